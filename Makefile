@@ -1,0 +1,46 @@
+# A thin front for Meson and Ninja. Every target installs the Debian packages that it lacks.
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+MESON   ?= meson
+JOBS    ?= $(shell nproc)
+
+.PHONY: all demo check check-all bench install packages clean
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j $(JOBS)
+
+packages:
+	@tools/packages build
+
+$(BUILD)/build.ninja: | packages
+	@$(MESON) setup $(BUILD) --prefix $(PREFIX) --buildtype debugoptimized
+
+demo:
+	@tools/packages build demo
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)
+
+check:
+	@tools/packages build check demo
+	@$(MAKE) --no-print-directory all
+	@tools/check $(BUILD)
+
+check-all:
+	@tools/packages build check demo
+	@$(MAKE) --no-print-directory all
+	@tools/check $(BUILD) --all
+
+bench:
+	@tools/packages build check
+	@$(MESON) setup $(BUILD)-release --buildtype release --reconfigure >/dev/null 2>&1 || \
+		$(MESON) setup $(BUILD)-release --buildtype release >/dev/null
+	@ninja -C $(BUILD)-release -j $(JOBS) --quiet
+	@tools/bench/run $(BUILD)-release
+
+install: all
+	@$(MESON) configure $(BUILD) --prefix $(PREFIX) >/dev/null
+	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-*

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/api.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
+{
+    struct api *api = mem_zero(1, sizeof(*api));
+
+    api->ports = *ports;
+    api->loop = loop;
+    return api;
+}
+
+void api_destroy(struct api *api)
+{
+    if (!api)
+        return;
+    followers_release(api);
+    free(api);
+}
+
+const struct state *api_state(const struct api *api)
+{
+    return api->ports.state(api->ports.user);
+}
+
+void api_changed(struct api *api, const uint64_t *jobs, size_t count)
+{
+    followers_notify(api, jobs, count);
+}
+
+bool is_admin(const struct api *api, uid_t uid)
+{
+    return uid == 0 || uid == api->ports.owner;
+}
+
+const char *user_name_of(uid_t uid, char *buffer, size_t size)
+{
+    const struct passwd *user = getpwuid(uid);
+
+    if (user)
+        snprintf(buffer, size, "%s", user->pw_name);
+    else
+        snprintf(buffer, size, "%u", (unsigned)uid);
+    return buffer;
+}
+
+const char *home_of(uid_t uid, char *buffer, size_t size)
+{
+    const struct passwd *user = getpwuid(uid);
+
+    snprintf(buffer, size, "%s", user && user->pw_dir[0] == '/' ? user->pw_dir : "/");
+    return buffer;
+}
+
+void reply_json(struct http_request *request, unsigned status, json_t *body)
+{
+    char *bytes = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+    json_decref(body);
+    if (!bytes) /* only what is not UTF-8 can't be said, and that never came in */
+        bytes = mem_string("{}");
+    size_t length = strlen(bytes);
+    bytes = mem_resize(bytes, length + 2, 1);
+    memcpy(bytes + length, "\n", 2);
+    http_reply(request, status, "application/json", bytes, length + 1);
+}
+
+void reply_error(struct http_request *request, int code, const struct error *err)
+{
+    static const struct {
+        int code;
+        unsigned status;
+        const char *name;
+    } answers[] = {
+        { -EINVAL, 400, "bad_request" }, { -ERANGE, 400, "bad_request" },
+        { -EACCES, 403, "forbidden" },   { -ENOENT, 404, "not_found" },
+        { -ENOTSUP, 405, "bad_method" }, { -EALREADY, 409, "conflict" },
+        { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
+        { -ENOSPC, 507, "disk_full" },   { 0, 400, "bad_request" },
+    };
+    size_t i = 0;
+
+    while (answers[i].code != 0 && answers[i].code != code)
+        i++;
+    json_t *message = json_string(err->text);
+    reply_json(request, answers[i].status,
+               json_pack("{s:{s:s, s:o}}", "error", "code", answers[i].name, "message",
+                         message ? message : json_string("words that are not UTF-8")));
+}
+
+json_t *read_body(struct http_request *request)
+{
+    json_error_t failure;
+    struct error err;
+
+    if (request->body.length == 0) {
+        error_set(&err, -EINVAL, "body: empty, expected JSON");
+        reply_error(request, -EINVAL, &err);
+        return NULL;
+    }
+    json_t *body =
+        json_loadb(request->body.bytes, request->body.length, JSON_REJECT_DUPLICATES, &failure);
+    if (!body) {
+        error_set(&err, -EINVAL, "body:%d:%d: not JSON: %s", failure.line, failure.column,
+                  failure.text);
+        reply_error(request, -EINVAL, &err);
+    }
+    return body;
+}
+
+static const struct job *task_of(const struct state *state, const struct group *group,
+                                 uint32_t index)
+{
+    for (uint64_t id = group->id + 1; id <= group->last; id++) {
+        const struct job *job = state_job(state, id);
+        if (job && job->group == group->id && job->index == index)
+            return job;
+    }
+    return NULL;
+}
+
+struct job *find_job(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    struct error err;
+
+    if (call->index == 0) {
+        struct job *job = state_job(state, call->id);
+        if (job)
+            return job;
+        error_set(&err, -ENOENT, "job %llu: no such job", (unsigned long long)call->id);
+    } else {
+        const struct group *group = state_group(state, call->id);
+        const struct job *task = group ? task_of(state, group, call->index - 1) : NULL;
+        if (task)
+            return state_job(state, task->id);
+        error_set(&err, -ENOENT, "job %llu_%u: no such task", (unsigned long long)call->id,
+                  call->index - 1);
+    }
+    reply_error(call->request, -ENOENT, &err);
+    return NULL;
+}
+
+static void handle_daemon(struct call *call)
+{
+    struct api *api = call->api;
+    char owner[64];
+
+    reply_json(call->request, 200,
+               json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o}", "version",
+                         TARN_VERSION, "pid", (int)getpid(), "state_dir", api->ports.state_dir,
+                         "socket", api->ports.socket, "user",
+                         user_name_of(api->ports.owner, owner, sizeof(owner)), "engine", "local",
+                         "devices", api->ports.devices, "disk_full",
+                         api->ports.trouble(api->ports.user) != NULL, "machine_wide",
+                         api->ports.is_machine_wide, "started", view_time(api, api->ports.started),
+                         "api", 1, "isolation", api->ports.isolation(api->ports.user)));
+}
+
+static void handle_stop(struct call *call)
+{
+    struct error err;
+
+    if (!is_admin(call->api, call->request->uid)) {
+        error_set(&err, -EACCES, "stop: only for administrators");
+        reply_error(call->request, -EACCES, &err);
+        return;
+    }
+    const char *kill = http_query(call->request, "kill");
+    bool kill_jobs = kill && strcmp(kill, "0") != 0;
+    reply_json(call->request, 202, json_pack("{s:b}", "stopping", 1));
+    call->api->ports.stop(call->api->ports.user, kill_jobs);
+}
+
+/* "*" stands for a number. Longer paths before their prefixes are not needed: all of it must match.
+ */
+static const struct route {
+    const char *method, *path;
+    call_fn *handle;
+} routes[] = {
+    { "POST", "/v1/jobs", handle_submit },
+    { "GET", "/v1/jobs", handle_list },
+    { "GET", "/v1/jobs/*", handle_show },
+    { "PATCH", "/v1/jobs/*", handle_update },
+    { "GET", "/v1/jobs/*/why", handle_why },
+    { "GET", "/v1/jobs/*/output", handle_output },
+    { "GET", "/v1/jobs/*/events", handle_job_events },
+    { "POST", "/v1/jobs/*/cancel", handle_act },
+    { "POST", "/v1/jobs/*/hold", handle_act },
+    { "POST", "/v1/jobs/*/release", handle_act },
+    { "POST", "/v1/jobs/*/requeue", handle_act },
+    { "GET", "/v1/events", handle_events },
+    { "GET", "/v1/gpus", handle_gpus },
+    { "GET", "/v1/nodes", handle_nodes },
+    { "GET", "/v1/pools", handle_pools },
+    { "GET", "/v1/queues", handle_queues },
+    { "GET", "/v1/config", handle_config },
+    { "PUT", "/v1/config", handle_apply },
+    { "GET", "/v1/daemon", handle_daemon },
+    { "POST", "/v1/stop", handle_stop },
+};
+
+static bool take_id(const char **path, struct call *call)
+{
+    char *end;
+
+    if (**path < '0' || **path > '9')
+        return false;
+    errno = 0;
+    call->id = strtoull(*path, &end, 10);
+    if (errno == 0 && *end == '_' && end[1] >= '0' && end[1] <= '9') {
+        unsigned long index = strtoul(end + 1, &end, 10);
+        if (index >= UINT32_MAX)
+            return false;
+        call->index = (uint32_t)index + 1;
+    }
+    *path = end;
+    return errno == 0;
+}
+
+static bool path_matches(const char *pattern, const char *path, struct call *call)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '*') {
+            if (!take_id(&path, call))
+                return false;
+        } else if (*path++ != *pattern)
+            return false;
+    }
+    return *path == '\0';
+}
+
+void api_handle(void *user, struct http_request *request)
+{
+    struct error err;
+    bool is_known = false;
+
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        struct call call = { .api = user, .request = request };
+        if (!path_matches(routes[i].path, request->path, &call))
+            continue;
+        is_known = true;
+        if (strcmp(routes[i].method, request->method) == 0) {
+            routes[i].handle(&call);
+            return;
+        }
+    }
+    if (is_known) {
+        error_set(&err, -ENOTSUP, "%.200s: %.20s is not for this", request->path, request->method);
+        reply_error(request, -ENOTSUP, &err);
+    } else {
+        error_set(&err, -ENOENT, "%.200s: no such path", request->path);
+        reply_error(request, -ENOENT, &err);
+    }
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_API_H
+#define API_API_H
+
+/* api - the HTTP door: routes, identity, rights
+ *
+ * Reading is answered from the state at once. What changes something becomes a change: the daemon
+ * runs it in the order of arrival, against the state of that moment, and calls done when what it
+ * emitted is durable, or when it was refused. So an acknowledgement is never sent too early.
+ *
+ * Rights: whoever may connect may look; jobs are changed, and their output read, by their owner
+ * and by the administrators (root and whom the daemon runs as).
+ *
+ * Spec: doc/spec/05-api.md
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "core/event.h"
+#include "core/state.h"
+#include "io/http.h"
+#include "sched/sched.h"
+
+struct api_change {
+    /* Check against the state, emit events; a failure has emitted nothing. */
+    int (*run)(struct api_change *change, struct error *err);
+    /* code 0: durable. Frees the change. */
+    void (*done)(struct api_change *change, int code, const struct error *err);
+    struct api_change *next;
+};
+
+/* What the door needs of the house. */
+struct api_ports {
+    void *user;
+    const struct state *(*state)(void *user);
+    const struct brain *(*brain)(void *user);
+    usec_t (*now)(void *user);        /* journal time */
+    usec_t (*wall_ahead)(void *user); /* what to add to it for wall time */
+    void (*enqueue)(void *user, struct api_change *change);
+    void (*emit)(void *user, struct event *event); /* inside run only; sets at */
+    uint64_t (*blob_add)(void *user, const void *bytes, size_t length);
+    int (*blob_get)(void *user, uint64_t id, struct text *ret, struct error *err);
+    /* Where a member's output is; rank's standard error when it has one of its own. */
+    int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
+                       struct text *ret, struct error *err);
+    void (*stop)(void *user, bool kill_jobs);
+    const char *(*trouble)(void *user);       /* why nothing is accepted now; NULL: all is well */
+    json_t *(*isolation)(void *user);         /* what a job would get; new reference */
+    const char *state_dir, *devices, *socket; /* for who asks about the daemon */
+    usec_t started;
+    bool is_machine_wide; /* serves all users */
+    usec_t grace;         /* of jobs that say nothing */
+    uid_t owner;          /* whom the daemon runs as */
+};
+
+struct api;
+
+struct api *api_create(const struct api_ports *ports, uv_loop_t *loop);
+void api_destroy(struct api *api);
+
+/* The handler of the HTTP server; user is the struct api. */
+void api_handle(void *user, struct http_request *request);
+
+/* What happened to these jobs is durable: those who follow are told. */
+void api_changed(struct api *api, const uint64_t *jobs, size_t count);
+
+#endif

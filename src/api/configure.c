@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET and PUT /v1/config: the state's pools, queues and settings as a configuration, and back. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+#include "wire/config.h"
+
+static int64_t gpus_or_none(int64_t milli)
+{
+    return milli > 0 ? milli / GPU_MILLI : CONFIG_NONE;
+}
+
+static void add_pool(struct config *config, const struct pool *pool)
+{
+    struct config_pool added = {
+        .is_static = pool->is_static,
+        .gpus = pool->is_static && pool->gpus > 0 ? pool->gpus : CONFIG_NONE,
+        .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_min),
+        .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_max),
+    };
+    LIST(char *) nodes = { 0 };
+
+    snprintf(added.name, sizeof(added.name), "%s", pool->name);
+    snprintf(added.queue, sizeof(added.queue), "%s", pool->queue);
+    snprintf(added.model, sizeof(added.model), "%s", pool->model);
+    for (const char *at = pool->nodes; *at; at += strcspn(at, ","), at += *at == ',')
+        list_add(&nodes, mem_string_of(at, strcspn(at, ",")));
+    if (nodes.count > 0)
+        list_add(&nodes, NULL);
+    added.nodes = nodes.items;
+    if (pool->devices != 0) {
+        added.devices = mem_zero(64, sizeof(uint32_t));
+        for (uint32_t i = 0; i < 64; i++) {
+            if (pool->devices >> i & 1)
+                added.devices[added.device_count++] = i;
+        }
+    }
+    config->pools = mem_resize(config->pools, config->pool_count + 1, sizeof(added));
+    config->pools[config->pool_count++] = added;
+}
+
+static void add_queue(struct config *config, const struct state *state, const struct queue *queue)
+{
+    struct config_queue added = {
+        .parent = config_find_queue(config, state->queues.items[queue->parent].name),
+        .weight = queue->weight,
+        .guarantee_milli = queue->guarantee_milli,
+        .limit_milli = queue->limit_milli == QUEUE_UNLIMITED ? CONFIG_NONE : queue->limit_milli,
+    };
+
+    snprintf(added.name, sizeof(added.name), "%s", queue->name);
+    config->queues = mem_resize(config->queues, config->queue_count + 1, sizeof(added));
+    config->queues[config->queue_count++] = added;
+}
+
+/* "default" is there anyway: it is only named when it is not as it was born. */
+static bool is_as_born(const struct queue *queue)
+{
+    return queue->weight == 1 && queue->guarantee_milli == 0 &&
+           queue->limit_milli == QUEUE_UNLIMITED;
+}
+
+static struct config *config_of(const struct state *state)
+{
+    struct config *config = config_create();
+
+    for (size_t i = 1; i < state->pools.count; i++) {
+        if (!state->pools.items[i].is_removed)
+            add_pool(config, &state->pools.items[i]);
+    }
+    for (size_t i = QUEUE_DEFAULT; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        if (!queue->is_removed && (i != QUEUE_DEFAULT || !is_as_born(queue)))
+            add_queue(config, state, queue);
+    }
+    config->half_life = state->settings.half_life;
+    config->has_half_life = config->half_life != CONFIG_HALF_LIFE;
+    config->placement = state->settings.placement == PLACEMENT_FIRST_FIT
+                            ? CONFIG_PLACEMENT_FIRST_FIT
+                            : CONFIG_PLACEMENT_BEST_FIT;
+    config->has_placement = config->placement != CONFIG_PLACEMENT_BEST_FIT;
+    config->backfill_depth = state->settings.backfill_depth;
+    config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
+    return config;
+}
+
+void handle_config(struct call *call)
+{
+    AUTO(config) struct config *config = config_of(api_state(call->api));
+
+    reply_json(call->request, 200, config_to_json(config));
+}
+
+struct apply {
+    struct api_change change;
+    struct api *api;
+    struct http_request *request;
+    struct config *config;
+    struct text changes;
+    bool is_dry_run;
+};
+
+static void emit(struct apply *apply, struct event *event)
+{
+    apply->api->ports.emit(apply->api->ports.user, event);
+}
+
+/* A queue that has jobs can't go: they would have nowhere to be. */
+static int check_queue_unused(const struct state *state, uint32_t number, struct error *err)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->queue == number && job->state != JOB_ENDED)
+            return error_set(err, -EALREADY,
+                             "queue %s: job %" PRIu64 " is in it; cancel or move its jobs first",
+                             state->queues.items[number].name, job->id);
+    }
+    return 0;
+}
+
+static const char *parent_name(const struct config *config, const struct config_queue *queue)
+{
+    return queue->parent >= 0 ? config->queues[queue->parent].name : "root";
+}
+
+static int check_queues(const struct state *state, const struct config *config, struct error *err)
+{
+    for (size_t i = QUEUE_DEFAULT + 1; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        if (!queue->is_removed && config_find_queue(config, queue->name) < 0) {
+            int code = check_queue_unused(state, (uint32_t)i, err);
+            if (code < 0)
+                return code;
+        }
+    }
+    for (size_t i = 0; i < config->queue_count; i++) {
+        const struct config_queue *queue = &config->queues[i];
+        int64_t known = state_find_queue(state, queue->name);
+        if (known == QUEUE_ROOT)
+            return error_set(err, -EINVAL, "queue root: is there anyway, and can't be changed");
+        const char *parent =
+            known > 0 ? state->queues.items[state->queues.items[known].parent].name : NULL;
+        if (parent && strcmp(parent, parent_name(config, queue)) != 0)
+            return error_set(err, -EINVAL, "queue %s: is below %s, and can't be moved below %s",
+                             queue->name, parent, parent_name(config, queue));
+        int64_t above =
+            queue->parent >= 0 ? state_find_queue(state, parent_name(config, queue)) : -1;
+        int code = above > 0 ? check_queue_unused(state, (uint32_t)above, err) : 0;
+        if (code < 0)
+            return error_prefix(err, code, "queue %s: can't be put below it", queue->name);
+    }
+    return 0;
+}
+
+static int check_pools(const struct config *config, struct error *err)
+{
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const struct config_pool *pool = &config->pools[i];
+        if (strcmp(pool->name, "default") == 0)
+            return error_set(err, -EINVAL, "pool default: is there anyway, and can't be changed");
+        if (pool->is_static && strcmp(pool->queue, "default") != 0 &&
+            config_find_queue(config, pool->queue) < 0)
+            return error_set(err, -EINVAL, "pool %s: its queue %s is not there", pool->name,
+                             pool->queue);
+        for (size_t k = 0; k < pool->device_count; k++) {
+            if (pool->devices[k] >= 64)
+                return error_set(err, -EINVAL, "pool %s: device %" PRIu32 ": at most 63",
+                                 pool->name, pool->devices[k]);
+        }
+    }
+    return 0;
+}
+
+static void emit_queues(struct apply *apply, const struct state *state)
+{
+    const struct config *config = apply->config;
+
+    /* From below: children go before their parents, which have lower numbers. */
+    for (size_t i = state->queues.count; i-- > QUEUE_DEFAULT + 1;) {
+        const char *name = state->queues.items[i].name;
+        if (state->queues.items[i].is_removed || config_find_queue(config, name) >= 0)
+            continue;
+        AUTO_FREE char *copy = mem_string(name);
+        struct event remove = { .kind = EVENT_QUEUE_REMOVE, .queue_remove = { .name = copy } };
+        emit(apply, &remove);
+    }
+    if (config_find_queue(config, "default") < 0) {
+        struct event born = {
+            .kind = EVENT_QUEUE,
+            .queue = { .name = "default", .weight = 1, .limit_milli = QUEUE_UNLIMITED },
+        };
+        emit(apply, &born);
+    }
+    for (size_t i = 0; i < config->queue_count; i++) {
+        const struct config_queue *queue = &config->queues[i];
+        struct event event = {
+            .kind = EVENT_QUEUE,
+            .queue = { .name = queue->name,
+                       .parent = queue->parent >= 0 ? parent_name(config, queue) : "",
+                       .weight = queue->weight,
+                       .guarantee_milli = queue->guarantee_milli,
+                       .limit_milli = queue->limit_milli == CONFIG_NONE ? QUEUE_UNLIMITED
+                                                                        : queue->limit_milli },
+        };
+        emit(apply, &event);
+    }
+}
+
+static int64_t milli_of(int64_t gpus)
+{
+    return gpus == CONFIG_NONE ? 0 : gpus * GPU_MILLI;
+}
+
+static void emit_pool(struct apply *apply, const struct config_pool *pool)
+{
+    AUTO_RELEASE(text) struct text nodes = { 0 };
+    uint64_t devices = 0;
+
+    for (char **node = pool->nodes; node && *node; node++)
+        text_printf(&nodes, "%s%s", nodes.length ? "," : "", *node);
+    for (size_t i = 0; i < pool->device_count; i++)
+        devices |= UINT64_C(1) << pool->devices[i];
+    struct event event = {
+        .kind = EVENT_POOL,
+        .pool = { .name = pool->name,
+                  .is_static = pool->is_static,
+                  .queue = pool->queue,
+                  .model = pool->model,
+                  .nodes = text_string(&nodes),
+                  .gpus = pool->gpus == CONFIG_NONE ? 0 : (uint32_t)pool->gpus,
+                  .milli_min = milli_of(pool->min),
+                  .milli_max = milli_of(pool->max),
+                  .devices = devices },
+    };
+    emit(apply, &event);
+}
+
+static void emit_pools(struct apply *apply, const struct state *state)
+{
+    for (size_t i = state->pools.count; i-- > 1;) {
+        if (state->pools.items[i].is_removed ||
+            config_find_pool(apply->config, state->pools.items[i].name) >= 0)
+            continue;
+        AUTO_FREE char *copy = mem_string(state->pools.items[i].name);
+        struct event remove = { .kind = EVENT_POOL_REMOVE, .pool_remove = { .name = copy } };
+        emit(apply, &remove);
+    }
+    for (size_t i = 0; i < apply->config->pool_count; i++)
+        emit_pool(apply, &apply->config->pools[i]);
+}
+
+static int run_apply(struct api_change *change, struct error *err)
+{
+    struct apply *apply = CONTAINER_OF(change, struct apply, change);
+    const struct state *state = api_state(apply->api);
+    AUTO(config) struct config *old = config_of(state);
+
+    int code = check_queues(state, apply->config, err);
+    if (code == 0)
+        code = check_pools(apply->config, err);
+    if (code < 0)
+        return code;
+    size_t count = config_diff(old, apply->config, &apply->changes);
+    if (apply->is_dry_run || count == 0)
+        return 0;
+    emit_queues(apply, state);
+    emit_pools(apply, state);
+    struct event settings = {
+        .kind = EVENT_SETTINGS,
+        .settings = { .half_life = apply->config->half_life,
+                      .placement = apply->config->placement == CONFIG_PLACEMENT_FIRST_FIT
+                                       ? PLACEMENT_FIRST_FIT
+                                       : PLACEMENT_BEST_FIT,
+                      .backfill_depth = apply->config->backfill_depth },
+    };
+    emit(apply, &settings);
+    return 0;
+}
+
+static void done_apply(struct api_change *change, int code, const struct error *err)
+{
+    struct apply *apply = CONTAINER_OF(change, struct apply, change);
+
+    if (code < 0)
+        reply_error(apply->request, code, err);
+    else {
+        json_t *lines = json_array();
+        for (const char *at = text_string(&apply->changes); *at;) {
+            size_t length = strcspn(at, "\n");
+            json_array_append_new(lines, json_stringn(at, length));
+            at += length + (at[length] == '\n');
+        }
+        reply_json(apply->request, 200,
+                   json_pack("{s:o, s:b}", "changes", lines, "applied", !apply->is_dry_run));
+    }
+    config_destroy(apply->config);
+    text_release(&apply->changes);
+    free(apply);
+}
+
+void handle_apply(struct call *call)
+{
+    const char *dry_run = http_query(call->request, "dry_run");
+    bool is_dry_run = dry_run && strcmp(dry_run, "0") != 0;
+    struct config *config = NULL;
+    struct error err = { "" };
+    int code = 0;
+
+    if (!is_dry_run && !is_admin(call->api, call->request->uid)) {
+        error_set(&err, -EACCES, "config: only administrators change it");
+        reply_error(call->request, -EACCES, &err);
+        return;
+    }
+    json_t *body = read_body(call->request);
+    if (!body)
+        return;
+    code = config_parse(body, NULL, NULL, &config, &err);
+    json_decref(body);
+    if (code < 0) {
+        reply_error(call->request, code, &err);
+        return;
+    }
+    struct apply *apply = mem_zero(1, sizeof(*apply));
+    *apply = (struct apply){
+        .change = { .run = run_apply, .done = done_apply },
+        .api = call->api,
+        .request = call->request,
+        .config = config,
+        .is_dry_run = is_dry_run,
+    };
+    call->api->ports.enqueue(call->api->ports.user, &apply->change);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_INSIDE_H
+#define API_INSIDE_H
+
+/* inside - what the files of this room share */
+
+#include <jansson.h>
+
+#include "api/api.h"
+
+struct follower;
+
+struct api {
+    struct api_ports ports;
+    uv_loop_t *loop;
+    uv_timer_t *timer; /* wakes those who follow an output */
+    struct follower *followers;
+};
+
+/* What a request is about: "/v1/jobs/7/why" has id 7. */
+struct call {
+    struct api *api;
+    struct http_request *request;
+    uint64_t id;           /* of the path; 0: none */
+    uint32_t index;        /* of "7_3", plus one; 0: none */
+    const char *user_name; /* of the peer; good during the call */
+};
+
+typedef void call_fn(struct call *call);
+
+void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
+void reply_error(struct http_request *request, int code, const struct error *err);
+/* The body as JSON, or NULL after an error was replied. */
+json_t *read_body(struct http_request *request);
+
+bool is_admin(const struct api *api, uid_t uid);
+const char *user_name_of(uid_t uid, char *buffer, size_t size);
+const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
+
+/* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
+struct job *find_job(struct call *call);
+
+const struct state *api_state(const struct api *api);
+
+/* Views: new references. */
+json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
+json_t *view_group(const struct api *api, const struct group *group);
+json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
+                 uint32_t ahead);
+json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
+json_t *view_milli(int64_t milli);
+/* "7", "7_3" */
+void view_id(const struct api *api, const struct job *job, struct text *text);
+/* In words, without a full stop: "4 gpus wanted, 2 free". */
+void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+             struct text *text);
+void never_say(const struct state *state, const struct request *request, const struct why *why,
+               struct text *text);
+
+/* Routes, a file each. */
+call_fn handle_submit;
+call_fn handle_list, handle_show, handle_why;
+call_fn handle_act, handle_update;
+call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
+call_fn handle_config, handle_apply;
+call_fn handle_output, handle_job_events, handle_events;
+
+void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
+void followers_release(struct api *api);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/jobs and /v1/jobs/ID */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+#include "wire/launch.h"
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000 };
+
+struct filter {
+    const char *queue, *user, *name;
+    const struct group *group;
+    uint32_t states; /* bit i: state i */
+    uint64_t after;
+    uint64_t limit;
+};
+
+static int read_number(struct http_request *request, const char *key, uint64_t max, uint64_t *ret,
+                       struct error *err)
+{
+    const char *text = http_query(request, key);
+    char *end;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno != 0 || value > max)
+        return error_set(err, -EINVAL, "%s '%.40s': expected a number up to %" PRIu64, key, text,
+                         max);
+    *ret = value;
+    return 0;
+}
+
+static int read_states(const char *names, uint32_t *ret, struct error *err)
+{
+    uint32_t states = 0;
+
+    while (*names) {
+        size_t length = strcspn(names, ","), i = 0;
+        while (i < JOB_STATE_COUNT &&
+               (strlen(job_state_name((enum job_state)i)) != length ||
+                strncmp(job_state_name((enum job_state)i), names, length) != 0))
+            i++;
+        if (i == JOB_STATE_COUNT)
+            return error_set(
+                err, -EINVAL,
+                "state '%.*s': expected held, waiting, queued, granted, running, stopping or ended",
+                (int)(length < 40 ? length : 40), names);
+        states |= 1u << i;
+        names += length + (names[length] == ',');
+    }
+    *ret = states;
+    return 0;
+}
+
+static int read_filter(struct call *call, struct filter *filter, struct error *err)
+{
+    const char *states = http_query(call->request, "state");
+    const char *all = http_query(call->request, "all");
+    uint64_t group = 0;
+
+    filter->queue = http_query(call->request, "queue");
+    filter->user = http_query(call->request, "user");
+    filter->name = http_query(call->request, "name");
+    filter->limit = LIMIT_DEFAULT;
+    filter->states = all && strcmp(all, "0") != 0 ? UINT32_MAX : ~(1u << JOB_ENDED);
+    int code = states ? read_states(states, &filter->states, err) : 0;
+    if (code == 0)
+        code = read_number(call->request, "after", UINT64_MAX - 1, &filter->after, err);
+    if (code == 0)
+        code = read_number(call->request, "limit", LIMIT_MAX, &filter->limit, err);
+    if (code == 0)
+        code = read_number(call->request, "group", UINT64_MAX - 1, &group, err);
+    if (code < 0)
+        return code;
+    if (filter->limit == 0)
+        return error_set(err, -EINVAL, "limit: 0, expected 1 to %d", LIMIT_MAX);
+    filter->group = group ? state_group(api_state(call->api), group) : NULL;
+    if (group && !filter->group)
+        return error_set(err, -ENOENT, "group %" PRIu64 ": no such array, stage or pipeline",
+                         group);
+    return 0;
+}
+
+static bool passes(const struct state *state, const struct filter *filter, const struct job *job)
+{
+    if (!(filter->states >> job->state & 1))
+        return false;
+    if (filter->group && (job->id <= filter->group->id || job->id > filter->group->last))
+        return false;
+    if (filter->queue && strcmp(filter->queue, state->queues.items[job->queue].name) != 0)
+        return false;
+    if (filter->name && strcmp(filter->name, job->name) != 0)
+        return false;
+    return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
+}
+
+/* Where to go on: the job after that number, without a walk when it is still there. */
+static const struct job *start_after(const struct state *state, uint64_t after)
+{
+    const struct job *known = after ? state_job(state, after) : NULL;
+
+    if (known)
+        return known->next;
+    const struct job *job = state->first_job;
+    while (job && job->id <= after)
+        job = job->next;
+    return job;
+}
+
+static json_t *view_counts(const struct state *state)
+{
+    json_t *counts = json_object();
+
+    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
+        json_object_set_new(counts, job_state_name((enum job_state)i),
+                            json_integer(state->job_counts[i]));
+    return counts;
+}
+
+void handle_list(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    struct filter filter = { 0 };
+    struct error err;
+
+    int code = read_filter(call, &filter, &err);
+    if (code < 0) {
+        reply_error(call->request, code, &err);
+        return;
+    }
+    json_t *jobs = json_array(), *next = NULL;
+    for (const struct job *job = start_after(state, filter.after); job; job = job->next) {
+        if (!passes(state, &filter, job))
+            continue;
+        if (json_array_size(jobs) == filter.limit) {
+            const json_t *last = json_array_get(jobs, json_array_size(jobs) - 1);
+            next = json_incref(json_object_get(last, "id"));
+            break;
+        }
+        json_array_append_new(jobs, view_job(call->api, job, false));
+    }
+    reply_json(call->request, 200,
+               json_pack("{s:o, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "next",
+                         next ? next : json_null(), "counts", view_counts(state), "gpus", "total",
+                         view_milli(state->capacity.milli), "given",
+                         view_milli(state->queues.items[QUEUE_ROOT].used_milli)));
+}
+
+static json_t *strings(char *const *list)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; list[i]; i++)
+        json_array_append_new(array, json_string(list[i]));
+    return array;
+}
+
+static json_t *path_of(const struct api *api, const struct job *job, bool is_error)
+{
+    AUTO_RELEASE(text) struct text path = { 0 };
+
+    if (api->ports.output_path(api->ports.user, job, 0, is_error, &path, NULL) < 0)
+        return json_null();
+    return json_string(path.bytes);
+}
+
+/* Commands and paths are their owner's business. */
+static json_t *view_launch(struct call *call, const struct job *job)
+{
+    const struct api_ports *ports = &call->api->ports;
+    AUTO_RELEASE(text) struct text bytes = { 0 }, environment = { 0 };
+    AUTO(launch) struct launch *launch = NULL;
+
+    if (!is_admin(call->api, call->request->uid) && call->request->uid != job->uid)
+        return json_null();
+    if (ports->blob_get(ports->user, job->launch, &bytes, NULL) < 0 ||
+        launch_from_json(text_string(&bytes), bytes.length, &launch, NULL) < 0)
+        return json_null();
+    size_t count = 0;
+    if (ports->blob_get(ports->user, launch->environment, &environment, NULL) == 0) {
+        for (size_t i = 0; i < environment.length; i++)
+            count += environment.bytes[i] == '\0';
+    }
+    return json_pack("{s:o, s:s, s:o, s:o, s:I}", "command", strings(launch->argv), "cwd",
+                     launch->cwd, "output", path_of(call->api, job, false), "error",
+                     launch->error ? path_of(call->api, job, true) : json_null(), "env_count",
+                     (json_int_t)count);
+}
+
+static void show_job(struct call *call, const struct job *job)
+{
+    json_t *view = view_job(call->api, job, true);
+
+    json_object_set_new(view, "launch", view_launch(call, job));
+    reply_json(call->request, 200, view);
+}
+
+static json_t *view_stage(const struct api *api, const struct group *stage)
+{
+    const struct state *state = api_state(api);
+    json_t *view = view_group(api, stage), *jobs = json_array(), *needs = json_array();
+
+    for (uint64_t id = stage->id; id <= stage->last && json_array_size(jobs) < LIMIT_MAX; id++) {
+        const struct job *job = state_job(state, id);
+        if (job)
+            json_array_append_new(jobs, view_job(api, job, false));
+    }
+    const struct job *first = state_job(state, stage->id + 1);
+    for (size_t i = 0; first && first->needs_left > 0 && i < state->needs.needs.count; i++) {
+        const struct need *need = &state->needs.needs.items[i];
+        const struct group *on = need->job == first->id ? state_group(state, need->on) : NULL;
+        if (on)
+            json_array_append_new(needs, json_string(on->name));
+    }
+    json_object_set_new(view, "needs", needs);
+    json_object_set_new(view, "jobs", jobs);
+    return view;
+}
+
+static void show_group(struct call *call, const struct group *group)
+{
+    const struct state *state = api_state(call->api);
+    json_t *stages = json_array();
+
+    if (group->kind != GROUP_PIPELINE)
+        json_array_append_new(stages, view_stage(call->api, group));
+    for (const struct group *part = group->next; part && part->id <= group->last;
+         part = part->next) {
+        if (part->parent == group->id && part->kind == GROUP_STAGE)
+            json_array_append_new(stages, view_stage(call->api, part));
+    }
+    json_t *view = view_group(call->api, group);
+    json_object_set_new(view, "stages", stages);
+    json_object_set_new(view, "gpus",
+                        json_pack("{s:o, s:o}", "total", view_milli(state->capacity.milli), "given",
+                                  view_milli(state->queues.items[QUEUE_ROOT].used_milli)));
+    reply_json(call->request, 200, view);
+}
+
+void handle_show(struct call *call)
+{
+    const struct group *group =
+        call->index == 0 ? state_group(api_state(call->api), call->id) : NULL;
+
+    if (group) {
+        show_group(call, group);
+        return;
+    }
+    const struct job *job = find_job(call);
+    if (job)
+        show_job(call, job);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reasons in words: "4 gpus wanted, 2 free"; and what GET /v1/jobs/ID/why answers. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void say_milli(struct text *text, int64_t milli, const char *unit)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    text_printf(text, "%s %s%s", units_format_milli(number, milli), unit,
+                plural(milli == 1000 ? 1 : 2));
+}
+
+static void say_mib(struct text *text, int64_t mib)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    text_add(text, units_format_mib(number, mib));
+}
+
+static void say_unit(struct text *text, const char *label, uint64_t unit)
+{
+    text_printf(text, "%s %" PRIu64, label, unit);
+}
+
+/* "job 12", "array 12", "stage prepare", "pipeline digits" */
+static void say_target(const struct state *state, uint64_t id, struct text *text)
+{
+    const struct group *group = state_group(state, id);
+
+    if (!group)
+        say_unit(text, "job", id);
+    else if (group->kind == GROUP_ARRAY)
+        say_unit(text, "array", id);
+    else
+        text_printf(text, "%s %s", group_kind_name(group->kind), group->name);
+}
+
+static void say_needs(const struct state *state, const struct why *why, struct text *text)
+{
+    static const char *const ends[] = { "to end well", "to end", "to fail", "to start" };
+
+    text_add(text, "waits for ");
+    say_target(state, why->job, text);
+    text_printf(text, " %s", ends[(size_t)why->wanted < COUNT_OF(ends) ? why->wanted : 0]);
+}
+
+static void say_gpus(const struct request *request, const struct why *why, struct text *text)
+{
+    bool is_part = request->gpu_alternatives > 0 && request->gpus[0].kind != SHARE_WHOLE;
+    const char *model = request->gpu_alternatives == 1 ? request->gpus[0].model : "";
+
+    if (is_part) {
+        text_add(text, "a share of a gpu (");
+        request_format_gpus(request, text);
+        text_add(text, ") wanted, no device has that much free");
+        return;
+    }
+    text_printf(text, "%" PRId64 " %s%sgpu%s wanted, %" PRId64 " free", why->wanted, model,
+                model[0] ? " " : "", plural(why->wanted), why->free);
+}
+
+void never_say(const struct state *state, const struct request *request, const struct why *why,
+               struct text *text)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+
+    request_format_gpus(request, &gpus);
+    switch (why->kind) {
+    case WHY_NEVER_GPUS:
+        text_printf(text, "%" PRId64 " gpus", why->wanted);
+        if (request->gpu_alternatives > 1 || request->gpus[0].model[0] ||
+            request->gpus[0].kind != SHARE_WHOLE)
+            text_printf(text, " (%s)", text_string(&gpus));
+        text_printf(text, ": no node has more than %" PRId64, why->most);
+        if (why->most > 0 && why->wanted % why->most == 0 && state->nodes.count > 1)
+            text_printf(text, "; for more nodes: --nodes %" PRId64 " --gpus %" PRId64,
+                        why->wanted / why->most, why->most);
+        return;
+    case WHY_NEVER_MODEL: {
+        text_printf(text, "gpus '%s': there is none; there are ", text_string(&gpus));
+        size_t named = 0;
+        for (size_t i = 0; i < state->devices.count; i++) {
+            bool is_new = true;
+            for (size_t k = 0; k < i; k++)
+                is_new &= strcmp(state->devices.items[k].model, state->devices.items[i].model) != 0;
+            if (is_new && named++ < 8)
+                text_printf(text, "%s%s", named > 1 ? ", " : "", state->devices.items[i].model);
+        }
+        text_add(text, named == 0
+                           ? "no gpus at all (tarn up --devices synthetic:h100:4 makes some up)"
+                           : "");
+        return;
+    }
+    case WHY_NEVER_CPUS:
+        say_milli(text, why->wanted, "cpu");
+        text_add(text, ": no node has more than ");
+        say_milli(text, why->most, "cpu");
+        return;
+    case WHY_NEVER_MEMORY:
+        say_mib(text, why->wanted);
+        text_add(text, " of memory: no node has more than ");
+        say_mib(text, why->most);
+        return;
+    case WHY_NEVER_NODES:
+        text_printf(text, "%" PRId64 " nodes: there %s only %" PRId64, why->wanted,
+                    why->most == 1 ? "is" : "are", why->most);
+        return;
+    case WHY_NEVER_GANG:
+        text_printf(text, "%" PRIu32 " members: each fits, but not all of them at once",
+                    request->members);
+        return;
+    case WHY_NEVER_QUOTA:
+        say_milli(text, why->wanted, "gpu");
+        text_printf(text, ": queue %s never holds more than ",
+                    state->queues.items[why->queue].name);
+        say_milli(text, why->most, "gpu");
+        return;
+    case WHY_NEVER_POOL:
+        if (request->pool[0] && state_find_pool(state, request->pool) < 0)
+            text_printf(text, "pool %s: no such pool", request->pool);
+        else
+            text_printf(text, "pool %s: can't hold it, or is not for this queue",
+                        request->pool[0] ? request->pool : "default");
+        return;
+    case WHY_NEVER_MIG:
+        text_printf(text, "gpus '%s': no device gives MIG instances", text_string(&gpus));
+        return;
+    case WHY_NEVER_LINK:
+        text_printf(text, "gpus '%s': no links between GPUs are known", text_string(&gpus));
+        return;
+    default:
+        text_add(text, why_meaning(why->kind));
+        return;
+    }
+}
+
+static void say_quota(const struct state *state, const struct why *why, struct text *text)
+{
+    const struct queue *queue = &state->queues.items[why->queue];
+    char used[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
+
+    text_printf(text, "queue %s holds %s of at most %s gpus, %s more wanted", queue->name,
+                units_format_milli(used, queue->used_milli), units_format_milli(limit, why->most),
+                units_format_milli(wanted, why->wanted));
+}
+
+static void say_pool(const struct state *state, const struct why *why, struct text *text)
+{
+    const struct pool *pool = &state->pools.items[why->pool];
+    char most[UNITS_TEXT_SIZE];
+
+    if (why->kind == WHY_POOL_MAX)
+        text_printf(text, "pool %s is at its max of %s gpus", pool->name,
+                    units_format_milli(most, why->most));
+    else
+        text_printf(text, "what is free is kept for pool %s", pool->name);
+}
+
+void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+             struct text *text)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+
+    switch (why->kind) {
+    case WHY_HELD:
+        text_printf(text, "held; tarn release %" PRIu64, job->id);
+        break;
+    case WHY_NEEDS:
+        say_needs(state, why, text);
+        break;
+    case WHY_BEGIN: {
+        char left[UNITS_TEXT_SIZE];
+        usec_t now = api->ports.now(api->ports.user);
+        text_printf(text, "begins in %s",
+                    units_format_duration(left, why->at > now ? why->at - now : 0));
+        break;
+    }
+    case WHY_GPUS:
+        say_gpus(request, why, text);
+        break;
+    case WHY_CPUS:
+        say_milli(text, why->wanted, "cpu");
+        text_add(text, " wanted, ");
+        say_milli(text, why->free > 0 ? why->free : 0, "cpu");
+        text_add(text, " free");
+        break;
+    case WHY_MEMORY:
+        say_mib(text, why->wanted);
+        text_add(text, " of memory wanted, ");
+        say_mib(text, why->free > 0 ? why->free : 0);
+        text_add(text, " free");
+        break;
+    case WHY_QUOTA:
+        say_quota(state, why, text);
+        break;
+    case WHY_POOL_MAX:
+    case WHY_POOL_MIN:
+        say_pool(state, why, text);
+        break;
+    case WHY_ARRAY:
+        text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
+                    why->most, why->job);
+        break;
+    case WHY_RESERVED:
+        text_printf(text, "would delay job %" PRIu64 ", which is first in line", why->job);
+        break;
+    case WHY_BEHIND:
+        text_printf(text, "behind job %" PRIu64, why->job);
+        break;
+    case WHY_NONE:
+    case WHY_NEW:
+        text_add(text, why_meaning(why->kind));
+        break;
+    default:
+        if (why_is_never(why->kind)) {
+            text_add(text, "can never run: ");
+            never_say(state, request, why, text);
+        } else
+            text_add(text, why_meaning(why->kind));
+        break;
+    }
+    if (ahead > 0)
+        text_printf(text, "; %" PRIu32 " like it %s first", ahead, ahead == 1 ? "is" : "are");
+}
+
+json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
+                 uint32_t ahead)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    why_say(api, job, why, ahead, &text);
+    usec_t at = why->kind == WHY_BEGIN ? why->at : ahead == 0 ? why->at : 0;
+    return json_pack("{s:s, s:s, s:o}", "kind", why_name(why->kind), "text", text_string(&text),
+                     "expected_start", view_time(api, at));
+}
+
+static void add_line(json_t *lines, const char *label, const char *text)
+{
+    AUTO_FREE char *line = mem_printf("%-9s %s", label, text);
+
+    json_array_append_new(lines, json_string(line));
+}
+
+/* Who holds what this job could use: those with devices when it wants some, else all. */
+static void add_holders(const struct api *api, const struct job *job, json_t *held_by,
+                        json_t *lines)
+{
+    const struct state *state = api_state(api);
+    bool wants_gpus = state_request(state, job)->gpu_alternatives > 0;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t named = 0;
+
+    for (const struct job *other = state->first_job; other; other = other->next) {
+        AUTO_RELEASE(text) struct text label = { 0 };
+        if (!job_is_active(other) || (wants_gpus && other->lease->slices_count == 0))
+            continue;
+        usec_t limit = state_request(state, other)->max_duration;
+        usec_t start = other->state == JOB_GRANTED ? other->granted : other->started;
+        usec_t end = limit == USEC_NEVER ? USEC_NEVER : start + limit;
+        view_id(api, other, &label);
+        json_array_append_new(
+            held_by,
+            json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
+                      label.bytes, "name", other->name, "user", state_user(state, other->user),
+                      "gpus", view_milli(other->lease->milli), "cpus",
+                      view_milli(other->lease->cpu_milli * other->lease->members_count), "ends",
+                      view_time(api, end)));
+        if (named++ >= 6)
+            continue;
+        char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
+        usec_t now = api->ports.now(api->ports.user);
+        int64_t held = wants_gpus ? other->lease->milli
+                                  : other->lease->cpu_milli * other->lease->members_count;
+        text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
+                    state_user(state, other->user), units_format_milli(amount, held),
+                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
+                    end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
+                    end == USEC_NEVER ? ""
+                                      : units_format_duration(left, end > now ? end - now : 0));
+    }
+    if (named > 6)
+        text_printf(&text, " and %zu more", named - 6);
+    if (named > 0)
+        add_line(lines, "held by", text.bytes);
+}
+
+static void add_free(const struct api *api, const struct job *job, json_t *free_devices,
+                     json_t *lines)
+{
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t count = 0, usable = 0;
+
+    if (state_request(state, job)->gpu_alternatives == 0) {
+        for (size_t i = 0; i < state->nodes.count; i++) {
+            int64_t left = state->room.nodes.items[i].cpu_milli;
+            text_printf(&text, "%s%s: ", i ? ", " : "", state->nodes.items[i].name);
+            say_milli(&text, left > 0 ? left : 0, "cpu");
+        }
+        add_line(lines, "free", text_string(&text));
+        return;
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (!device_is_usable(state, device))
+            continue;
+        usable++;
+        if (state->room.devices.items[i].milli < GPU_MILLI)
+            continue;
+        json_array_append_new(free_devices, json_integer(device->index));
+        text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
+    }
+    AUTO_FREE char *line = count > 0
+                               ? mem_printf("%zu of %zu (%s)", count, usable, text_string(&text))
+                               : mem_printf("0 of %zu", usable);
+    add_line(lines, "free", line);
+}
+
+static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
+{
+    usec_t now = api->ports.now(api->ports.user);
+
+    if (!is_first || why->at == 0)
+        return;
+    char left[UNITS_TEXT_SIZE];
+    AUTO_FREE char *line =
+        why->at == USEC_NEVER
+            ? mem_string(
+                  "first in line: nothing that would delay it is started before it; those it "
+                  "waits for have no time limit")
+            : mem_printf(
+                  "first in line: nothing that would delay it is started before it; starts in "
+                  "at most %s",
+                  units_format_duration(left, why->at > now ? why->at - now : 0));
+    add_line(lines, "promised", line);
+}
+
+static void add_wants(const struct api *api, const struct job *job, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    request_describe(request, &text);
+    text_add(&text, text.length > 0 ? ", " : "");
+    say_milli(&text, request->cpu_milli, "cpu");
+    if (request->memory_mib > 0) {
+        text_add(&text, ", ");
+        say_mib(&text, request->memory_mib);
+    }
+    if (request->members > 1)
+        text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
+    text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
+    if (request->pool[0])
+        text_printf(&text, ", pool %s", request->pool);
+    add_line(lines, "wants", text.bytes);
+}
+
+void handle_why(struct call *call)
+{
+    const struct api *api = call->api;
+    const struct job *job = find_job(call);
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
+    struct why why;
+    uint32_t ahead;
+
+    if (!job)
+        return;
+    sched_why(api->ports.brain(api->ports.user), job, &why, &ahead);
+    why_say(api, job, &why, ahead, &text);
+    view_id(api, job, &label);
+    json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
+    bool is_queued = job->state == JOB_QUEUED;
+    bool is_promised = is_queued && ahead == 0 && why.at != 0;
+    if (is_queued) {
+        add_wants(api, job, lines);
+        if (!why_is_never(why.kind)) {
+            add_free(api, job, free_devices, lines);
+            add_holders(api, job, held_by, lines);
+            add_promise(api, &why, is_promised, lines);
+        }
+    }
+    bool has_most = why.kind == WHY_QUOTA || why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX ||
+                    why_is_never(why.kind);
+    json_t *view = json_pack(
+        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
+        "s:o}",
+        "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
+        "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
+        "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
+        has_most ? json_integer(why.most) : json_null(), "queue",
+        state->queues.items[job->queue].name, "pool",
+        why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
+            ? json_string(state->pools.items[why.pool].name)
+            : json_null(),
+        "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
+        "promised", is_promised, "expected_start", view_time(api, ahead == 0 ? why.at : 0),
+        "free_devices", free_devices, "held_by", held_by, "lines", lines);
+    reply_json(call->request, 200, view);
+}

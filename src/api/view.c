@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state as JSON: jobs, groups, times. Shapes: doc/spec/05-api.md. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+
+json_t *view_time(const struct api *api, usec_t at)
+{
+    struct tm parts;
+    char text[40];
+
+    if (at == 0 || at == USEC_NEVER)
+        return json_null();
+    usec_t wall = at + api->ports.wall_ahead(api->ports.user);
+    time_t seconds = (time_t)(wall / USEC_PER_SEC);
+    gmtime_r(&seconds, &parts);
+    size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + length, sizeof(text) - length, ".%03dZ", (int)(wall / 1000 % 1000));
+    return json_string(text);
+}
+
+json_t *view_milli(int64_t milli)
+{
+    return milli % 1000 == 0 ? json_integer(milli / 1000) : json_real((double)milli / 1000);
+}
+
+static json_t *view_seconds(usec_t duration)
+{
+    return duration == USEC_NEVER ? json_null() : json_real((double)(duration / 1000) / 1000);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    json_t *value = text && text[0] ? json_string(text) : NULL;
+
+    return value ? value : json_null();
+}
+
+void view_id(const struct api *api, const struct job *job, struct text *text)
+{
+    const struct group *group = state_group(api_state(api), job->group);
+
+    if (group && group->kind == GROUP_ARRAY)
+        text_printf(text, "%" PRIu64 "_%" PRIu32, group->id, job->index);
+    else
+        text_printf(text, "%" PRIu64, job->id);
+}
+
+/* Since it could have run; a job that was tried again waits from then on. */
+static json_t *view_wait(const struct api *api, const struct job *job)
+{
+    usec_t until = job->state == JOB_ENDED ? job->ended
+                   : job_is_active(job) && job->granted >= job->queued
+                       ? job->granted
+                       : api->ports.now(api->ports.user);
+
+    if (job->state == JOB_ENDED && job->granted > 0)
+        until = job->granted;
+    usec_t from = job->queued > 0 ? job->queued : job->submitted;
+    return view_seconds(until > from ? until - from : 0);
+}
+
+static json_t *view_run(const struct api *api, const struct job *job)
+{
+    bool is_running = job->state == JOB_RUNNING || job->state == JOB_STOPPING;
+
+    if (job->started == 0 || (job->state != JOB_ENDED && !is_running))
+        return json_null();
+    usec_t end = job->state == JOB_ENDED ? job->ended : api->ports.now(api->ports.user);
+    return view_seconds(end > job->started ? end - job->started : 0);
+}
+
+static json_t *view_indices(const struct api *api, const struct job *job, bool *ret_synthetic)
+{
+    json_t *indices = json_array();
+
+    *ret_synthetic = false;
+    for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
+        const struct device *device = &api_state(api)->devices.items[job->lease->slices[i].device];
+        json_array_append_new(indices, json_integer(device->index));
+        *ret_synthetic |= device->is_synthetic;
+    }
+    return indices;
+}
+
+static json_t *view_devices(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    json_t *devices = json_array();
+
+    for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
+        const struct slice *slice = &job->lease->slices[i];
+        const struct device *device = &state->devices.items[slice->device];
+        json_array_append_new(
+            devices, json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid,
+                               "index", (int)device->index, "model", device->model, "node",
+                               state->nodes.items[device->node].name, "share",
+                               view_milli(slice->milli), "memory", (json_int_t)slice->memory_mib,
+                               "synthetic", device->is_synthetic, "rank", (int)slice->rank));
+    }
+    return devices;
+}
+
+static const char *isolation_name(enum isolation isolation)
+{
+    static const char *const names[] = { "accounted", "watched", "isolated" };
+
+    return names[(size_t)isolation < COUNT_OF(names) ? isolation : 0];
+}
+
+static json_t *view_isolation(const struct job *job)
+{
+    if (job->started == 0)
+        return json_null();
+    return json_pack("{s:s, s:s, s:s, s:s}", "processes", isolation_name(job->isolation.processes),
+                     "cpu", isolation_name(job->isolation.cpu), "memory",
+                     isolation_name(job->isolation.memory), "gpu",
+                     isolation_name(job->isolation.gpu));
+}
+
+static json_t *view_needs(const struct api *api, const struct job *job)
+{
+    const struct need_table *needs = &api_state(api)->needs;
+    json_t *list = json_array();
+
+    for (size_t i = 0; job->needs_left > 0 && i < needs->needs.count; i++) {
+        const struct need *need = &needs->needs.items[i];
+        if (need->job == job->id)
+            json_array_append_new(list, json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
+                                                  need_kind_name(need->kind)));
+    }
+    return list;
+}
+
+static json_t *view_request(const struct request *request)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+
+    request_format_gpus(request, &gpus);
+    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o}", "gpus", text_string(&gpus), "cpus",
+                     view_milli(request->cpu_milli), "memory",
+                     request->memory_mib ? json_integer(request->memory_mib) : json_null(),
+                     "members", (int)request->members, "nodes", (int)request->nodes_min,
+                     "max_duration", view_seconds(request->max_duration), "pool",
+                     text_or_null(request->pool));
+}
+
+static json_t *view_job_end(const struct job *job, const char *key)
+{
+    if (job->end.kind != ENGINE_ENDED)
+        return json_null();
+    if (strcmp(key, "signal") == 0)
+        return job->end.signal ? json_integer(job->end.signal) : json_null();
+    return job->end.signal ? json_null() : json_integer(job->end.exit_code);
+}
+
+static void add_details(const struct api *api, const struct job *job, json_t *view)
+{
+    json_object_set_new(view, "request", view_request(state_request(api_state(api), job)));
+    json_object_set_new(view, "grace", view_seconds(job->grace));
+    json_object_set_new(view, "retry", json_integer(job->retry_max));
+    json_object_set_new(view, "retries", json_integer(job->retries));
+    json_object_set_new(view, "begin", view_time(api, job->begin));
+    json_object_set_new(view, "devices", view_devices(api, job));
+    json_object_set_new(view, "isolation", view_isolation(job));
+    json_object_set_new(view, "needs", view_needs(api, job));
+    json_object_set_new(view, "members_ended", json_integer(job->members_ended));
+    json_object_set_new(view, "backfilled", json_boolean(job->is_backfill));
+    json_object_set_new(view, "cancelled_by", text_or_null(job->cancelled_by));
+    bool has_usage = job->end.kind == ENGINE_ENDED;
+    json_object_set_new(
+        view, "usage",
+        !has_usage
+            ? json_null()
+            : json_pack("{s:o, s:o, s:o}", "user_seconds", view_seconds(job->end.user_us),
+                        "system_seconds", view_seconds(job->end.system_us), "memory_mib_max",
+                        job->end.memory_kib_max ? json_integer(job->end.memory_kib_max / 1024)
+                                                : json_null()));
+}
+
+static json_t *view_gpu_count(const struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+
+    if (job->lease)
+        return view_milli(job->lease->milli);
+    if (job->state == JOB_ENDED && job->granted > 0)
+        return view_milli(job->gpus_milli_last);
+    if (request->gpu_alternatives == 0)
+        return json_integer(0);
+    const struct gpu_ask *ask = &request->gpus[0];
+    int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
+    return view_milli(milli * ask->count * request->members);
+}
+
+json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+    const struct group *group = state_group(state, job->group);
+    AUTO_RELEASE(text) struct text label = { 0 }, gpus = { 0 };
+    struct why why;
+    uint32_t ahead = 0;
+    bool is_synthetic;
+
+    view_id(api, job, &label);
+    request_format_gpus(request, &gpus);
+    json_t *indices = view_indices(api, job, &is_synthetic);
+    json_t *view = json_pack(
+        "{s:I, s:s, s:s, s:s, s:s, s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:i, s:o}",
+        "id", (json_int_t)job->id, "label", label.bytes, "name", job->name, "user",
+        state_user(state, job->user), "queue", state->queues.items[job->queue].name, "pool",
+        text_or_null(request->pool), "priority", (int)job->priority, "state",
+        job_state_name(job->state), "result", text_or_null(job_result_name(job->result)), "gpus",
+        text_string(&gpus), "gpu_count", view_gpu_count(state, job), "gpu_indices", indices,
+        "synthetic", is_synthetic, "cpus", view_milli(request->cpu_milli), "memory",
+        request->memory_mib ? json_integer(request->memory_mib) : json_null(), "members",
+        (int)request->members, "group",
+        job->group ? json_integer((json_int_t)job->group) : json_null());
+    json_object_set_new(view, "array_index",
+                        group && group->kind == GROUP_ARRAY ? json_integer(job->index)
+                                                            : json_null());
+    json_object_set_new(view, "attempt", json_integer(job->attempt));
+    json_object_set_new(view, "submitted", view_time(api, job->submitted));
+    json_object_set_new(view, "started", view_time(api, job->started));
+    json_object_set_new(view, "ended", view_time(api, job->ended));
+    json_object_set_new(view, "wait_seconds", view_wait(api, job));
+    json_object_set_new(view, "run_seconds", view_run(api, job));
+    json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
+    json_object_set_new(view, "signal", view_job_end(job, "signal"));
+    json_object_set_new(view, "reason", text_or_null(job->end.reason));
+    sched_why(api->ports.brain(api->ports.user), job, &why, is_whole ? &ahead : NULL);
+    json_object_set_new(view, "why",
+                        why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, ahead));
+    if (is_whole)
+        add_details(api, job, view);
+    return view;
+}
+
+json_t *view_group(const struct api *api, const struct group *group)
+{
+    const struct state *state = api_state(api);
+    const char *result = !group_is_over(group) ? "" : group->bad_count > 0 ? "failed" : "ok";
+
+    return json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o}", "id",
+                     (json_int_t)group->id, "kind", group_kind_name(group->kind), "name",
+                     group->name, "user", state_user(state, group->user), "submitted",
+                     view_time(api, group->submitted), "ended", view_time(api, group->ended),
+                     "job_count", (int)group->job_count, "ended_count", (int)group->ended_count,
+                     "bad_count", (int)group->bad_count, "active_count", (int)group->active_count,
+                     "result", text_or_null(result), "parent",
+                     group->parent ? json_integer((json_int_t)group->parent) : json_null());
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/gpus, /v1/nodes, /v1/pools, /v1/queues */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "core/queue.h"
+
+static json_t *text_or_null(const char *text)
+{
+    return text && text[0] ? json_string(text) : json_null();
+}
+
+static json_t *mib_or_null(int64_t mib)
+{
+    return mib > 0 ? json_integer(mib) : json_null();
+}
+
+static json_t *view_holders(const struct api *api, uint32_t device)
+{
+    const struct state *state = api_state(api);
+    json_t *jobs = json_array();
+
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
+            AUTO_RELEASE(text) struct text label = { 0 };
+            if (job->lease->slices[i].device != device)
+                continue;
+            view_id(api, job, &label);
+            json_array_append_new(
+                jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id", (json_int_t)job->id, "label",
+                                label.bytes, "user", state_user(state, job->user), "name",
+                                job->name, "share", view_milli(job->lease->slices[i].milli)));
+        }
+    }
+    return jobs;
+}
+
+static json_t *view_gpu(const struct api *api, uint32_t number)
+{
+    const struct state *state = api_state(api);
+    const struct device *device = &state->devices.items[number];
+    const struct room_device *room = &state->room.devices.items[number];
+    const struct node *node = &state->nodes.items[device->node];
+    const char *sick = device->sick             ? device->sick
+                       : node->state != NODE_UP ? node_state_name(node->state)
+                                                : NULL;
+
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
+        (int)device->index, "node", node->name, "uuid", device->uuid, "model", device->model,
+        "product", device->product, "memory", mib_or_null(device->memory_mib), "memory_given",
+        json_integer(device->memory_mib - room->memory_mib), "given",
+        view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
+        device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
+        text_or_null(device->address), "mig", device->mig_enabled, "synthetic",
+        device->is_synthetic, "sick", text_or_null(sick), "jobs", view_holders(api, number));
+}
+
+void handle_gpus(struct call *call)
+{
+    json_t *gpus = json_array();
+
+    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++)
+        json_array_append_new(gpus, view_gpu(call->api, i));
+    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
+}
+
+void handle_nodes(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    json_t *nodes = json_array();
+
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        const struct room_node *room = &state->room.nodes.items[i];
+        int64_t total = 0, given = 0;
+        for (size_t k = 0; k < state->devices.count; k++) {
+            if (state->devices.items[k].node != i)
+                continue;
+            total += GPU_MILLI;
+            given += GPU_MILLI - state->room.devices.items[k].milli;
+        }
+        json_array_append_new(
+            nodes, json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "name", node->name,
+                             "state", node_state_name(node->state), "reason",
+                             text_or_null(node->reason), "cpus", view_milli(node->cpu_milli),
+                             "cpus_given", view_milli(node->cpu_milli - room->cpu_milli), "memory",
+                             (json_int_t)node->memory_mib, "memory_given",
+                             (json_int_t)(node->memory_mib - room->memory_mib), "gpus",
+                             view_milli(total), "gpus_given", view_milli(given)));
+    }
+    reply_json(call->request, 200, json_pack("{s:o}", "nodes", nodes));
+}
+
+static json_t *view_pool(const struct state *state, uint32_t number)
+{
+    const struct pool *pool = &state->pools.items[number];
+    json_t *devices = json_array();
+    int64_t total = 0;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        bool is_in = pool->is_static
+                         ? device->pool == number
+                         : device->pool == 0 &&
+                               pool_matches(pool, device, &state->nodes.items[device->node]);
+        if (!is_in)
+            continue;
+        json_array_append_new(devices, json_integer(device->index));
+        total += device_is_usable(state, device) ? GPU_MILLI : 0;
+    }
+    if (pool->milli_max > 0 && total > pool->milli_max)
+        total = pool->milli_max;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pool->name, "type",
+                     pool->is_static ? "static" : "dynamic", "queue", text_or_null(pool->queue),
+                     "model", text_or_null(pool->model), "gpus", view_milli(total), "given",
+                     view_milli(state->room.pools.items[number]), "min",
+                     pool->is_static ? json_null() : view_milli(pool->milli_min), "max",
+                     pool->milli_max > 0 ? view_milli(pool->milli_max) : json_null(), "devices",
+                     devices);
+}
+
+void handle_pools(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    json_t *pools = json_array();
+
+    for (uint32_t i = 0; i < state->pools.count; i++) {
+        if (!state->pools.items[i].is_removed)
+            json_array_append_new(pools, view_pool(state, i));
+    }
+    reply_json(call->request, 200, json_pack("{s:o}", "pools", pools));
+}
+
+/* Jobs of the queue itself, not of those below. */
+static void count_jobs(const struct state *state, uint32_t queue, json_int_t *ret_running,
+                       json_int_t *ret_queued)
+{
+    *ret_running = *ret_queued = 0;
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->queue != queue)
+            continue;
+        *ret_running += job_is_active(job);
+        *ret_queued += job->state < JOB_GRANTED;
+    }
+}
+
+static double weight_of(const struct api *api, const struct queue *queue)
+{
+    (void)api;
+    return queue->weight;
+}
+
+static double use_of(const struct api *api, const struct queue *queue)
+{
+    usec_t half_life = api_state(api)->settings.half_life;
+
+    return (double)queue_usage(queue, api->ports.now(api->ports.user), half_life);
+}
+
+/* Its part of what it and its siblings have together, 0 to 1; null when that is nothing. */
+static json_t *view_part(const struct api *api, uint32_t number,
+                         double (*measure)(const struct api *api, const struct queue *queue))
+{
+    const struct state *state = api_state(api);
+    double sum = 0;
+
+    for (uint32_t i = 1; i < state->queues.count; i++) {
+        if (state->queues.items[i].parent == state->queues.items[number].parent &&
+            !state->queues.items[i].is_removed)
+            sum += measure(api, &state->queues.items[i]);
+    }
+    if (number == QUEUE_ROOT || sum <= 0)
+        return json_null();
+    return json_real(measure(api, &state->queues.items[number]) / sum);
+}
+
+static json_t *view_queue(const struct api *api, uint32_t number)
+{
+    const struct state *state = api_state(api);
+    const struct queue *queue = &state->queues.items[number];
+    uint32_t depth = 0;
+    json_int_t running, queued;
+
+    for (uint32_t at = number; at != QUEUE_ROOT; at = state->queues.items[at].parent)
+        depth++;
+    count_jobs(state, number, &running, &queued);
+    return json_pack(
+        "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I}", "name", queue->name,
+        "parent",
+        number == QUEUE_ROOT ? json_null() : json_string(state->queues.items[queue->parent].name),
+        "depth", (int)depth, "weight", (int)queue->weight, "guarantee",
+        view_milli(queue->guarantee_milli), "limit",
+        queue->limit_milli == QUEUE_UNLIMITED ? json_null() : view_milli(queue->limit_milli),
+        "given", view_milli(queue->used_milli), "share", (double)queue->share / QUEUE_SHARE_ONE,
+        "fair_share", view_part(api, number, weight_of), "used_share",
+        view_part(api, number, use_of), "running", running, "queued", queued);
+}
+
+/* Depth first, siblings by number. No recursion: the next one is a child, else the next sibling of
+ * the nearest ancestor that has one. */
+static int64_t next_child(const struct state *state, uint32_t parent, uint32_t after)
+{
+    for (uint32_t i = after + 1; i < state->queues.count; i++) {
+        if (state->queues.items[i].parent == parent && !state->queues.items[i].is_removed)
+            return i;
+    }
+    return -1;
+}
+
+void handle_queues(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    json_t *queues = json_array();
+    uint32_t at = QUEUE_ROOT;
+
+    for (;;) {
+        json_array_append_new(queues, view_queue(call->api, at));
+        int64_t next = next_child(state, at, QUEUE_ROOT);
+        while (next < 0 && at != QUEUE_ROOT) {
+            next = next_child(state, state->queues.items[at].parent, at);
+            at = state->queues.items[at].parent;
+        }
+        if (next < 0)
+            break;
+        at = (uint32_t)next;
+    }
+    reply_json(call->request, 200, json_pack("{s:o}", "queues", queues));
+}

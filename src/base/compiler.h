@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_COMPILER_H
+#define BASE_COMPILER_H
+
+/* compiler - the few extensions of gcc and clang that we lean on, each behind one name */
+
+#include <stddef.h>
+
+#define PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
+
+/* AUTO(pool) struct pool *pool = ...;   destroyed when the scope ends */
+#define AUTO(type) __attribute__((cleanup(type##_auto_destroy)))
+#define DEFINE_AUTO(type)                                                                          \
+    static inline void type##_auto_destroy(struct type **object)                                   \
+    {                                                                                              \
+        type##_destroy(*object);                                                                   \
+    }
+
+/* AUTO_RELEASE(text) struct text text = ...;   for what is used in place */
+#define AUTO_RELEASE(type) __attribute__((cleanup(type##_release)))
+
+/* AUTO_FREE char *path = ...; */
+#define AUTO_FREE __attribute__((cleanup(mem_auto_free)))
+
+/* Hand the value on and forget it, so that its cleanup does nothing. */
+#define TAKE(pointer)                                                                              \
+    (__extension__({                                                                               \
+        __typeof__(pointer) taken_ = (pointer);                                                    \
+        (pointer) = NULL;                                                                          \
+        taken_;                                                                                    \
+    }))
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#define CONTAINER_OF(pointer, type, member)                                                        \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+/* map - from a 64-bit key to a 64-bit value, open addressing
+ *
+ * The caller hashes what is not a number itself (map_hash) and compares what it
+ * finds: the map knows keys, not strings. Iteration order is not defined and
+ * must not steer a decision; sort ids instead.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map {
+    struct map_slot *slots;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+};
+
+struct map_slot {
+    uint64_t key;
+    uint64_t value;
+    bool used;
+};
+
+bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
+void map_set(struct map *map, uint64_t key, uint64_t value);
+bool map_remove(struct map *map, uint64_t key);
+void map_release(struct map *map);
+
+uint64_t map_hash(const void *bytes, size_t length); /* the same on every machine */
+
+#endif

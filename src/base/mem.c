@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *block)
+{
+    if (!block)
+        abort();
+    return block;
+}
+
+void *mem_zero(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size));
+}
+
+void *mem_resize(void *block, size_t count, size_t size)
+{
+    if (count == 0) {
+        free(block);
+        return NULL;
+    }
+    return checked(reallocarray(block, count, size));
+}
+
+char *mem_string(const char *string)
+{
+    return string ? checked(strdup(string)) : NULL;
+}
+
+char *mem_string_of(const char *bytes, size_t length)
+{
+    return checked(strndup(bytes, length));
+}
+
+char *mem_printf(const char *format, ...)
+{
+    char *string = NULL;
+    va_list args;
+
+    va_start(args, format);
+    int length = vasprintf(&string, format, args);
+    va_end(args);
+    if (length < 0)
+        abort();
+    return string;
+}
+
+void mem_auto_free(void *pointer_to_pointer)
+{
+    void *block;
+
+    memcpy(&block, pointer_to_pointer, sizeof(block));
+    free(block);
+}
+
+void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count <= *capacity)
+        return items;
+
+    size_t wanted = *capacity ? *capacity * 2 : 8;
+    if (wanted < count)
+        wanted = count;
+    *capacity = wanted;
+    return mem_resize(items, wanted, size);
+}
+
+void mem_remove(void *items, size_t *count, size_t index, size_t size)
+{
+    char *bytes = items;
+
+    assert(index < *count);
+    memmove(bytes + index * size, bytes + (index + 1) * size, (*count - index - 1) * size);
+    (*count)--;
+}

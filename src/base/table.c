@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/table.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { GAP = 2 };
+
+struct cell {
+    char *text; /* NULL: empty */
+    enum table_style style;
+};
+
+struct table {
+    const struct table_column *columns;
+    size_t column_count;
+    LIST(struct cell) cells; /* row after row, column_count each */
+    size_t row_count;
+    size_t at; /* column of the next cell */
+};
+
+/* The code point at *s, which moves on; a byte that is none counts as itself. */
+static uint32_t take_character(const unsigned char **s)
+{
+    uint32_t first = *(*s)++;
+    unsigned more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc2 ? 1 : 0;
+    uint32_t value = more == 3 ? first & 0x07 : more == 2 ? first & 0x0f : first & 0x1f;
+
+    if (more == 0)
+        return first;
+    for (; more > 0 && (**s & 0xc0) == 0x80; more--)
+        value = value << 6 | (*(*s)++ & 0x3f);
+    return value;
+}
+
+static size_t character_width(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+        size_t width;
+    } ranges[] = {
+        { 0x0300, 0x036f, 0 }, { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
+        { 0x2e80, 0xa4cf, 2 }, { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
+        { 0xfe00, 0xfe0f, 0 }, { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
+        { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(ranges); i++) {
+        if (c >= ranges[i].first && c <= ranges[i].last)
+            return ranges[i].width;
+    }
+    return 1;
+}
+
+/* What a terminal would act on instead of showing it. */
+static bool is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
+
+size_t string_width(const char *string)
+{
+    const unsigned char *s = (const unsigned char *)string;
+    size_t width = 0;
+
+    while (*s)
+        width += character_width(take_character(&s));
+    return width;
+}
+
+void text_add_cut(struct text *text, const char *string, size_t width)
+{
+    const unsigned char *s = (const unsigned char *)string;
+    bool is_cut = string_width(string) > width;
+    size_t room = is_cut && width > 0 ? width - 1 : width;
+
+    while (*s) {
+        const unsigned char *from = s;
+        uint32_t c = take_character(&s);
+        size_t step = character_width(c);
+
+        if (step > room)
+            break;
+        room -= step;
+        if (is_control(c))
+            text_add_char(text, '?');
+        else
+            text_add_bytes(text, from, (size_t)(s - from));
+    }
+    if (is_cut && width > 0)
+        text_add(text, "…");
+}
+
+struct table *table_create(const struct table_column *columns, size_t count)
+{
+    struct table *table = mem_zero(1, sizeof(*table));
+
+    assert(count >= 1 && count <= TABLE_COLUMNS_MAX);
+    table->columns = columns;
+    table->column_count = count;
+    return table;
+}
+
+void table_destroy(struct table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->cells.count; i++)
+        free(table->cells.items[i].text);
+    list_release(&table->cells);
+    free(table);
+}
+
+void table_start_row(struct table *table)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        list_add(&table->cells, (struct cell){ 0 });
+    table->row_count++;
+    table->at = 0;
+}
+
+static void add_owned(struct table *table, char *text)
+{
+    assert(table->row_count > 0 && table->at < table->column_count);
+    size_t index = (table->row_count - 1) * table->column_count + table->at++;
+    table->cells.items[index].text = text;
+}
+
+void table_add_text(struct table *table, const char *text)
+{
+    add_owned(table, mem_string(text));
+}
+
+void table_add_format(struct table *table, const char *format, ...)
+{
+    char *text;
+    va_list args;
+
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        abort();
+    add_owned(table, text);
+}
+
+void table_add_number(struct table *table, int64_t number)
+{
+    add_owned(table, mem_printf("%" PRId64, number));
+}
+
+void table_add_milli(struct table *table, int64_t milli)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    table_add_text(table, units_format_milli(buffer, milli));
+}
+
+void table_add_duration(struct table *table, usec_t duration)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    table_add_text(table, units_format_duration(buffer, duration));
+}
+
+void table_add_mib(struct table *table, int64_t mib)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    table_add_text(table, units_format_mib(buffer, mib));
+}
+
+void table_add_absent(struct table *table)
+{
+    table_add_text(table, "-");
+}
+
+void table_style(struct table *table, enum table_style style)
+{
+    assert(table->at > 0);
+    table->cells.items[(table->row_count - 1) * table->column_count + table->at - 1].style = style;
+}
+
+size_t table_row_count(const struct table *table)
+{
+    return table->row_count;
+}
+
+const char *table_style_begin(enum table_style style)
+{
+    switch (style) {
+    case TABLE_PLAIN:
+        return "";
+    case TABLE_GOOD:
+        return "\033[32m";
+    case TABLE_BAD:
+        return "\033[31m";
+    case TABLE_WAITS:
+        return "\033[33m";
+    case TABLE_FAINT:
+        return "\033[2m";
+    }
+    return "";
+}
+
+static void measure(const struct table *table, bool has_title, size_t *widths)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        widths[i] = has_title ? string_width(table->columns[i].title) : 0;
+    for (size_t i = 0; i < table->cells.count; i++) {
+        const char *text = table->cells.items[i].text;
+        size_t width = text ? string_width(text) : 0;
+
+        if (width > widths[i % table->column_count])
+            widths[i % table->column_count] = width;
+    }
+}
+
+/* How many columns are shown; the last of them may have become narrower. */
+static size_t fit(const struct table *table, size_t room, size_t *widths)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; room > 0 && i < table->column_count; i++) {
+        size_t gap = i > 0 ? GAP : 0;
+        size_t least = table->columns[i].width_min;
+
+        if (total + gap + widths[i] > room) {
+            bool can_cut = least > 0 && total + gap + least <= room;
+            if (can_cut || i == 0)
+                widths[i] = room - total - gap;
+            return can_cut || i == 0 ? i + 1 : i;
+        }
+        total += gap + widths[i];
+    }
+    return table->column_count;
+}
+
+struct line {
+    const struct table *table;
+    const struct table_view *view;
+    const size_t *widths;
+    size_t count;
+};
+
+/* Spaces are written before a cell, so that no line ends in them. */
+static void add_cell(const struct line *line, size_t column, const struct cell *cell,
+                     size_t *blanks, struct text *text)
+{
+    size_t width = line->widths[column];
+    size_t used = cell->text ? string_width(cell->text) : 0;
+    bool has_style = line->view->has_colours && cell->style != TABLE_PLAIN;
+
+    if (used > width)
+        used = width;
+    if (column > 0)
+        *blanks += GAP;
+    if (used == 0) {
+        *blanks += width;
+        return;
+    }
+    if (line->table->columns[column].align == TABLE_RIGHT)
+        *blanks += width - used;
+    text_printf(text, "%*s", (int)*blanks, "");
+    if (has_style)
+        text_add(text, table_style_begin(cell->style));
+    text_add_cut(text, cell->text, width);
+    if (has_style)
+        text_add(text, TABLE_STYLE_END);
+    *blanks = line->table->columns[column].align == TABLE_RIGHT ? 0 : width - used;
+}
+
+void table_format(const struct table *table, const struct table_view *view, struct text *text)
+{
+    size_t widths[TABLE_COLUMNS_MAX];
+    struct line line = { .table = table, .view = view, .widths = widths };
+
+    measure(table, view->has_title, widths);
+    line.count = fit(table, view->width, widths);
+    for (size_t row = view->has_title ? 0 : 1; row <= table->row_count; row++) {
+        size_t blanks = 0;
+
+        for (size_t i = 0; i < line.count; i++) {
+            AUTO_FREE char *title = row == 0 ? mem_string(table->columns[i].title) : NULL;
+            struct cell head = { .text = title };
+            add_cell(&line, i,
+                     row == 0 ? &head : &table->cells.items[(row - 1) * table->column_count + i],
+                     &blanks, text);
+        }
+        text_add_char(text, '\n');
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+/* text - a string that grows, for building replies, listings and records
+ *
+ * Order of calls:  TEXT_INIT or zeroed, (add | clear)*, release or text_take
+ * Owner:           whoever declared it; text_take() hands the bytes on
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct text {
+    char *bytes;   /* always NUL-terminated once something was added */
+    size_t length; /* without the NUL */
+    size_t capacity;
+};
+
+void text_add(struct text *text, const char *string);
+void text_add_bytes(struct text *text, const void *bytes, size_t length);
+void text_add_char(struct text *text, char c);
+void text_printf(struct text *text, const char *format, ...) PRINTF(2, 3);
+void text_clear(struct text *text);   /* empty, memory kept */
+void text_release(struct text *text); /* empty, memory given back */
+char *text_take(struct text *text);   /* the bytes ("" when empty); the text is empty afterwards */
+const char *text_string(const struct text *text); /* never NULL */
+
+/* Small helpers on plain strings. */
+bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equals NULL only */
+bool string_starts(const char *string, const char *prefix);
+bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
+/* A name of a job, queue, pool ...: 1 to max bytes of letters, digits and "._-+@", not first '-'.
+ */
+bool string_is_name(const char *string, size_t max);
+
+/* The candidate nearest to word (edit distance, at most a third of its length and one), or NULL.
+ * candidates ends with NULL. */
+const char *string_nearest(const char *word, const char *const *candidates);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* up, down: the daemon in the background */
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+
+enum { UP_DEVICES };
+enum { DOWN_KILL };
+enum { DOWN_TIMEOUT_S = 60 };
+
+const struct option_entry options_up[] = {
+    [UP_DEVICES] = { "devices", 0, "DEVICES", "what it takes for GPUs: synthetic:h100:4" },
+    { 0 },
+};
+const struct option_entry options_down[] = {
+    [DOWN_KILL] = { "kill", 0, NULL, "end the jobs that run, too" },
+    { 0 },
+};
+
+static int tell_daemon(struct session *session, bool is_json, struct error *err)
+{
+    json_t *daemon = NULL;
+
+    int code = session_get(session, "/v1/daemon", &daemon, err);
+    if (code == 0 && is_json)
+        reply_print(daemon);
+    else if (code == 0)
+        say("the daemon runs · pid %" PRId64 " · gpus: %s · state in %s",
+            field_number(daemon, "pid"), field_text(daemon, "devices"),
+            field_text(daemon, "state_dir"));
+    json_decref(daemon);
+    return code;
+}
+
+int run_up(int argc, char **argv)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count > 0)
+        return usage_wrong("up", "'%s': expected no word", options.words[0]);
+    int code = session_open(&session, &err);
+    bool was_there = code == 0 && paths_is_listening(session.paths.socket);
+    if (code == 0)
+        code = session_start(&session, options.values[UP_DEVICES], &err);
+    if (code == 0 && (was_there || options.is_json))
+        code = tell_daemon(&session, options.is_json, &err);
+    return code < 0 ? complain(&err) : 0;
+}
+
+/* It says that it will; this is when it has. */
+static int wait_until_gone(const struct session *session, struct error *err)
+{
+    const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+
+    for (int i = 0; i < DOWN_TIMEOUT_S * 100; i++) {
+        if (!paths_is_listening(session->paths.socket))
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return error_set(err, -ETIMEDOUT, "the daemon is still there after %d seconds", DOWN_TIMEOUT_S);
+}
+
+int run_down(int argc, char **argv)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct options options;
+    json_t *reply = NULL;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count > 0)
+        return usage_wrong("down", "'%s': expected no word", options.words[0]);
+    bool kills = options.values[DOWN_KILL] != NULL;
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_post(&session, kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, &reply, &err);
+    json_decref(reply);
+    if (code == -ENODATA) {
+        say("no daemon is running");
+        return 0;
+    }
+    if (code == 0)
+        code = wait_until_gone(&session, &err);
+    if (code < 0)
+        return complain(&err);
+    say(kills ? "stopped, with all its jobs"
+              : "stopped; jobs that run go on; tarn up finds them again");
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpus, nodes, pools, queues: a listing each */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+
+const struct option_entry options_gpus[] = { { 0 } };
+const struct option_entry options_nodes[] = { { 0 } };
+const struct option_entry options_pools[] = { { 0 } };
+const struct option_entry options_queues[] = { { 0 } };
+
+/* What one listing is made of. */
+struct listing {
+    const char *path, *key; /* of the API, and of the list in its reply */
+    const char *id;         /* what -q prints of each */
+    const struct table_column *columns;
+    size_t column_count;
+    void (*add_row)(struct table *table, const json_t *item);
+    void (*print_footer)(const json_t *list);
+};
+
+static void add_milli(struct table *table, const json_t *object, const char *key)
+{
+    if (field_is_null(object, key))
+        table_add_absent(table);
+    else
+        table_add_milli(table, field_milli(object, key));
+}
+
+/* "6 of 8" */
+static void add_part(struct table *table, const json_t *item, const char *given, const char *of)
+{
+    char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+
+    table_add_format(table, "%s of %s", units_format_milli(part, field_milli(item, given)),
+                     units_format_milli(whole, field_milli(item, of)));
+}
+
+static void add_memory(struct table *table, const json_t *item)
+{
+    char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+
+    int64_t given = field_number(item, "memory_given");
+
+    if (field_is_null(item, "memory"))
+        table_add_absent(table);
+    else
+        table_add_format(table, "%s of %s", given > 0 ? units_format_mib(part, given) : "0",
+                         units_format_mib(whole, field_number(item, "memory")));
+}
+
+static int print_listing(const struct listing *listing, const json_t *reply,
+                         const struct options *options)
+{
+    const json_t *list = json_object_get(reply, listing->key);
+    const json_t *item;
+    size_t i;
+
+    if (options->is_json) {
+        reply_print(reply);
+        return 0;
+    }
+    AUTO(table) struct table *table = table_create(listing->columns, listing->column_count);
+    json_array_foreach(list, i, item)
+    {
+        if (options->is_quiet && json_is_integer(json_object_get(item, listing->id)))
+            printf("%" PRId64 "\n", field_number(item, listing->id));
+        else if (options->is_quiet)
+            printf("%s\n", field_text(item, listing->id));
+        else
+            listing->add_row(table, item);
+    }
+    if (options->is_quiet)
+        return 0;
+    if (json_array_size(list) == 0) {
+        talk("no %s", listing->key);
+        return 0;
+    }
+    screen_table(table);
+    if (listing->print_footer)
+        listing->print_footer(list);
+    return 0;
+}
+
+static int list(int argc, char **argv, const struct listing *listing)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct options options;
+    json_t *reply = NULL;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count > 0)
+        return usage_wrong(argv[0], "'%s': expected no word", options.words[0]);
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_get(&session, listing->path, &reply, &err);
+    if (code < 0)
+        return complain(&err);
+    status = print_listing(listing, reply, &options);
+    json_decref(reply);
+    return status;
+}
+
+/* "4 ana", "9 (0.5)" */
+static void add_gpu_jobs(const json_t *gpu, struct text *text)
+{
+    const json_t *job;
+    char share[UNITS_TEXT_SIZE];
+    size_t i;
+
+    json_array_foreach(json_object_get(gpu, "jobs"), i, job)
+    {
+        text_printf(text, "%s%s %s", text->length > 0 ? ", " : "", field_text(job, "label"),
+                    field_text(job, "user"));
+        if (!field_is_null(job, "share") && field_milli(job, "share") != 1000)
+            text_printf(text, " (%s)", units_format_milli(share, field_milli(job, "share")));
+    }
+}
+
+/* "H100" of "h100"; what it is not is said. */
+static void add_gpu_model(struct table *table, const json_t *gpu)
+{
+    AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
+
+    for (char *s = model; *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+    table_add_format(table, "%s%s", model, field_is_true(gpu, "synthetic") ? " synthetic" : "");
+}
+
+static void add_gpu(struct table *table, const json_t *gpu)
+{
+    AUTO_RELEASE(text) struct text jobs = { 0 };
+    const char *sick = field_text(gpu, "sick");
+
+    add_gpu_jobs(gpu, &jobs);
+    table_start_row(table);
+    table_add_number(table, field_number(gpu, "index"));
+    add_gpu_model(table, gpu);
+    table_add_text(table, field_is_true(gpu, "mig") ? "mig" : "whole");
+    table_add_format(table, "%" PRId64 "%%", field_milli(gpu, "given") / 10);
+    add_memory(table, gpu);
+    table_add_text(table, field_text(gpu, "pool"));
+    table_add_text(table, field_text(gpu, "node"));
+    if (sick[0]) {
+        table_add_format(table, "sick: %s", sick);
+        table_style(table, TABLE_BAD);
+    } else {
+        table_add_text(table, text_string(&jobs));
+    }
+}
+
+static void print_gpus_footer(const json_t *gpus)
+{
+    char given[UNITS_TEXT_SIZE];
+    bool has_synthetic = false;
+    int64_t milli = 0;
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        milli += field_milli(gpu, "given");
+        has_synthetic = has_synthetic || field_is_true(gpu, "synthetic");
+    }
+    size_t count = json_array_size(gpus);
+    talk("%zu gpu%s · %s given%s", count, count == 1 ? "" : "s", units_format_milli(given, milli),
+         has_synthetic ? " · synthetic: no real device is behind them" : "");
+}
+
+int run_gpus(int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        { "GPU", TABLE_RIGHT, 0 },   { "MODEL", TABLE_LEFT, 0 },  { "MODE", TABLE_LEFT, 0 },
+        { "GIVEN", TABLE_RIGHT, 0 }, { "MEMORY", TABLE_LEFT, 0 }, { "POOL", TABLE_LEFT, 0 },
+        { "NODE", TABLE_LEFT, 0 },   { "JOB", TABLE_LEFT, 8 },
+    };
+    static const struct listing listing = {
+        "/v1/gpus", "gpus", "uuid", columns, COUNT_OF(columns), add_gpu, print_gpus_footer,
+    };
+
+    return list(argc, argv, &listing);
+}
+
+static void add_node(struct table *table, const json_t *node)
+{
+    const char *state = field_text(node, "state");
+
+    table_start_row(table);
+    table_add_text(table, field_text(node, "name"));
+    table_add_text(table, state);
+    table_style(table, strcmp(state, "up") == 0 ? TABLE_GOOD : TABLE_WAITS);
+    add_part(table, node, "gpus_given", "gpus");
+    add_part(table, node, "cpus_given", "cpus");
+    add_memory(table, node);
+    table_add_text(table, field_text(node, "reason"));
+}
+
+int run_nodes(int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        { "NODE", TABLE_LEFT, 0 }, { "STATE", TABLE_LEFT, 0 },  { "GPUS", TABLE_LEFT, 0 },
+        { "CPUS", TABLE_LEFT, 0 }, { "MEMORY", TABLE_LEFT, 0 }, { "REASON", TABLE_LEFT, 8 },
+    };
+    static const struct listing listing = {
+        "/v1/nodes", "nodes", "name", columns, COUNT_OF(columns), add_node, NULL,
+    };
+
+    return list(argc, argv, &listing);
+}
+
+static void add_pool(struct table *table, const json_t *pool)
+{
+    AUTO_RELEASE(text) struct text devices = { 0 };
+    const char *queue = field_text(pool, "queue"), *model = field_text(pool, "model");
+
+    numbers_format(json_object_get(pool, "devices"), &devices);
+    table_start_row(table);
+    table_add_text(table, field_text(pool, "name"));
+    table_add_text(table, field_text(pool, "type"));
+    table_add_text(table, queue[0] ? queue : "any");
+    table_add_text(table, model[0] ? model : "any");
+    add_part(table, pool, "given", "gpus");
+    add_milli(table, pool, "min");
+    add_milli(table, pool, "max");
+    table_add_text(table, text_string(&devices));
+}
+
+int run_pools(int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        { "POOL", TABLE_LEFT, 0 },  { "TYPE", TABLE_LEFT, 0 },    { "QUEUE", TABLE_LEFT, 0 },
+        { "MODEL", TABLE_LEFT, 0 }, { "GIVEN", TABLE_LEFT, 0 },   { "MIN", TABLE_RIGHT, 0 },
+        { "MAX", TABLE_RIGHT, 0 },  { "DEVICES", TABLE_LEFT, 8 },
+    };
+    static const struct listing listing = {
+        "/v1/pools", "pools", "name", columns, COUNT_OF(columns), add_pool, NULL,
+    };
+
+    return list(argc, argv, &listing);
+}
+
+static void add_queue(struct table *table, const json_t *queue)
+{
+    table_start_row(table);
+    table_add_format(table, "%*s%s", (int)field_number(queue, "depth") * 2, "",
+                     field_text(queue, "name"));
+    table_add_number(table, field_number(queue, "weight"));
+    add_milli(table, queue, "guarantee");
+    add_milli(table, queue, "limit");
+    add_milli(table, queue, "given");
+    table_add_format(table, "%" PRId64 "%%", field_milli(queue, "share") / 10);
+    table_add_format(table, "%.1f", field_real(queue, "usage_gpu_hours"));
+    table_add_number(table, field_number(queue, "running"));
+    table_add_number(table, field_number(queue, "queued"));
+}
+
+int run_queues(int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        { "QUEUE", TABLE_LEFT, 0 },  { "WEIGHT", TABLE_RIGHT, 0 },  { "GUARANTEE", TABLE_RIGHT, 0 },
+        { "LIMIT", TABLE_RIGHT, 0 }, { "GIVEN", TABLE_RIGHT, 0 },   { "SHARE", TABLE_RIGHT, 0 },
+        { "GPU-H", TABLE_RIGHT, 0 }, { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
+    };
+    static const struct listing listing = {
+        "/v1/queues", "queues", "name", columns, COUNT_OF(columns), add_queue, NULL,
+    };
+
+    return list(argc, argv, &listing);
+}

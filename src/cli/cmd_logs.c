@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/select.h"
+#include "cli/session.h"
+
+enum { FOLLOW, RANK, ERROR, TAIL };
+enum { WAIT_MS = 60000 };
+
+const struct option_entry options_logs[] = {
+    [FOLLOW] = { "follow", 'f', NULL, "go on until the job has ended" },
+    [RANK] = { "rank", 'r', "N", "of this member; 0 unless given" },
+    [ERROR] = { "error", 'e', NULL, "standard error, where it has a file of its own" },
+    [TAIL] = { "tail", 'n', "N", "the last N lines only" },
+    { 0 },
+};
+
+static void build_path(const char *id, const struct options *options, struct text *path)
+{
+    text_printf(path, "/v1/jobs/%s/output", id);
+    if (options->values[RANK])
+        client_query_add(path, "rank", options->values[RANK]);
+    if (options->values[ERROR])
+        client_query_add(path, "stream", "error");
+    if (options->values[TAIL])
+        client_query_add(path, "tail", options->values[TAIL]);
+    if (options->values[FOLLOW])
+        client_query_add(path, "follow", "1");
+}
+
+/* Bytes as the job wrote them. A reader that has gone ends it. */
+static int copy_stream(struct session *session, struct client_stream *stream, struct error *err)
+{
+    bool is_over;
+
+    do {
+        int code = client_wait(session->client, stream->is_over ? 0 : WAIT_MS, err);
+        if (code < 0)
+            return code;
+        is_over = stream->is_over;
+        if (stream->status >= 400) {
+            if (is_over)
+                return refusal_read(stream->status, text_string(&stream->bytes),
+                                    stream->bytes.length, err);
+            continue;
+        }
+        if (stream->bytes.length > 0)
+            fwrite(stream->bytes.bytes, 1, stream->bytes.length, stdout);
+        text_clear(&stream->bytes);
+        if (fflush(stdout) != 0)
+            return error_set(err, -errno, "standard output: %s", strerror(errno));
+    } while (!is_over);
+    if (stream->code < 0)
+        return error_set(err, stream->code, "%s", stream->err.text);
+    return 0;
+}
+
+static int print_one(struct session *session, const char *id, const struct options *options)
+{
+    struct client_stream stream = { 0 };
+    AUTO_RELEASE(text) struct text path = { 0 };
+    struct error err;
+
+    build_path(id, options, &path);
+    int code = client_stream_open(session->client, path.bytes, &stream, &err);
+    if (code == 0)
+        code = copy_stream(session, &stream, &err);
+    client_stream_close(&stream);
+    if (code == -ENOENT || code == -ECONNREFUSED) {
+        /* Ask once more in the way that says whether there is a daemon at all. */
+        json_t *job = NULL;
+        AUTO_FREE char *job_path = mem_printf("/v1/jobs/%s", id);
+        struct error other;
+
+        if (session_get(session, job_path, &job, &other) < 0)
+            err = other;
+        json_decref(job);
+    }
+    return code < 0 ? complain(&err) : 0;
+}
+
+int run_logs(int argc, char **argv)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0)
+        return usage_wrong("logs", "expected the number of a job");
+    if (selection_read(&selection, options.words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
+    if (session_open(&session, &err) < 0)
+        return complain(&err);
+    for (size_t i = 0; i < selection.count; i++) {
+        if (selection.count > 1)
+            printf("%s==> job %s <==\n", i > 0 ? "\n" : "", selection.ids[i]);
+        if (print_one(&session, selection.ids[i], &options) != 0)
+            status = 1;
+    }
+    return status;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/job_view.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/select.h"
+#include "cli/session.h"
+
+const struct option_entry options_show[] = { { 0 } };
+
+enum { LABEL_WIDTH = 12 };
+
+/* "  state       running", unless there is nothing to say. */
+static void add_line(struct text *text, const char *label, const char *words)
+{
+    if (words[0])
+        text_printf(text, "  %-*s%s\n", LABEL_WIDTH, label, words);
+}
+
+static void add_time(struct text *text, const json_t *job, const char *key)
+{
+    char buffer[CLOCK_SIZE];
+    time_t when = field_time(job, key);
+
+    if (when > 0)
+        add_line(text, key, clock_format(buffer, when));
+}
+
+static void add_duration(struct text *text, const char *label, const json_t *object,
+                         const char *key)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    add_line(text, label, field_duration(object, key, buffer));
+}
+
+static void add_state(struct text *text, const json_t *job)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    const char *word = job_state_word(job);
+
+    text_add(&line, word);
+    if (job_is_ended(job) && field_number(job, "exit_code") != 0)
+        text_printf(&line, " · exit status %" PRId64, field_number(job, "exit_code"));
+    if (job_is_ended(job) && !field_is_null(job, "signal"))
+        text_printf(&line, " · %s", strsignal((int)field_number(job, "signal")));
+    if (field_number(job, "attempt") > 1)
+        text_printf(&line, " · attempt %" PRId64, field_number(job, "attempt"));
+    add_line(text, "state", line.bytes);
+}
+
+/* "0.5 of h100 gpu 3 on box, synthetic" */
+static void add_devices(struct text *text, const json_t *job)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(job, "devices"), i, device)
+    {
+        AUTO_RELEASE(text) struct text line = { 0 };
+        char share[UNITS_TEXT_SIZE];
+
+        text_printf(&line, "%" PRId64 " · %s", field_number(device, "index"),
+                    field_text(device, "model"));
+        if (!field_is_null(device, "share") && field_milli(device, "share") != 1000)
+            text_printf(&line, " · share %s",
+                        units_format_milli(share, field_milli(device, "share")));
+        if (field_number(device, "memory") > 0)
+            text_printf(&line, " · %s", units_format_mib(share, field_number(device, "memory")));
+        text_printf(&line, " · %s%s", field_text(device, "node"),
+                    field_is_true(device, "synthetic") ? " · synthetic" : "");
+        add_line(text, "gpu", line.bytes);
+    }
+}
+
+static void add_isolation(struct text *text, const json_t *job)
+{
+    json_t *isolation = json_object_get(job, "isolation"), *value;
+    AUTO_RELEASE(text) struct text line = { 0 };
+    const char *key;
+
+    json_object_foreach(isolation, key, value)
+    {
+        if (json_is_string(value))
+            text_printf(&line, "%s%s %s", line.length > 0 ? " · " : "", key,
+                        json_string_value(value));
+    }
+    add_line(text, "isolation", text_string(&line));
+}
+
+static void add_launch(struct text *text, const json_t *job)
+{
+    const json_t *launch = json_object_get(job, "launch"), *word;
+    AUTO_RELEASE(text) struct text command = { 0 };
+    size_t i;
+
+    json_array_foreach(json_object_get(launch, "command"), i, word)
+    {
+        text_add(&command, i > 0 ? " " : "");
+        text_add(&command, json_string_value(word) ? json_string_value(word) : "");
+    }
+    if (command.length == 0)
+        text_add(&command, field_text(launch, "command"));
+    AUTO_RELEASE(text) struct text shown = { 0 };
+    text_add_cut(&shown, text_string(&command), 500);
+    add_line(text, "command", text_string(&shown));
+    add_line(text, "in", field_text(launch, "cwd"));
+    add_line(text, "output", field_text(launch, "output"));
+    add_line(text, "error", field_text(launch, "error"));
+}
+
+static void add_needs(struct text *text, const json_t *job)
+{
+    const json_t *need;
+    AUTO_RELEASE(text) struct text line = { 0 };
+    size_t i;
+
+    json_array_foreach(json_object_get(job, "needs"), i, need)
+        text_printf(&line, "%s%" PRId64 " (%s)", i > 0 ? ", " : "", field_number(need, "on"),
+                    field_text(need, "when"));
+    add_line(text, "needs", text_string(&line));
+}
+
+static void add_usage(struct text *text, const json_t *job)
+{
+    const json_t *usage = json_object_get(job, "usage");
+    char user[UNITS_TEXT_SIZE], memory[UNITS_TEXT_SIZE];
+
+    if (field_is_null(usage, "user_seconds"))
+        return;
+    AUTO_RELEASE(text) struct text line = { 0 };
+    text_printf(&line, "%s of cpu", field_duration(usage, "user_seconds", user));
+    if (!field_is_null(usage, "memory_mib_max"))
+        text_printf(&line, " · at most %s of memory",
+                    units_format_mib(memory, field_number(usage, "memory_mib_max")));
+    add_line(text, "used", line.bytes);
+}
+
+static void add_asked(struct text *text, const json_t *job)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_printf(&line, "%s gpus", field_text(job, "gpus")[0] ? field_text(job, "gpus") : "0");
+    text_printf(&line, " · %s cpus", units_format_milli(buffer, field_milli(job, "cpus")));
+    if (!field_is_null(job, "memory"))
+        text_printf(&line, " · %s", units_format_mib(buffer, field_number(job, "memory")));
+    if (field_number(job, "members") > 1)
+        text_printf(&line, " · %" PRId64 " members", field_number(job, "members"));
+    add_line(text, "wants", line.bytes);
+}
+
+static void print_job(const json_t *job)
+{
+    const json_t *request = json_object_get(job, "request");
+    AUTO_RELEASE(text) struct text text = { 0 }, why = { 0 };
+
+    job_why_add(job, &why);
+    text_printf(&text, "job %s · %s · %s · queue %s\n", field_text(job, "label"),
+                field_text(job, "name"), field_text(job, "user"), field_text(job, "queue"));
+    add_state(&text, job);
+    add_line(&text, job_is_ended(job) ? "reason" : "why", text_string(&why));
+    add_asked(&text, job);
+    add_line(&text, "pool", field_text(job, "pool"));
+    if (field_number(job, "priority") != 0) {
+        char priority[UNITS_TEXT_SIZE];
+        snprintf(priority, sizeof(priority), "%" PRId64, field_number(job, "priority"));
+        add_line(&text, "priority", priority);
+    }
+    add_duration(&text, "limit", request, "max_duration");
+    add_time(&text, job, "submitted");
+    add_time(&text, job, "begin");
+    add_time(&text, job, "started");
+    add_time(&text, job, "ended");
+    add_duration(&text, "waited", job, "wait_seconds");
+    add_duration(&text, "ran", job, "run_seconds");
+    add_needs(&text, job);
+    add_devices(&text, job);
+    add_isolation(&text, job);
+    add_usage(&text, job);
+    add_launch(&text, job);
+    screen_put(stdout, text.bytes);
+}
+
+static void print_group(const json_t *group)
+{
+    const json_t *stage;
+    size_t i;
+
+    AUTO_RELEASE(text) struct text head = { 0 };
+    text_printf(&head, "%s %" PRId64 " · %s · %s · %" PRId64 " of %" PRId64 " ended",
+                field_text(group, "kind"), field_number(group, "id"), field_text(group, "name"),
+                field_text(group, "user"), field_number(group, "ended_count"),
+                field_number(group, "job_count"));
+    if (field_number(group, "bad_count") > 0)
+        text_printf(&head, ", %" PRId64 " badly", field_number(group, "bad_count"));
+    text_printf(&head, "%s%s\n", field_text(group, "result")[0] ? " · " : "",
+                field_text(group, "result"));
+    screen_put(stdout, head.bytes);
+    json_t *all = json_array();
+    json_array_foreach(json_object_get(group, "stages"), i, stage)
+        json_array_extend(all, json_object_get(stage, "jobs"));
+    AUTO(table) struct table *table = jobs_table(all);
+    screen_table(table);
+    json_decref(all);
+}
+
+static int show_one(struct session *session, const char *id, const struct options *options)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", id);
+    json_t *job = NULL;
+    struct error err;
+
+    if (session_get(session, path, &job, &err) < 0)
+        return complain(&err);
+    if (options->is_json)
+        reply_print(job);
+    else if (options->is_quiet)
+        printf("%s\n", id);
+    else if (json_object_get(job, "stages"))
+        print_group(job);
+    else
+        print_job(job);
+    json_decref(job);
+    return 0;
+}
+
+int run_show(int argc, char **argv)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0)
+        return usage_wrong("show", "expected the number of a job");
+    if (selection_read(&selection, options.words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
+    if (session_open(&session, &err) < 0)
+        return complain(&err);
+    for (size_t i = 0; i < selection.count; i++) {
+        if (show_one(&session, selection.ids[i], &options) != 0)
+            status = 1;
+    }
+    return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+/* command - the verbs of tarn: one table for dispatch, help and completion
+ *
+ * Those of this room are in commands.def; who calls cli_main() adds its own. A run function gets
+ * its verb as argv[0] and returns the exit status: 0 done, 1 refused or failed, 2 wrong usage.
+ */
+
+#include <stddef.h>
+
+#include "cli/options.h"
+
+struct command {
+    const char *name;
+    const char *usage;   /* what stands behind the name: "[OPTIONS] ID..." */
+    const char *summary; /* a few words, lower case */
+    int (*run)(int argc, char **argv);
+    const struct option_entry *options; /* ends with one without a name; NULL: it reads its own */
+};
+
+enum { COMMANDS_MAX = 64 };
+
+/* more ends with one without a name; NULL: none. Returns the exit status. */
+int cli_main(int argc, char **argv, const struct command *more);
+
+/* All commands, in the order of the alphabet; NULL-terminated. */
+const struct command *const *commands_all(void);
+const struct command *command_find(const char *name); /* NULL: there is none */
+
+/* Print how a command is used, on standard output. */
+void command_help(const struct command *command);
+
+#define COMMAND(name, usage, summary)                                                              \
+    int run_##name(int argc, char **argv);                                                         \
+    extern const struct option_entry options_##name[];
+#include "cli/commands.def"
+#undef COMMAND
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/fields.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *field_text(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+
+    return value ? value : "";
+}
+
+double field_real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+int64_t field_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : llround(json_number_value(value));
+}
+
+int64_t field_milli(const json_t *object, const char *key)
+{
+    return llround(field_real(object, key) * 1000);
+}
+
+bool field_is_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+bool field_is_null(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return !value || json_is_null(value);
+}
+
+usec_t field_seconds(const json_t *object, const char *key)
+{
+    if (!json_is_number(json_object_get(object, key)))
+        return FIELD_ABSENT;
+    double seconds = field_real(object, key);
+    return seconds < 0 ? 0 : llround(seconds * (double)USEC_PER_SEC);
+}
+
+time_t field_time(const json_t *object, const char *key)
+{
+    struct tm parts = { 0 };
+
+    if (!strptime(field_text(object, key), "%Y-%m-%dT%H:%M:%S", &parts))
+        return 0;
+    return timegm(&parts);
+}
+
+usec_t field_wall(const json_t *object, const char *key)
+{
+    const char *dot = strchr(field_text(object, key), '.');
+
+    return field_time(object, key) * USEC_PER_SEC +
+           (dot ? strtol(dot + 1, NULL, 10) * USEC_PER_MS : 0);
+}
+
+const char *field_duration(const json_t *object, const char *key, char *buffer)
+{
+    usec_t duration = field_seconds(object, key);
+
+    if (duration == FIELD_ABSENT)
+        return "";
+    return units_format_duration(buffer, duration);
+}
+
+const char *clock_format(char *buffer, time_t when)
+{
+    time_t now = time(NULL);
+    struct tm then_parts, now_parts;
+
+    localtime_r(&when, &then_parts);
+    localtime_r(&now, &now_parts);
+    time_t apart = when > now ? when - now : now - when;
+    if (then_parts.tm_yday == now_parts.tm_yday && then_parts.tm_year == now_parts.tm_year)
+        strftime(buffer, CLOCK_SIZE, "%H:%M", &then_parts);
+    else if (apart < 6 * 86400)
+        strftime(buffer, CLOCK_SIZE, "%a %H:%M", &then_parts);
+    else
+        strftime(buffer, CLOCK_SIZE, "%Y-%m-%d %H:%M", &then_parts);
+    return buffer;
+}
+
+void numbers_format(const json_t *array, struct text *text)
+{
+    size_t count = json_array_size(array);
+
+    for (size_t i = 0; i < count;) {
+        json_int_t first = json_integer_value(json_array_get(array, i));
+        json_int_t last = first;
+
+        for (i++; i < count && json_integer_value(json_array_get(array, i)) == last + 1; i++)
+            last++;
+        text_printf(text, "%s%" PRId64, text->length > 0 ? "," : "", (int64_t)first);
+        if (last > first)
+            text_printf(text, "%c%" PRId64, last == first + 1 ? ',' : '-', (int64_t)last);
+    }
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_FIELDS_H
+#define CLI_FIELDS_H
+
+/* fields - values out of the API's replies, whatever is absent or of another kind
+ *
+ * What is absent, null or of another kind is "" as text, 0 as a number, false, FIELD_ABSENT as a
+ * duration and 0 as a time. Texts point into the reply.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+#define FIELD_ABSENT ((usec_t)-1)
+
+const char *field_text(const json_t *object, const char *key);
+int64_t field_number(const json_t *object, const char *key);
+double field_real(const json_t *object, const char *key);
+int64_t field_milli(const json_t *object, const char *key); /* rounded */
+bool field_is_true(const json_t *object, const char *key);
+bool field_is_null(const json_t *object, const char *key); /* or absent */
+usec_t field_seconds(const json_t *object, const char *key);
+time_t field_time(const json_t *object, const char *key);
+usec_t field_wall(const json_t *object, const char *key); /* the same to the millisecond */
+
+/* "4m12s", or "" when it is absent. Buffer of UNITS_TEXT_SIZE; returned. */
+const char *field_duration(const json_t *object, const char *key, char *buffer);
+
+/* A time as one says it: "14:20", "Tue 14:20", "2026-11-20 14:20"; local. */
+enum { CLOCK_SIZE = 32 };
+const char *clock_format(char *buffer, time_t when);
+
+/* "0-3", "4,7" of an array of numbers. */
+void numbers_format(const json_t *array, struct text *text);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/job_view.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/fields.h"
+
+enum { STATUS_TIMEOUT = 124, STATUS_SIGNAL = 128 };
+
+bool job_is_ended(const json_t *job)
+{
+    return strcmp(field_text(job, "state"), "ended") == 0;
+}
+
+const char *job_state_word(const json_t *job)
+{
+    const char *result = field_text(job, "result");
+
+    return job_is_ended(job) && result[0] ? result : field_text(job, "state");
+}
+
+enum table_style job_state_style(const json_t *job)
+{
+    static const struct {
+        const char *word;
+        enum table_style style;
+    } styles[] = {
+        { "running", TABLE_GOOD },      { "granted", TABLE_GOOD },  { "ok", TABLE_PLAIN },
+        { "held", TABLE_WAITS },        { "waiting", TABLE_WAITS }, { "queued", TABLE_WAITS },
+        { "stopping", TABLE_WAITS },    { "failed", TABLE_BAD },    { "timeout", TABLE_BAD },
+        { "out_of_memory", TABLE_BAD }, { "lost", TABLE_BAD },      { "cancelled", TABLE_FAINT },
+    };
+    const char *word = job_state_word(job);
+
+    for (size_t i = 0; i < COUNT_OF(styles); i++) {
+        if (strcmp(styles[i].word, word) == 0)
+            return styles[i].style;
+    }
+    return TABLE_PLAIN;
+}
+
+void job_gpus_add(const json_t *job, struct text *text)
+{
+    const char *asked = field_text(job, "gpus");
+    AUTO_RELEASE(text) struct text indices = { 0 };
+
+    if (strcmp(asked, "") == 0 || strcmp(asked, "0") == 0)
+        return;
+    text_add(text, asked);
+    numbers_format(json_object_get(job, "gpu_indices"), &indices);
+    if (indices.length > 0)
+        text_printf(text, " (%s)", indices.bytes);
+    if (field_is_true(job, "synthetic"))
+        text_add(text, " synthetic");
+}
+
+void job_expected_add(const json_t *why, struct text *text)
+{
+    time_t expected = field_time(why, "expected_start");
+    char buffer[CLOCK_SIZE];
+
+    if (expected > 0)
+        text_printf(text, "about %s", clock_format(buffer, expected));
+}
+
+void job_why_add(const json_t *job, struct text *text)
+{
+    const json_t *why = json_object_get(job, "why");
+
+    if (job_is_ended(job)) {
+        text_add(text, field_text(job, "reason"));
+        return;
+    }
+    text_add(text, field_text(why, "text"));
+    if (field_time(why, "expected_start") > 0) {
+        text_add(text, text->length > 0 ? " · " : "");
+        job_expected_add(why, text);
+    }
+}
+
+void job_end_add(const json_t *job, struct text *text)
+{
+    const char *result = field_text(job, "result");
+    const char *reason = field_text(job, "reason");
+    bool is_ok = strcmp(result, "ok") == 0;
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_printf(text, "job %s ", field_text(job, "label"));
+    if (is_ok)
+        text_add(text, "ended ok");
+    else if (strcmp(result, "out_of_memory") == 0)
+        text_add(text, "ran out of memory");
+    else if (strcmp(result, "timeout") == 0)
+        text_add(text, "timed out");
+    else
+        text_printf(text, "%s%s", strcmp(result, "lost") == 0 ? "was " : "", result);
+    if (!is_ok && reason[0])
+        text_printf(text, ": %s", reason);
+    else if (!is_ok && !field_is_null(job, "exit_code") && field_number(job, "exit_code") != 0)
+        text_printf(text, ": exit status %d", (int)field_number(job, "exit_code"));
+    else if (!is_ok && !field_is_null(job, "signal"))
+        text_printf(text, ": %s", strsignal((int)field_number(job, "signal")));
+    if (field_seconds(job, "run_seconds") != FIELD_ABSENT)
+        text_printf(text, " · ran %s", field_duration(job, "run_seconds", buffer));
+}
+
+int job_exit_status(const json_t *job)
+{
+    const char *result = field_text(job, "result");
+    int64_t exit_code = field_number(job, "exit_code"), signal = field_number(job, "signal");
+
+    if (strcmp(result, "ok") == 0)
+        return 0;
+    if (strcmp(result, "timeout") == 0)
+        return STATUS_TIMEOUT;
+    if (strcmp(result, "failed") != 0 && strcmp(result, "out_of_memory") != 0)
+        return 1;
+    if (signal > 0 && signal < STATUS_SIGNAL)
+        return STATUS_SIGNAL + (int)signal;
+    return exit_code > 0 && exit_code < 256 ? (int)exit_code : 1;
+}
+
+static void add_duration(struct table *table, const json_t *job, const char *key)
+{
+    usec_t duration = field_seconds(job, key);
+
+    if (duration == FIELD_ABSENT)
+        table_add_text(table, NULL);
+    else
+        table_add_duration(table, duration);
+}
+
+static void add_row(struct table *table, const json_t *job)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
+
+    job_gpus_add(job, &gpus);
+    job_why_add(job, &why);
+    table_start_row(table);
+    table_add_text(table, field_text(job, "label"));
+    table_add_text(table, field_text(job, "name"));
+    table_add_text(table, field_text(job, "user"));
+    table_add_text(table, field_text(job, "queue"));
+    table_add_text(table, job_state_word(job));
+    table_style(table, job_state_style(job));
+    table_add_text(table, text_string(&gpus));
+    add_duration(table, job, "wait_seconds");
+    add_duration(table, job, "run_seconds");
+    table_add_text(table, text_string(&why));
+}
+
+struct table *jobs_table(const json_t *jobs)
+{
+    static const struct table_column columns[] = {
+        { "ID", TABLE_RIGHT, 0 },   { "NAME", TABLE_LEFT, 0 },  { "USER", TABLE_LEFT, 0 },
+        { "QUEUE", TABLE_LEFT, 0 }, { "STATE", TABLE_LEFT, 0 }, { "GPUS", TABLE_LEFT, 0 },
+        { "WAIT", TABLE_LEFT, 0 },  { "RUN", TABLE_LEFT, 0 },   { "WHY", TABLE_LEFT, 10 },
+    };
+    struct table *table = table_create(columns, COUNT_OF(columns));
+    const json_t *job;
+    size_t i;
+
+    json_array_foreach(jobs, i, job) add_row(table, job);
+    return table;
+}

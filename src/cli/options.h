@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+/* options - reads the options of one command from a table
+ *
+ * Every command also takes --json, -q (ids only), --socket PATH and --help. Options and words may
+ * be mixed; after "--" all are words. What is not known is an error with the nearest that is.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct option_entry {
+    const char *name;     /* without dashes; NULL ends the table */
+    char letter;          /* '\0': none */
+    const char *argument; /* NULL: it takes none */
+    const char *meaning;
+};
+
+enum { OPTIONS_MAX = 16 };
+
+struct options {
+    const char *values[OPTIONS_MAX]; /* by place in the table; NULL: not given; "" without value */
+    char **words;                    /* NULL-terminated; into argv */
+    size_t word_count;
+    bool is_json, is_quiet;
+};
+
+/* Read what is behind the verb argv[0]; argv is put in another order. false: there is nothing more
+ * to do, and *ret_status is the exit status. */
+bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
+
+/* The options that every command has; ends with one without a name. */
+extern const struct option_entry options_common[];
+
+/* Say that the usage is wrong; returns 2. */
+int usage_wrong(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/screen.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24 };
+
+static size_t number_of(const char *name)
+{
+    const char *value = getenv(name);
+    long number = value ? strtol(value, NULL, 10) : 0;
+
+    return number > 0 && number < 10000 ? (size_t)number : 0;
+}
+
+void screen_look(FILE *stream, struct screen *ret)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    struct winsize size = { 0 };
+
+    *ret = (struct screen){ .is_terminal = isatty(fileno(stream)) == 1 };
+    if (!ret->is_terminal)
+        return;
+    ret->has_cursor = term && term[0] && strcmp(term, "dumb") != 0;
+    ret->has_colours = ret->has_cursor && !(no_color && no_color[0]);
+    ioctl(fileno(stream), TIOCGWINSZ, &size);
+    ret->width = size.ws_col > 0 ? size.ws_col : number_of("COLUMNS");
+    ret->height = size.ws_row > 0 ? size.ws_row : number_of("LINES");
+    if (ret->width == 0)
+        ret->width = WIDTH_DEFAULT;
+    if (ret->height == 0)
+        ret->height = HEIGHT_DEFAULT;
+}
+
+/* A locale that nobody has set (a container, a service) says nothing about the terminal. */
+static bool is_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0])
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return true;
+}
+
+void screen_put(FILE *stream, const char *text)
+{
+    static const struct {
+        const char *sign, *ascii;
+    } signs[] = { { "·", "-" }, { "█", "#" }, { "░", "." }, { "…", "~" } };
+
+    if (is_utf8()) {
+        fputs(text, stream);
+        return;
+    }
+    while (*text) {
+        size_t i = 0;
+
+        while (i < COUNT_OF(signs) && !string_starts(text, signs[i].sign))
+            i++;
+        if (i < COUNT_OF(signs)) {
+            fputs(signs[i].ascii, stream);
+            text += strlen(signs[i].sign);
+        } else {
+            fputc(*text++, stream);
+        }
+    }
+}
+
+void screen_table(const struct table *table)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct screen screen;
+
+    screen_look(stdout, &screen);
+    const struct table_view view = { .width = screen.width,
+                                     .has_colours = screen.has_colours,
+                                     .has_title = true };
+    table_format(table, &view, &text);
+    screen_put(stdout, text_string(&text));
+}
+
+void text_add_styled(struct text *text, const struct screen *screen, enum table_style style,
+                     const char *words)
+{
+    bool has_style = screen->has_colours && style != TABLE_PLAIN;
+
+    if (has_style)
+        text_add(text, table_style_begin(style));
+    text_add(text, words);
+    if (has_style)
+        text_add(text, TABLE_STYLE_END);
+}
+
+static void talk_line(const char *prefix, const char *format, va_list args)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    char *words;
+
+    if (vasprintf(&words, format, args) < 0)
+        abort();
+    text_printf(&line, "%s%s\n", prefix, words);
+    free(words);
+    fflush(stdout);
+    screen_put(stderr, line.bytes);
+    fflush(stderr);
+}
+
+void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    talk_line("tarn: ", format, args);
+    va_end(args);
+}
+
+void talk(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    talk_line("", format, args);
+    va_end(args);
+}
+
+int complain(const struct error *err)
+{
+    say("%s", err->text);
+    return 1;
+}

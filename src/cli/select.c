@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/select.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { DIGITS_MAX = 18 };
+
+void selection_add(struct selection *selection, const char *id)
+{
+    selection->ids = mem_resize(selection->ids, selection->count + 1, sizeof(selection->ids[0]));
+    snprintf(selection->ids[selection->count++], ID_SIZE, "%s", id);
+}
+
+void selection_release(struct selection *selection)
+{
+    free(selection->ids);
+    *selection = (struct selection){ 0 };
+}
+
+/* A number at *s, which moves on behind it. */
+static bool take_number(const char **s, uint64_t *ret)
+{
+    size_t digits = strspn(*s, "0123456789");
+
+    if (digits < 1 || digits > DIGITS_MAX)
+        return false;
+    *ret = strtoull(*s, NULL, 10);
+    *s += digits;
+    return true;
+}
+
+static int add_word(struct selection *selection, const char *word, struct error *err)
+{
+    uint64_t first, last, index;
+    const char *s = word;
+    char id[ID_SIZE];
+
+    bool is_job = take_number(&s, &first);
+    last = first;
+    bool is_task = is_job && *s == '_';
+    if (is_task || (is_job && *s == '-')) {
+        s++;
+        is_job = take_number(&s, is_task ? &index : &last);
+    }
+    if (!is_job || *s || last < first)
+        return error_set(err, -EINVAL, "'%.40s': expected the number of a job: 7, 7_3 or 7-9",
+                         word);
+    if (last - first >= SELECT_MAX - selection->count)
+        return error_set(err, -E2BIG, "'%.40s': more than %d jobs at once", word, SELECT_MAX);
+    for (uint64_t i = first; i <= last; i++) {
+        if (is_task)
+            snprintf(id, sizeof(id), "%" PRIu64 "_%" PRIu64, i, index);
+        else
+            snprintf(id, sizeof(id), "%" PRIu64, i);
+        selection_add(selection, id);
+    }
+    return 0;
+}
+
+int selection_read(struct selection *selection, char *const *words, struct error *err)
+{
+    int code = 0;
+
+    for (; *words && code == 0; words++)
+        code = add_word(selection, *words, err);
+    return code;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/send.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "io/file.h"
+#include "wire/submission.h"
+
+#define DEVICES                                                                                    \
+    {                                                                                              \
+        "devices", 0, "DEVICES", "what a new daemon takes for GPUs: synthetic:h100:4"              \
+    }
+#define DRY_RUN                                                                                    \
+    {                                                                                              \
+        "dry-run", 0, NULL, "say what would happen, submit nothing"                                \
+    }
+#define IDS                                                                                        \
+    {                                                                                              \
+        "ids", 'q', NULL, "print the number of what was submitted, nothing else"                   \
+    }
+
+const struct option_entry options_run[] = { DEVICES, DRY_RUN, { 0 } };
+const struct option_entry options_submit[] = { DEVICES, DRY_RUN, IDS, { 0 } };
+
+static bool is_own(const char *word)
+{
+    return strcmp(word, "--dry-run") == 0 || strcmp(word, "--ids") == 0 ||
+           strcmp(word, "-q") == 0 || strcmp(word, "--devices") == 0 ||
+           string_starts(word, "--devices=");
+}
+
+/* One of our own at argv[*at], which moves on. */
+static int take_own(struct sending *sending, int argc, char **argv, int *at, struct error *err)
+{
+    const char *word = argv[(*at)++];
+
+    if (strcmp(word, "--dry-run") == 0) {
+        sending->is_dry = true;
+    } else if (strcmp(word, "--ids") == 0 || strcmp(word, "-q") == 0) {
+        sending->is_ids = true;
+    } else if (word[strlen("--devices")] == '=') {
+        sending->devices = strchr(word, '=') + 1;
+    } else if (*at == argc) {
+        return error_set(err, -EINVAL, "--devices: expected DEVICES after it");
+    } else {
+        sending->devices = argv[(*at)++];
+    }
+    return 0;
+}
+
+/* Slurm's options and ours may be mixed; each run of Slurm's is read at once. */
+static int read_options(struct sending *sending, int argc, char **argv, int *ret_rest,
+                        struct error *err)
+{
+    int at = 1;
+
+    for (;;) {
+        int until = at;
+
+        while (until < argc && !is_own(argv[until]) && strcmp(argv[until], "--") != 0)
+            until++;
+        if (until < argc && strcmp(argv[until], "--") == 0)
+            until = argc;
+        int code = sbatch_parse_args(&sending->sbatch, until, argv, at, ret_rest, err);
+        if (code < 0 || *ret_rest < until || until == argc)
+            return code;
+        at = until;
+        code = take_own(sending, argc, argv, &at, err);
+        if (code < 0)
+            return code;
+    }
+}
+
+static int usage_failed(struct sending *sending, int code)
+{
+    sending->is_usage = true;
+    return code;
+}
+
+static void set_command(json_t *job, char **words)
+{
+    json_t *command = json_array();
+
+    for (; *words; words++)
+        json_array_append_new(command, json_string(*words));
+    json_object_set_new(job, "command", command);
+}
+
+static void set_args(json_t *job, char **words)
+{
+    if (!*words)
+        return;
+    json_t *args = json_array();
+    for (; *words; words++)
+        json_array_append_new(args, json_string(*words));
+    json_object_set_new(job, "args", args);
+}
+
+/* The file's own name, as far as a job may be called so. */
+static void set_name(json_t *job, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    AUTO_FREE char *name = mem_string(slash ? slash + 1 : path);
+
+    if (strlen(name) > SUBMISSION_NAME_MAX)
+        name[SUBMISSION_NAME_MAX] = '\0';
+    for (char *s = name; *s; s++) {
+        char letter[2] = { *s, '\0' };
+        if (*s != '-' && !string_is_name(letter, 1))
+            *s = '_';
+    }
+    if (!json_object_get(job, "name") && string_is_name(name, SUBMISSION_NAME_MAX))
+        json_object_set_new(job, "name", json_string(name));
+}
+
+/* A pipeline that has no name is called after its file. */
+static void set_pipeline_name(json_t *document, const char *path)
+{
+    AUTO_FREE char *name = mem_string(path);
+    char *dot = strrchr(name, '.');
+
+    if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
+        *dot = '\0';
+    if (json_object_get(document, "stages"))
+        set_name(document, name);
+}
+
+/* Whether a shell would find a program of this name. */
+static bool is_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    AUTO_FREE char *copy = mem_string(path ? path : "/usr/bin:/bin");
+    char *rest = copy;
+
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0;
+    while (rest) {
+        AUTO_FREE char *file = mem_printf("%s/%s", strsep(&rest, ":"), name);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int read_script(struct sending *sending, const char *path, char **args, struct error *err)
+{
+    AUTO_RELEASE(text) struct text script = { 0 };
+    const char *source = path ? path : "standard input";
+
+    int code = file_read(path ? path : "/dev/stdin", SBATCH_SCRIPT_MAX, &script, err);
+    if (code < 0)
+        return code;
+    if (!string_starts(text_string(&script), "#!")) {
+        if (path && is_program(path)) {
+            set_command(sending->sbatch.job, args - 1);
+            return sbatch_finish(&sending->sbatch, err);
+        }
+        return error_set(err, -EINVAL,
+                         "%s: not a script: expected #! and an interpreter on its first line",
+                         source);
+    }
+    code = sbatch_parse_script(&sending->sbatch, script.bytes, script.length, source, err);
+    if (code == 0)
+        code = sbatch_finish(&sending->sbatch, err);
+    if (code < 0)
+        return code;
+    json_object_set_new(sending->sbatch.job, "script", json_stringn(script.bytes, script.length));
+    set_args(sending->sbatch.job, args);
+    if (path)
+        set_name(sending->sbatch.job, path);
+    return 0;
+}
+
+/* What is to be run: behind "--" a command, else a script, or a program that can be found. */
+static int read_words(struct sending *sending, char **words, bool is_command, struct error *err)
+{
+    struct stat info;
+
+    if (sending->sbatch.wrap) {
+        int code = sbatch_finish(&sending->sbatch, err);
+        set_args(sending->sbatch.job, words);
+        return code;
+    }
+    if (!words[0] && !is_command && !isatty(STDIN_FILENO))
+        return read_script(sending, NULL, words, err);
+    if (!words[0])
+        return usage_failed(sending, error_set(err, -EINVAL,
+                                               "nothing to run: expected a script, -f FILE, "
+                                               "--wrap COMMAND or -- COMMAND"));
+    if (!is_command && stat(words[0], &info) == 0 && S_ISREG(info.st_mode))
+        return read_script(sending, words[0], words + 1, err);
+    if (!is_command && !is_program(words[0]))
+        return error_set(err, -ENOENT, "%s: no such script; a command stands behind --: -- %s",
+                         words[0], words[0]);
+    set_command(sending->sbatch.job, words);
+    return sbatch_finish(&sending->sbatch, err);
+}
+
+/* The options of a command line win over the keys of a file. */
+static void merge(json_t *document, json_t *job)
+{
+    json_t *env = json_object_get(document, "env"), *more = json_object_get(job, "env");
+
+    if (json_is_object(env) && json_is_object(more)) {
+        json_object_update(env, more);
+        json_object_del(job, "env");
+    }
+    json_object_update(document, job);
+}
+
+/* What a job file names is beside it; a command is called from where we are. */
+static char *starting_place(const char *file)
+{
+    char *path = file && strcmp(file, "-") != 0 ? realpath(file, NULL) : NULL;
+
+    if (!path)
+        return getcwd(NULL, 0);
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = '\0';
+    return path;
+}
+
+static void add_sender(json_t *document, const char *file)
+{
+    char *here = starting_place(file);
+
+    if (here && here[0] == '/')
+        json_object_set_new(document, "sender_cwd", json_string(here));
+    free(here);
+    if (strcmp(field_text(document, "export"), "none") == 0)
+        return;
+    json_t *env = json_object();
+    for (char **variable = environ; *variable; variable++) {
+        const char *equals = strchr(*variable, '=');
+
+        if (!equals || equals == *variable || string_starts(*variable, "TARN_") ||
+            string_starts(*variable, "SLURM_"))
+            continue;
+        AUTO_FREE char *name = mem_string_of(*variable, (size_t)(equals - *variable));
+        if (string_is_utf8(name, strlen(name)))
+            json_object_set_new(env, name, json_string(equals + 1)); /* left out: not UTF-8 */
+    }
+    json_object_set_new(document, "sender_env", env);
+}
+
+/* Everything that is wrong with it is said here, with its line, before a daemon is started. */
+static int check(const json_t *document, const struct yaml_lines *lines, const char *source,
+                 struct error *err)
+{
+    AUTO(submission) struct submission *submission = NULL;
+
+    return submission_parse(document, lines, source, &submission, err);
+}
+
+static int read_file(struct sending *sending, struct error *err)
+{
+    const char *path = sending->sbatch.file;
+    bool is_stdin = strcmp(path, "-") == 0;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+
+    int code = file_read(is_stdin ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
+    if (code == 0)
+        code = sbatch_finish(&sending->sbatch, err);
+    if (code == 0)
+        code = yaml_parse(text_string(&text), text.length, path, &sending->document, &lines, err);
+    if (code < 0)
+        return code;
+    if (!json_is_object(sending->document))
+        return check(sending->document, lines, path, err);
+    merge(sending->document, sending->sbatch.job);
+    add_sender(sending->document, path);
+    return check(sending->document, lines, path, err);
+}
+
+int sending_read(struct sending *sending, int argc, char **argv, struct error *err)
+{
+    int rest = argc;
+
+    *sending = (struct sending){ 0 };
+    sbatch_init(&sending->sbatch);
+    int code = read_options(sending, argc, argv, &rest, err);
+    if (code < 0)
+        return usage_failed(sending, code);
+    if (sending->sbatch.is_help)
+        return 0;
+    if (sending->sbatch.socket)
+        setenv("TARN_SOCKET", sending->sbatch.socket, 1);
+    sending->is_dry = sending->is_dry || sending->sbatch.is_test;
+    sending->is_ids = sending->is_ids || sending->sbatch.is_parsable;
+    if (sending->sbatch.file && rest < argc)
+        return usage_failed(
+            sending, error_set(err, -EINVAL, "'%.60s': expected nothing beside -f", argv[rest]));
+    if (sending->sbatch.file)
+        return read_file(sending, err);
+    bool is_command = rest > 1 && strcmp(argv[rest - 1], "--") == 0;
+    code = read_words(sending, argv + rest, is_command, err);
+    if (code < 0)
+        return code;
+    sending->document = json_incref(sending->sbatch.job);
+    add_sender(sending->document, NULL);
+    return check(sending->document, NULL, NULL, err);
+}
+
+void sending_release(struct sending *sending)
+{
+    json_decref(sending->document);
+    sbatch_release(&sending->sbatch);
+    *sending = (struct sending){ 0 };
+}
+
+static void say_notes(const json_t *notes)
+{
+    const json_t *note;
+    size_t i;
+
+    json_array_foreach(notes, i, note)
+    {
+        if (json_is_string(note))
+            say("%s", json_string_value(note));
+    }
+}
+
+int sending_post(const struct sending *sending, struct session *session, json_t **ret_reply,
+                 struct error *err)
+{
+    int code = session_start(session, sending->devices, err);
+
+    if (code == 0)
+        code = session_post(session, sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
+                            sending->document, ret_reply, err);
+    if (code < 0)
+        return code;
+    say_notes(sending->sbatch.notes);
+    say_notes(json_object_get(*ret_reply, "notes"));
+    return 0;
+}

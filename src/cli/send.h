@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_SEND_H
+#define CLI_SEND_H
+
+/* send - from the arguments of submit and run to a document that the daemon takes
+ *
+ * Order of calls:  read, post*, release
+ * On failure:      words ready to be said; is_usage tells wrong usage from wrong contents
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "cli/session.h"
+#include "wire/sbatch.h"
+
+struct sending {
+    struct sbatch sbatch;
+    const char *devices; /* --devices, or NULL */
+    bool is_dry;         /* --dry-run, --test-only */
+    bool is_ids;         /* -q, --parsable */
+    bool is_usage;       /* what failed is how it was called */
+    json_t *document;
+};
+
+/* Reads what is behind the verb argv[0]. With --help there is no document. */
+int sending_read(struct sending *sending, int argc, char **argv, struct error *err);
+void sending_release(struct sending *sending);
+
+/* Send it, with a daemon started when there is none; says the notes. *ret_reply is new. */
+int sending_post(const struct sending *sending, struct session *session, json_t **ret_reply,
+                 struct error *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/class.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct class *class_of(const struct class_table *table, uint64_t number_plus_one)
+{
+    return table->classes.items[number_plus_one - 1];
+}
+
+uint32_t class_claim(struct class_table *table, const struct request *request)
+{
+    uint64_t hash = map_hash(request, sizeof(*request));
+    uint64_t first = 0;
+
+    map_get(&table->by_hash, hash, &first);
+    for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
+        struct class *class = class_of(table, at);
+        if (memcmp(&class->request, request, sizeof(*request)) == 0) {
+            class->references++;
+            return (uint32_t)at - 1;
+        }
+    }
+
+    struct class *class = mem_zero(1, sizeof(*class));
+    class->request = *request;
+    class->references = 1;
+    class->next_alike = (uint32_t)first;
+    uint32_t number;
+    if (table->unused.count > 0) {
+        number = table->unused.items[--table->unused.count];
+        table->classes.items[number] = class;
+    } else {
+        number = (uint32_t)table->classes.count;
+        list_add(&table->classes, class);
+    }
+    map_set(&table->by_hash, hash, (uint64_t)number + 1);
+    return number;
+}
+
+static void unlink_class(struct class_table *table, uint32_t number)
+{
+    struct class *class = table->classes.items[number];
+    uint64_t hash = map_hash(&class->request, sizeof(class->request));
+    uint64_t first = 0;
+
+    map_get(&table->by_hash, hash, &first);
+    if (first == (uint64_t)number + 1) {
+        if (class->next_alike != 0)
+            map_set(&table->by_hash, hash, class->next_alike);
+        else
+            map_remove(&table->by_hash, hash);
+        return;
+    }
+    struct class *before = class_of(table, first);
+    while (before->next_alike != number + 1)
+        before = class_of(table, before->next_alike);
+    before->next_alike = class->next_alike;
+}
+
+void class_release(struct class_table *table, uint32_t number)
+{
+    struct class *class = table->classes.items[number];
+
+    assert(class->references > 0);
+    if (--class->references > 0)
+        return;
+    unlink_class(table, number);
+    free(class);
+    table->classes.items[number] = NULL;
+    list_add(&table->unused, number);
+}
+
+void class_table_release(struct class_table *table)
+{
+    for (size_t i = 0; i < table->classes.count; i++)
+        free(table->classes.items[i]);
+    list_release(&table->classes);
+    list_release(&table->unused);
+    map_release(&table->by_hash);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/event.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
+#define UINT(event, tag, type, member, meaning)                                                    \
+    RECORD_UINT(struct event_##event, tag, member, meaning),
+#define INT(event, tag, type, member, meaning)                                                     \
+    RECORD_INT(struct event_##event, tag, member, meaning),
+#define TEXT(event, tag, member, meaning) RECORD_TEXT(struct event_##event, tag, member, meaning),
+#define RECORD(event, tag, type, member, meaning, record)                                          \
+    RECORD_INNER(struct event_##event, tag, member, meaning, record),
+#define END(event)                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }                                                                                              \
+    }                                                                                              \
+    ;
+#include "core/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef END
+
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define END(name)
+
+static const struct record_type types[EVENT_KIND_MAX] = {
+#define EVENT(number, ID, event, meaning)                                                          \
+    [EVENT_##ID] = { #event, sizeof(struct event_##event), event##_fields,                         \
+                     COUNT_OF(event##_fields) - 1 },
+#include "core/event.def"
+#undef EVENT
+};
+
+static const char *const meanings[EVENT_KIND_MAX] = {
+#define EVENT(number, ID, event, meaning) [EVENT_##ID] = meaning,
+#include "core/event.def"
+#undef EVENT
+};
+
+bool event_is_decision(enum event_kind kind)
+{
+    return kind == EVENT_GRANT || kind == EVENT_STOP;
+}
+
+/* Whatever is about a job names it first. */
+uint64_t event_job(const struct event *event)
+{
+    if (event->kind < EVENT_SUBMIT || event->kind == EVENT_PLAN)
+        return 0;
+    return event->submit.id;
+}
+
+const struct record_type *event_type(enum event_kind kind)
+{
+    return kind > EVENT_NONE && kind < EVENT_KIND_MAX && types[kind].name ? &types[kind] : NULL;
+}
+
+const char *event_name(enum event_kind kind)
+{
+    const struct record_type *type = event_type(kind);
+
+    return type ? type->name : "unknown";
+}
+
+const char *event_meaning(enum event_kind kind)
+{
+    return event_type(kind) ? meanings[kind] : "";
+}
+
+/* Every member of the union starts where the union does. */
+const void *event_body(const struct event *event)
+{
+    return &event->boot;
+}
+
+void event_encode(const struct event *event, struct text *out)
+{
+    record_put_varint(out, event->kind);
+    record_put_varint(out, (uint64_t)event->at);
+    record_encode(event_type(event->kind), event_body(event), out);
+}
+
+int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
+                 struct error *err)
+{
+    const char *s = bytes;
+    uint64_t kind, at;
+
+    size_t used = record_get_varint(s, length, &kind);
+    size_t used2 = used ? record_get_varint(s + used, length - used, &at) : 0;
+    if (used2 == 0)
+        return error_set(err, -EBADMSG, "event: cut short");
+
+    const struct record_type *type =
+        kind < EVENT_KIND_MAX ? event_type((enum event_kind)kind) : NULL;
+    if (!type)
+        return error_set(err, -EBADMSG, "event: kind %" PRIu64 " is not known", kind);
+    memset(ret, 0, sizeof(*ret));
+    ret->kind = (enum event_kind)kind;
+    ret->at = (usec_t)at;
+    int code = record_decode(type, s + used + used2, length - used - used2, arena, &ret->boot, err);
+    return code < 0 ? error_prefix(err, code, "event %s", type->name) : 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+/* event - one thing that happened, or one decision, as the journal keeps it
+ *
+ * The list is event.def. Time is journal time: microseconds that only go forward, whatever the
+ * wall clock does (daemon/clock.h). Texts and lists of a decoded event live in the arena.
+ */
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/units.h"
+#include "core/lease.h"
+#include "core/record.h"
+#include "core/request.h"
+
+extern const struct record_type request_record;
+
+#define EVENT(number, ID, name, meaning) EVENT_##ID = number,
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define END(name)
+enum event_kind {
+    EVENT_NONE,
+#include "core/event.def"
+    EVENT_KIND_MAX,
+};
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef END
+
+#define EVENT(number, ID, name, meaning)                  struct event_##name {
+#define UINT(event, tag, type, member, meaning)           type member;
+#define INT(event, tag, type, member, meaning)            type member;
+#define TEXT(event, tag, member, meaning)                 const char *member;
+#define RECORD(event, tag, type, member, meaning, record) type member;
+#define END(name)                                                                                  \
+    char empty_;                                                                                   \
+    }                                                                                              \
+    ;
+#include "core/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef END
+
+struct event {
+    enum event_kind kind;
+    usec_t at;
+    union {
+#define EVENT(number, ID, name, meaning) struct event_##name name;
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define END(name)
+#include "core/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef END
+    };
+};
+
+/* GRANT and STOP: made by the brain, not told to it. */
+bool event_is_decision(enum event_kind kind);
+
+/* The job that it is about; 0: none. */
+uint64_t event_job(const struct event *event);
+
+const char *event_name(enum event_kind kind);
+const char *event_meaning(enum event_kind kind);
+const struct record_type *event_type(enum event_kind kind); /* NULL: no such kind */
+const void *event_body(const struct event *event);
+
+void event_encode(const struct event *event, struct text *out);
+int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
+                 struct error *err);
+
+#endif

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the fold that is about jobs: from their submission to their end.
+ *
+ * What an engine or a person says about a job that is further on already changes nothing: it
+ * was true when it was said.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state.h"
+
+static void notify(struct state *state, struct job *job, bool is_gone)
+{
+    if (state->on_job)
+        state->on_job(state->on_job_user, job, is_gone);
+}
+
+static void become(struct state *state, struct job *job, enum job_state to)
+{
+    assert(job->state == to || job_may_become(job->state, to));
+    state->job_counts[job->state]--;
+    state->job_counts[to]++;
+    job->state = (uint8_t)to;
+    if (to == JOB_QUEUED)
+        job->queued = state->now;
+}
+
+/* Where a job stands that neither holds anything nor is over. */
+static enum job_state standing(const struct state *state, const struct job *job)
+{
+    if (job->is_held)
+        return JOB_HELD;
+    return job->needs_left > 0 || job->needs_expected > 0 || job->begin > state->now ? JOB_WAITING
+                                                                                     : JOB_QUEUED;
+}
+
+static void settle(struct state *state, struct job *job)
+{
+    enum job_state to = standing(state, job);
+
+    if (job->begin > state->now && job->begin < state->next_begin)
+        state->next_begin = job->begin;
+    if (to != job->state)
+        become(state, job, to);
+    notify(state, job, false);
+}
+
+/* What `on` did may decide what waits for it. Ends that follow from it are put on the list. */
+typedef LIST(uint64_t) id_list;
+
+static void end_job(struct state *state, struct job *job, enum job_result result);
+
+static void decide_needs(struct state *state, uint64_t on, id_list *broken)
+{
+    for (uint32_t at = need_first(&state->needs, on), next; at != 0; at = next) {
+        const struct need need = state->needs.needs.items[at - 1];
+        enum need_answer answer = state_need_answer(state, on, need.kind);
+        struct job *job = state_job(state, need.job);
+
+        next = need.next;
+        if (answer == NEED_OPEN)
+            continue;
+        need_remove(&state->needs, at);
+        if (!job)
+            continue;
+        assert(job->needs_left > 0);
+        job->needs_left--; /* also of one that is over: it may be run once more */
+        if (job->state == JOB_ENDED)
+            continue;
+        if (answer == NEED_BROKEN)
+            list_add(broken, job->id);
+        else if (!job_is_active(job))
+            settle(state, job);
+    }
+}
+
+static void decide_needs_of_groups(struct state *state, uint64_t group_id, id_list *broken)
+{
+    for (struct group *group = state_group(state, group_id); group;
+         group = state_group(state, group->parent))
+        decide_needs(state, group->id, broken);
+}
+
+static void count_end_in_groups(struct state *state, const struct job *job, int sign)
+{
+    for (struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent)) {
+        group->ended_count += (uint32_t)sign;
+        if (job->result != RESULT_OK)
+            group->bad_count += (uint32_t)sign;
+        group->ended = group_is_over(group) ? state->now : 0;
+    }
+}
+
+/* The job is over, and with it, perhaps, those that needed it. No recursion: a list of ends. */
+static void end_job(struct state *state, struct job *job, enum job_result result)
+{
+    id_list ends = { 0 };
+
+    become(state, job, JOB_ENDED);
+    job->result = (uint8_t)result;
+    job->ended = state->now;
+    list_add(&ends, job->id);
+    for (size_t i = 0; i < ends.count; i++) {
+        struct job *ended = state_job(state, ends.items[i]);
+        if (i > 0) {
+            if (ended->state == JOB_ENDED || job_is_active(ended))
+                continue;
+            become(state, ended, JOB_ENDED);
+            ended->result = RESULT_CANCELLED;
+            ended->ended = state->now;
+            free(ended->end.reason);
+            ended->end.reason = mem_string("what it needs can't happen any more");
+        }
+        count_end_in_groups(state, ended, 1);
+        notify(state, ended, false);
+        decide_needs(state, ended->id, &ends);
+        decide_needs_of_groups(state, ended->group, &ends);
+    }
+    list_release(&ends);
+}
+
+static int fold_group(struct state *state, const struct event_group *event, struct error *err)
+{
+    if (event->id < state->next_id || event->last < event->id)
+        return error_set(err, -EBADMSG, "group %" PRIu64 ": its number is taken", event->id);
+    if (event->parent && !state_group(state, event->parent))
+        return error_set(err, -EBADMSG, "group %" PRIu64 ": no group %" PRIu64, event->id,
+                         event->parent);
+
+    struct group *group = mem_zero(1, sizeof(*group));
+    *group = (struct group){
+        .id = event->id,
+        .last = event->last,
+        .parent = event->parent,
+        .document = event->document,
+        .name = mem_string(event->name),
+        .user = state_claim_user(state, event->user),
+        .max_running = event->max_running,
+        .job_count = event->job_count,
+        .kind = event->kind,
+        .submitted = state->now,
+    };
+    /* The numbers up to last are spoken for, but its parts still have to come. */
+    uint64_t next_id = state->next_id;
+    state_link_group(state, group);
+    state->next_id = next_id > group->id ? next_id : group->id + 1;
+    return 0;
+}
+
+static int fold_submit(struct state *state, const struct event_submit *event, struct error *err)
+{
+    int64_t queue = state_find_queue(state, event->queue);
+
+    if (event->id < state->next_id)
+        return error_set(err, -EBADMSG, "job %" PRIu64 ": its number is taken", event->id);
+    if (queue < 0)
+        return error_set(err, -EBADMSG, "job %" PRIu64 ": no queue '%s'", event->id, event->queue);
+    if (event->group && !state_group(state, event->group))
+        return error_set(err, -EBADMSG, "job %" PRIu64 ": no group %" PRIu64, event->id,
+                         event->group);
+
+    struct job *job = mem_zero(1, sizeof(*job));
+    *job = (struct job){
+        .id = event->id,
+        .group = event->group,
+        .launch = event->launch,
+        .name = mem_string(event->name),
+        .submitted = state->now,
+        .begin = event->begin,
+        .grace = event->grace,
+        .user = state_claim_user(state, event->user),
+        .uid = event->uid,
+        .gid = event->gid,
+        .queue = (uint32_t)queue,
+        .class = class_claim(&state->classes, &event->request),
+        .priority = event->priority,
+        .index = event->index,
+        .retry_max = event->retry,
+        .needs_expected = event->need_count,
+        .is_held = event->held,
+        .state = JOB_WAITING,
+    };
+    state_link_job(state, job);
+    settle(state, job);
+    return 0;
+}
+
+static int fold_need(struct state *state, const struct event_need *event, struct error *err)
+{
+    struct job *job = state_job(state, event->job);
+    if (!job || job->needs_expected == 0)
+        return error_set(err, -EBADMSG, "need: job %" PRIu64 " expects none", event->job);
+
+    job->needs_expected--;
+    if (job->state == JOB_ENDED)
+        return 0;
+    switch (state_need_answer(state, event->on, event->kind)) {
+    case NEED_OPEN:
+        need_add(&state->needs, job->id, event->on, event->kind);
+        job->needs_left++;
+        break;
+    case NEED_BROKEN:
+        job->end.reason = mem_string("what it needs can't happen any more");
+        end_job(state, job, RESULT_CANCELLED);
+        return 0;
+    case NEED_MET:
+        break;
+    }
+    settle(state, job);
+    return 0;
+}
+
+static void fold_cancel(struct state *state, struct job *job, const char *user)
+{
+    if (job->state == JOB_ENDED)
+        return;
+    free(job->cancelled_by);
+    job->cancelled_by = mem_string(user);
+    job->is_cancel_wanted = true;
+    job->is_requeue_wanted = false;
+    if (job->stop_cause == STOP_REQUEUE)
+        job->stop_cause = STOP_CANCEL;
+    if (job_is_active(job))
+        notify(state, job, false);
+    else
+        end_job(state, job, RESULT_CANCELLED);
+}
+
+static void clear_end(struct job *job)
+{
+    free(job->end.reason);
+    job->end = (struct job_end){ 0 };
+    job->stop_cause = STOP_NONE;
+    job->is_cancel_wanted = false;
+    job->is_requeue_wanted = false;
+}
+
+static void fold_requeue(struct state *state, struct job *job)
+{
+    if (job_is_active(job)) {
+        job->is_requeue_wanted = !job->is_cancel_wanted;
+        notify(state, job, false);
+        return;
+    }
+    if (job->state != JOB_ENDED)
+        return;
+    count_end_in_groups(state, job, -1);
+    clear_end(job);
+    job->result = RESULT_NONE;
+    job->ended = 0;
+    job->retries = 0;
+    job->is_held = false;
+    free(job->cancelled_by);
+    job->cancelled_by = NULL;
+    settle(state, job);
+}
+
+static int fold_update(struct state *state, struct job *job, const struct event_update *event,
+                       struct error *err)
+{
+    if (event->queue[0] && !job_is_active(job)) {
+        int64_t queue = state_find_queue(state, event->queue);
+        if (queue < 0)
+            return error_set(err, -EBADMSG, "job %" PRIu64 ": no queue '%s'", job->id,
+                             event->queue);
+        job->queue = (uint32_t)queue;
+    }
+    if (event->has_priority)
+        job->priority = event->priority;
+    if (event->max_duration > 0) {
+        struct request request = *state_request(state, job);
+        request.max_duration = event->max_duration;
+        uint32_t class = class_claim(&state->classes, &request);
+        class_release(&state->classes, job->class);
+        job->class = class;
+    }
+    if (event->has_begin && !job_is_active(job))
+        job->begin = event->begin;
+    if (job_is_active(job))
+        notify(state, job, false);
+    else if (job->state != JOB_ENDED)
+        settle(state, job);
+    return 0;
+}
+
+static int fold_grant(struct state *state, struct job *job, const struct event_grant *event,
+                      struct error *err)
+{
+    if (job->state != JOB_QUEUED || event->attempt != job->attempt + 1)
+        return error_set(err, -EBADMSG, "grant: job %" PRIu64 " is %s", job->id,
+                         job_state_name(job->state));
+    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease))
+        return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that makes no sense",
+                         job->id);
+    for (uint32_t i = 0; i < event->lease.members_count; i++) {
+        if (event->lease.members[i].node >= state->nodes.count)
+            return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such machine", job->id);
+    }
+    for (uint32_t i = 0; i < event->lease.slices_count; i++) {
+        if (event->lease.slices[i].device >= state->devices.count ||
+            event->lease.slices[i].pool >= state->pools.count)
+            return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such device", job->id);
+    }
+
+    clear_end(job);
+    job->lease = lease_copy(&event->lease);
+    job->member_states = mem_zero(event->lease.members_count, 1);
+    job->members_started = job->members_ended = 0;
+    job->attempt = event->attempt;
+    job->granted = state->now;
+    job->gpus_milli_last = (uint32_t)event->lease.milli;
+    job->is_backfill = event->is_backfill;
+    become(state, job, JOB_GRANTED);
+    state_charge(state, job, 1);
+    notify(state, job, false);
+    return 0;
+}
+
+static void fold_stop(struct state *state, struct job *job, enum stop_cause cause)
+{
+    if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
+        return;
+    job->stop_cause = (uint8_t)cause;
+    become(state, job, JOB_STOPPING);
+    notify(state, job, false);
+}
+
+static bool is_current(const struct job *job, uint32_t attempt, uint32_t rank)
+{
+    return job_is_active(job) && job->attempt == attempt && rank < job->lease->members_count;
+}
+
+static void fold_started(struct state *state, struct job *job, const struct event_started *event)
+{
+    if (!is_current(job, event->attempt, event->rank) ||
+        job->member_states[event->rank] != MEMBER_GRANTED)
+        return;
+    job->member_states[event->rank] = MEMBER_STARTED;
+    job->isolation = (struct engine_isolation){
+        .processes = event->processes,
+        .cpu = event->cpu,
+        .memory = event->memory,
+        .gpu = event->gpu,
+    };
+    if (++job->members_started < job->lease->members_count)
+        return;
+
+    bool is_first = job->started == 0;
+    job->started = state->now;
+    if (job->state == JOB_GRANTED)
+        become(state, job, JOB_RUNNING);
+    notify(state, job, false);
+    if (!is_first)
+        return;
+
+    id_list broken = { 0 };
+    for (struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent))
+        group->started_count++;
+    decide_needs(state, job->id, &broken);
+    decide_needs_of_groups(state, job->group, &broken);
+    assert(broken.count == 0); /* a start breaks no need */
+    list_release(&broken);
+}
+
+static bool member_ended_well(const struct event_ended *event)
+{
+    return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0;
+}
+
+/* The books of the job's end: the first member that did not end well speaks for it. */
+static void note_end(struct job *job, const struct event_ended *event)
+{
+    struct job_end *end = &job->end;
+    bool was_good =
+        end->kind == 0 || (end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0);
+    bool was_only_stopped = end->was_stopped && !event->was_stopped && !member_ended_well(event);
+
+    end->user_us += event->user_us;
+    end->system_us += event->system_us;
+    if (event->memory_kib_max > end->memory_kib_max)
+        end->memory_kib_max = event->memory_kib_max;
+    end->was_oom |= event->was_oom;
+    end->was_killed |= event->was_killed;
+    if (!was_good && !was_only_stopped)
+        return;
+    end->kind = event->kind;
+    end->exit_code = event->exit_code;
+    end->signal = event->signal;
+    end->rank = event->rank;
+    end->was_stopped = event->was_stopped;
+    free(end->reason);
+    end->reason = event->reason && event->reason[0] ? mem_string(event->reason) : NULL;
+}
+
+static enum job_result result_of(const struct job *job)
+{
+    const struct job_end *end = &job->end;
+    bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+
+    if (job->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
+        return RESULT_CANCELLED;
+    if (job->stop_cause == STOP_TIMEOUT && (end->was_stopped || !is_good))
+        return RESULT_TIMEOUT;
+    if (is_good)
+        return RESULT_OK;
+    if (end->was_oom)
+        return RESULT_OUT_OF_MEMORY;
+    return end->kind == ENGINE_LOST ? RESULT_LOST : RESULT_FAILED;
+}
+
+/* A command that can't be run won't be there the next time either. */
+static bool is_to_be_tried_again(const struct job *job, enum job_result result)
+{
+    if (result != RESULT_FAILED && result != RESULT_LOST && result != RESULT_OUT_OF_MEMORY)
+        return false;
+    return job->end.kind != ENGINE_FAILED && job->retries < job->retry_max &&
+           !job->is_cancel_wanted;
+}
+
+static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
+{
+    if (!is_current(job, event->attempt, event->rank) ||
+        job->member_states[event->rank] == MEMBER_ENDED)
+        return;
+    job->member_states[event->rank] = MEMBER_ENDED;
+    note_end(job, event);
+    if (++job->members_ended < job->lease->members_count) {
+        notify(state, job, false);
+        return;
+    }
+
+    enum job_result result = result_of(job);
+    state_charge(state, job, -1);
+    lease_destroy(TAKE(job->lease));
+    free(TAKE(job->member_states));
+    if (job->is_requeue_wanted) { /* also when it came to its end before it was stopped for that */
+        job->is_requeue_wanted = false;
+        job->stop_cause = STOP_NONE;
+        settle(state, job);
+        return;
+    }
+    if (is_to_be_tried_again(job, result)) {
+        job->retries++;
+        settle(state, job);
+        return;
+    }
+    end_job(state, job, result);
+}
+
+static int fold_forget(struct state *state, uint64_t id, struct error *err)
+{
+    struct job *job = state_job(state, id);
+    struct group *group = state_group(state, id);
+
+    if (job && job->state == JOB_ENDED) {
+        notify(state, job, true);
+        if (job->needs_left > 0)
+            need_remove_of(&state->needs, id);
+        state->job_counts[job->state]--;
+        *(job->previous ? &job->previous->next : &state->first_job) = job->next;
+        *(job->next ? &job->next->previous : &state->last_job) = job->previous;
+        map_remove(&state->jobs, id);
+        class_release(&state->classes, job->class);
+        job_destroy(job);
+        return 0;
+    }
+    if (group && group_is_over(group)) {
+        *(group->previous ? &group->previous->next : &state->first_group) = group->next;
+        *(group->next ? &group->next->previous : &state->last_group) = group->previous;
+        map_remove(&state->groups, id);
+        free(group->name);
+        free(group);
+        return 0;
+    }
+    return error_set(err, -EBADMSG, "forget: %" PRIu64 " is not over", id);
+}
+
+/* Jobs whose begin time has come. next_begin keeps this from looking at all jobs each time. */
+static void fold_plan(struct state *state)
+{
+    if (state->next_begin > state->now)
+        return;
+    state->next_begin = USEC_NEVER;
+    for (struct job *job = state->first_job; job; job = job->next) {
+        if (job->state == JOB_WAITING)
+            settle(state, job);
+    }
+}
+
+static int fold_job_command(struct state *state, const struct event *event, uint64_t id,
+                            struct error *err)
+{
+    struct job *job = state_job(state, id);
+    if (!job)
+        return error_set(err, -EBADMSG, "%s: no job %" PRIu64, event_name(event->kind), id);
+
+    switch (event->kind) {
+    case EVENT_HOLD:
+    case EVENT_RELEASE:
+        job->is_held = event->kind == EVENT_HOLD;
+        if (!job_is_active(job) && job->state != JOB_ENDED)
+            settle(state, job);
+        return 0;
+    case EVENT_CANCEL:
+        fold_cancel(state, job, event->cancel.user);
+        return 0;
+    case EVENT_REQUEUE:
+        fold_requeue(state, job);
+        return 0;
+    case EVENT_UPDATE:
+        return fold_update(state, job, &event->update, err);
+    case EVENT_GRANT:
+        return fold_grant(state, job, &event->grant, err);
+    case EVENT_STOP:
+        fold_stop(state, job, event->stop.cause);
+        return 0;
+    case EVENT_STARTED:
+        fold_started(state, job, &event->started);
+        return 0;
+    default:
+        assert(event->kind == EVENT_ENDED);
+        fold_ended(state, job, &event->ended);
+        return 0;
+    }
+}
+
+int fold_job(struct state *state, const struct event *event, struct error *err)
+{
+    switch (event->kind) {
+    case EVENT_GROUP:
+        return fold_group(state, &event->group, err);
+    case EVENT_SUBMIT:
+        return fold_submit(state, &event->submit, err);
+    case EVENT_NEED:
+        return fold_need(state, &event->need, err);
+    case EVENT_FORGET:
+        return fold_forget(state, event->forget.id, err);
+    case EVENT_PLAN:
+        fold_plan(state);
+        return 0;
+    default:
+        /* All others name a job first. */
+        return fold_job_command(state, event, event->hold.job, err);
+    }
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the fold that is about machines, devices, pools, queues and settings. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state.h"
+
+static void set_string(char **where, const char *string)
+{
+    free(*where);
+    *where = mem_string(string ? string : "");
+}
+
+static void set_reason(char **where, const char *string)
+{
+    free(*where);
+    *where = string && string[0] ? mem_string(string) : NULL;
+}
+
+static void deal_static_pool(struct state *state, uint32_t number)
+{
+    const struct pool *pool = &state->pools.items[number];
+    uint32_t dealt = 0;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        struct device *device = &state->devices.items[i];
+        if (pool->gpus > 0 && dealt == pool->gpus)
+            return;
+        if (device->pool == 0 && pool_matches(pool, device, &state->nodes.items[device->node])) {
+            device->pool = number;
+            dealt++;
+        }
+    }
+}
+
+void state_measure(struct state *state)
+{
+    struct capacity capacity = { 0 };
+
+    for (size_t i = 0; i < state->devices.count; i++)
+        state->devices.items[i].pool = 0;
+    for (size_t i = 1; i < state->pools.count; i++) {
+        if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
+            deal_static_pool(state, (uint32_t)i);
+    }
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        if (state->nodes.items[i].state != NODE_UP)
+            continue;
+        capacity.cpu_milli += state->nodes.items[i].cpu_milli;
+        capacity.memory_mib += state->nodes.items[i].memory_mib;
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (device_is_usable(state, &state->devices.items[i]))
+            capacity.milli += GPU_MILLI;
+    }
+    state->capacity = capacity;
+}
+
+static int fold_node(struct state *state, const struct event_node *event)
+{
+    int64_t found = state_find_node(state, event->name);
+
+    if (found < 0) {
+        found = (int64_t)state->nodes.count;
+        list_add(&state->nodes, (struct node){ .name = mem_string(event->name) });
+        list_add(&state->room.nodes, (struct room_node){ 0 });
+    }
+    struct node *node = &state->nodes.items[found];
+    struct room_node *room = &state->room.nodes.items[found];
+    room->cpu_milli += event->cpu_milli - node->cpu_milli;
+    room->memory_mib += event->memory_mib - node->memory_mib;
+    node->cpu_milli = event->cpu_milli;
+    node->memory_mib = event->memory_mib;
+    node->state = event->state;
+    set_reason(&node->reason, event->reason);
+    return 0;
+}
+
+static int fold_device(struct state *state, const struct event_device *event, struct error *err)
+{
+    int64_t node = state_find_node(state, event->node ? event->node : "");
+    if (node < 0)
+        return error_set(err, -EBADMSG, "device %s: no machine '%s'", event->uuid, event->node);
+
+    int64_t found = state_find_device(state, event->uuid);
+    if (found < 0) {
+        found = (int64_t)state->devices.count;
+        list_add(&state->devices, (struct device){ .uuid = mem_string(event->uuid) });
+        list_add(&state->room.devices, (struct room_device){ .milli = GPU_MILLI });
+    }
+    struct device *device = &state->devices.items[found];
+    int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
+    state->room.devices.items[found].memory_mib += memory_mib - device->memory_mib;
+    device->memory_mib = memory_mib;
+    device->node = (uint32_t)node;
+    device->index = event->index;
+    device->numa_node = event->numa_node;
+    device->is_synthetic = event->is_synthetic;
+    device->mig_enabled = event->mig_enabled;
+    set_string(&device->model, event->model);
+    set_string(&device->product, event->product);
+    set_string(&device->address, event->address);
+    set_string(&device->vendor, event->vendor);
+    set_reason(&device->sick, event->sick);
+    return 0;
+}
+
+static void fold_pool(struct state *state, const struct event_pool *event)
+{
+    int64_t found = state_find_pool(state, event->name);
+
+    if (found < 0) {
+        found = (int64_t)state->pools.count;
+        list_add(&state->pools, (struct pool){ .name = mem_string(event->name) });
+        list_add(&state->room.pools, 0);
+    }
+    struct pool *pool = &state->pools.items[found];
+    pool->is_static = event->is_static;
+    pool->gpus = event->gpus;
+    pool->milli_min = event->milli_min;
+    pool->milli_max = event->milli_max;
+    pool->devices = event->devices;
+    set_string(&pool->queue, event->queue);
+    set_string(&pool->model, event->model);
+    set_string(&pool->nodes, event->nodes);
+}
+
+/* Jobs that hold something, or wait, keep a removed queue's number: nothing is lost. */
+static int fold_queue(struct state *state, const struct event_queue *event, struct error *err)
+{
+    int64_t parent =
+        event->parent && event->parent[0] ? state_find_queue(state, event->parent) : QUEUE_ROOT;
+    if (parent < 0)
+        return error_set(err, -EBADMSG, "queue %s: no parent '%s'", event->name, event->parent);
+
+    int64_t found = state_find_queue(state, event->name);
+    if (found < 0) {
+        found = (int64_t)state->queues.count;
+        list_add(&state->queues, (struct queue){ .name = mem_string(event->name),
+                                                 .parent = (uint32_t)parent,
+                                                 .usage_at = state->now });
+        state->queues.items[parent].child_count++;
+    }
+    struct queue *queue = &state->queues.items[found];
+    if (queue->parent != (uint32_t)parent && found != QUEUE_ROOT)
+        return error_set(err, -EBADMSG, "queue %s: moved to another parent", event->name);
+    queue->weight = event->weight ? event->weight : 1;
+    queue->guarantee_milli = event->guarantee_milli;
+    queue->limit_milli = event->limit_milli;
+    return 0;
+}
+
+static int fold_queue_remove(struct state *state, const struct event_queue_remove *event,
+                             struct error *err)
+{
+    int64_t found = state_find_queue(state, event->name);
+
+    if (found <= QUEUE_DEFAULT)
+        return error_set(err, -EBADMSG, "queue %s: can't be removed", event->name);
+    state->queues.items[found].is_removed = true;
+    state->queues.items[state->queues.items[found].parent].child_count--;
+    return 0;
+}
+
+static int fold_pool_remove(struct state *state, const struct event_pool_remove *event,
+                            struct error *err)
+{
+    int64_t found = state_find_pool(state, event->name);
+
+    if (found <= 0)
+        return error_set(err, -EBADMSG, "pool %s: can't be removed", event->name);
+    state->pools.items[found].is_removed = true;
+    return 0;
+}
+
+static void fold_settings(struct state *state, const struct event_settings *event)
+{
+    for (size_t i = 0; i < state->queues.count; i++)
+        queue_advance(&state->queues.items[i], state->now, state->settings.half_life);
+    if (event->half_life > 0 && event->half_life <= QUEUE_HALF_LIFE_MAX)
+        state->settings.half_life = event->half_life;
+    state->settings.placement = event->placement;
+    state->settings.backfill_depth = event->backfill_depth;
+}
+
+int fold_world(struct state *state, const struct event *event, struct error *err)
+{
+    int code = 0;
+
+    switch (event->kind) {
+    case EVENT_NODE:
+        code = fold_node(state, &event->node);
+        break;
+    case EVENT_DEVICE:
+        code = fold_device(state, &event->device, err);
+        break;
+    case EVENT_POOL:
+        fold_pool(state, &event->pool);
+        break;
+    case EVENT_POOL_REMOVE:
+        code = fold_pool_remove(state, &event->pool_remove, err);
+        break;
+    case EVENT_QUEUE:
+        code = fold_queue(state, &event->queue, err);
+        break;
+    case EVENT_QUEUE_REMOVE:
+        code = fold_queue_remove(state, &event->queue_remove, err);
+        break;
+    case EVENT_SETTINGS:
+        fold_settings(state, &event->settings);
+        return 0;
+    default: /* BOOT */
+        return 0;
+    }
+    state_measure(state);
+    return code;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_H
+#define CORE_JOB_H
+
+/* job - what was submitted, how far it is, what it holds
+ *
+ * A task of an array is a job of its own with a group. Command and environment are not here but
+ * in a blob of the journal: the brain does not read them. Jobs stay in the state for a while
+ * after they ended (FORGET).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "core/engine.h"
+#include "core/lease.h"
+
+#define STATE(ID, name, meaning) JOB_##ID,
+#define RESULT(ID, name, meaning)
+#define TRANSITION(FROM, TO, event, meaning)
+enum job_state {
+#include "core/job_state.def"
+    JOB_STATE_COUNT,
+};
+#undef STATE
+#undef RESULT
+
+#define STATE(ID, name, meaning)
+#define RESULT(ID, name, meaning) RESULT_##ID,
+enum job_result {
+#include "core/job_state.def"
+    RESULT_COUNT,
+};
+#undef STATE
+#undef RESULT
+#undef TRANSITION
+
+enum stop_cause { STOP_NONE, STOP_CANCEL, STOP_TIMEOUT, STOP_MEMBER, STOP_REQUEUE };
+
+enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
+
+/* What became of a member; of a job: of its first member that did not end well. */
+struct job_end {
+    char *reason;      /* in words, or NULL */
+    int64_t user_us;   /* of all members */
+    int64_t system_us; /* of all members */
+    int64_t memory_kib_max;
+    int32_t exit_code;
+    uint32_t signal;
+    uint32_t rank;
+    uint8_t kind; /* enum engine_outcome_kind; 0: not over */
+    bool was_stopped, was_oom, was_killed;
+};
+
+struct job {
+    uint64_t id;
+    uint64_t group;              /* 0: none */
+    uint64_t launch;             /* blob */
+    struct job *next, *previous; /* of all jobs, by id */
+    char *name;
+    struct lease *lease;    /* from GRANTED to its end; then NULL */
+    uint8_t *member_states; /* beside lease: enum member_state */
+    struct job_end end;     /* of the last attempt */
+    usec_t submitted, begin, queued, granted, started, ended;
+    usec_t grace;
+    uint32_t user; /* number in the state */
+    uint32_t uid, gid;
+    uint32_t queue, class;
+    int32_t priority;
+    uint32_t index; /* in its array */
+    uint32_t attempt;
+    uint32_t retry_max, retries;
+    uint32_t needs_left, needs_expected;
+    uint32_t members_started, members_ended;
+    uint8_t state;  /* enum job_state */
+    uint8_t result; /* enum job_result */
+    uint8_t stop_cause;
+    bool is_held;
+    bool is_cancel_wanted;
+    bool is_requeue_wanted;
+    bool is_backfill;
+    struct engine_isolation isolation;
+    char *cancelled_by;       /* or NULL */
+    uint32_t gpus_milli_last; /* what the last attempt held, for the books */
+    /* For the brain alone, not part of the state: its place among the pending. */
+    struct job *pending_next, *pending_previous;
+    struct pending_bucket *pending_bucket;
+    uint32_t active_place; /* among those that hold resources, plus one; 0: not there */
+    bool wants_attention;  /* on the brain's list of jobs to look after */
+};
+
+void job_destroy(struct job *job);
+
+/* granted, running or stopping: holds resources */
+static inline bool job_is_active(const struct job *job)
+{
+    return job->state >= JOB_GRANTED && job->state <= JOB_STOPPING;
+}
+
+const char *job_state_name(enum job_state state);
+const char *job_state_meaning(enum job_state state);
+const char *job_result_name(enum job_result result);
+const char *job_result_meaning(enum job_result result);
+bool job_may_become(enum job_state from, enum job_state to);
+
+#endif

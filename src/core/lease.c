@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lease.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct field slice_fields[] = {
+    RECORD_UINT(struct slice, 1, device, "number of the device"),
+    RECORD_UINT(struct slice, 2, rank, "the member that holds it"),
+    RECORD_UINT(struct slice, 3, milli, "thousandths of its compute"),
+    RECORD_UINT(struct slice, 4, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
+    RECORD_UINT(struct slice, 5, mig_start, "first memory slice"),
+    RECORD_UINT(struct slice, 6, mig_size, "memory slices"),
+    RECORD_INT(struct slice, 7, memory_mib, "device memory"),
+    RECORD_UINT(struct slice, 8, pool, "number of the pool that it counts against"),
+};
+static const struct record_type slice_record = { "slice", sizeof(struct slice), slice_fields,
+                                                 COUNT_OF(slice_fields) };
+
+static const struct field member_fields[] = {
+    RECORD_UINT(struct lease_member, 1, node, "number of the machine"),
+};
+static const struct record_type member_record = { "member", sizeof(struct lease_member),
+                                                  member_fields, COUNT_OF(member_fields) };
+
+static const struct field lease_fields[] = {
+    RECORD_LIST(struct lease, 1, members, "the machine of each member", &member_record),
+    RECORD_LIST(struct lease, 2, slices, "parts of devices", &slice_record),
+    RECORD_UINT(struct lease, 3, alternative, "the one of the request that was met"),
+    RECORD_UINT(struct lease, 4, share, "dominant share of the cluster, parts of 2^20"),
+    RECORD_INT(struct lease, 5, milli, "GPUs in all, thousandths"),
+    RECORD_INT(struct lease, 6, cpu_milli, "CPUs of a member, thousandths"),
+    RECORD_INT(struct lease, 7, memory_mib, "memory of a member"),
+};
+const struct record_type lease_record = { "lease", sizeof(struct lease), lease_fields,
+                                          COUNT_OF(lease_fields) };
+
+bool lease_is_plausible(const struct lease *lease)
+{
+    const int64_t most = INT64_C(1) << 40;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        if (slice->rank >= lease->members_count || slice->milli > 1000 || slice->memory_mib < 0 ||
+            slice->memory_mib > most)
+            return false;
+    }
+    return lease->milli >= 0 && lease->milli <= most && lease->cpu_milli >= 0 &&
+           lease->cpu_milli <= most && lease->memory_mib >= 0 && lease->memory_mib <= most;
+}
+
+struct lease *lease_copy(const struct lease *lease)
+{
+    size_t slices_size = lease->slices_count * sizeof(struct slice);
+    size_t members_size = lease->members_count * sizeof(struct lease_member);
+    struct lease *copy = mem_resize(NULL, 1, sizeof(*copy) + slices_size + members_size);
+    char *slices = (char *)(copy + 1);
+    char *members = slices + slices_size;
+
+    *copy = *lease;
+    if (slices_size > 0)
+        memcpy(slices, lease->slices, slices_size);
+    if (members_size > 0)
+        memcpy(members, lease->members, members_size);
+    copy->slices = (const struct slice *)(void *)slices;
+    copy->members = (const struct lease_member *)(void *)members;
+    return copy;
+}
+
+void lease_destroy(struct lease *lease)
+{
+    free(lease);
+}

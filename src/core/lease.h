@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_LEASE_H
+#define CORE_LEASE_H
+
+/* lease - what a job holds: a machine for each member, and slices of devices
+ *
+ * A slice is a part of one device that is handed out. Today whole devices and fractions are;
+ * the fields for MIG are there so that stored leases need not change.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/record.h"
+
+struct slice {
+    uint32_t device; /* number in the state */
+    uint32_t rank;   /* the member that holds it */
+    uint32_t milli;
+    uint32_t pool; /* number of the pool whose budget it counts against */
+    uint8_t kind;  /* enum share_kind */
+    uint8_t mig_start, mig_size;
+    int64_t memory_mib;
+};
+
+struct lease_member {
+    uint32_t node; /* number in the state */
+};
+
+struct lease {
+    const struct lease_member *members;
+    const struct slice *slices;
+    uint32_t members_count;
+    uint32_t slices_count;
+    uint32_t alternative; /* of the request's GPU alternatives: the one that was met */
+    uint32_t share;       /* dominant share of the cluster when granted, in parts of 2^20 */
+    int64_t milli;        /* GPUs in all, for quota */
+    int64_t cpu_milli;    /* a member */
+    int64_t memory_mib;   /* a member */
+};
+
+extern const struct record_type lease_record;
+
+/* All amounts are ones that a tarn could have written. */
+bool lease_is_plausible(const struct lease *lease);
+
+/* One block of memory, freed with lease_destroy. */
+struct lease *lease_copy(const struct lease *lease);
+void lease_destroy(struct lease *lease);
+
+#endif

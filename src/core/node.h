@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_NODE_H
+#define CORE_NODE_H
+
+/* node - a machine, its devices, and the room that is left on them
+ *
+ * What a machine has stands in node and device and changes rarely. What is free stands in a
+ * room, a plain table of numbers: the state keeps the true one, a plan works on copies.
+ * A device that is known never goes away: it turns sick, and its number stays.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "core/lease.h"
+
+enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
+
+struct node {
+    char *name;
+    char *reason; /* why it is not up, or NULL */
+    int64_t cpu_milli;
+    int64_t memory_mib;
+    uint8_t state; /* enum node_state */
+};
+
+struct device {
+    char *uuid, *model, *product, *address, *vendor;
+    char *sick;         /* why it must not be given out, or NULL */
+    int64_t memory_mib; /* 0: not known */
+    uint32_t node;
+    uint32_t index;    /* on its node */
+    int32_t numa_node; /* plus one; 0: not known */
+    uint32_t pool;     /* the static pool that owns it; 0: shared */
+    bool is_synthetic;
+    bool mig_enabled;
+};
+
+/* What is free. Index i is node, device or pool i of the state. */
+struct room_node {
+    int64_t cpu_milli;
+    int64_t memory_mib;
+};
+
+struct room_device {
+    int64_t memory_mib;
+    int64_t milli;
+};
+
+struct room {
+    LIST(struct room_node) nodes;
+    LIST(struct room_device) devices;
+    LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
+};
+
+void node_release(struct node *node);
+void device_release(struct device *device);
+
+void room_release(struct room *room);
+void room_copy(struct room *to, const struct room *from); /* to is reused */
+/* Free minus what this lease holds, or plus (sign 1). Free may go below zero when a machine
+ * shrank under its jobs. */
+void room_add(struct room *room, const struct lease *lease, int sign);
+
+const char *node_state_name(enum node_state state);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/node.h"
+
+void pool_release(struct pool *pool)
+{
+    free(pool->name);
+    free(pool->queue);
+    free(pool->model);
+    free(pool->nodes);
+}
+
+static bool names_contain(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node)
+{
+    if (pool->model[0] && strcmp(pool->model, device->model) != 0)
+        return false;
+    if (pool->nodes[0] && !names_contain(pool->nodes, node->name))
+        return false;
+    return pool->devices == 0 || (device->index < 64 && (pool->devices >> device->index & 1));
+}

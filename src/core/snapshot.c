@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/snapshot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, KIND_COUNT };
+
+static const struct field world_fields[] = {
+    RECORD_INT(struct state, 1, now, "journal time"),
+    RECORD_UINT(struct state, 2, next_id, ""),
+    RECORD_INT(struct state, 3, settings.half_life, ""),
+    RECORD_UINT(struct state, 4, settings.placement, ""),
+    RECORD_UINT(struct state, 5, settings.backfill_depth, ""),
+    RECORD_INT(struct state, 6, next_begin, ""),
+};
+
+static const struct field node_fields[] = {
+    RECORD_TEXT(struct node, 1, name, ""),      RECORD_INT(struct node, 2, cpu_milli, ""),
+    RECORD_INT(struct node, 3, memory_mib, ""), RECORD_UINT(struct node, 4, state, ""),
+    RECORD_TEXT(struct node, 5, reason, ""),
+};
+
+static const struct field device_fields[] = {
+    RECORD_TEXT(struct device, 1, uuid, ""),
+    RECORD_TEXT(struct device, 2, model, ""),
+    RECORD_TEXT(struct device, 3, product, ""),
+    RECORD_TEXT(struct device, 4, address, ""),
+    RECORD_TEXT(struct device, 5, vendor, ""),
+    RECORD_TEXT(struct device, 6, sick, ""),
+    RECORD_INT(struct device, 7, memory_mib, ""),
+    RECORD_UINT(struct device, 8, node, ""),
+    RECORD_UINT(struct device, 9, index, ""),
+    RECORD_INT(struct device, 10, numa_node, ""),
+    RECORD_UINT(struct device, 11, is_synthetic, ""),
+    RECORD_UINT(struct device, 12, mig_enabled, ""),
+};
+
+static const struct field pool_fields[] = {
+    RECORD_TEXT(struct pool, 1, name, ""),      RECORD_TEXT(struct pool, 2, queue, ""),
+    RECORD_TEXT(struct pool, 3, model, ""),     RECORD_TEXT(struct pool, 4, nodes, ""),
+    RECORD_UINT(struct pool, 5, devices, ""),   RECORD_UINT(struct pool, 6, gpus, ""),
+    RECORD_INT(struct pool, 7, milli_min, ""),  RECORD_INT(struct pool, 8, milli_max, ""),
+    RECORD_UINT(struct pool, 9, is_static, ""), RECORD_UINT(struct pool, 10, is_removed, ""),
+};
+
+static const struct field queue_fields[] = {
+    RECORD_TEXT(struct queue, 1, name, ""),        RECORD_UINT(struct queue, 2, parent, ""),
+    RECORD_UINT(struct queue, 3, weight, ""),      RECORD_INT(struct queue, 4, guarantee_milli, ""),
+    RECORD_INT(struct queue, 5, limit_milli, ""),  RECORD_UINT(struct queue, 6, usage, ""),
+    RECORD_INT(struct queue, 7, usage_at, ""),     RECORD_UINT(struct queue, 8, is_removed, ""),
+    RECORD_UINT(struct queue, 9, child_count, ""),
+};
+
+struct saved_user {
+    const char *name;
+};
+static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };
+
+static const struct field group_fields[] = {
+    RECORD_UINT(struct group, 1, id, ""),
+    RECORD_UINT(struct group, 2, last, ""),
+    RECORD_UINT(struct group, 3, parent, ""),
+    RECORD_UINT(struct group, 4, document, ""),
+    RECORD_TEXT(struct group, 5, name, ""),
+    RECORD_UINT(struct group, 6, user, ""),
+    RECORD_UINT(struct group, 7, max_running, ""),
+    RECORD_UINT(struct group, 8, job_count, ""),
+    RECORD_UINT(struct group, 9, started_count, ""),
+    RECORD_UINT(struct group, 10, ended_count, ""),
+    RECORD_UINT(struct group, 11, bad_count, ""),
+    RECORD_INT(struct group, 12, submitted, ""),
+    RECORD_INT(struct group, 13, ended, ""),
+    RECORD_UINT(struct group, 14, kind, ""),
+};
+
+/* A job with what hangs on it. */
+struct saved_job {
+    struct job job;
+    struct request request;
+    struct lease lease;
+    const char *member_states; /* a digit each */
+};
+static const struct field job_fields[] = {
+    RECORD_UINT(struct saved_job, 1, job.id, ""),
+    RECORD_UINT(struct saved_job, 2, job.group, ""),
+    RECORD_UINT(struct saved_job, 3, job.launch, ""),
+    RECORD_TEXT(struct saved_job, 4, job.name, ""),
+    RECORD_INT(struct saved_job, 5, job.submitted, ""),
+    RECORD_INT(struct saved_job, 6, job.begin, ""),
+    RECORD_INT(struct saved_job, 7, job.queued, ""),
+    RECORD_INT(struct saved_job, 8, job.granted, ""),
+    RECORD_INT(struct saved_job, 9, job.started, ""),
+    RECORD_INT(struct saved_job, 10, job.ended, ""),
+    RECORD_INT(struct saved_job, 11, job.grace, ""),
+    RECORD_UINT(struct saved_job, 12, job.user, ""),
+    RECORD_UINT(struct saved_job, 13, job.uid, ""),
+    RECORD_UINT(struct saved_job, 14, job.gid, ""),
+    RECORD_UINT(struct saved_job, 15, job.queue, ""),
+    RECORD_INT(struct saved_job, 16, job.priority, ""),
+    RECORD_UINT(struct saved_job, 17, job.index, ""),
+    RECORD_UINT(struct saved_job, 18, job.attempt, ""),
+    RECORD_UINT(struct saved_job, 19, job.retry_max, ""),
+    RECORD_UINT(struct saved_job, 20, job.retries, ""),
+    RECORD_UINT(struct saved_job, 21, job.needs_expected, ""),
+    RECORD_UINT(struct saved_job, 22, job.members_started, ""),
+    RECORD_UINT(struct saved_job, 23, job.members_ended, ""),
+    RECORD_UINT(struct saved_job, 24, job.state, ""),
+    RECORD_UINT(struct saved_job, 25, job.result, ""),
+    RECORD_UINT(struct saved_job, 26, job.stop_cause, ""),
+    RECORD_UINT(struct saved_job, 27, job.is_held, ""),
+    RECORD_UINT(struct saved_job, 28, job.is_cancel_wanted, ""),
+    RECORD_UINT(struct saved_job, 29, job.is_requeue_wanted, ""),
+    RECORD_UINT(struct saved_job, 30, job.isolation.processes, ""),
+    RECORD_UINT(struct saved_job, 31, job.isolation.cpu, ""),
+    RECORD_UINT(struct saved_job, 32, job.isolation.memory, ""),
+    RECORD_UINT(struct saved_job, 33, job.isolation.gpu, ""),
+    RECORD_TEXT(struct saved_job, 34, job.cancelled_by, ""),
+    RECORD_TEXT(struct saved_job, 35, job.end.reason, ""),
+    RECORD_INT(struct saved_job, 36, job.end.user_us, ""),
+    RECORD_INT(struct saved_job, 37, job.end.system_us, ""),
+    RECORD_INT(struct saved_job, 38, job.end.memory_kib_max, ""),
+    RECORD_INT(struct saved_job, 39, job.end.exit_code, ""),
+    RECORD_UINT(struct saved_job, 40, job.end.signal, ""),
+    RECORD_UINT(struct saved_job, 41, job.end.rank, ""),
+    RECORD_UINT(struct saved_job, 42, job.end.kind, ""),
+    RECORD_UINT(struct saved_job, 43, job.end.was_stopped, ""),
+    RECORD_UINT(struct saved_job, 44, job.end.was_oom, ""),
+    RECORD_UINT(struct saved_job, 45, job.end.was_killed, ""),
+    RECORD_INNER(struct saved_job, 46, request, "", &request_record),
+    RECORD_INNER(struct saved_job, 47, lease, "", &lease_record),
+    RECORD_TEXT(struct saved_job, 48, member_states, "a digit for each member"),
+    RECORD_UINT(struct saved_job, 49, job.is_backfill, ""),
+    RECORD_UINT(struct saved_job, 50, job.gpus_milli_last, ""),
+};
+
+static const struct field need_fields[] = {
+    RECORD_UINT(struct need, 1, job, ""),
+    RECORD_UINT(struct need, 2, on, ""),
+    RECORD_UINT(struct need, 3, kind, ""),
+};
+
+#define TYPE(kind, owner, fields) [kind] = { #fields, sizeof(owner), fields, COUNT_OF(fields) }
+static const struct record_type types[KIND_COUNT] = {
+    TYPE(WORLD, struct state, world_fields),    TYPE(NODE, struct node, node_fields),
+    TYPE(DEVICE, struct device, device_fields), TYPE(POOL, struct pool, pool_fields),
+    TYPE(QUEUE, struct queue, queue_fields),    TYPE(USER, struct saved_user, user_fields),
+    TYPE(GROUP, struct group, group_fields),    TYPE(JOB, struct saved_job, job_fields),
+    TYPE(NEED, struct need, need_fields),
+};
+
+static void put(struct text *out, enum kind kind, const void *object, struct text *scratch)
+{
+    text_clear(scratch);
+    record_encode(&types[kind], object, scratch);
+    record_put_varint(out, kind);
+    record_put_varint(out, scratch->length);
+    text_add_bytes(out, scratch->bytes, scratch->length);
+}
+
+static void put_job(struct text *out, const struct state *state, const struct job *job,
+                    struct text *scratch)
+{
+    struct text states = { 0 };
+    struct saved_job saved = { .job = *job, .request = *state_request(state, job) };
+
+    if (job->lease) {
+        saved.lease = *job->lease;
+        for (uint32_t i = 0; i < job->lease->members_count; i++)
+            text_add_char(&states, (char)('0' + job->member_states[i]));
+    }
+    saved.member_states = text_string(&states);
+    put(out, JOB, &saved, scratch);
+    text_release(&states);
+}
+
+static int compare_needs(const void *a, const void *b)
+{
+    const struct need *left = a, *right = b;
+
+    if (left->job != right->job)
+        return left->job < right->job ? -1 : 1;
+    if (left->on != right->on)
+        return left->on < right->on ? -1 : 1;
+    return (left->kind > right->kind) - (left->kind < right->kind);
+}
+
+/* Sorted: their places in the table tell of those that were there before. */
+static void put_needs(struct text *out, const struct need_table *table, struct text *scratch)
+{
+    LIST(struct need) needs = { 0 };
+
+    for (size_t i = 0; i < table->needs.count; i++) {
+        if (table->needs.items[i].job != 0)
+            list_add(&needs, table->needs.items[i]);
+    }
+    if (needs.count > 0)
+        qsort(needs.items, needs.count, sizeof(needs.items[0]), compare_needs);
+    for (size_t i = 0; i < needs.count; i++)
+        put(out, NEED, &needs.items[i], scratch);
+    list_release(&needs);
+}
+
+void snapshot_save(const struct state *state, struct text *out)
+{
+    struct text scratch = { 0 };
+
+    put(out, WORLD, state, &scratch);
+    for (size_t i = 0; i < state->nodes.count; i++)
+        put(out, NODE, &state->nodes.items[i], &scratch);
+    for (size_t i = 0; i < state->devices.count; i++)
+        put(out, DEVICE, &state->devices.items[i], &scratch);
+    for (size_t i = 0; i < state->pools.count; i++)
+        put(out, POOL, &state->pools.items[i], &scratch);
+    for (size_t i = 0; i < state->queues.count; i++)
+        put(out, QUEUE, &state->queues.items[i], &scratch);
+    for (size_t i = 0; i < state->users.count; i++)
+        put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
+    for (const struct group *group = state->first_group; group; group = group->next)
+        put(out, GROUP, group, &scratch);
+    for (const struct job *job = state->first_job; job; job = job->next)
+        put_job(out, state, job, &scratch);
+    put_needs(out, &state->needs, &scratch);
+    text_release(&scratch);
+}
+
+static char *text_or_null(const char *string)
+{
+    return string && string[0] ? mem_string(string) : NULL;
+}
+
+static int load_world(struct state *state, const struct state *saved, struct error *err)
+{
+    if (saved->now < 0 || saved->settings.half_life <= 0 ||
+        saved->settings.half_life > QUEUE_HALF_LIFE_MAX)
+        return error_set(err, -EBADMSG, "snapshot: its time or half-life makes no sense");
+
+    state->now = saved->now;
+    state->next_id = saved->next_id;
+    state->settings = saved->settings;
+    state->next_begin = saved->next_begin;
+    /* The built-in ones are in the snapshot, too. */
+    for (size_t i = 0; i < state->pools.count; i++)
+        pool_release(&state->pools.items[i]);
+    for (size_t i = 0; i < state->queues.count; i++)
+        queue_release(&state->queues.items[i]);
+    state->pools.count = state->queues.count = state->room.pools.count = 0;
+    return 0;
+}
+
+static bool is_amount(int64_t amount)
+{
+    return amount >= 0 && amount <= INT64_C(1) << 40;
+}
+
+static int load_node(struct state *state, const struct node *saved, struct error *err)
+{
+    if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib))
+        return error_set(err, -EBADMSG, "snapshot: machine %s makes no sense", saved->name);
+
+    struct node node = *saved;
+
+    node.name = mem_string(saved->name);
+    node.reason = text_or_null(saved->reason);
+    list_add(&state->nodes, node);
+    list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
+    return 0;
+}
+
+static int load_device(struct state *state, const struct device *saved, struct error *err)
+{
+    struct device device = *saved;
+
+    if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
+        return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
+    device.uuid = mem_string(saved->uuid);
+    device.model = mem_string(saved->model);
+    device.product = mem_string(saved->product);
+    device.address = mem_string(saved->address);
+    device.vendor = mem_string(saved->vendor);
+    device.sick = text_or_null(saved->sick);
+    list_add(&state->devices, device);
+    list_add(&state->room.devices, (struct room_device){ device.memory_mib, GPU_MILLI });
+    return 0;
+}
+
+static void load_pool(struct state *state, const struct pool *saved)
+{
+    struct pool pool = *saved;
+
+    pool.name = mem_string(saved->name);
+    pool.queue = mem_string(saved->queue);
+    pool.model = mem_string(saved->model);
+    pool.nodes = mem_string(saved->nodes);
+    list_add(&state->pools, pool);
+    list_add(&state->room.pools, 0);
+}
+
+static int load_queue(struct state *state, const struct queue *saved, struct error *err)
+{
+    struct queue queue = *saved;
+
+    if (saved->parent >= state->queues.count && (state->queues.count > 0 || saved->parent > 0))
+        return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", saved->name);
+    if (saved->weight == 0 || saved->usage_at < 0 || saved->usage_at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: queue %s makes no sense", saved->name);
+    queue.name = mem_string(saved->name);
+    list_add(&state->queues, queue);
+    return 0;
+}
+
+static int load_job(struct state *state, const struct saved_job *saved, struct error *err)
+{
+    if (saved->job.queue >= state->queues.count || saved->job.state >= JOB_STATE_COUNT ||
+        saved->job.id == 0 || state_job(state, saved->job.id) ||
+        (job_is_active(&saved->job) &&
+         (strlen(saved->member_states) != saved->lease.members_count ||
+          !lease_is_plausible(&saved->lease))))
+        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " makes no sense", saved->job.id);
+    for (uint32_t i = 0; i < saved->lease.members_count; i++) {
+        if (saved->lease.members[i].node >= state->nodes.count)
+            return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": no such machine",
+                             saved->job.id);
+    }
+    for (uint32_t i = 0; i < saved->lease.slices_count; i++) {
+        if (saved->lease.slices[i].device >= state->devices.count ||
+            saved->lease.slices[i].pool >= state->pools.count)
+            return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": no such device",
+                             saved->job.id);
+    }
+
+    struct job *job = mem_zero(1, sizeof(*job));
+    *job = saved->job;
+    job->name = mem_string(saved->job.name);
+    job->cancelled_by = text_or_null(saved->job.cancelled_by);
+    job->end.reason = text_or_null(saved->job.end.reason);
+    job->class = class_claim(&state->classes, &saved->request);
+    state_link_job(state, job);
+    if (!job_is_active(job))
+        return 0;
+
+    job->lease = lease_copy(&saved->lease);
+    job->member_states = mem_zero(job->lease->members_count, 1);
+    for (uint32_t i = 0; i < job->lease->members_count; i++)
+        job->member_states[i] = (uint8_t)(saved->member_states[i] - '0');
+    state_count(state, job, 1);
+    return 0;
+}
+
+static int load_need(struct state *state, const struct need *saved, struct error *err)
+{
+    struct job *job = state_job(state, saved->job);
+
+    if (!job)
+        return error_set(err, -EBADMSG, "snapshot: need of job %" PRIu64 ": no such job",
+                         saved->job);
+    need_add(&state->needs, saved->job, saved->on, saved->kind);
+    job->needs_left++;
+    return 0;
+}
+
+static int load_group(struct state *state, const struct group *saved, struct error *err)
+{
+    /* The parent may have been forgotten. */
+    if (saved->parent >= saved->id || state_group(state, saved->id))
+        return error_set(err, -EBADMSG, "snapshot: group %" PRIu64 " makes no sense", saved->id);
+
+    struct group *group = mem_zero(1, sizeof(*group));
+    *group = *saved;
+    group->name = mem_string(saved->name);
+    state_link_group(state, group);
+    return 0;
+}
+
+static int load(struct state *state, enum kind kind, const void *object, struct error *err)
+{
+    switch (kind) {
+    case WORLD:
+        return load_world(state, object, err);
+    case NODE:
+        return load_node(state, object, err);
+    case DEVICE:
+        return load_device(state, object, err);
+    case POOL:
+        load_pool(state, object);
+        return 0;
+    case QUEUE:
+        return load_queue(state, object, err);
+    case USER:
+        list_add(&state->users, mem_string(((const struct saved_user *)object)->name));
+        return 0;
+    case GROUP:
+        return load_group(state, object, err);
+    case JOB:
+        return load_job(state, object, err);
+    case NEED:
+        return load_need(state, object, err);
+    case KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static int load_all(struct state *state, const char *s, const char *end, struct arena *arena,
+                    struct error *err)
+{
+    union {
+        struct state world;
+        struct node node;
+        struct device device;
+        struct pool pool;
+        struct queue queue;
+        struct saved_user user;
+        struct group group;
+        struct saved_job job;
+        struct need need;
+    } object;
+    uint64_t next_id = 0;
+
+    while (s < end) {
+        uint64_t kind, length;
+
+        size_t used = record_get_varint(s, (size_t)(end - s), &kind);
+        size_t used2 = used ? record_get_varint(s + used, (size_t)(end - s) - used, &length) : 0;
+        s += used + used2;
+        if (used2 == 0 || length > (size_t)(end - s))
+            return error_set(err, -EBADMSG, "snapshot: cut short");
+        if (kind == 0 || kind >= KIND_COUNT)
+            return error_set(err, -EBADMSG, "snapshot: kind %" PRIu64 " is not known", kind);
+        if ((next_id == 0) != (kind == WORLD) || (kind > QUEUE && state->queues.count < 2))
+            return error_set(err, -EBADMSG, "snapshot: out of order");
+        arena_clear(arena);
+        int code = record_decode(&types[kind], s, (size_t)length, arena, &object, err);
+        if (code == 0)
+            code = load(state, (enum kind)kind, &object, err);
+        if (code < 0)
+            return code;
+        if (kind == WORLD)
+            next_id = object.world.next_id;
+        s += length;
+    }
+    if (next_id == 0 || state->queues.count < 2 || state->pools.count < 1)
+        return error_set(err, -EBADMSG, "snapshot: incomplete");
+    state->next_id = next_id; /* numbers of groups still being submitted are not spoken for */
+    return 0;
+}
+
+int snapshot_load(const void *bytes, size_t length, struct state **ret, struct error *err)
+{
+    AUTO(state) struct state *state = state_create();
+    struct arena arena = { 0 };
+
+    int code = load_all(state, bytes, (const char *)bytes + length, &arena, err);
+    arena_release(&arena);
+    if (code < 0)
+        return code;
+    state_measure(state);
+    *ret = TAKE(state);
+    return 0;
+}

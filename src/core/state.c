@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_builtin(struct state *state)
+{
+    list_add(&state->pools, (struct pool){ .name = mem_string("default"),
+                                           .queue = mem_string(""),
+                                           .model = mem_string(""),
+                                           .nodes = mem_string("") });
+    list_add(&state->room.pools, 0);
+    list_add(&state->queues, (struct queue){ .name = mem_string("root"),
+                                             .child_count = 1,
+                                             .weight = 1,
+                                             .limit_milli = QUEUE_UNLIMITED });
+    list_add(&state->queues, (struct queue){ .name = mem_string("default"),
+                                             .parent = QUEUE_ROOT,
+                                             .weight = 1,
+                                             .limit_milli = QUEUE_UNLIMITED });
+}
+
+struct state *state_create(void)
+{
+    struct state *state = mem_zero(1, sizeof(*state));
+
+    state->next_id = 1;
+    state->next_begin = USEC_NEVER;
+    state->settings = (struct settings){
+        .half_life = QUEUE_HALF_LIFE_DEFAULT,
+        .placement = PLACEMENT_BEST_FIT,
+        .backfill_depth = 1,
+    };
+    add_builtin(state);
+    return state;
+}
+
+void state_destroy(struct state *state)
+{
+    if (!state)
+        return;
+    for (struct job *job = state->first_job, *next; job; job = next) {
+        next = job->next;
+        job_destroy(job);
+    }
+    for (struct group *group = state->first_group, *next; group; group = next) {
+        next = group->next;
+        free(group->name);
+        free(group);
+    }
+    for (size_t i = 0; i < state->nodes.count; i++)
+        node_release(&state->nodes.items[i]);
+    for (size_t i = 0; i < state->devices.count; i++)
+        device_release(&state->devices.items[i]);
+    for (size_t i = 0; i < state->pools.count; i++)
+        pool_release(&state->pools.items[i]);
+    for (size_t i = 0; i < state->queues.count; i++)
+        queue_release(&state->queues.items[i]);
+    for (size_t i = 0; i < state->users.count; i++)
+        free(state->users.items[i]);
+    list_release(&state->nodes);
+    list_release(&state->devices);
+    list_release(&state->pools);
+    list_release(&state->queues);
+    list_release(&state->users);
+    room_release(&state->room);
+    class_table_release(&state->classes);
+    need_table_release(&state->needs);
+    map_release(&state->jobs);
+    map_release(&state->groups);
+    free(state);
+}
+
+int state_apply(struct state *state, const struct event *event, struct error *err)
+{
+    if (event->at > state->now)
+        state->now = event->at;
+    return event->kind <= EVENT_SETTINGS ? fold_world(state, event, err)
+                                         : fold_job(state, event, err);
+}
+
+struct job *state_job(const struct state *state, uint64_t id)
+{
+    uint64_t value = 0;
+
+    map_get(&state->jobs, id, &value);
+    return (struct job *)(uintptr_t)value;
+}
+
+struct group *state_group(const struct state *state, uint64_t id)
+{
+    uint64_t value = 0;
+
+    map_get(&state->groups, id, &value);
+    return (struct group *)(uintptr_t)value;
+}
+
+const struct request *state_request(const struct state *state, const struct job *job)
+{
+    return class_request(&state->classes, job->class);
+}
+
+const char *state_user(const struct state *state, uint32_t user)
+{
+    return user < state->users.count ? state->users.items[user] : "unknown";
+}
+
+/* Few users, asked for once a job: a list will do. */
+uint32_t state_claim_user(struct state *state, const char *name)
+{
+    for (size_t i = 0; i < state->users.count; i++) {
+        if (strcmp(state->users.items[i], name) == 0)
+            return (uint32_t)i;
+    }
+    list_add(&state->users, mem_string(name));
+    return (uint32_t)state->users.count - 1;
+}
+
+int64_t state_find_node(const struct state *state, const char *name)
+{
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        if (strcmp(state->nodes.items[i].name, name) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+int64_t state_find_device(const struct state *state, const char *uuid)
+{
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (strcmp(state->devices.items[i].uuid, uuid) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+int64_t state_find_pool(const struct state *state, const char *name)
+{
+    for (size_t i = 0; i < state->pools.count; i++) {
+        if (!state->pools.items[i].is_removed && strcmp(state->pools.items[i].name, name) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+int64_t state_find_queue(const struct state *state, const char *name)
+{
+    for (size_t i = 0; i < state->queues.count; i++) {
+        if (!state->queues.items[i].is_removed && strcmp(state->queues.items[i].name, name) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+bool device_is_usable(const struct state *state, const struct device *device)
+{
+    return !device->sick && state->nodes.items[device->node].state == NODE_UP;
+}
+
+/* A list in order of id; new ones are nearly always the last. */
+#define LINK_BY_ID(first, last, item)                                                              \
+    do {                                                                                           \
+        __typeof__(item) before_ = (last);                                                         \
+        while (before_ && before_->id > (item)->id)                                                \
+            before_ = before_->previous;                                                           \
+        (item)->previous = before_;                                                                \
+        (item)->next = before_ ? before_->next : (first);                                          \
+        *(before_ ? &before_->next : &(first)) = (item);                                           \
+        *((item)->next ? &(item)->next->previous : &(last)) = (item);                              \
+    } while (0)
+
+void state_link_job(struct state *state, struct job *job)
+{
+    LINK_BY_ID(state->first_job, state->last_job, job);
+    map_set(&state->jobs, job->id, (uintptr_t)job);
+    state->job_counts[job->state]++;
+    if (job->id >= state->next_id)
+        state->next_id = job->id + 1;
+}
+
+void state_link_group(struct state *state, struct group *group)
+{
+    LINK_BY_ID(state->first_group, state->last_group, group);
+    map_set(&state->groups, group->id, (uintptr_t)group);
+    if (group->last >= state->next_id)
+        state->next_id = group->last + 1;
+}
+
+void state_charge(struct state *state, const struct job *job, int sign)
+{
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        queue_advance(&state->queues.items[at], state->now, state->settings.half_life);
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    state_count(state, job, sign);
+}
+
+void state_count(struct state *state, const struct job *job, int sign)
+{
+    const struct lease *lease = job->lease;
+
+    room_add(&state->room, lease, -sign);
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        struct queue *queue = &state->queues.items[at];
+        queue->used_milli += sign * lease->milli;
+        queue->share += sign * (int64_t)lease->share;
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    for (struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent))
+        group->active_count += (uint32_t)sign;
+}
+
+static enum need_answer answer(bool is_over, bool is_bad, bool has_started, enum need_kind kind)
+{
+    switch (kind) {
+    case NEED_OK:
+        return !is_over ? NEED_OPEN : is_bad ? NEED_BROKEN : NEED_MET;
+    case NEED_FAILED:
+        return !is_over ? NEED_OPEN : is_bad ? NEED_MET : NEED_BROKEN;
+    case NEED_ENDED:
+        return is_over ? NEED_MET : NEED_OPEN;
+    case NEED_STARTED:
+        return has_started || is_over ? NEED_MET : NEED_OPEN;
+    }
+    return NEED_OPEN;
+}
+
+enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind)
+{
+    const struct job *job = state_job(state, on);
+    if (job)
+        return answer(job->state == JOB_ENDED, job->result != RESULT_OK,
+                      job->state == JOB_RUNNING || job->started > 0, kind);
+
+    const struct group *group = state_group(state, on);
+    if (group)
+        return answer(group_is_over(group), group->bad_count > 0,
+                      group->started_count >= group->job_count, kind);
+    return NEED_BROKEN; /* forgotten: it can't be told any more */
+}

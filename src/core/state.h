@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_H
+#define CORE_STATE_H
+
+/* state - the world as the events tell it
+ *
+ * state = fold(events): state_apply() is the only thing that changes it. It is pure, and applying
+ * the same events in the same order gives the same state on any machine.
+ *
+ * Order of calls:  create, (apply)*, destroy; snapshot_save and snapshot_load beside (snapshot.h)
+ * Owner:           the state owns everything in it; what it hands out is good until the next apply
+ * On failure:      an event that makes no sense (a journal of another kind) fails with -EBADMSG.
+ *                  What an engine reports late or twice is no failure: it changes nothing
+ */
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "core/class.h"
+#include "core/event.h"
+#include "core/group.h"
+#include "core/job.h"
+#include "core/need.h"
+#include "core/node.h"
+#include "core/pool.h"
+#include "core/queue.h"
+
+enum placement { PLACEMENT_BEST_FIT, PLACEMENT_FIRST_FIT };
+
+struct settings {
+    usec_t half_life;
+    uint8_t placement; /* enum placement */
+    uint32_t backfill_depth;
+};
+
+struct capacity {
+    int64_t milli; /* GPUs that are well, on machines that are up */
+    int64_t cpu_milli;
+    int64_t memory_mib;
+};
+
+struct state {
+    usec_t now;       /* of the latest event */
+    uint64_t next_id; /* for the next job or group */
+    struct settings settings;
+    struct capacity capacity;
+    LIST(struct node) nodes;
+    LIST(struct device) devices;
+    LIST(struct pool) pools;
+    LIST(struct queue) queues;
+    LIST(char *) users;
+    struct room room; /* what is free now */
+    struct class_table classes;
+    struct need_table needs;
+    struct map jobs;   /* id -> struct job * */
+    struct map groups; /* id -> struct group * */
+    struct job *first_job, *last_job;
+    struct group *first_group, *last_group;
+    uint32_t job_counts[JOB_STATE_COUNT];
+    usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
+
+    /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
+    void (*on_job)(void *user, struct job *job, bool is_gone);
+    void *on_job_user;
+};
+
+struct state *state_create(void);
+void state_destroy(struct state *state);
+DEFINE_AUTO(state)
+
+int state_apply(struct state *state, const struct event *event, struct error *err);
+
+struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none */
+struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
+const struct request *state_request(const struct state *state, const struct job *job);
+const char *state_user(const struct state *state, uint32_t user);
+int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
+int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
+int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
+int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
+
+/* Whether what `on` did so far decides a need for it. */
+enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
+
+bool device_is_usable(const struct state *state, const struct device *device);
+
+/* For fold_*.c and snapshot.c only. */
+int fold_world(struct state *state, const struct event *event, struct error *err);
+int fold_job(struct state *state, const struct event *event, struct error *err);
+uint32_t state_claim_user(struct state *state, const char *name);
+void state_link_job(struct state *state, struct job *job);
+void state_link_group(struct state *state, struct group *group);
+void state_charge(struct state *state, const struct job *job, int sign); /* and what was used */
+void state_count(struct state *state, const struct job *job, int sign);  /* what it holds */
+void state_measure(struct state *state); /* capacity and the dealing of static pools, anew */
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_WHY_H
+#define CORE_WHY_H
+
+/* why - the reason why a job does not run, as a value
+ *
+ * The list is why.def. Which of the numbers are set depends on the kind; what is not set is 0.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+
+#define WHY(ID, name, meaning) WHY_##ID,
+enum why_kind {
+#include "core/why.def"
+    WHY_COUNT,
+};
+#undef WHY
+
+struct why {
+    enum why_kind kind;
+    uint32_t queue; /* QUOTA: the one at its limit */
+    uint32_t pool;  /* POOL_*: the pool */
+    uint64_t
+        job; /* NEEDS: what is waited for; RESERVED, BEHIND: the one in front; ARRAY: the array */
+    int64_t wanted; /* GPUs in milli, CPUs in milli, MiB, or a count */
+    int64_t free;   /* of the same */
+    int64_t most;   /* NEVER_*: the most there is; QUOTA: the limit */
+    usec_t at;      /* expected start; BEGIN: when; 0: not known, USEC_NEVER: open-ended */
+};
+
+const char *why_name(enum why_kind kind);
+const char *why_meaning(enum why_kind kind);
+static inline bool why_is_never(enum why_kind kind)
+{
+    return kind >= WHY_NEVER_GPUS;
+}
+
+#endif

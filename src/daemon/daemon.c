@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/mem.h"
+#include "daemon/hub.h"
+#include "daemon/launcher.h"
+#include "daemon/log.h"
+#include "daemon/machine.h"
+#include "engine/local.h"
+#include "io/file.h"
+#include "io/http.h"
+
+enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };
+
+struct daemon {
+    const struct daemon_options *options;
+    uv_loop_t loop;
+    uv_signal_t term, interrupt;
+    uv_timer_t ending;
+    struct hub *hub;
+    struct engine *engine;
+    struct launcher *launcher;
+    struct probe *probe;
+    char *devices, *shim;
+    struct api *api;
+    struct http_server *http;
+    struct api_change first; /* the first batch: who we are, and what is here */
+    struct error first_error;
+    int first_code;
+    unsigned looks;
+    bool is_first_done;
+};
+
+static const struct state *port_state(void *user)
+{
+    return hub_state(((struct daemon *)user)->hub);
+}
+
+static const struct brain *port_brain(void *user)
+{
+    return hub_brain(((struct daemon *)user)->hub);
+}
+
+static usec_t port_now(void *user)
+{
+    return clock_now(hub_clock(((struct daemon *)user)->hub));
+}
+
+static usec_t port_wall_ahead(void *user)
+{
+    return clock_wall_ahead(hub_clock(((struct daemon *)user)->hub));
+}
+
+static void port_enqueue(void *user, struct api_change *change)
+{
+    hub_enqueue(((struct daemon *)user)->hub, change);
+}
+
+static void port_emit(void *user, struct event *event)
+{
+    hub_emit(((struct daemon *)user)->hub, event);
+}
+
+static uint64_t port_blob_add(void *user, const void *bytes, size_t length)
+{
+    return journal_blob_add(hub_journal(((struct daemon *)user)->hub), bytes, length);
+}
+
+static int port_blob_get(void *user, uint64_t id, struct text *ret, struct error *err)
+{
+    return journal_blob_get(hub_journal(((struct daemon *)user)->hub), id, ret, err);
+}
+
+static int port_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
+                            struct text *ret, struct error *err)
+{
+    return launcher_output_path(((struct daemon *)user)->launcher, job, rank, is_error, ret, err);
+}
+
+static const char *port_trouble(void *user)
+{
+    return hub_trouble(((struct daemon *)user)->hub);
+}
+
+static json_t *port_isolation(void *user)
+{
+    static const char *const names[] = { "accounted", "watched", "isolated" };
+    struct engine_isolation isolation = local_engine_isolation(((struct daemon *)user)->engine);
+
+    return json_pack("{s:s, s:s, s:s, s:s}", "processes", names[isolation.processes], "cpu",
+                     names[isolation.cpu], "memory", names[isolation.memory], "gpu",
+                     names[isolation.gpu]);
+}
+
+static void begin_end(struct daemon *daemon)
+{
+    uv_stop(&daemon->loop);
+}
+
+static bool has_active_jobs(const struct daemon *daemon)
+{
+    const uint32_t *counts = hub_state(daemon->hub)->job_counts;
+
+    return counts[JOB_GRANTED] + counts[JOB_RUNNING] + counts[JOB_STOPPING] > 0;
+}
+
+/* After a stop, or while the killed ones end: answers are still sent meanwhile. */
+static void on_ending(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+
+    if (daemon->looks++ * KILL_LOOK_MS >= KILL_TIMEOUT_MS || !has_active_jobs(daemon))
+        begin_end(daemon);
+}
+
+static void on_stop_asked(uv_timer_t *timer)
+{
+    begin_end(timer->data);
+}
+
+static void port_stop(void *user, bool kill_jobs)
+{
+    struct daemon *daemon = user;
+
+    log_line(LOG_NOTICE, "asked to stop kill=%d", kill_jobs);
+    if (kill_jobs) {
+        launcher_kill_all(daemon->launcher);
+        uv_timer_start(&daemon->ending, on_ending, KILL_LOOK_MS, KILL_LOOK_MS);
+    } else
+        uv_timer_start(&daemon->ending, on_stop_asked, KILL_LOOK_MS, 0);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    log_line(LOG_NOTICE, "stopping; jobs go on signal=%d", number);
+    begin_end(signal->data);
+}
+
+static void on_decided(void *user, const struct event *decision)
+{
+    launcher_decided(((struct daemon *)user)->launcher, decision);
+}
+
+static void on_changed(void *user, const uint64_t *jobs, size_t count)
+{
+    struct daemon *daemon = user;
+
+    if (daemon->api)
+        api_changed(daemon->api, jobs, count);
+}
+
+static void on_ended(void *user, struct member_id id)
+{
+    launcher_ended(((struct daemon *)user)->launcher, id);
+}
+
+static void on_outcome(void *user, const struct engine_outcome *outcome)
+{
+    launcher_outcome(((struct daemon *)user)->launcher, outcome);
+}
+
+static int run_first(struct api_change *change, struct error *err)
+{
+    struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
+    struct event boot = {
+        .kind = EVENT_BOOT,
+        .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "local" },
+    };
+
+    hub_emit(daemon->hub, &boot);
+    return machine_report(daemon->hub, daemon->probe, err);
+}
+
+static void done_first(struct api_change *change, int code, const struct error *err)
+{
+    struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
+
+    daemon->is_first_done = true;
+    daemon->first_code = code;
+    if (code < 0)
+        daemon->first_error = *err;
+}
+
+/* Many jobs are many descriptors; the jobs themselves get the old limit back (engine/local.h). */
+static int64_t raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    int64_t before = (int64_t)limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max < 1048576 ? limit.rlim_max : 1048576;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
+static int open_engine(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
+    bool is_root = geteuid() == 0;
+    struct local_engine_options engine = {
+        .loop = &daemon->loop,
+        .state_dir = options->state_dir,
+        .shim_path = daemon->shim,
+        .on_outcome = on_outcome,
+        .user = daemon,
+        .is_root = is_root,
+        .nofile_max = raise_file_limit(),
+    };
+
+    int code = local_engine_create(&engine, &daemon->engine, err);
+    if (code < 0)
+        return code;
+    struct launcher_options launcher = {
+        .hub = daemon->hub,
+        .engine = daemon->engine,
+        .state_dir = options->state_dir,
+        .socket = options->socket,
+        .is_root = is_root,
+    };
+    return launcher_create(&launcher, &daemon->launcher, err);
+}
+
+static int open_door(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
+    int fd = -1;
+
+    int code = http_listen(options->socket, options->for_all_users ? 0666 : 0600, &fd, err);
+    if (code < 0)
+        return code;
+    struct api_ports ports = {
+        .user = daemon,
+        .state = port_state,
+        .brain = port_brain,
+        .now = port_now,
+        .wall_ahead = port_wall_ahead,
+        .enqueue = port_enqueue,
+        .emit = port_emit,
+        .blob_add = port_blob_add,
+        .blob_get = port_blob_get,
+        .output_path = port_output_path,
+        .stop = port_stop,
+        .trouble = port_trouble,
+        .isolation = port_isolation,
+        .state_dir = options->state_dir,
+        .devices = daemon->devices,
+        .socket = options->socket,
+        .grace = options->grace,
+        .owner = geteuid(),
+        .started = port_now(daemon),
+        .is_machine_wide = options->for_all_users,
+    };
+    daemon->api = api_create(&ports, &daemon->loop);
+    struct http_options http = {
+        .loop = &daemon->loop,
+        .listen_fd = fd,
+        .handler = api_handle,
+        .user = daemon->api,
+    };
+    return http_create(&http, &daemon->http, err);
+}
+
+static int open_all(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
+    struct hub_options hub = {
+        .loop = &daemon->loop,
+        .state_dir = options->state_dir,
+        .callbacks = { daemon, on_decided, on_changed, on_ended },
+    };
+
+    int code = hub_create(&hub, &daemon->hub, err);
+    if (code == 0)
+        code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
+    if (code == 0 && options->shim)
+        daemon->shim = mem_string(options->shim);
+    else if (code == 0)
+        code = daemon_find_shim(&daemon->shim, err);
+    if (code == 0)
+        code = open_engine(daemon, err);
+    if (code < 0)
+        return code;
+
+    launcher_recover(daemon->launcher);
+    daemon->first.run = run_first;
+    daemon->first.done = done_first;
+    hub_enqueue(daemon->hub, &daemon->first);
+    while (!daemon->is_first_done)
+        uv_run(&daemon->loop, UV_RUN_ONCE);
+    if (daemon->first_code < 0)
+        return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
+    return open_door(daemon, err);
+}
+
+static void tell(const struct daemon *daemon, const char *words)
+{
+    int fd = daemon->options->notify_fd;
+
+    if (fd < 0)
+        return;
+    ssize_t length = write(fd, words, strlen(words));
+    length = length < 0 ? 0 : write(fd, "\n", 1);
+    (void)length;
+    close(fd);
+}
+
+static void on_walk(uv_handle_t *handle, void *user)
+{
+    (void)user;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void close_all(struct daemon *daemon)
+{
+    http_destroy(daemon->http);
+    api_destroy(daemon->api);
+    daemon->api = NULL;
+    if (daemon->engine)
+        daemon->engine->ops->destroy(daemon->engine);
+    hub_destroy(daemon->hub);
+    launcher_destroy(daemon->launcher);
+    if (daemon->probe)
+        daemon->probe->ops->destroy(daemon->probe);
+    free(daemon->devices);
+    free(daemon->shim);
+    uv_run(&daemon->loop, UV_RUN_NOWAIT);
+    uv_walk(&daemon->loop, on_walk, NULL);
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&daemon->loop);
+}
+
+static void start_signals(struct daemon *daemon)
+{
+    signal(SIGPIPE, SIG_IGN);
+    uv_signal_init(&daemon->loop, &daemon->term);
+    uv_signal_init(&daemon->loop, &daemon->interrupt);
+    uv_timer_init(&daemon->loop, &daemon->ending);
+    daemon->term.data = daemon->interrupt.data = daemon->ending.data = daemon;
+    uv_signal_start(&daemon->term, on_signal, SIGTERM);
+    uv_signal_start(&daemon->interrupt, on_signal, SIGINT);
+}
+
+int daemon_run(const struct daemon_options *options, struct error *err)
+{
+    struct daemon daemon = { .options = options };
+
+    uv_loop_init(&daemon.loop);
+    start_signals(&daemon);
+    int code = open_all(&daemon, err);
+    if (code == 0) {
+        log_line(LOG_NOTICE, "ready version=%s state=%s socket=%s devices=%s", TARN_VERSION,
+                 options->state_dir, options->socket, daemon.devices);
+        tell(&daemon, "ready");
+        uv_run(&daemon.loop, UV_RUN_DEFAULT);
+        unlink(options->socket);
+    } else
+        tell(&daemon, err->text);
+    close_all(&daemon);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_DAEMON_H
+#define DAEMON_DAEMON_H
+
+/* daemon - where everything meets: the hub, the engine, the probe, the HTTP door, the signals
+ *
+ * SIGTERM and SIGINT end it in good order; jobs go on under their shims. It can be killed at any
+ * time: the next one on the same state directory goes on where it was.
+ */
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+#define DAEMON_GRACE_DEFAULT (30 * USEC_PER_SEC)
+
+struct daemon_options {
+    const char *state_dir, *socket; /* absolute */
+    const char *devices;            /* machine.h */
+    const char *shim;               /* NULL: looked for beside this program */
+    usec_t grace;
+    int notify_fd;      /* "ready" or the reason goes there; -1: none */
+    bool for_all_users; /* the socket is open to everybody; as root each job runs as its sender */
+};
+
+/* Returns when it was told to stop. */
+int daemon_run(const struct daemon_options *options, struct error *err);
+
+/* Path of the shim that belongs to this program; malloc'd. */
+int daemon_find_shim(char **ret, struct error *err);
+
+int run_serve(int argc, char **argv);
+int run_replay(int argc, char **argv);
+int run_doctor(int argc, char **argv);
+
+#endif

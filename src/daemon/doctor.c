@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tarn doctor: what there is, what is missing, and what to do about it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "daemon/daemon.h"
+#include "device/machine.h"
+#include "device/nvml.h"
+#include "engine/cgroup.h"
+#include "io/paths.h"
+#include "store/journal.h"
+
+enum grade { GRADE_OK, GRADE_NOTE, GRADE_BAD };
+
+static bool any_bad;
+
+static void say(enum grade grade, const char *what, const char *format, ...) PRINTF(3, 4);
+static void say(enum grade grade, const char *what, const char *format, ...)
+{
+    static const char *const marks[] = { "ok  ", "note", "BAD " };
+    va_list args;
+
+    any_bad |= grade == GRADE_BAD;
+    printf("%s  %-10s ", marks[grade], what);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+}
+
+static void look_at_machine(void)
+{
+    struct probe_machine machine;
+    char memory[UNITS_TEXT_SIZE], cpus[UNITS_TEXT_SIZE];
+    struct error err;
+
+    if (probe_machine(&machine, &err) < 0)
+        say(GRADE_BAD, "machine", "%s", err.text);
+    else
+        say(GRADE_OK, "machine", "%s: %s CPUs, %s of memory", machine.name,
+            units_format_milli(cpus, machine.cpu_milli),
+            units_format_mib(memory, machine.memory_mib));
+}
+
+static void list_devices(struct probe *probe)
+{
+    struct probe_device *devices = NULL;
+    uint32_t count = 0;
+    struct error err;
+
+    if (probe->ops->devices(probe, &devices, &count, &err) < 0)
+        say(GRADE_BAD, "gpus", "%s", err.text);
+    else if (count == 0)
+        say(GRADE_NOTE, "gpus", "the driver (%s) knows of none", probe_nvml_driver(probe));
+    for (uint32_t i = 0; i < count; i++)
+        say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
+            devices[i].product, devices[i].sick[0] ? "is not given out: " : devices[i].uuid,
+            devices[i].sick);
+    free(devices);
+    probe->ops->destroy(probe);
+}
+
+static void look_at_devices(void)
+{
+    struct probe *probe = NULL;
+    struct error why;
+
+    switch (probe_nvml_create(NULL, &probe, &why)) {
+    case NVML_READY:
+        list_devices(probe);
+        break;
+    case NVML_NO_LIBRARY:
+        say(GRADE_NOTE, "gpus", "%s; made up ones are used (--devices synthetic:h100:4)", why.text);
+        break;
+    case NVML_NO_DRIVER:
+    case NVML_NO_USE:
+        say(GRADE_BAD, "gpus", "%s", why.text);
+        break;
+    }
+}
+
+static void look_at_containment(void)
+{
+    struct cgroup cgroup = { 0 };
+
+    cgroup_detect(&cgroup, "doctor", geteuid() == 0);
+    if (cgroup.tree)
+        say(GRADE_OK, "processes", "contained by cgroup v2: nothing of a job outlives it");
+    else
+        say(GRADE_NOTE, "processes",
+            "no cgroup v2 may be written here: jobs are watched, not contained "
+            "(with systemd: log in as yourself, or run the machine's service)");
+    bool memory = cgroup.has_memory || cgroup.memory, cpu = cgroup.has_cpu || cgroup.cpu;
+    say(memory ? GRADE_OK : GRADE_NOTE, "memory",
+        memory ? "limits are enforced" : "limits are counted, not enforced");
+    say(cpu ? GRADE_OK : GRADE_NOTE, "cpus",
+        cpu ? "limits are enforced" : "limits are counted, not enforced");
+    cgroup_release(&cgroup);
+}
+
+static void look_at_shim(void)
+{
+    AUTO_FREE char *shim = NULL;
+    struct error err;
+
+    if (daemon_find_shim(&shim, &err) < 0)
+        say(GRADE_BAD, "shim", "%s", err.text);
+    else
+        say(GRADE_OK, "shim", "%s", shim);
+}
+
+static void look_at_disk(const char *dir)
+{
+    enum { NFS = 0x6969, FREE_MIB_MIN = 256 };
+    struct statfs disk;
+    char free_text[UNITS_TEXT_SIZE];
+
+    if (statfs(dir, &disk) < 0)
+        return;
+    int64_t free_mib = (int64_t)(disk.f_bavail * (uint64_t)disk.f_bsize >> 20);
+    if (disk.f_type == NFS)
+        say(GRADE_BAD, "disk",
+            "%s is on NFS, where the journal's locks can't be relied on; set TARN_STATE", dir);
+    say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
+        units_format_mib(free_text, free_mib), dir);
+}
+
+static void look_at_state(const struct paths *paths)
+{
+    __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
+    struct error err;
+
+    if (access(paths->state, F_OK) < 0) {
+        say(GRADE_NOTE, "state", "%s: not there yet; made at the first start", paths->state);
+        return;
+    }
+    if (access(paths->state, W_OK) < 0)
+        say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
+    look_at_disk(paths->state);
+    int code = journal_open(paths->state, JOURNAL_READ, &journal, &err);
+    if (code == -ENOENT)
+        say(GRADE_NOTE, "journal", "none yet");
+    else if (code < 0)
+        say(GRADE_BAD, "journal", "%s", err.text);
+    else {
+        char size[UNITS_TEXT_SIZE];
+        say(GRADE_OK, "journal", "%" PRIu64 " records, %s", journal_last(journal),
+            units_format_mib(size, (journal_size(journal) + (1 << 20) - 1) >> 20));
+    }
+}
+
+static void look_at_daemon(const struct paths *paths)
+{
+    struct rlimit limit;
+
+    if (paths_is_listening(paths->socket))
+        say(GRADE_OK, "daemon", "listens on %s", paths->socket);
+    else
+        say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 4096)
+        say(GRADE_NOTE, "files",
+            "at most %ld open files: about as many jobs can run at a time; raise ulimit -Hn",
+            (long)limit.rlim_max);
+}
+
+int run_doctor(int argc, char **argv)
+{
+    struct paths paths = { 0 };
+    struct error err;
+
+    if (argc > 1) {
+        bool is_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+        fputs("Usage: tarn doctor\nLook for what would keep tarn from working. Exit status 1 when "
+              "something would.\n",
+              is_help ? stdout : stderr);
+        return is_help ? 0 : 2;
+    }
+    look_at_machine();
+    look_at_devices();
+    look_at_containment();
+    look_at_shim();
+    if (paths_find(&paths, &err) < 0)
+        say(GRADE_BAD, "paths", "%s", err.text);
+    else {
+        look_at_state(&paths);
+        look_at_daemon(&paths);
+        paths_release(&paths);
+    }
+    return any_bad ? 1 : 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/folders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "wire/pattern.h"
+
+int folders_prepare(const char *state_dir, struct error *err)
+{
+    static const char *const names[] = { "logs", "data", "scripts" };
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < COUNT_OF(names); i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", state_dir, names[i]);
+        code = folder_make(path, 0711, err);
+    }
+    return code;
+}
+
+/* Whoever owns a folder may put a link in its place. So below a user's own folder we only act
+ * with that user's rights: the kernel then refuses what the user could not have done. */
+static void become(const struct folders_query *query, bool is_user)
+{
+    if (!query->is_root)
+        return;
+    setfsgid(is_user ? query->job->gid : getegid());
+    setfsuid(is_user ? query->job->uid : geteuid());
+}
+
+/* STATE/KIND/UID: its parent is ours, so it can be given away. */
+static int make_user_folder(const struct folders_query *query, const char *kind, struct text *ret,
+                            struct error *err)
+{
+    text_printf(ret, "%s/%s/%" PRIu32, query->state_dir, kind, query->job->uid);
+    int code = folder_make(ret->bytes, 0700, err);
+    if (code == 0 && query->is_root && lchown(ret->bytes, query->job->uid, query->job->gid) < 0)
+        code = error_set(err, -errno, "folder %s: %s", ret->bytes, strerror(errno));
+    return code;
+}
+
+void folders_out_path(const char *state_dir, const struct job *job, struct text *ret)
+{
+    text_printf(ret, "%s/data/%" PRIu32 "/%" PRIu64, state_dir, job->uid, job->id);
+}
+
+static int make_below(const char *folder, const char *name, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
+
+    return folder_make(path, 0700, err);
+}
+
+static int make_out(const struct folders_query *query, struct folders *ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text path = { 0 };
+
+    folders_out_path(query->state_dir, query->job, &path);
+    ret->out = text_take(&path);
+    int code = folder_make(ret->out, 0700, err);
+    for (char **name = query->launch->outputs; code == 0 && *name; name++)
+        code = make_below(ret->out, *name, err);
+    return code;
+}
+
+/* The folder that an earlier attempt linked may be in the way: it is the same. */
+static int link_to(const char *target, const char *path, struct error *err)
+{
+    if (symlink(target, path) < 0 && errno != EEXIST)
+        return error_set(err, -errno, "link %s: %s", path, strerror(errno));
+    return 0;
+}
+
+/* One that makes NAME alone is linked as NAME; several as NAME/COMBINATION, NAME/INDEX or
+ * NAME/COMBINATION/INDEX. */
+static int link_input(const struct folders_query *query, const struct launch_input *input,
+                      const char *in, struct error *err)
+{
+    const struct group *group = state_group(query->state, input->from);
+    AUTO_FREE char *place = mem_printf("%s/%s", in, input->name);
+    int code = 0;
+
+    if (!group)
+        return error_set(err, -ENOENT, "input %s: the stage that made it is forgotten",
+                         input->name);
+    if (group->job_count > 1)
+        code = folder_make(place, 0700, err);
+    for (uint64_t id = group->id + 1; code == 0 && id <= group->last; id++) {
+        const struct job *maker = state_job(query->state, id);
+        AUTO_RELEASE(text) struct text target = { 0 };
+        if (!maker)
+            continue;
+        folders_out_path(query->state_dir, maker, &target);
+        text_printf(&target, "/%s", input->name);
+        if (group->job_count == 1) {
+            code = link_to(target.bytes, place, err);
+            continue;
+        }
+        AUTO(launch) struct launch *launch = query->launch_of(query->user, maker);
+        const struct group *array = state_group(query->state, maker->group);
+        bool is_task = array && array->kind == GROUP_ARRAY;
+        AUTO_FREE char *index = mem_printf("%" PRIu32, maker->index);
+        const char *directory = launch && launch->directory ? launch->directory : NULL;
+        AUTO_FREE char *path = mem_printf("%s/%s", place, directory ? directory : index);
+        if (directory && is_task) {
+            AUTO_FREE char *task = mem_printf("%s/%s", path, index);
+            code = folder_make(path, 0700, err);
+            code = code == 0 ? link_to(target.bytes, task, err) : code;
+        } else
+            code = link_to(target.bytes, path, err);
+    }
+    return code;
+}
+
+static int make_in(const struct folders_query *query, struct folders *ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text path = { 0 };
+
+    folders_out_path(query->state_dir, query->job, &path);
+    text_add(&path, ".in");
+    ret->in = text_take(&path);
+    int code = folder_make(ret->in, 0700, err);
+    for (size_t i = 0; code == 0 && i < query->launch->input_count; i++)
+        code = link_input(query, &query->launch->inputs[i], ret->in, err);
+    return code;
+}
+
+static int make_script(const struct folders_query *query, struct folders *ret, struct error *err)
+{
+    const char *text = query->launch->script;
+
+    ret->script = mem_printf("%s/scripts/%" PRIu64, query->state_dir, query->job->id);
+    int code = file_replace(ret->script, text, strlen(text), err);
+    if (code == 0 && chmod(ret->script, 0500) < 0)
+        code = error_set(err, -errno, "script %s: %s", ret->script, strerror(errno));
+    if (code == 0 && query->is_root && chown(ret->script, query->job->uid, query->job->gid) < 0)
+        code = error_set(err, -errno, "script %s: %s", ret->script, strerror(errno));
+    return code;
+}
+
+int folders_make(const struct folders_query *query, struct folders *ret, struct error *err)
+{
+    const struct launch *launch = query->launch;
+    bool has_data = launch->outputs[0] || launch->input_count > 0 || query->job->retry_max > 0;
+    int code = 0;
+
+    *ret = (struct folders){ 0 };
+    if (has_data) {
+        AUTO_RELEASE(text) struct text path = { 0 };
+        code = make_user_folder(query, "data", &path, err);
+    }
+    become(query, true);
+    if (code == 0 && (launch->outputs[0] || launch->input_count > 0))
+        code = make_out(query, ret, err);
+    if (code == 0 && launch->input_count > 0)
+        code = make_in(query, ret, err);
+    if (code == 0 && query->job->retry_max > 0) {
+        AUTO_RELEASE(text) struct text path = { 0 };
+        folders_out_path(query->state_dir, query->job, &path);
+        text_add(&path, ".checkpoint");
+        ret->checkpoint = text_take(&path);
+        code = folder_make(ret->checkpoint, 0700, err);
+    }
+    become(query, false);
+    if (code == 0 && launch->script)
+        code = make_script(query, ret, err);
+    return code;
+}
+
+void folders_release(struct folders *folders)
+{
+    free(folders->out);
+    free(folders->in);
+    free(folders->checkpoint);
+    free(folders->script);
+}
+
+static int expand(const struct folders_query *query, const char *pattern, uint32_t rank,
+                  struct text *ret, struct error *err)
+{
+    const struct job *job = query->job;
+    const struct group *group = state_group(query->state, job->group);
+    bool is_task = group && group->kind == GROUP_ARRAY;
+    struct pattern_values values = {
+        .job = job->id,
+        .array = is_task ? group->id : 0,
+        .index = is_task ? job->index : 0,
+        .rank = rank,
+        .name = job->name,
+        .user = state_user(query->state, job->user),
+        .node = query->state->nodes.count > 0 ? query->state->nodes.items[0].name : "",
+    };
+
+    return pattern_expand(pattern, &values, ret, err);
+}
+
+int folders_output(const struct folders_query *query, uint32_t rank, bool is_error,
+                   struct text *ret, struct error *err)
+{
+    const struct launch *launch = query->launch;
+    const char *pattern = is_error && launch->error ? launch->error : launch->output;
+
+    if (pattern) {
+        int code = expand(query, pattern, rank, ret, err);
+        /* The members of a gang would write over one another. */
+        if (code == 0 && rank > 0 && !strstr(pattern, "%t"))
+            text_printf(ret, ".%" PRIu32, rank);
+        return code;
+    }
+    int code = make_user_folder(query, "logs", ret, err);
+    text_printf(ret, "/%" PRIu64, query->job->id);
+    if (rank > 0)
+        text_printf(ret, ".%" PRIu32, rank);
+    text_add(ret, ".out");
+    return code;
+}

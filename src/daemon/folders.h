@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_FOLDERS_H
+#define DAEMON_FOLDERS_H
+
+/* folders - what a job finds on disk when it starts (the list is in launcher.h) */
+
+#include "core/state.h"
+#include "wire/launch.h"
+
+struct folders {
+    char *out, *in, *checkpoint; /* NULL: not made */
+    char *script;                /* path of the batch script, or NULL */
+};
+
+/* The state directory's own folders; once, at the start. */
+int folders_prepare(const char *state_dir, struct error *err);
+
+/* Path of a job's folder of outputs, for itself and for who takes them. */
+void folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
+
+/* Everything this job needs; may be called again for the next attempt. Folders belong to the
+ * job's user when is_root. links_of gives the launch of another job (NULL: gone). */
+struct folders_query {
+    const char *state_dir;
+    const struct state *state;
+    const struct job *job;
+    const struct launch *launch;
+    bool is_root;
+    struct launch *(*launch_of)(void *user, const struct job *job);
+    void *user;
+};
+int folders_make(const struct folders_query *query, struct folders *ret, struct error *err);
+void folders_release(struct folders *folders);
+
+/* Path of the output, a pattern expanded or the default in logs/. Makes the default's folder. */
+int folders_output(const struct folders_query *query, uint32_t rank, bool is_error,
+                   struct text *ret, struct error *err);
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/hub.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/snapshot.h"
+#include "daemon/log.h"
+
+enum {
+    SNAPSHOT_RECORDS = 100000, /* replayed in well under a second */
+    SNAPSHOT_RECORDS_AT_END = 1000,
+    ENDED_KEPT = 20000, /* jobs that are over stay in the state up to this many */
+    FORGET_STEP = 1000,
+    RETRY_MS = 1000,
+    IDLE_MS = 2000,
+};
+
+struct hub {
+    struct hub_callbacks callbacks;
+    struct journal *journal;
+    struct clock clock;
+    struct state *state;
+    struct brain *brain;
+
+    LIST(struct text) reports; /* encoded events */
+    struct api_change *first_change, *last_change;
+    LIST(uint64_t) jobs; /* of the batch */
+    LIST(struct member_id) ends;
+    struct decisions decisions;
+    struct text scratch;
+    struct arena arena;
+    uint64_t snapshot_at; /* last record of the newest snapshot */
+    struct error trouble;
+    bool is_in_trouble;
+
+    uv_check_t check;
+    uv_idle_t idle;    /* keeps the loop turning while there is work */
+    uv_timer_t wakeup; /* when the brain wants to be asked */
+    uv_timer_t retry;
+    uv_timer_t quiet; /* nothing happened for a while: housekeeping */
+    bool is_closing;
+    unsigned handle_count;
+};
+
+struct state *hub_state(const struct hub *hub)
+{
+    return hub->state;
+}
+
+struct brain *hub_brain(const struct hub *hub)
+{
+    return hub->brain;
+}
+
+struct journal *hub_journal(const struct hub *hub)
+{
+    return hub->journal;
+}
+
+const struct clock *hub_clock(const struct hub *hub)
+{
+    return &hub->clock;
+}
+
+const char *hub_trouble(const struct hub *hub)
+{
+    return hub->is_in_trouble ? hub->trouble.text : NULL;
+}
+
+struct loading {
+    struct state *state;
+    struct arena arena;
+};
+
+static int fold_record(void *user, const struct journal_record *record, struct error *err)
+{
+    struct loading *loading = user;
+    struct event event;
+
+    arena_clear(&loading->arena);
+    int code = event_decode(record->bytes, record->length, &loading->arena, &event, err);
+    if (code == 0)
+        code = state_apply(loading->state, &event, err);
+    return code < 0 ? error_prefix(err, code, "journal: record %" PRIu64, record->sequence) : 0;
+}
+
+/* The state as the journal has it: the newest snapshot, and what came after. */
+static int load(struct hub *hub, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct loading loading = { 0 };
+    uint64_t sequence = 0;
+
+    int code = journal_snapshot_load(hub->journal, &bytes, &sequence, err);
+    if (code == 0 && sequence > 0) {
+        code = snapshot_load(bytes.bytes, bytes.length, &loading.state, err);
+        if (code < 0) { /* the records make up for it */
+            log_line(LOG_WARNING, "a snapshot is of no use and passed over reason='%s'", err->text);
+            sequence = 0;
+            code = 0;
+        }
+    }
+    if (!loading.state)
+        loading.state = state_create();
+    if (code == 0)
+        code = journal_read(hub->journal, sequence + 1, fold_record, &loading, err);
+    arena_release(&loading.arena);
+    if (code < 0) {
+        state_destroy(loading.state);
+        return code;
+    }
+    brain_destroy(hub->brain);
+    state_destroy(hub->state);
+    hub->state = loading.state;
+    hub->brain = brain_create(hub->state);
+    hub->snapshot_at = sequence;
+    return 0;
+}
+
+static void save_snapshot(struct hub *hub, uint64_t at_least)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct error err;
+    uint64_t last = journal_last(hub->journal);
+
+    if (last - hub->snapshot_at < at_least)
+        return;
+    snapshot_save(hub->state, &bytes);
+    if (journal_snapshot_save(hub->journal, last, bytes.bytes, bytes.length, &err) < 0)
+        log_line(LOG_WARNING, "a snapshot could not be saved reason='%s'", err.text);
+    hub->snapshot_at = last; /* not again at once, whatever came of it */
+}
+
+/* Into the batch; the state follows. What is emitted was checked before. */
+static void put(struct hub *hub, const struct event *event)
+{
+    struct error err;
+
+    text_clear(&hub->scratch);
+    event_encode(event, &hub->scratch);
+    journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
+    size_t before = hub->decisions.events.count;
+    int code = sched_step(hub->brain, event, &hub->decisions, &err);
+    if (code < 0) {
+        log_line(
+            LOG_CRIT,
+            "an event makes no sense: a bug, and better stopped than wrong event=%s reason='%s'",
+            event_name(event->kind), err.text);
+        abort();
+    }
+    for (size_t i = before; i < hub->decisions.events.count; i++) {
+        text_clear(&hub->scratch);
+        event_encode(&hub->decisions.events.items[i], &hub->scratch);
+        journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
+        list_add(&hub->jobs, event_job(&hub->decisions.events.items[i]));
+    }
+    if (event_job(event) != 0)
+        list_add(&hub->jobs, event_job(event));
+    if (event->kind == EVENT_ENDED)
+        list_add(&hub->ends,
+                 (struct member_id){ event->ended.job, event->ended.attempt, event->ended.rank });
+}
+
+void hub_emit(struct hub *hub, struct event *event)
+{
+    event->at = clock_now(&hub->clock);
+    put(hub, event);
+}
+
+static bool is_about_known_job(const struct hub *hub, const struct event *event)
+{
+    return event_job(event) == 0 || state_job(hub->state, event_job(event)) != NULL;
+}
+
+static void put_reports(struct hub *hub)
+{
+    for (size_t i = 0; i < hub->reports.count; i++) {
+        struct event event;
+        arena_clear(&hub->arena);
+        int code = event_decode(hub->reports.items[i].bytes, hub->reports.items[i].length,
+                                &hub->arena, &event, NULL);
+        assert(code == 0);
+        (void)code;
+        if (is_about_known_job(hub, &event))
+            hub_emit(hub, &event);
+    }
+}
+
+static void forget_reports(struct hub *hub)
+{
+    for (size_t i = 0; i < hub->reports.count; i++)
+        text_release(&hub->reports.items[i]);
+    hub->reports.count = 0;
+}
+
+/* The outermost group has nothing left to do: its jobs are not needed any more. */
+static bool may_be_forgotten(const struct state *state, const struct job *job)
+{
+    if (job->state != JOB_ENDED)
+        return false;
+    for (const struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent)) {
+        if (!group_is_over(group))
+            return false;
+    }
+    return true;
+}
+
+/* A group goes when nothing of it is left: the job before and the one after are outside of it. */
+static void forget_empty_groups(struct hub *hub)
+{
+    for (const struct group *group = hub->state->last_group, *previous; group; group = previous) {
+        const struct job *job = hub->state->first_job;
+        previous = group->previous;
+        if (!group_is_over(group) || (job && job->id <= group->last))
+            continue;
+        struct event forget = { .kind = EVENT_FORGET, .forget = { .id = group->id } };
+        hub_emit(hub, &forget);
+    }
+}
+
+static void put_forgets(struct hub *hub)
+{
+    uint32_t forgotten = 0;
+
+    if (hub->state->job_counts[JOB_ENDED] < ENDED_KEPT + FORGET_STEP)
+        return;
+    for (const struct job *job = hub->state->first_job, *next; job && forgotten < FORGET_STEP;
+         job = next) {
+        next = job->next;
+        if (!may_be_forgotten(hub->state, job))
+            continue;
+        struct event forget = { .kind = EVENT_FORGET, .forget = { .id = job->id } };
+        hub_emit(hub, &forget);
+        forgotten++;
+    }
+    forget_empty_groups(hub);
+}
+
+static void put_plan(struct hub *hub)
+{
+    struct event plan = { .kind = EVENT_PLAN };
+
+    if (sched_next_wakeup(hub->brain) <= clock_now(&hub->clock))
+        hub_emit(hub, &plan);
+}
+
+static struct api_change *take_changes(struct hub *hub)
+{
+    struct api_change *changes = hub->first_change;
+
+    hub->first_change = hub->last_change = NULL;
+    return changes;
+}
+
+/* Run what people asked for; those refused are answered at once, the others are given back. */
+static struct api_change *run_changes(struct hub *hub, struct api_change *change)
+{
+    struct api_change *accepted = NULL, **end = &accepted;
+
+    for (struct api_change *next; change; change = next) {
+        struct error err = { "" };
+        int code = -ENOSPC;
+
+        next = change->next;
+        change->next = NULL;
+        if (hub->is_in_trouble)
+            err = hub->trouble;
+        else
+            code = change->run(change, &err);
+        if (code < 0) {
+            change->done(change, code, &err);
+            continue;
+        }
+        *end = change;
+        end = &change->next;
+    }
+    return accepted;
+}
+
+static void answer(struct api_change *change, int code, const struct error *err)
+{
+    for (struct api_change *next; change; change = next) {
+        next = change->next;
+        change->done(change, code, err);
+    }
+}
+
+static void on_wakeup(uv_timer_t *timer);
+static void on_retry(uv_timer_t *timer);
+
+static void arm(struct hub *hub)
+{
+    usec_t wakeup = sched_next_wakeup(hub->brain), now = clock_now(&hub->clock);
+
+    if (hub->is_in_trouble || hub->is_closing)
+        return;
+    if (wakeup == USEC_NEVER) {
+        uv_timer_stop(&hub->wakeup);
+        return;
+    }
+    usec_t delay = wakeup > now ? (wakeup - now + USEC_PER_MS - 1) / USEC_PER_MS : 0;
+    usec_t day = USEC_PER_DAY / USEC_PER_MS; /* the loop's clock stops in sleep: look again */
+    uv_timer_start(&hub->wakeup, on_wakeup, (uint64_t)(delay < day ? delay : day), 0);
+}
+
+static void undo(struct hub *hub, struct api_change *accepted, const struct error *err)
+{
+    struct error again;
+
+    journal_discard(hub->journal);
+    if (!hub->is_in_trouble)
+        log_line(LOG_ERR,
+                 "the journal can't be written: nothing is accepted, jobs go on reason='%s'",
+                 err->text);
+    if (load(hub, &again) < 0) {
+        log_line(LOG_CRIT, "the journal can't be read either reason='%s'", again.text);
+        abort(); /* a restart reads it again; jobs and acknowledgements are safe on disk */
+    }
+    hub->trouble = *err;
+    hub->is_in_trouble = true;
+    answer(accepted, -ENOSPC, err);
+    uv_timer_start(&hub->retry, on_retry, RETRY_MS, RETRY_MS);
+}
+
+static void carry_out(struct hub *hub, struct api_change *accepted)
+{
+    answer(accepted, 0, NULL);
+    for (size_t i = 0; i < hub->decisions.events.count; i++)
+        hub->callbacks.decided(hub->callbacks.user, &hub->decisions.events.items[i]);
+    for (size_t i = 0; i < hub->ends.count; i++)
+        hub->callbacks.ended(hub->callbacks.user, hub->ends.items[i]);
+    if (hub->jobs.count > 0)
+        hub->callbacks.changed(hub->callbacks.user, hub->jobs.items, hub->jobs.count);
+}
+
+static void clear_batch(struct hub *hub)
+{
+    hub->decisions.events.count = 0;
+    hub->ends.count = 0;
+    hub->jobs.count = 0;
+}
+
+static void on_quiet(uv_timer_t *timer)
+{
+    struct hub *hub = timer->data;
+
+    if (hub->is_in_trouble)
+        return;
+    save_snapshot(hub, SNAPSHOT_RECORDS);
+    journal_idle(hub->journal);
+}
+
+static void run_batch(struct hub *hub)
+{
+    struct error err;
+
+    clear_batch(hub);
+    put_reports(hub);
+    struct api_change *accepted = run_changes(hub, take_changes(hub));
+    put_plan(hub);
+    put_forgets(hub);
+    if (!journal_batch_is_empty(hub->journal)) {
+        if (journal_commit(hub->journal, &err) < 0) {
+            undo(hub, accepted, &err);
+            return;
+        }
+        forget_reports(hub);
+        save_snapshot(hub, 2 * SNAPSHOT_RECORDS);
+        uv_timer_start(&hub->quiet, on_quiet, IDLE_MS, 0);
+    }
+    carry_out(hub, accepted);
+    arm(hub);
+}
+
+static bool has_work(const struct hub *hub)
+{
+    return hub->first_change || (hub->reports.count > 0 && !hub->is_in_trouble);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+static void want_turn(struct hub *hub)
+{
+    if (!hub->is_closing)
+        uv_idle_start(&hub->idle, on_idle);
+}
+
+static void on_check(uv_check_t *check)
+{
+    struct hub *hub = check->data;
+
+    if (!has_work(hub))
+        return;
+    run_batch(hub);
+    if (!has_work(hub))
+        uv_idle_stop(&hub->idle);
+}
+
+static void on_wakeup(uv_timer_t *timer)
+{
+    run_batch(timer->data);
+}
+
+/* A small write first: a batch that fails costs a loading of the state. */
+static void on_retry(uv_timer_t *timer)
+{
+    struct hub *hub = timer->data;
+    struct error err;
+
+    journal_meta_set(hub->journal, "retried", "1");
+    if (journal_commit(hub->journal, &err) < 0) {
+        journal_discard(hub->journal);
+        hub->trouble = err;
+        return;
+    }
+    log_line(LOG_NOTICE, "the journal can be written again");
+    hub->is_in_trouble = false;
+    uv_timer_stop(&hub->retry);
+    run_batch(hub);
+}
+
+void hub_report(struct hub *hub, const struct event *event)
+{
+    struct text bytes = { 0 };
+
+    event_encode(event, &bytes);
+    list_add(&hub->reports, bytes);
+    want_turn(hub);
+}
+
+void hub_enqueue(struct hub *hub, struct api_change *change)
+{
+    change->next = NULL;
+    if (hub->last_change)
+        hub->last_change->next = change;
+    else
+        hub->first_change = change;
+    hub->last_change = change;
+    want_turn(hub);
+}
+
+static void start_handles(struct hub *hub, uv_loop_t *loop)
+{
+    uv_check_init(loop, &hub->check);
+    uv_idle_init(loop, &hub->idle);
+    uv_timer_init(loop, &hub->wakeup);
+    uv_timer_init(loop, &hub->retry);
+    uv_timer_init(loop, &hub->quiet);
+    hub->check.data = hub->idle.data = hub->wakeup.data = hub->retry.data = hub->quiet.data = hub;
+    uv_check_start(&hub->check, on_check);
+    hub->handle_count = 5;
+}
+
+int hub_create(const struct hub_options *options, struct hub **ret, struct error *err)
+{
+    struct hub *hub = mem_zero(1, sizeof(*hub));
+
+    hub->callbacks = options->callbacks;
+    int code = journal_open(options->state_dir, JOURNAL_WRITE, &hub->journal, err);
+    if (code == 0)
+        code = load(hub, err);
+    if (code == 0)
+        code = clock_start(&hub->clock, hub->journal, hub->state->now, err);
+    if (code < 0) {
+        brain_destroy(hub->brain);
+        state_destroy(hub->state);
+        journal_close(hub->journal);
+        free(hub);
+        return code;
+    }
+    start_handles(hub, options->loop);
+    *ret = hub;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hub *hub = handle->data;
+
+    if (--hub->handle_count == 0)
+        free(hub);
+}
+
+void hub_destroy(struct hub *hub)
+{
+    struct error err = { "the daemon is stopping" };
+
+    if (!hub)
+        return;
+    hub->is_closing = true;
+    answer(take_changes(hub), -ESHUTDOWN, &err);
+    forget_reports(hub); /* they are on disk with the engine, which tells them again */
+    list_release(&hub->reports);
+    if (!hub->is_in_trouble) {
+        save_snapshot(hub, SNAPSHOT_RECORDS_AT_END);
+        journal_idle(hub->journal);
+    }
+    journal_close(hub->journal);
+    brain_destroy(hub->brain);
+    state_destroy(hub->state);
+    list_release(&hub->jobs);
+    list_release(&hub->ends);
+    list_release(&hub->decisions.events);
+    text_release(&hub->scratch);
+    arena_release(&hub->arena);
+    uv_close((uv_handle_t *)&hub->check, on_closed);
+    uv_close((uv_handle_t *)&hub->idle, on_closed);
+    uv_close((uv_handle_t *)&hub->wakeup, on_closed);
+    uv_close((uv_handle_t *)&hub->retry, on_closed);
+    uv_close((uv_handle_t *)&hub->quiet, on_closed);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_HUB_H
+#define DAEMON_HUB_H
+
+/* hub - where events become durable, and decisions come from
+ *
+ * Everything that happens in one turn of the loop makes one batch: what the engine reported, what
+ * people asked for, the plan that follows, its decisions. The batch is committed to the journal
+ * in one transaction; only then are people answered, decisions carried out and followers told.
+ *
+ * When the commit fails (disk full), the state is loaded again from the journal, as if the batch
+ * had never been. What people asked for is refused with the reason; what the engine reported is
+ * kept and tried again each second, until the disk has room. Jobs that run do not notice.
+ *
+ * Order of calls:  create, (report | enqueue | touch)*, destroy. Callbacks come from the loop
+ */
+
+#include <uv.h>
+
+#include "api/api.h"
+#include "daemon/clock.h"
+#include "sched/sched.h"
+#include "store/journal.h"
+
+struct hub;
+
+struct hub_callbacks {
+    void *user;
+    /* A decision is durable. Leases in it are good during the call. */
+    void (*decided)(void *user, const struct event *decision);
+    /* These jobs changed, durably. */
+    void (*changed)(void *user, const uint64_t *jobs, size_t count);
+    /* The end of this member is durable. */
+    void (*ended)(void *user, struct member_id id);
+};
+
+struct hub_options {
+    uv_loop_t *loop;
+    const char *state_dir;
+    struct hub_callbacks callbacks;
+};
+
+int hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
+/* Saves a snapshot when it pays. */
+void hub_destroy(struct hub *hub);
+
+/* Good until the next turn of the loop. */
+struct state *hub_state(const struct hub *hub);
+struct brain *hub_brain(const struct hub *hub);
+struct journal *hub_journal(const struct hub *hub);
+const struct clock *hub_clock(const struct hub *hub);
+
+/* Something the world reports: it happened, and is kept until it is durable. Texts are copied. */
+void hub_report(struct hub *hub, const struct event *event);
+/* Something a person asks for. */
+void hub_enqueue(struct hub *hub, struct api_change *change);
+/* Inside a change's run: the event is part of the batch. */
+void hub_emit(struct hub *hub, struct event *event);
+/* Why nothing can be accepted at the moment; NULL: all is well. */
+const char *hub_trouble(const struct hub *hub);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/launcher.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/folders.h"
+#include "daemon/log.h"
+#include "daemon/surroundings.h"
+#include "wire/launch.h"
+
+#define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
+
+struct launcher {
+    struct launcher_options options;
+    char *state_dir, *socket;
+    mode_t umask;
+};
+
+int launcher_create(const struct launcher_options *options, struct launcher **ret,
+                    struct error *err)
+{
+    int code = folders_prepare(options->state_dir, err);
+    if (code < 0)
+        return code;
+
+    struct launcher *launcher = mem_zero(1, sizeof(*launcher));
+    launcher->options = *options;
+    launcher->state_dir = mem_string(options->state_dir);
+    launcher->socket = mem_string(options->socket);
+    launcher->umask = umask(0022);
+    umask(launcher->umask);
+    *ret = launcher;
+    return 0;
+}
+
+void launcher_destroy(struct launcher *launcher)
+{
+    if (!launcher)
+        return;
+    free(launcher->state_dir);
+    free(launcher->socket);
+    free(launcher);
+}
+
+static struct state *state_of(const struct launcher *launcher)
+{
+    return hub_state(launcher->options.hub);
+}
+
+static int load_launch(struct launcher *launcher, const struct job *job, struct launch **ret,
+                       struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+
+    int code = journal_blob_get(hub_journal(launcher->options.hub), job->launch, &bytes, err);
+    return code < 0 ? code : launch_from_json(text_string(&bytes), bytes.length, ret, err);
+}
+
+static struct launch *launch_of(void *user, const struct job *job)
+{
+    struct launch *launch = NULL;
+
+    return load_launch(user, job, &launch, NULL) == 0 ? launch : NULL;
+}
+
+static struct folders_query query_of(struct launcher *launcher, const struct job *job,
+                                     const struct launch *launch)
+{
+    return (struct folders_query){
+        .state_dir = launcher->state_dir,
+        .state = state_of(launcher),
+        .job = job,
+        .launch = launch,
+        .is_root = launcher->options.is_root,
+        .launch_of = launch_of,
+        .user = launcher,
+    };
+}
+
+/* A port that nobody listens on now, for the members of a gang to meet at. */
+static uint16_t find_free_port(void)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return 29500;
+    bool is_bound = bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+                    getsockname(fd, (struct sockaddr *)&address, &length) == 0;
+    close(fd);
+    return is_bound ? ntohs(address.sin_port) : 29500;
+}
+
+static void report_failure(struct launcher *launcher, struct member_id id,
+                           enum engine_outcome_kind kind, const char *reason)
+{
+    struct event event = {
+        .kind = EVENT_ENDED,
+        .ended = { .job = id.job,
+                   .attempt = id.attempt,
+                   .rank = id.rank,
+                   .kind = (uint8_t)kind,
+                   .exit_code = -1,
+                   .reason = reason },
+    };
+
+    hub_report(launcher->options.hub, &event);
+}
+
+/* What all members of a job have in common while they are started. */
+struct start {
+    struct launcher *launcher;
+    struct job *job;
+    struct launch *launch;
+    struct folders folders;
+    struct text env; /* packed */
+    uint16_t master_port;
+};
+
+static int start_member(struct start *start, uint32_t rank, struct error *err)
+{
+    struct launcher *launcher = start->launcher;
+    const struct job *job = start->job;
+    const struct launch *launch = start->launch;
+    const struct request *request = state_request(state_of(launcher), job);
+    AUTO_RELEASE(text) struct text output = { 0 }, error = { 0 };
+    struct folders_query query = query_of(launcher, job, launch);
+
+    int code = folders_output(&query, rank, false, &output, err);
+    if (code == 0 && launch->error)
+        code = folders_output(&query, rank, true, &error, err);
+    if (code < 0)
+        return code;
+
+    struct surroundings surroundings = {
+        .state = state_of(launcher),
+        .job = job,
+        .folders = &start->folders,
+        .cwd = launch->cwd,
+        .socket = launcher->socket,
+        .rank = rank,
+        .master_port = start->master_port,
+        .is_root = launcher->options.is_root,
+    };
+    char **env = surroundings_make(&surroundings,
+                                   environment_unpack(text_string(&start->env), start->env.length));
+    struct engine_launch order = {
+        .id = { job->id, job->attempt, rank },
+        .title = job->name,
+        .argv = (const char *const *)launch->argv,
+        .envp = (const char *const *)env,
+        .cwd = launch->cwd,
+        .output = output.bytes,
+        .error = launch->error ? error.bytes : NULL,
+        .input = launch->input,
+        .append = launch->append || job->attempt > 1,
+        .output_bytes_max = OUTPUT_BYTES_MAX,
+        .umask = launcher->umask,
+        .uid = job->uid,
+        .gid = job->gid,
+        .grace = job->grace,
+        .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
+        .memory_mib = request->memory_given ? request->memory_mib : 0,
+    };
+    code = launcher->options.engine->ops->start(launcher->options.engine, &order, err);
+    strings_destroy(env);
+    return code;
+}
+
+static int prepare(struct start *start, struct error *err)
+{
+    struct launcher *launcher = start->launcher;
+
+    int code = load_launch(launcher, start->job, &start->launch, err);
+    if (code == 0)
+        code = journal_blob_get(hub_journal(launcher->options.hub), start->launch->environment,
+                                &start->env, err);
+    if (code < 0)
+        return code;
+    struct folders_query query = query_of(launcher, start->job, start->launch);
+    code = folders_make(&query, &start->folders, err);
+    if (code < 0)
+        return code;
+    if (start->folders.script) {
+        free(start->launch->argv[start->launch->script_at]);
+        start->launch->argv[start->launch->script_at] = mem_string(start->folders.script);
+    }
+    if (start->job->lease->members_count > 1)
+        start->master_port = find_free_port();
+    return 0;
+}
+
+static void start_job(struct launcher *launcher, struct job *job)
+{
+    struct start start = { .launcher = launcher, .job = job };
+    struct error err = { "" };
+
+    int code = prepare(&start, &err);
+    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
+        if (code == 0)
+            code = start_member(&start, rank, &err);
+        /* After one that could not be started, no other is: a gang is whole or not. */
+        if (code < 0)
+            report_failure(launcher, (struct member_id){ job->id, job->attempt, rank },
+                           ENGINE_FAILED, err.text);
+    }
+    launch_destroy(start.launch);
+    folders_release(&start.folders);
+    text_release(&start.env);
+}
+
+static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
+{
+    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
+        if (job->member_states[rank] != MEMBER_ENDED)
+            launcher->options.engine->ops->stop(
+                launcher->options.engine, (struct member_id){ job->id, job->attempt, rank }, grace);
+    }
+}
+
+void launcher_decided(struct launcher *launcher, const struct event *decision)
+{
+    struct job *job = state_job(state_of(launcher), event_job(decision));
+
+    if (!job || !job_is_active(job))
+        return;
+    if (decision->kind == EVENT_GRANT)
+        start_job(launcher, job);
+    else
+        stop_job(launcher, job, job->grace);
+}
+
+void launcher_ended(struct launcher *launcher, struct member_id id)
+{
+    launcher->options.engine->ops->forget(launcher->options.engine, id);
+}
+
+void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome)
+{
+    struct event event = { .kind = EVENT_NONE };
+
+    if (outcome->kind == ENGINE_STARTED) {
+        event.kind = EVENT_STARTED;
+        event.started = (struct event_started){
+            .job = outcome->id.job,
+            .attempt = outcome->id.attempt,
+            .rank = outcome->id.rank,
+            .processes = (uint8_t)outcome->isolation.processes,
+            .cpu = (uint8_t)outcome->isolation.cpu,
+            .memory = (uint8_t)outcome->isolation.memory,
+            .gpu = (uint8_t)outcome->isolation.gpu,
+        };
+    } else {
+        event.kind = EVENT_ENDED;
+        event.ended = (struct event_ended){
+            .job = outcome->id.job,
+            .attempt = outcome->id.attempt,
+            .rank = outcome->id.rank,
+            .kind = (uint8_t)outcome->kind,
+            .exit_code = outcome->exit_code,
+            .signal = (uint32_t)outcome->signal,
+            .was_stopped = outcome->was_stopped,
+            .was_oom = outcome->was_oom,
+            .was_killed = outcome->was_killed,
+            .user_us = outcome->user_us,
+            .system_us = outcome->system_us,
+            .memory_kib_max = outcome->memory_kib_max,
+            .reason = outcome->reason,
+        };
+    }
+    hub_report(launcher->options.hub, &event);
+}
+
+/* Of a gang, all are found or none has begun; one that was started in part is not completed,
+ * because its members would not find each other. */
+static void recover_job(struct launcher *launcher, struct job *job)
+{
+    struct engine *engine = launcher->options.engine;
+    uint32_t found = 0, count = job->lease->members_count;
+
+    for (uint32_t rank = 0; rank < count; rank++)
+        found += engine->ops->recover(engine, (struct member_id){ job->id, job->attempt, rank },
+                                      job->member_states[rank] == MEMBER_STARTED);
+    if (found == 0 && job->members_started == 0 && job->members_ended == 0) {
+        if (job->state == JOB_GRANTED)
+            start_job(launcher, job);
+        else
+            for (uint32_t rank = 0; rank < count; rank++)
+                report_failure(launcher, (struct member_id){ job->id, job->attempt, rank },
+                               ENGINE_LOST, "stopped before it ran");
+        return;
+    }
+    for (uint32_t rank = 0; rank < count; rank++) {
+        struct member_id id = { job->id, job->attempt, rank };
+        if (job->member_states[rank] != MEMBER_ENDED &&
+            !engine->ops->recover(engine, id, job->member_states[rank] == MEMBER_STARTED))
+            report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
+    }
+    if (job->state == JOB_STOPPING)
+        stop_job(launcher, job, job->grace);
+}
+
+void launcher_recover(struct launcher *launcher)
+{
+    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
+        if (job_is_active(job))
+            recover_job(launcher, job);
+    }
+}
+
+void launcher_kill_all(struct launcher *launcher)
+{
+    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
+        if (job_is_active(job))
+            stop_job(launcher, job, 0);
+    }
+}
+
+int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
+                         bool is_error, struct text *ret, struct error *err)
+{
+    AUTO(launch) struct launch *launch = NULL;
+
+    int code = load_launch(launcher, job, &launch, err);
+    if (code < 0)
+        return code;
+    struct folders_query query = query_of(launcher, job, launch);
+    return folders_output(&query, rank, is_error, ret, err);
+}

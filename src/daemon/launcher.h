@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_LAUNCHER_H
+#define DAEMON_LAUNCHER_H
+
+/* launcher - makes decisions happen: folders, environment, the engine; and tells what came of it
+ *
+ * A job's folders below the state directory:
+ *   logs/UID/ID[.RANK].out   its output, unless it names files of its own
+ *   data/UID/ID/NAME         its outputs (TARN_OUT is data/UID/ID)
+ *   data/UID/ID.in/NAME      links to the outputs that it takes (TARN_IN)
+ *   data/UID/ID.checkpoint   kept from attempt to attempt (TARN_CHECKPOINT)
+ *   scripts/ID               its batch script
+ */
+
+#include "core/engine.h"
+#include "daemon/hub.h"
+
+struct launcher_options {
+    struct hub *hub;
+    struct engine *engine;
+    const char *state_dir;
+    const char *socket; /* told to jobs */
+    bool is_root;       /* jobs run as who sent them */
+};
+
+struct launcher;
+
+int launcher_create(const struct launcher_options *options, struct launcher **ret,
+                    struct error *err);
+void launcher_destroy(struct launcher *launcher);
+
+void launcher_decided(struct launcher *launcher, const struct event *decision);
+void launcher_ended(struct launcher *launcher, struct member_id id);
+void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
+
+/* After a restart: find what runs, start what was granted and never started. */
+void launcher_recover(struct launcher *launcher);
+/* Stop all jobs that hold resources. */
+void launcher_kill_all(struct launcher *launcher);
+
+int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
+                         bool is_error, struct text *ret, struct error *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void log_line(int priority, const char *format, ...)
+{
+    static int is_terminal = -1;
+    char line[1024];
+    va_list args;
+
+    if (is_terminal < 0)
+        is_terminal = isatty(STDERR_FILENO);
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    if (is_terminal)
+        fprintf(stderr, "%s\n", line);
+    else
+        fprintf(stderr, "<%d>%s\n", priority, line);
+}

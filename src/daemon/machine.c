@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "daemon/log.h"
+#include "device/machine.h"
+#include "device/nvml.h"
+#include "device/synthetic.h"
+
+/* Made up GPUs stand in only where there is no driver at all: one that does not work is a fault
+ * to be seen, not to be played over. */
+static int probe_nvml(bool is_wanted, struct probe **ret_probe, char **ret_name, struct error *err)
+{
+    struct error why;
+    enum nvml_answer answer = probe_nvml_create(NULL, ret_probe, &why);
+
+    if (answer == NVML_READY) {
+        *ret_name = mem_string("nvml");
+        return 0;
+    }
+    if (is_wanted)
+        return error_set(err, -ENODEV, "devices nvml: %s", why.text);
+    if (answer == NVML_NO_LIBRARY) {
+        log_line(LOG_NOTICE, "GPUs are made up devices=%s reason='%s'", MACHINE_SYNTHETIC,
+                 why.text);
+        *ret_name = mem_string(MACHINE_SYNTHETIC);
+        return probe_synthetic_create(MACHINE_SYNTHETIC, ret_probe, err);
+    }
+    log_line(LOG_WARNING, "no GPU is given out reason='%s'", why.text);
+    *ret_probe = NULL;
+    *ret_name = mem_string("none");
+    return 0;
+}
+
+int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name, struct error *err)
+{
+    if (strcmp(devices, "auto") == 0 || strcmp(devices, "nvml") == 0)
+        return probe_nvml(strcmp(devices, "nvml") == 0, ret_probe, ret_name, err);
+    if (strcmp(devices, "none") == 0) {
+        *ret_probe = NULL;
+        *ret_name = mem_string("none");
+        return 0;
+    }
+    if (!string_starts(devices, "synthetic:"))
+        return error_set(err, -EINVAL,
+                         "devices '%.60s': expected auto, nvml, none or one like synthetic:h100:4",
+                         devices);
+    int code = probe_synthetic_create(devices, ret_probe, err);
+    if (code == 0)
+        *ret_name = mem_string(devices);
+    return code;
+}
+
+static bool is_same(const char *known, const char *found)
+{
+    return strcmp(known ? known : "", found) == 0;
+}
+
+static void report_node(struct hub *hub, const struct probe_machine *machine)
+{
+    const struct state *state = hub_state(hub);
+    int64_t found = state_find_node(state, machine->name);
+    const struct node *node = found >= 0 ? &state->nodes.items[found] : NULL;
+    struct event event = {
+        .kind = EVENT_NODE,
+        .node = { .name = machine->name,
+                  .cpu_milli = machine->cpu_milli,
+                  .memory_mib = machine->memory_mib },
+    };
+
+    if (node && node->state == NODE_DRAINED) {
+        event.node.state = node->state;
+        event.node.reason = node->reason;
+    }
+    if (!node || node->state == NODE_DOWN || node->cpu_milli != machine->cpu_milli ||
+        node->memory_mib != machine->memory_mib)
+        hub_emit(hub, &event);
+}
+
+static bool is_known_so(const struct state *state, const struct event_device *now)
+{
+    int64_t found = state_find_device(state, now->uuid);
+    const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
+
+    return known && known->index == now->index && known->numa_node == now->numa_node &&
+           known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
+           known->mig_enabled == now->mig_enabled && is_same(known->sick, now->sick) &&
+           is_same(known->model, now->model) && is_same(known->product, now->product) &&
+           is_same(known->address, now->address) &&
+           strcmp(state->nodes.items[known->node].name, now->node) == 0;
+}
+
+static void report_device(struct hub *hub, const char *node, const struct probe_device *device,
+                          uint32_t index)
+{
+    char name[PROBE_UUID_SIZE + 32];
+
+    /* One that was lost before it could be named: shown, never given out. */
+    snprintf(name, sizeof(name), device->uuid[0] ? "%s" : "unnamed-%s-%u",
+             device->uuid[0] ? device->uuid : node, index);
+    struct event event = {
+        .kind = EVENT_DEVICE,
+        .device = { .node = node,
+                    .uuid = name,
+                    .model = device->model,
+                    .product = device->product,
+                    .address = device->address,
+                    .vendor = device->vendor,
+                    .index = index,
+                    .memory_mib = device->memory_mib,
+                    .numa_node = device->numa_node + 1,
+                    .is_synthetic = device->is_synthetic,
+                    .mig_enabled = device->mig_enabled,
+                    .sick = device->sick },
+    };
+    if (!device->uuid[0] && !device->sick[0])
+        event.device.sick = "its driver gives it no name";
+    if (!is_known_so(hub_state(hub), &event.device))
+        hub_emit(hub, &event);
+}
+
+static bool is_among(const char *uuid, const struct probe_device *devices, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(devices[i].uuid, uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void report_missing(struct hub *hub, const char *node, const struct probe_device *devices,
+                           uint32_t count)
+{
+    static const char gone[] = "not found any more";
+
+    for (size_t i = 0; i < hub_state(hub)->devices.count; i++) {
+        const struct device *known = &hub_state(hub)->devices.items[i];
+        if (is_among(known->uuid, devices, count) || is_same(known->sick, gone) ||
+            string_starts(known->uuid, "unnamed-"))
+            continue;
+        AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
+        AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
+        AUTO_FREE char *vendor = mem_string(known->vendor);
+        struct event event = {
+            .kind = EVENT_DEVICE,
+            .device = { .node = node,
+                        .uuid = uuid,
+                        .model = model,
+                        .product = product,
+                        .address = address,
+                        .vendor = vendor,
+                        .index = known->index,
+                        .memory_mib = known->memory_mib,
+                        .numa_node = known->numa_node,
+                        .is_synthetic = known->is_synthetic,
+                        .sick = gone },
+        };
+        hub_emit(hub, &event);
+    }
+}
+
+int machine_report(struct hub *hub, struct probe *probe, struct error *err)
+{
+    struct probe_device *devices = NULL;
+    struct probe_machine machine;
+    uint32_t count = 0;
+
+    int code = probe_machine(&machine, err);
+    if (code == 0 && probe)
+        code = probe->ops->devices(probe, &devices, &count, err);
+    if (code < 0)
+        return code;
+    report_node(hub, &machine);
+    for (uint32_t i = 0; i < count; i++)
+        report_device(hub, machine.name, &devices[i], i);
+    report_missing(hub, machine.name, devices, count);
+    free(devices);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_MACHINE_H
+#define DAEMON_MACHINE_H
+
+/* machine - which devices to use, and telling the journal what is there now
+ *
+ * DEVICES is "auto" (NVML; MACHINE_SYNTHETIC where no driver is installed), "nvml", "none" or one
+ * like "synthetic:h100:4". Only what differs from the state becomes an event; a device that is
+ * known and not there any more becomes sick, so that nothing of it is given out.
+ */
+
+#include "core/probe.h"
+#include "daemon/hub.h"
+
+#define MACHINE_SYNTHETIC "synthetic:h100:4"
+
+/* ret_name: "nvml", "none", or the synthetic spec; malloc'd. ret_probe may be NULL (none). */
+int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name,
+                  struct error *err);
+
+/* Emit the events; for a change's run. */
+int machine_report(struct hub *hub, struct probe *probe, struct error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_SURROUNDINGS_H
+#define DAEMON_SURROUNDINGS_H
+
+/* surroundings - the environment variables of one member of a job
+ *
+ * The sender's own, without what an outer job left there; then ours (TARN_*), those that
+ * frameworks look for (RANK, WORLD_SIZE, MASTER_ADDR, CUDA_VISIBLE_DEVICES ...) and Slurm's.
+ * doc/spec/04-jobfile.md, "Inside a job", lists them.
+ */
+
+#include "core/state.h"
+#include "daemon/folders.h"
+
+struct surroundings {
+    const struct state *state;
+    const struct job *job;
+    const struct folders *folders;
+    const char *cwd, *socket;
+    uint32_t rank;
+    uint16_t master_port; /* of a gang; 0: none */
+    bool is_root;
+};
+
+/* base: malloc'd strings, taken over. Returns malloc'd strings, NULL-terminated. */
+char **surroundings_make(const struct surroundings *surroundings, char **base);
+
+#endif

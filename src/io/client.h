@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef IO_CLIENT_H
+#define IO_CLIENT_H
+
+/* client - an HTTP client of the daemon's Unix socket, on libcurl
+ *
+ * Calls wait for their reply. Streams deliver bytes while client_wait() runs: the caller looks
+ * after each wait at what has come, takes it, and clears it. Connections are used again.
+ *
+ * Order of calls:  create, (call | stream_open, wait*, stream_close)*, destroy
+ * Owner:           the caller; streams are closed before the client is destroyed
+ * On failure:      -ENOENT and -ECONNREFUSED when nobody listens, -EACCES when it may not,
+ *                  -EINTR when the watched descriptor became readable, -ETIMEDOUT, -EIO
+ * Limits:          CLIENT_REPLY_MAX bytes of a reply, CLIENT_TIMEOUT_S seconds for a call
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum {
+    CLIENT_REPLY_MAX = 256 << 20,
+    CLIENT_TIMEOUT_S = 120,
+    CLIENT_WAITING_MAX = 64 << 20, /* of a stream, not yet taken */
+};
+
+struct client;
+
+struct client_request {
+    const char *method; /* "GET", "POST" ... */
+    const char *path;   /* with the query, escaped */
+    const char *body;   /* JSON; NULL: none */
+    size_t length;
+};
+
+struct client_reply {
+    long status;
+    struct text body;
+};
+
+struct client_stream {
+    struct text bytes; /* what has come; the caller clears it */
+    size_t taken;      /* of bytes, by client_event_take */
+    long status;       /* 0: nothing came yet */
+    bool is_over;
+    int code; /* when it is over: 0, or what went wrong */
+    struct error err;
+    void *handle;
+    struct client *client;
+};
+
+int client_create(const char *socket, struct client **ret, struct error *err);
+void client_destroy(struct client *client); /* NULL is fine */
+DEFINE_AUTO(client)
+
+/* A descriptor that ends every wait when it becomes readable; -1: none. */
+void client_watch(struct client *client, int fd);
+
+/* A reply with a status of 400 or above is a reply, not a failure. */
+int client_call(struct client *client, const struct client_request *request,
+                struct client_reply *ret, struct error *err);
+void client_reply_release(struct client_reply *reply);
+
+/* GET path; the stream is zeroed first and must not move until it is closed. */
+int client_stream_open(struct client *client, const char *path, struct client_stream *stream,
+                       struct error *err);
+void client_stream_close(struct client_stream *stream); /* one that was never opened is fine */
+
+/* Wait until something came, the watched descriptor is readable (-EINTR) or the time is over. */
+int client_wait(struct client *client, int timeout_ms, struct error *err);
+
+/* One server-sent event out of what a stream has brought. */
+struct client_event {
+    char *name; /* "message" when it has none */
+    char *data;
+};
+
+/* The next whole event of what has come; false: there is none yet. Who takes events does not
+ * clear bytes. */
+bool client_event_take(struct client_stream *stream, struct client_event *ret);
+void client_event_release(struct client_event *event);
+
+/* value as a part of a query, added to path: "?name=value" or "&name=value". */
+void client_query_add(struct text *path, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static int failed(struct error *err, const char *path)
+{
+    int code = errno;
+
+    return error_set(err, -code, "%s: %s", path, strerror(code));
+}
+
+int file_read(const char *path, size_t bytes_max, struct text *text, struct error *err)
+{
+    char chunk[16384];
+    size_t total = 0;
+    ssize_t length = 0;
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(err, path);
+    while (total <= bytes_max) {
+        length = read(fd, chunk, sizeof(chunk));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            break;
+        text_add_bytes(text, chunk, (size_t)length);
+        total += (size_t)length;
+    }
+    int code = length < 0 ? failed(err, path) : 0;
+    close(fd);
+    if (code == 0 && total > bytes_max)
+        return error_set(err, -EFBIG, "%s: more than %zu bytes", path, bytes_max);
+    return code;
+}
+
+int file_put(const char *path, const char *value, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(err, path);
+    int code = write(fd, value, strlen(value)) < 0 ? failed(err, path) : 0;
+    close(fd);
+    return code;
+}
+
+static int bytes_write(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(fd, bytes, length);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        bytes += done;
+        length -= (size_t)done;
+    }
+    return fsync(fd);
+}
+
+/* The rename itself is only safe once the folder is on disk. */
+static int parent_sync(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    AUTO_FREE char *parent = slash ? mem_string_of(path, (size_t)(slash - path) + 1) : NULL;
+
+    int fd = open(parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int result = fsync(fd);
+    close(fd);
+    return result;
+}
+
+int file_replace(const char *path, const char *bytes, size_t length, struct error *err)
+{
+    AUTO_FREE char *temporary = mem_printf("%s.new", path);
+
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed(err, path);
+    int code = bytes_write(fd, bytes, length) < 0 ? failed(err, path) : 0;
+    close(fd);
+    if (code == 0 && (rename(temporary, path) < 0 || parent_sync(path) < 0))
+        code = failed(err, path);
+    if (code != 0)
+        unlink(temporary);
+    return code;
+}
+
+int folder_make(const char *path, unsigned mode, struct error *err)
+{
+    struct stat info;
+
+    if (mkdir(path, (mode_t)mode) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return failed(err, path);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return 0;
+    return error_set(err, -ENOTDIR, "%s: not a folder", path);
+}

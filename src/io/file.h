@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef IO_FILE_H
+#define IO_FILE_H
+
+/* file - small files, whole */
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Add a file's bytes to text, also of those whose size is not known before (/proc). Fails with
+ * -EFBIG when there are more than bytes_max, or as open and read do. */
+int file_read(const char *path, size_t bytes_max, struct text *text, struct error *err);
+
+/* Write into a file that is there, in one write, as the kernel's own files want it. */
+int file_put(const char *path, const char *value, struct error *err);
+
+/* Make or replace a file so that after a power loss it is either the old or the new one. */
+int file_replace(const char *path, const char *bytes, size_t length, struct error *err);
+
+/* Make a folder unless it is there; its parent must be. */
+int folder_make(const char *path, unsigned mode, struct error *err);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    http_handler_fn *handler;
+    void *user;
+    size_t body_bytes; /* of all requests being received */
+    struct exchange *exchanges;
+    unsigned handle_count;
+    bool is_closing;
+};
+
+/* What a connection carries for the request on it. */
+struct exchange {
+    struct http_request request;
+    struct exchange *next, *previous; /* of all that are open */
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    struct MHD_Response *response;
+    struct http_stream *stream;
+    unsigned status;
+    bool is_handled, is_suspended, is_too_large;
+};
+
+static struct exchange *exchange_of(const struct http_request *request)
+{
+    return CONTAINER_OF(request, struct exchange, request);
+}
+
+const char *http_query(const struct http_request *request, const char *key)
+{
+    const char *value = NULL;
+
+    enum MHD_Result found = MHD_lookup_connection_value_n(
+        exchange_of(request)->connection, MHD_GET_ARGUMENT_KIND, key, strlen(key), &value, NULL);
+    return found == MHD_YES && !value ? "" : value;
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
+}
+
+static void read_peer(struct exchange *exchange)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+    socklen_t length = sizeof(peer);
+
+    if (info)
+        getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    exchange->request.uid = peer.uid;
+    exchange->request.gid = peer.gid;
+    exchange->request.pid = peer.pid;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* The library goes on with it the next time that it runs: soon, but not from in here. */
+static void resume(struct exchange *exchange)
+{
+    MHD_resume_connection(exchange->connection);
+    if (!exchange->server->is_closing)
+        uv_timer_start(&exchange->server->timer, on_timer, 0, 0);
+}
+
+static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
+{
+    exchange->status = status;
+    exchange->response = response;
+    if (exchange->is_suspended) {
+        exchange->is_suspended = false;
+        resume(exchange);
+    }
+}
+
+void http_reply(struct http_request *request, unsigned status, const char *content_type,
+                char *bytes, size_t length)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE);
+
+    if (!response)
+        abort();
+    MHD_add_response_header(response, "Content-Type", content_type);
+    answer(exchange_of(request), status, response);
+}
+
+static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t room)
+{
+    struct exchange *exchange = user;
+    struct http_stream *stream = exchange->stream;
+
+    (void)position;
+    if (stream->waiting.length == 0 && !stream->is_over)
+        stream->is_over = stream->pull(stream, &stream->waiting);
+    if (stream->waiting.length == 0) {
+        if (stream->is_over)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        stream->is_suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        return 0;
+    }
+    size_t length = stream->waiting.length < room ? stream->waiting.length : room;
+    memcpy(buffer, stream->waiting.bytes, length);
+    memmove(stream->waiting.bytes, stream->waiting.bytes + length, stream->waiting.length - length);
+    stream->waiting.length -= length;
+    return (ssize_t)length;
+}
+
+void http_stream(struct http_request *request, const char *content_type, struct http_stream *stream)
+{
+    struct exchange *exchange = exchange_of(request);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_stream, exchange, NULL);
+
+    if (!response)
+        abort();
+    stream->request = request;
+    exchange->stream = stream;
+    MHD_add_response_header(response, "Content-Type", content_type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    answer(exchange, MHD_HTTP_OK, response);
+}
+
+void http_stream_wake(struct http_stream *stream)
+{
+    if (!stream->is_suspended)
+        return;
+    stream->is_suspended = false;
+    resume(exchange_of(stream->request));
+}
+
+static void refuse_size(struct exchange *exchange)
+{
+    static const char words[] = "{\"error\": {\"code\": \"too_large\", \"message\": \"request: "
+                                "larger than 32 MiB, or too many at once\"}}\n";
+
+    http_reply(&exchange->request, MHD_HTTP_CONTENT_TOO_LARGE, "application/json",
+               mem_string(words), sizeof(words) - 1);
+}
+
+static void take_body(struct exchange *exchange, const char *bytes, size_t length)
+{
+    struct http_server *server = exchange->server;
+
+    if (exchange->request.body.length + length > HTTP_BODY_MAX ||
+        server->body_bytes + length > HTTP_BODIES_MAX)
+        exchange->is_too_large = true;
+    if (exchange->is_too_large)
+        return;
+    text_add_bytes(&exchange->request.body, bytes, length);
+    server->body_bytes += length;
+}
+
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **context)
+{
+    struct exchange *exchange = *context;
+
+    (void)version;
+    if (!exchange) {
+        exchange = mem_zero(1, sizeof(*exchange));
+        exchange->server = user;
+        exchange->connection = connection;
+        *context = exchange;
+        exchange->next = exchange->server->exchanges;
+        if (exchange->next)
+            exchange->next->previous = exchange;
+        exchange->server->exchanges = exchange;
+        read_peer(exchange);
+        return MHD_YES;
+    }
+    if (*upload_size > 0) {
+        take_body(exchange, upload, *upload_size);
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (!exchange->is_handled) {
+        exchange->is_handled = true;
+        exchange->request.method = method;
+        exchange->request.path = url;
+        if (exchange->is_too_large)
+            refuse_size(exchange);
+        else
+            exchange->server->handler(exchange->server->user, &exchange->request);
+    }
+    if (!exchange->response) {
+        exchange->is_suspended = true;
+        MHD_suspend_connection(connection);
+        return MHD_YES;
+    }
+    enum MHD_Result result = MHD_queue_response(connection, exchange->status, exchange->response);
+    MHD_destroy_response(exchange->response);
+    exchange->response = NULL;
+    return result;
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct exchange *exchange = *context;
+
+    (void)user;
+    (void)connection;
+    (void)code;
+    if (!exchange)
+        return;
+    *context = NULL;
+    *(exchange->previous ? &exchange->previous->next : &exchange->server->exchanges) =
+        exchange->next;
+    if (exchange->next)
+        exchange->next->previous = exchange->previous;
+    exchange->server->body_bytes -= exchange->request.body.length;
+    if (exchange->stream) {
+        text_release(&exchange->stream->waiting);
+        exchange->stream->on_gone(exchange->stream);
+    }
+    if (exchange->response)
+        MHD_destroy_response(exchange->response);
+    text_release(&exchange->request.body);
+    free(exchange);
+}
+
+static void run(struct http_server *server)
+{
+    MHD_UNSIGNED_LONG_LONG timeout_ms;
+
+    if (server->is_closing)
+        return;
+    MHD_run(server->daemon);
+    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
+        uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
+    else
+        uv_timer_stop(&server->timer);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    run(timer->data);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    run(poll->data);
+}
+
+static void watch(struct http_server *server, uv_loop_t *loop)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    uv_poll_init(loop, &server->poll, info->epoll_fd);
+    uv_timer_init(loop, &server->timer);
+    server->poll.data = server->timer.data = server;
+    server->handle_count = 2;
+    uv_poll_start(&server->poll, UV_READABLE, on_readable);
+}
+
+int http_create(const struct http_options *options, struct http_server **ret, struct error *err)
+{
+    struct http_server *server = mem_zero(1, sizeof(*server));
+
+    server->handler = options->handler;
+    server->user = options->user;
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
+    if (!server->daemon) {
+        free(server);
+        return error_set(err, -EIO, "http: the server can't be started");
+    }
+    watch(server, options->loop);
+    *ret = server;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_server *server = handle->data;
+
+    if (--server->handle_count == 0)
+        free(server);
+}
+
+/* The library wants no connection suspended when it stops. */
+static void let_go(struct http_server *server)
+{
+    static const char words[] =
+        "{\"error\": {\"code\": \"stopping\", \"message\": \"the daemon is stopping\"}}\n";
+
+    for (struct exchange *at = server->exchanges; at; at = at->next) {
+        if (at->stream) {
+            at->stream->is_over = true;
+            http_stream_wake(at->stream);
+        } else if (at->is_suspended)
+            http_reply(&at->request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
+                       mem_string(words), sizeof(words) - 1);
+    }
+}
+
+void http_destroy(struct http_server *server)
+{
+    if (!server)
+        return;
+    uv_poll_stop(&server->poll);
+    let_go(server);
+    MHD_run(server->daemon);
+    server->is_closing = true;
+    MHD_stop_daemon(server->daemon);
+    uv_close((uv_handle_t *)&server->poll, on_closed);
+    uv_close((uv_handle_t *)&server->timer, on_closed);
+}
+
+static bool is_alive(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return alive;
+}
+
+int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return error_set(err, -ENAMETOOLONG, "socket %s: longer than %zu bytes", path,
+                         sizeof(address.sun_path) - 1);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (is_alive(&address))
+        return error_set(err, -EADDRINUSE, "socket %s: another daemon listens there", path);
+
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return error_set(err, -errno, "socket %s: %s", path, strerror(errno));
+    unlink(path);
+    mode_t before = umask(0777 & ~mode);
+    int code = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+    umask(before);
+    if (code == 0 && listen(fd, 512) < 0)
+        code = -errno;
+    if (code < 0) {
+        close(fd);
+        return error_set(err, code, "socket %s: %s", path, strerror(-code));
+    }
+    *ret_fd = fd;
+    return 0;
+}

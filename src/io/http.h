@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef IO_HTTP_H
+#define IO_HTTP_H
+
+/* http - a small HTTP/1.1 server on a Unix socket, in a libuv loop, on libmicrohttpd
+ *
+ * The handler gets each whole request and answers with http_reply(), at once or later; or with
+ * http_stream(), which asks for bytes as long as there are some. Who is at the other end is told
+ * by the kernel (SO_PEERCRED), not by the request.
+ *
+ * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
+ *                  reply; a stream after on_gone
+ * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections, of which one
+ *                  peer may hold half; HTTP_TIMEOUT_S seconds for a slow sender
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum {
+    HTTP_BODY_MAX = 32 << 20,
+    HTTP_BODIES_MAX = 96 << 20, /* of all requests being received */
+    HTTP_CONNECTIONS_MAX = 512,
+    HTTP_TIMEOUT_S = 30,
+};
+
+struct http_server;
+
+struct http_request {
+    const char *method, *path;
+    struct text body;
+    uid_t uid; /* of the peer */
+    gid_t gid;
+    pid_t pid;
+};
+
+typedef void http_handler_fn(void *user, struct http_request *request);
+
+struct http_options {
+    uv_loop_t *loop;
+    int listen_fd; /* taken over */
+    http_handler_fn *handler;
+    void *user;
+};
+
+int http_create(const struct http_options *options, struct http_server **ret, struct error *err);
+void http_destroy(struct http_server *server); /* open connections are closed */
+
+/* A Unix socket that listens at path with these permissions. A socket that nobody listens on
+ * is replaced; one with a living server fails with -EADDRINUSE. */
+int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err);
+
+/* NULL when the query has no such key; "" when it has no value. */
+const char *http_query(const struct http_request *request, const char *key);
+const char *http_header(const struct http_request *request, const char *name);
+
+/* bytes are malloc'd and taken over. */
+void http_reply(struct http_request *request, unsigned status, const char *content_type,
+                char *bytes, size_t length);
+
+/* Add what there is to say, nothing when there is nothing new; true: it is over. */
+struct http_stream {
+    struct http_request *request;
+    bool (*pull)(struct http_stream *stream, struct text *out);
+    void (*on_gone)(struct http_stream *stream); /* the peer left, or it is over */
+    void *user;
+    struct text waiting; /* the server's */
+    bool is_over, is_suspended;
+};
+
+/* The stream belongs to the caller until on_gone. */
+void http_stream(struct http_request *request, const char *content_type,
+                 struct http_stream *stream);
+/* There may be something to say. */
+void http_stream_wake(struct http_stream *stream);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_PENDING_H
+#define SCHED_PENDING_H
+
+/* pending - the queued jobs, in buckets of those that are interchangeable
+ *
+ * A bucket holds the jobs of one queue, class, priority and (where the array bounds how many run
+ * at a time) array, oldest first. Within a bucket only the head can be next, so a plan looks at
+ * buckets, not at jobs. A bucket goes with its last job.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "core/state.h"
+#include "core/why.h"
+
+struct pending_bucket {
+    uint32_t queue, class;
+    int32_t priority;
+    uint64_t array; /* 0: none that bounds */
+    struct job *first, *last;
+    uint32_t count;
+    uint32_t place;                    /* in its queue's list */
+    struct pending_bucket *next_alike; /* with the same hash */
+    struct why why;                    /* of its head, from the last plan */
+    bool is_blocked;                   /* in the present plan */
+};
+
+struct pending_queue {
+    LIST(struct pending_bucket *) buckets;
+};
+
+struct pending {
+    LIST(struct pending_queue) queues; /* by number of the queue */
+    struct map by_hash;
+    uint32_t count;
+};
+
+/* Put the job where it belongs now: into its bucket when it is queued, else out. */
+void pending_update(struct pending *pending, const struct state *state, struct job *job);
+void pending_remove(struct pending *pending, struct job *job);
+void pending_release(struct pending *pending);
+
+#endif

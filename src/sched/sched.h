@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_SCHED_H
+#define SCHED_SCHED_H
+
+/* sched - the brain: events in, decisions out
+ *
+ * A brain sits on a state and decides. It reads no clock, does no I/O, has no floats and no
+ * threads; what it knows beside the state follows from the state, so a brain can be put on any
+ * state at any time and decides the same. Daemon, simulator and replay run this code.
+ *
+ *   sched_step(event)      the event is folded in; on a PLAN event the brain then decides, and
+ *                          each decision (GRANT, STOP) is folded in and handed out
+ *   sched_fold(event)      the same without deciding: for decisions that were made before
+ *   sched_next_wakeup()    when it wants the next PLAN at the latest
+ *
+ * Order of a plan: jobs to be stopped; then, in the order of order.h, each head that is within
+ * quota and finds a place gets it; the first that finds none gets a promise (reserve.h).
+ *
+ * Owner:    the brain borrows the state, which must outlive it and have no other brain
+ * Version:  SCHED_VERSION changes when the same events may give other decisions
+ */
+
+#include "base/arena.h"
+#include "core/state.h"
+#include "core/why.h"
+
+enum { SCHED_VERSION = 1 };
+
+struct brain;
+
+struct decisions {
+    LIST(struct event) events; /* leases live in the brain until the next step */
+};
+
+struct brain *brain_create(struct state *state);
+void brain_destroy(struct brain *brain);
+DEFINE_AUTO(brain)
+
+/* Decisions are added to; the caller clears and releases the list. */
+int sched_step(struct brain *brain, const struct event *event, struct decisions *decisions,
+               struct error *err);
+int sched_fold(struct brain *brain, const struct event *event, struct error *err);
+
+/* state->now or earlier: now. USEC_NEVER: not before another event. */
+usec_t sched_next_wakeup(const struct brain *brain);
+
+/* Why this job does not run; from its state, or as the last plan found it. Sets ahead to the
+ * number of jobs of its own kind in front of it; NULL: not wanted (it is counted). */
+void sched_why(const struct brain *brain, const struct job *job, struct why *ret_why,
+               uint32_t *ret_ahead);
+
+/* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */
+void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
+                 struct why *ret_why);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, GROUPS_MAX = 65536, EXIT_NOT_STARTED = 127 };
+
+static const char path_default[] = "/usr/local/bin:/usr/bin:/bin";
+
+/* What the child says about its failure, through the exec pipe in one write. */
+struct exec_failure {
+    int code;
+    char text[ORDER_TEXT_SIZE];
+};
+
+__attribute__((format(printf, 3, 4), noreturn)) static void child_fail(int pipe_fd, int code,
+                                                                       const char *format, ...)
+{
+    struct exec_failure failure = { .code = code };
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(failure.text, sizeof(failure.text), format, args);
+    va_end(args);
+    if (write(pipe_fd, &failure, sizeof(failure)) < 0)
+        _exit(EXIT_NOT_STARTED + 1);
+    _exit(EXIT_NOT_STARTED);
+}
+
+static void child_join_groups(const struct order *order, int pipe_fd)
+{
+    for (size_t i = 0; i < order->join_count; i++) {
+        char path[PATH_SIZE];
+
+        snprintf(path, sizeof(path), "%s/cgroup.procs", order->joins[i]);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, "0", 1) != 1)
+            child_fail(pipe_fd, errno, "cannot join control group %s: %s", order->joins[i],
+                       words_errno(errno));
+        close(fd);
+    }
+}
+
+static void child_limit(const struct order *order, int pipe_fd)
+{
+    for (size_t i = 0; i < order->rlimit_count; i++) {
+        const struct rlimit_order *wanted = &order->rlimits[i];
+        struct rlimit limit = {
+            .rlim_cur = wanted->soft >= INT64_MAX ? RLIM_INFINITY : wanted->soft,
+            .rlim_max = wanted->hard >= INT64_MAX ? RLIM_INFINITY : wanted->hard,
+        };
+
+        if (setrlimit((__rlimit_resource_t)wanted->resource, &limit) < 0)
+            child_fail(pipe_fd, errno, "cannot set resource limit %d: %s", wanted->resource,
+                       words_errno(errno));
+    }
+}
+
+static void child_become_user(const struct order *order, int pipe_fd)
+{
+    static gid_t groups[GROUPS_MAX];
+
+    if (order->has_user) {
+        size_t count = order_groups(order, groups, GROUPS_MAX);
+
+        if (setgroups(count, groups) < 0 || setresgid(order->gid, order->gid, order->gid) < 0 ||
+            setresuid(order->uid, order->uid, order->uid) < 0)
+            child_fail(pipe_fd, errno, "cannot become user %u: %s", order->uid, words_errno(errno));
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        child_fail(pipe_fd, errno, "cannot give up new privileges: %s", words_errno(errno));
+}
+
+static void child_enter_directory(const struct order *order, int pipe_fd)
+{
+    if (chdir(order->cwd) == 0)
+        return;
+    if (errno == ENOENT)
+        child_fail(pipe_fd, ENOENT, "working directory missing: %s", order->cwd);
+    child_fail(pipe_fd, errno, "working directory not usable: %s: %s", order->cwd,
+               words_errno(errno));
+}
+
+static void child_take_streams(const struct shim *shim, int pipe_fd)
+{
+    const struct stream *output = &shim->streams[0];
+    const struct stream *error = shim->streams[1].path ? &shim->streams[1] : output;
+
+    if (shim->order.input) {
+        int fd = open(shim->order.input, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+        if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+            child_fail(pipe_fd, errno, "input not readable: %s: %s", shim->order.input,
+                       words_errno(errno));
+    }
+    if (dup2(output->job_fd, STDOUT_FILENO) < 0 || dup2(error->job_fd, STDERR_FILENO) < 0)
+        child_fail(pipe_fd, errno, "cannot connect the output: %s", words_errno(errno));
+}
+
+/* Ours, and two that posix_spawn leaves ignored: the C library hides those, so the kernel is asked
+ * directly, with a sigaction of zeros (default, no flags) in its own layout. */
+static void child_reset_signals(void)
+{
+    static const int ignored[] = { SIGHUP, SIGPIPE, 32, 33 };
+    const uint64_t defaults[4] = { 0 };
+    sigset_t none;
+
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        syscall(SYS_rt_sigaction, ignored[i], defaults, NULL, sizeof(uint64_t));
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The kernel's ENOENT may mean the file or what its first line names. */
+static void __attribute__((noreturn)) explain_interpreter(int pipe_fd, int code, const char *path)
+{
+    char line[256] = "";
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+    line[length > 0 ? length : 0] = '\0';
+    if (strncmp(line, "#!", 2) == 0) {
+        char *interpreter = line + 2 + strspn(line + 2, " \t");
+
+        interpreter[strcspn(interpreter, " \t\r\n")] = '\0';
+        child_fail(pipe_fd, code, "bad interpreter: %s for %s", interpreter, path);
+    }
+    if (strncmp(line, "\177ELF", 4) == 0)
+        child_fail(pipe_fd, code, "bad interpreter: the loader of %s is missing", path);
+    child_fail(pipe_fd, code, "cannot run %s: %s", path, words_errno(code));
+}
+
+static void __attribute__((noreturn)) explain_exec(int pipe_fd, int code, const char *path)
+{
+    struct stat info;
+
+    if (code == E2BIG)
+        child_fail(pipe_fd, code, "arguments and environment too long for %s", path);
+    if (code == ENOEXEC)
+        child_fail(pipe_fd, code, "not a program: %s (no #! line, or another kind of machine)",
+                   path);
+    if (stat(path, &info) < 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            child_fail(pipe_fd, errno, "no such file: %s", path);
+        child_fail(pipe_fd, errno, "cannot reach %s: %s", path, words_errno(errno));
+    }
+    if (S_ISDIR(info.st_mode))
+        child_fail(pipe_fd, code, "is a directory: %s", path);
+    if (code == EACCES && access(path, X_OK) < 0)
+        child_fail(pipe_fd, code, "not executable: %s", path);
+    explain_interpreter(pipe_fd, code, path);
+}
+
+static const char *environment_path(char *const *envp)
+{
+    for (; *envp; envp++) {
+        if (strncmp(*envp, "PATH=", 5) == 0)
+            return *envp + 5;
+    }
+    return path_default;
+}
+
+/* As execvp, with the PATH of the job and without falling back to a shell. */
+static void __attribute__((noreturn)) child_search(const struct order *order, int pipe_fd)
+{
+    const char *name = order->argv[0];
+    const char *folder = environment_path(order->envp);
+    char found[PATH_SIZE] = "";
+    int found_errno = 0;
+
+    while (true) {
+        char path[PATH_SIZE];
+        int folder_length = (int)strcspn(folder, ":");
+
+        int length = snprintf(path, sizeof(path), "%.*s%s%s", folder_length, folder,
+                              folder_length > 0 ? "/" : "./", name);
+        if (length < (int)sizeof(path)) {
+            execve(path, order->argv, order->envp);
+            /* The first that is there explains best, but a later one may still run. */
+            if (errno != ENOENT && errno != ENOTDIR && found_errno == 0) {
+                found_errno = errno;
+                memcpy(found, path, sizeof(found));
+            } else if (errno == ENOENT && found_errno == 0 && access(path, F_OK) == 0) {
+                found_errno = ENOENT;
+                memcpy(found, path, sizeof(found));
+            }
+        }
+        if (folder[folder_length] == '\0')
+            break;
+        folder += folder_length + 1;
+    }
+    if (found_errno != 0)
+        explain_exec(pipe_fd, found_errno, found);
+    child_fail(pipe_fd, ENOENT, "command not found: %s", name);
+}
+
+static void __attribute__((noreturn))
+child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
+{
+    const struct order *order = &shim->order;
+
+    /* Rights over other people's files end here, whatever the shim had switched to. */
+    user_end(order);
+    setsid();
+    child_join_groups(order, pipe_fd);
+    child_limit(order, pipe_fd);
+    child_become_user(order, pipe_fd);
+    /* After the user: changing it clears this. A shim that died before is not noticed by it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != shim_pid)
+        _exit(EXIT_NOT_STARTED);
+    child_enter_directory(order, pipe_fd);
+    child_take_streams(shim, pipe_fd);
+    child_reset_signals();
+    if (order->argv[0][0] == '\0')
+        child_fail(pipe_fd, EINVAL, "no command: the first argument is empty");
+    if (!strchr(order->argv[0], '/'))
+        child_search(order, pipe_fd);
+    execve(order->argv[0], order->argv, order->envp);
+    explain_exec(pipe_fd, errno, order->argv[0]);
+}
+
+/* Born in its group, the job needs no move, which would stop every fork of the machine for a
+ * moment. Kernels and sandboxes without clone3 get an ordinary fork; into is then joined. */
+static pid_t job_clone(const struct order *order, bool *ret_must_join)
+{
+    struct clone_args args = { .exit_signal = SIGCHLD };
+
+    *ret_must_join = false;
+    if (order->into) {
+        int fd = open(order->into, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+            return -1;
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = (__u64)fd;
+        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+        if (pid == 0)
+            return 0;
+        close(fd);
+        if (pid > 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL))
+            return pid;
+        *ret_must_join = true;
+    }
+    return fork();
+}
+
+bool job_start(struct shim *shim)
+{
+    struct order *order = &shim->order;
+    bool must_join;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        shim_fail(shim, errno, "cannot make a pipe for the start: %s", words_errno(errno));
+        return false;
+    }
+    pid_t shim_pid = getpid();
+    shim->pid = job_clone(order, &must_join);
+    if (shim->pid == 0) {
+        if (must_join && order->join_count < ORDER_DIRS_MAX)
+            order->joins[order->join_count++] = order->into;
+        child_run(shim, ends[1], shim_pid);
+    }
+    int code = errno;
+    close(ends[1]);
+    if (shim->pid < 0) {
+        close(ends[0]);
+        shim->pid = 0;
+        shim_fail(shim, code, "cannot make a process: %s", words_errno(code));
+        return false;
+    }
+    shim->exec_fd = ends[0];
+    for (size_t i = 0; i < 2; i++) {
+        if (shim->streams[i].path)
+            close(shim->streams[i].job_fd);
+        shim->streams[i].job_fd = -1;
+    }
+    return true;
+}
+
+void job_read_exec(struct shim *shim)
+{
+    struct exec_failure failure;
+
+    ssize_t length = read(shim->exec_fd, &failure, sizeof(failure));
+    if (length < 0 && errno == EINTR)
+        return;
+    close(shim->exec_fd);
+    shim->exec_fd = -1;
+    if (length == (ssize_t)sizeof(failure)) {
+        failure.text[sizeof(failure.text) - 1] = '\0';
+        shim_fail(shim, failure.code, "%s", failure.text);
+        return;
+    }
+    /* The pipe also ends when the child dies before exec, which only a kill can do. */
+    tree_reap(shim);
+    if (shim->main_dead && shim->is_stopping && WIFSIGNALED(shim->wait_status)) {
+        shim_fail(shim, ECANCELED, "stopped before it started");
+        return;
+    }
+    shim->has_started = true;
+    record_started(shim);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHIM_SHIM_H
+#define SHIM_SHIM_H
+
+/* shim - the parts of tarn-shim, which keeps one member of one job
+ *
+ * One process, one thread, no heap: what lives is in one struct shim. It needs
+ * nothing from the other rooms, so that it stays small: there may be thousands.
+ *
+ * Order of calls:  order_read, status_take, tree_prepare, streams_open, job_start,
+ *                  the loop in main.c, tree_kill and reaping, record_end
+ * Spec:            doc/spec/06-shim.md
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shim/order.h"
+
+struct rlimit_order {
+    int resource;
+    uint64_t soft, hard;
+};
+
+/* The order, taken apart; strings point into its bytes. */
+struct order {
+    const char *bytes;
+    size_t length;
+    const char *id, *status, *note, *cwd, *output, *error, *input, *groups;
+    const char *into, *kill, *oom;
+    const char *dirs[ORDER_DIRS_MAX];
+    size_t dir_count;
+    const char *joins[ORDER_DIRS_MAX];
+    size_t join_count;
+    struct rlimit_order rlimits[ORDER_RLIMITS_MAX];
+    size_t rlimit_count;
+    bool append, has_user;
+    int64_t bytes_max;
+    unsigned keep;
+    mode_t umask;
+    int64_t grace_ms;
+    uid_t uid;
+    gid_t gid;
+    char **argv, **envp; /* NULL-terminated */
+};
+
+/* One pipe from the job, and the file that it is kept in. */
+struct stream {
+    int pipe_fd;      /* our end; -1: closed */
+    int job_fd;       /* the job's end; -1 once it was started */
+    int file_fd;      /* -1: lost, for reason lost_errno */
+    const char *path; /* NULL: this stream is not used */
+    bool rotates;     /* a regular file with a limit */
+    int64_t size;
+    int64_t lost_bytes; /* since the file stopped taking them */
+    int lost_errno;
+};
+
+struct shim {
+    struct order order;
+    int status_fd;
+    int signal_fd;
+    int exec_fd; /* words of a failed start, or end of file when exec succeeded; -1: settled */
+    pid_t pid;   /* the job's first process; 0: none */
+    int wait_status;
+    struct stream streams[2];
+    bool main_dead;   /* and reaped; wait_status is set */
+    bool childless;   /* nothing of the job is left */
+    bool is_stopping; /* somebody asked */
+    bool was_killed;  /* the grace ran out, or was none */
+    bool has_started; /* exec succeeded */
+    int64_t deadline; /* monotonic milliseconds; when stopping turns into killing */
+    char failure[ORDER_TEXT_SIZE];
+    int failure_errno;               /* 0: no failure */
+    char pending[ORDER_RECORD_SIZE]; /* a note that the full pipe did not take yet */
+    size_t pending_length;
+};
+
+/* words.c: "no space left on device"; never NULL. */
+const char *words_errno(int code);
+/* Set the failure; the first one stays. */
+void shim_fail(struct shim *shim, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int64_t clock_ms(void); /* monotonic */
+
+/* order.c: false when it is not a whole order. */
+bool order_read(struct order *order, int fd);
+/* The n-th value (from 0) of a key that comes several times, or NULL. */
+const char *order_value(const struct order *order, const char *key, size_t n);
+/* Up to count_max numbers; returns how many. */
+size_t order_groups(const struct order *order, gid_t *groups, size_t count_max);
+
+/* status.c */
+enum status_answer { STATUS_OURS, STATUS_TAKEN, STATUS_FAILED };
+enum status_answer status_take(struct shim *shim);
+void record_forked(struct shim *shim);
+void record_started(struct shim *shim);
+/* The end or the failure: kept on disk first, then sent. */
+void record_end(struct shim *shim, const char *usage);
+void notify_flush(struct shim *shim); /* send what is pending, as far as the pipe takes it */
+
+/* user.c: whose rights output files are opened and written with. */
+void user_take_groups(const struct order *order);
+void user_begin(const struct order *order); /* from here on the job's user ... */
+void user_end(const struct order *order);   /* ... until here */
+
+/* output.c: false, with the failure set, when a file or pipe can't be opened. */
+bool streams_open(struct shim *shim);
+void stream_pump(const struct order *order, struct stream *stream); /* what is there now */
+void streams_drain(struct shim *shim);                              /* what is left, bounded */
+
+/* job.c: false, with the failure set, when no process could be made. */
+bool job_start(struct shim *shim);
+/* Read how exec went; settles exec_fd. */
+void job_read_exec(struct shim *shim);
+
+/* tree.c */
+bool tree_prepare(struct shim *shim); /* make the control groups and their limits */
+void tree_signal(const struct shim *shim, int signal); /* every process of the job */
+void tree_kill(const struct shim *shim);               /* once; repeat until childless */
+void tree_reap(struct shim *shim);                     /* who has died; sets main_dead, childless */
+bool tree_was_oom(const struct shim *shim);
+void tree_remove(const struct shim *shim); /* the control groups */
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, RETRY_MS = 1000 };
+
+/* Give the file its name unless the name is taken: 0 or an errno. */
+static int name_claim(const char *temporary, const char *path)
+{
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    /* A file system without it (NFS) has link(), which does not replace either. */
+    if (link(temporary, path) < 0)
+        return errno;
+    unlink(temporary);
+    return 0;
+}
+
+static int status_create(const char *temporary)
+{
+    int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+
+    int fd = open(temporary, flags, 0600);
+    if (fd >= 0 || errno != EEXIST)
+        return fd;
+    /* Its maker had our pid, so it is dead. */
+    unlink(temporary);
+    return open(temporary, flags, 0600);
+}
+
+static bool record_write(struct shim *shim, const char *record)
+{
+    size_t length = strlen(record);
+
+    return write(shim->status_fd, record, length) == (ssize_t)length;
+}
+
+/* Everything that must hold before the name is visible: the lock is held, room for the end is
+ * reserved (so that a full disk can't keep it out), and what a cleaner needs is written. */
+static bool status_fill(struct shim *shim)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char record[ORDER_NOTE_MAX + 64];
+    const char *note = shim->order.note ? shim->order.note : "";
+
+    if (fcntl(shim->status_fd, F_SETLK, &lock) < 0)
+        return false;
+    if (fallocate(shim->status_fd, FALLOC_FL_KEEP_SIZE, 0, 4096) < 0 && errno == ENOSPC)
+        return false;
+    int length =
+        snprintf(record, sizeof(record), "member shim=%d %s%s", getpid(), note, ORDER_RECORD_END);
+    if (length >= (int)sizeof(record)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    errno = ENOSPC; /* a short write sets none */
+    return record_write(shim, record);
+}
+
+enum status_answer status_take(struct shim *shim)
+{
+    char temporary[PATH_SIZE];
+    const char *path = shim->order.status;
+
+    snprintf(temporary, sizeof(temporary), "%s.new.%d", path, getpid());
+    shim->status_fd = status_create(temporary);
+    if (shim->status_fd < 0) {
+        shim_fail(shim, errno, "cannot keep the job's status: %s: %s", path, words_errno(errno));
+        return STATUS_FAILED;
+    }
+    int code = status_fill(shim) ? name_claim(temporary, path) : errno;
+    if (code == 0)
+        return STATUS_OURS;
+    unlink(temporary);
+    close(shim->status_fd);
+    shim->status_fd = -1;
+    if (code == EEXIST)
+        return STATUS_TAKEN;
+    shim_fail(shim, code, "cannot keep the job's status: %s: %s", path, words_errno(code));
+    return STATUS_FAILED;
+}
+
+void notify_flush(struct shim *shim)
+{
+    if (shim->pending_length == 0)
+        return;
+    ssize_t sent = write(ORDER_NOTIFY_FD, shim->pending, shim->pending_length);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    /* A note is below PIPE_BUF, so it went whole; or nobody is there to read it. */
+    shim->pending_length = 0;
+}
+
+static void notify(struct shim *shim, const char *record)
+{
+    int length = snprintf(shim->pending, sizeof(shim->pending), "%s %s", shim->order.id, record);
+
+    shim->pending_length =
+        length < (int)sizeof(shim->pending) ? (size_t)length : sizeof(shim->pending) - 1;
+    notify_flush(shim);
+}
+
+/* Who comes after a killed shim must tell this process from a later one with the same pid. */
+static uint64_t start_ticks(pid_t pid)
+{
+    char path[32], stat[512];
+    unsigned long long ticks = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t length = read(fd, stat, sizeof(stat) - 1);
+    close(fd);
+    if (length < 0)
+        return 0;
+    stat[length] = '\0';
+    const char *fields = strrchr(stat, ')');
+    if (!fields)
+        return 0;
+    sscanf(fields + 1,
+           " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+           "%*d %llu",
+           &ticks);
+    return ticks;
+}
+
+void record_forked(struct shim *shim)
+{
+    char record[ORDER_RECORD_SIZE];
+
+    snprintf(record, sizeof(record), "forked pid=%d ticks=%llu%s", shim->pid,
+             (unsigned long long)start_ticks(shim->pid), ORDER_RECORD_END);
+    record_write(shim, record);
+}
+
+void record_started(struct shim *shim)
+{
+    char record[ORDER_RECORD_SIZE];
+
+    snprintf(record, sizeof(record), "started pid=%d%s", shim->pid, ORDER_RECORD_END);
+    record_write(shim, record);
+    notify(shim, record);
+}
+
+/* Words from a user's path must not look like a record's end. */
+static void text_clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+/* A full disk: the reserved block makes this rare. Wait for room as long as anybody may want to
+ * know, which is until the file is removed. A torn line before is ended first. */
+static void record_retry(struct shim *shim, char *record)
+{
+    struct stat info;
+
+    record[0] = '\n';
+    while (fstat(shim->status_fd, &info) == 0 && info.st_nlink > 0) {
+        if (record_write(shim, record))
+            break;
+        poll(NULL, 0, RETRY_MS);
+    }
+}
+
+void record_end(struct shim *shim, const char *usage)
+{
+    char line[ORDER_RECORD_SIZE] = "\n";
+    char *record = line + 1;
+    bool is_kept = true;
+
+    if (shim->failure_errno != 0) {
+        text_clean(shim->failure);
+        snprintf(record, sizeof(line) - 1, "failed errno=%d stopped=%d text=%s%s",
+                 shim->failure_errno, shim->is_stopping, shim->failure, ORDER_RECORD_END);
+    } else {
+        snprintf(record, sizeof(line) - 1, "ended %s%s", usage, ORDER_RECORD_END);
+    }
+    if (shim->status_fd >= 0) {
+        is_kept = record_write(shim, record);
+        fsync(shim->status_fd);
+    }
+    notify_flush(shim);
+    notify(shim, record);
+    if (!is_kept) {
+        record_retry(shim, line);
+        fsync(shim->status_fd);
+    }
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    PATH_SIZE = 4096,
+    CHILDREN_MAX = 4096, /* of a tree that is not in a control group; the rest is met next time */
+    REMOVE_TRIES = 20,
+};
+
+static int file_put(const char *path, const char *value)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    ssize_t done = write(fd, value, strlen(value));
+    int code = done < 0 ? errno : 0;
+    close(fd);
+    return code;
+}
+
+/* "PATH=VALUE": 0 or an errno. */
+static int file_write_order(const char *text)
+{
+    char path[PATH_SIZE];
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals - text >= (int)sizeof(path))
+        return EINVAL;
+    memcpy(path, text, (size_t)(equals - text));
+    path[equals - text] = '\0';
+    return file_put(path, equals + 1);
+}
+
+bool tree_prepare(struct shim *shim)
+{
+    const struct order *order = &shim->order;
+    const char *text;
+
+    for (size_t i = 0; i < order->dir_count; i++) {
+        if (mkdir(order->dirs[i], 0755) == 0 || errno == EEXIST)
+            continue;
+        shim_fail(shim, errno, "cannot make control group %s: %s", order->dirs[i],
+                  words_errno(errno));
+        return false;
+    }
+    if (order->dir_count < 1)
+        return true;
+    for (size_t i = 0; (text = order_value(order, ORDER_WRITE, i)) != NULL; i++) {
+        int code = file_write_order(text);
+
+        if (code == 0)
+            continue;
+        shim_fail(shim, code, "cannot set limit %s: %s", text, words_errno(code));
+        return false;
+    }
+    for (size_t i = 0; (text = order_value(order, ORDER_TRY_WRITE, i)) != NULL; i++)
+        file_write_order(text);
+    return true;
+}
+
+/* Signal the processes whose numbers a file of the kernel lists; returns how many there were. */
+static void file_signal(const char *path, int signal)
+{
+    char text[4096];
+    pid_t pid = 0;
+    ssize_t length = 0;
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    while ((length = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            if (pid > 0)
+                kill(pid, signal);
+            pid = 0;
+        }
+    }
+    close(fd);
+}
+
+static size_t children_read(pid_t parent, pid_t *children, size_t count_max)
+{
+    char path[64], text[4096];
+    size_t count = 0;
+    pid_t pid = 0;
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    while ((length = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            if (pid > 0 && count < count_max)
+                children[count++] = pid;
+            pid = 0;
+        }
+    }
+    close(fd);
+    return count;
+}
+
+/* Breadth first, from our children down. A child made by a thread other than the first is not
+ * listed with its parent's pid; it is met when its parent has died and it is ours. */
+static void descendants_signal(int signal)
+{
+    static pid_t found[CHILDREN_MAX];
+
+    size_t count = children_read(getpid(), found, CHILDREN_MAX);
+    for (size_t i = 0; i < count; i++)
+        count += children_read(found[i], found + count, CHILDREN_MAX - count);
+    for (size_t i = 0; i < count; i++)
+        kill(found[i], signal);
+}
+
+void tree_signal(const struct shim *shim, int signal)
+{
+    char path[PATH_SIZE];
+
+    if (shim->order.kill) {
+        snprintf(path, sizeof(path), "%s/cgroup.procs", shim->order.kill);
+        file_signal(path, signal);
+        return;
+    }
+    /* The group as a whole cannot fork its way out; its leader is unreaped, so the number is his.
+     */
+    if (shim->pid > 0 && !shim->main_dead)
+        kill(-shim->pid, signal);
+    descendants_signal(signal);
+}
+
+void tree_kill(const struct shim *shim)
+{
+    char path[PATH_SIZE];
+
+    if (shim->order.kill) {
+        snprintf(path, sizeof(path), "%s/cgroup.kill", shim->order.kill);
+        file_put(path, "1");
+    } else if (shim->pid > 0 && !shim->main_dead) {
+        kill(-shim->pid, SIGKILL);
+    }
+    /* Also with a control group: who left it is still a child of ours, sooner or later. */
+    descendants_signal(SIGKILL);
+}
+
+void tree_reap(struct shim *shim)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != shim->pid)
+            continue;
+        shim->main_dead = true;
+        shim->wait_status = status;
+    }
+    shim->childless = pid < 0 && errno == ECHILD;
+}
+
+bool tree_was_oom(const struct shim *shim)
+{
+    char text[4096];
+
+    if (!shim->order.oom)
+        return false;
+    int fd = open(shim->order.oom, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strncmp(text, "oom_kill ", 9) == 0 ? text : strstr(text, "\noom_kill ");
+    if (!line)
+        return false;
+    return strtoul(strchr(line, ' '), NULL, 10) > 0;
+}
+
+/* A group whose last process was just reaped may be busy for a moment. */
+void tree_remove(const struct shim *shim)
+{
+    for (size_t i = shim->order.dir_count; i > 0; i--) {
+        for (int tries = 0; tries < REMOVE_TRIES; tries++) {
+            if (rmdir(shim->order.dirs[i - 1]) == 0 || errno != EBUSY)
+                break;
+            usleep(1000);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_JOURNAL_PRIVATE_H
+#define STORE_JOURNAL_PRIVATE_H
+
+/* journal_private - what the files of the journal share; nobody else includes it */
+
+#include <sqlite3.h>
+#include <xxhash.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "store/journal.h"
+#include "store/pack.h"
+
+enum {
+    JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": file(1) and we know our files by it */
+    SNAPSHOTS_KEPT = 2,
+    SNAPSHOT_PART_BYTES = 256 << 10, /* bounds what saving and loading need beside the bytes */
+    WAL_PAGES_MAX = 2000, /* then a commit moves them, if journal_idle() was not called */
+    WAL_PAGES_IDLE = 64,  /* fewer are not worth a sync */
+};
+
+enum statement {
+    STATEMENT_BEGIN,
+    STATEMENT_COMMIT,
+    STATEMENT_ADD_RECORD,
+    STATEMENT_ADD_BLOB,
+    STATEMENT_FIND_BLOB,
+    STATEMENT_GET_BLOB,
+    STATEMENT_SET_META,
+    STATEMENT_COUNT,
+};
+
+/* Bytes inside batch.bytes. */
+struct span {
+    size_t at;
+    size_t length;
+};
+
+struct batch_blob {
+    struct span span;
+    XXH128_hash_t hash;
+    size_t next; /* of the same hash.low64, as 1 + index; 0 ends */
+};
+
+struct batch_meta {
+    char *key;
+    char *value;
+};
+
+struct batch {
+    struct text bytes;
+    LIST(struct span) records;
+    LIST(struct batch_blob) blobs;
+    LIST(struct batch_meta) metas;
+    struct map blob_of_hash; /* hash.low64 -> 1 + index of the last one added */
+};
+
+struct journal {
+    sqlite3 *db;
+    sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
+    char *path;                                /* of the database */
+    int lock_fd;                               /* -1 for readers */
+    bool is_writer;
+    uint64_t last;      /* durable record */
+    uint64_t last_blob; /* durable id */
+    int wal_pages;
+    struct batch batch;
+    struct packer packer;
+};
+
+/* A prepared statement, ready to bind. */
+int journal_statement(struct journal *journal, enum statement which, sqlite3_stmt **ret,
+                      struct error *err);
+
+/* Write the batch's blobs, inside a transaction. */
+int journal_blobs_write(struct journal *journal, struct error *err);
+
+/* Begin, and after it either all or nothing. */
+int journal_begin(struct journal *journal, struct error *err);
+int journal_end(struct journal *journal, int code, struct error *err);
+
+#endif

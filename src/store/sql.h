@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_SQL_H
+#define STORE_SQL_H
+
+/* sql - the few calls of SQLite that the store uses, with our errors and words */
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* The words for what failed last on db: "journal PATH: the disk is full". Codes: -ENOSPC (disk or
+ * quota full), -EROFS, -EBUSY, -EACCES, -EBADMSG (damaged, or no database), -EIO for the rest. */
+int sql_error(sqlite3 *db, const char *path, struct error *err);
+
+/* One or more statements without a result. */
+int sql_exec(sqlite3 *db, const char *path, const char *statements, struct error *err);
+
+/* The first column of the first row as a number; 0 when there is no row, or NULL in it. */
+int sql_number(sqlite3 *db, const char *path, const char *query, int64_t *ret, struct error *err);
+
+/* Bytes that outlive the step; none are an empty blob, not NULL. */
+void sql_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t length);
+
+/* Run a prepared statement that gives no row, and make it ready for the next time. */
+int sql_run(sqlite3_stmt *statement, const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_BEGIN_H
+#define WIRE_BEGIN_H
+
+/* begin - when a job may start, as people write it
+ *
+ * "now", "now+1h", "now+30minutes", "90s", "1h30m": from now on. "14:30", "2030-01-31",
+ * "2030-01-31T08:00[:00]": a time of day or a date, kept as text for who has a clock. "04:00" is
+ * four in the morning, not four minutes.
+ */
+
+#include "base/error.h"
+#include "base/units.h"
+
+/* ret_at is new, or NULL when it is a delay. */
+int begin_parse(const char *text, usec_t *ret_delay, char **ret_at, struct error *err);
+
+#endif

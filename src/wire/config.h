@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_CONFIG_H
+#define WIRE_CONFIG_H
+
+/* config - pools, queues and policy settings, as `tarn apply -f` reads them
+ *
+ * A configuration is the whole of it: what a new one leaves out is gone, a setting that it leaves
+ * out is back at its default. It is checked here as far as it stands for itself; whether nodes
+ * and models exist is the caller's business.
+ *
+ * Owner:       the caller of config_parse
+ * On failure:  "SOURCE:LINE: queue NAME: words"; no ret_ parameter was written
+ * Limits:      CONFIG_QUEUES_MAX queues, CONFIG_DEPTH_MAX deep, CONFIG_POOLS_MAX pools
+ * Spec:        doc/spec/04-jobfile.md, "Configuration"
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "core/request.h"
+#include "wire/yaml.h"
+
+enum {
+    CONFIG_QUEUES_MAX = 1000,
+    CONFIG_POOLS_MAX = 256,
+    CONFIG_DEPTH_MAX = 8,
+    CONFIG_NODES_MAX = 4096,   /* names in one pool */
+    CONFIG_DEVICES_MAX = 1024, /* indices in one pool */
+    CONFIG_WEIGHT_MAX = 1000000,
+    CONFIG_GPUS_MAX = 1000000, /* whole GPUs of a guarantee, limit, pool size */
+};
+
+#define CONFIG_NONE ((int64_t)-1) /* not given: no bound */
+
+struct config_pool {
+    char name[REQUEST_NAME_SIZE];
+    char queue[REQUEST_NAME_SIZE];  /* who owns a static pool; "" for a dynamic one */
+    char model[REQUEST_MODEL_SIZE]; /* which devices; "": any */
+    char **nodes;                   /* NULL-terminated, NULL: any */
+    uint32_t *devices;              /* indices on each node, ascending; NULL: any */
+    size_t device_count;
+    bool is_static;
+    int64_t gpus; /* how many of those that match; CONFIG_NONE: all (same as min and max equal) */
+    int64_t min, max; /* of a dynamic pool; CONFIG_NONE */
+};
+
+struct config_queue {
+    char name[REQUEST_NAME_SIZE];
+    int32_t parent;          /* index of a queue before it; -1: the root */
+    uint32_t weight;         /* 1 unless given */
+    int64_t guarantee_milli; /* 0 unless given */
+    int64_t limit_milli;     /* CONFIG_NONE unless given */
+    int32_t priority;        /* of its jobs, unless they say; 0 unless given */
+};
+
+enum config_placement { CONFIG_PLACEMENT_BEST_FIT, CONFIG_PLACEMENT_FIRST_FIT };
+enum { CONFIG_BACKFILL_DEPTH_MAX = 10000, CONFIG_BACKFILL_DEPTH = 1 };
+#define CONFIG_HALF_LIFE (7 * USEC_PER_DAY)
+
+struct config {
+    struct config_pool *pools; /* in the file's order */
+    size_t pool_count;
+    struct config_queue *queues; /* a parent before its children */
+    size_t queue_count;
+    bool has_half_life, has_placement, has_backfill; /* given; the values hold either way */
+    usec_t half_life;                                /* CONFIG_HALF_LIFE */
+    enum config_placement placement;                 /* CONFIG_PLACEMENT_BEST_FIT */
+    uint32_t backfill_depth;                         /* reservations kept: 0 no backfill, 1 EASY */
+};
+
+/* An empty or null document gives the defaults. lines and source may be NULL. */
+int config_parse(const json_t *document, const struct yaml_lines *lines, const char *source,
+                 struct config **ret, struct error *err);
+struct config *config_create(void);         /* the defaults: no pools, no queues */
+void config_destroy(struct config *config); /* NULL is fine */
+DEFINE_AUTO(config)
+
+/* The same as a document that config_parse reads back to an equal configuration; new reference. */
+json_t *config_to_json(const struct config *config);
+
+/* Lines of what changes from old to new, each ended with a newline:
+ * "queue research   guarantee 8 -> 12 gpus", "queue vision     new, weight 2". Returns how many. */
+size_t config_diff(const struct config *from, const struct config *to, struct text *text);
+
+/* The index of a queue or pool, or -1. */
+int32_t config_find_queue(const struct config *config, const char *name);
+int32_t config_find_pool(const struct config *config, const char *name);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "wire/draft.h"
+
+enum { CPU_MILLI_MAX = 100000 * 1000, GPU_TEXT_MAX = 512 };
+
+static const char gpus_expected[] = "a string or number like h100:2";
+
+/* The alternatives of any_of with '|' between them. */
+static int join_any_of(const struct reader *reader, const json_t *map, struct text *gpus)
+{
+    const json_t *list = reader_get(map, "any_of");
+    char buffer[READER_SCALAR_SIZE];
+
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return reader_fail(reader, -EINVAL, map, "any_of", "expected a list like [\"h100:1\", 2]");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+
+        if (!json_is_string(item) && !json_is_number(item))
+            return reader_fail(reader, -EINVAL, map, "any_of", "expected %s, not %s", gpus_expected,
+                               reader_kind(item));
+        if (gpus->length > GPU_TEXT_MAX)
+            return reader_fail(reader, -E2BIG, map, "any_of", "longer than %d bytes", GPU_TEXT_MAX);
+        text_printf(gpus, "%s%s", i > 0 ? "|" : "",
+                    json_is_string(item) ? json_string_value(item) : number_spell(item, buffer));
+    }
+    return 0;
+}
+
+enum sharing { SHARING_ANY, SHARING_EXCLUSIVE, SHARING_MPS };
+
+/* What the key "sharing" asks of the shares that the grammar gave. */
+static int apply_sharing(const struct reader *reader, const json_t *map, enum sharing sharing,
+                         struct request *request)
+{
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        struct gpu_ask *ask = &request->gpus[i];
+        bool is_share = ask->kind == SHARE_FRACTION || ask->kind == SHARE_MPS;
+
+        if (sharing == SHARING_EXCLUSIVE && is_share)
+            return reader_fail(reader, -EINVAL, map, "sharing",
+                               "exclusive, but a part of a gpu is asked for");
+        if (sharing == SHARING_MPS && !(is_share && ask->milli > 0))
+            return reader_fail(reader, -EINVAL, map, "sharing",
+                               "mps, but no part like 0.5 is asked for");
+        if (sharing == SHARING_MPS)
+            ask->kind = SHARE_MPS;
+    }
+    return 0;
+}
+
+static int read_gpu_map(const struct scope_layer *layer, const json_t *map, struct request *request)
+{
+    static const char *const keys[] = { "any_of", "sharing", NULL };
+    static const char *const words[] = { "any", "exclusive", "mps", NULL };
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+    struct reader inner = layer->reader;
+    size_t word = SHARING_ANY;
+
+    snprintf(inner.where, sizeof(inner.where), "%.*s%sgpus", READER_WHERE_SIZE - 16,
+             layer->reader.where, layer->reader.where[0] ? ": " : "");
+    int code = reader_check_keys(&inner, map, keys);
+    if (code == 0)
+        code = reader_word(&inner, map, "sharing", words, &word);
+    if (code == 0)
+        code = join_any_of(&inner, map, &gpus);
+    if (code < 0)
+        return code;
+    code = request_parse_gpus(request, text_string(&gpus), inner.err);
+    if (code < 0)
+        return reader_place_line(&layer->reader, code, map, "any_of");
+    return apply_sharing(&inner, map, (enum sharing)word, request);
+}
+
+static int read_gpus(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *layer = scope_find(source->scope, "gpus");
+    const json_t *value = reader_get(layer->object, "gpus");
+    char buffer[READER_SCALAR_SIZE];
+    const char *text;
+
+    if (json_is_object(value))
+        return read_gpu_map(layer, value, &draft->request);
+    int code = reader_scalar(&layer->reader, layer->object, "gpus", gpus_expected, buffer, &text);
+    if (code < 0 || !text)
+        return code;
+    code = request_parse_gpus(&draft->request, text, layer->reader.err);
+    return code < 0 ? reader_place_line(&layer->reader, code, layer->object, "gpus") : 0;
+}
+
+static int read_cpus_and_memory(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *cpus = scope_find(source->scope, "cpus");
+    const struct scope_layer *memory = scope_find(source->scope, "memory");
+    char buffer[READER_SCALAR_SIZE];
+    const char *text;
+
+    int code =
+        reader_milli(&cpus->reader, cpus->object, "cpus", CPU_MILLI_MAX, &draft->request.cpu_milli);
+    if (code < 0)
+        return code;
+    draft->request.cpu_given = reader_get(cpus->object, "cpus") != NULL;
+    code =
+        reader_scalar(&memory->reader, memory->object, "memory", "a size like 8G", buffer, &text);
+    if (code < 0 || !text)
+        return code;
+    code = units_parse_mib(text, &draft->request.memory_mib, memory->reader.err);
+    if (code < 0)
+        return reader_place(&memory->reader, code, memory->object, "memory");
+    draft->request.memory_given = draft->request.memory_mib > 0;
+    return 0;
+}
+
+/* "2" or "1..2" */
+static bool parse_nodes(const char *text, uint32_t *ret_min, uint32_t *ret_max)
+{
+    char rest;
+
+    if (strspn(text, "0123456789.") != strlen(text) || strlen(text) > 12)
+        return false;
+    if (sscanf(text, "%" SCNu32 "%c", ret_min, &rest) == 1) {
+        *ret_max = *ret_min;
+        return true;
+    }
+    return sscanf(text, "%" SCNu32 "..%" SCNu32 "%c", ret_min, ret_max, &rest) == 2;
+}
+
+/* Without ranks there is one member on each node. */
+static int read_members(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *ranks = scope_find(source->scope, "ranks");
+    const struct scope_layer *nodes = scope_find(source->scope, "nodes");
+    struct request *request = &draft->request;
+    char buffer[READER_SCALAR_SIZE];
+    const char *text;
+    int64_t members = 0;
+
+    int code =
+        reader_integer(&ranks->reader, ranks->object, "ranks", 1, REQUEST_MEMBERS_MAX, &members);
+    if (code == 0)
+        code = reader_scalar(&nodes->reader, nodes->object, "nodes", "a number, or 1..2", buffer,
+                             &text);
+    if (code < 0)
+        return code;
+    if (text &&
+        (!parse_nodes(text, &request->nodes_min, &request->nodes_max) || request->nodes_min < 1 ||
+         request->nodes_max < request->nodes_min || request->nodes_max > REQUEST_MEMBERS_MAX))
+        return reader_fail(&nodes->reader, -EINVAL, nodes->object, "nodes",
+                           "'%.40s': expected 1 to %d, or a range like 1..2", text,
+                           REQUEST_MEMBERS_MAX);
+    request->members = members > 0 ? (uint32_t)members : request->nodes_min;
+    return 0;
+}
+
+int draft_read_request(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *layer = &source->scope->layers[0];
+
+    int code = read_gpus(source, draft);
+    if (code == 0)
+        code = read_cpus_and_memory(source, draft);
+    if (code == 0)
+        code = read_members(source, draft);
+    if (code < 0)
+        return code;
+    code = request_check(&draft->request, layer->reader.err);
+    return code < 0 ? reader_place(&layer->reader, code, layer->object, NULL) : 0;
+}

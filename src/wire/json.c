@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Whether brackets are nested deeper than allowed; looked at before the parser, which recurses. */
+static bool is_too_deep(const char *text, size_t length)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > JSON_DEPTH_MAX)
+                return true;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+int json_parse(const char *text, size_t length, size_t size_max, const char *source,
+               json_t **ret_value, struct error *err)
+{
+    const char *where = source ? source : "json";
+    json_error_t detail;
+
+    if (length > size_max)
+        return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are taken", where, length,
+                         size_max);
+    if (is_too_deep(text, length))
+        return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
+    if (!value) {
+        if (source)
+            return error_set(err, -EINVAL, "%s:%d:%d: %s", source, detail.line, detail.column,
+                             detail.text);
+        return error_set(err, -EINVAL, "line %d, column %d: %s", detail.line, detail.column,
+                         detail.text);
+    }
+    *ret_value = value;
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_JSON_H
+#define WIRE_JSON_H
+
+/* json - JSON text from strangers into values, within limits
+ *
+ * Refused, with the line and column: text that is not UTF-8, a key given twice, a NUL in a string,
+ * more than JSON_DEPTH_MAX levels, more than size_max bytes, anything after the value.
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+enum { JSON_DEPTH_MAX = 64, JSON_SIZE_MAX = 16 << 20 };
+
+/* AUTO(json) json_t *document = ...; */
+static inline void json_destroy(json_t *value)
+{
+    json_decref(value);
+}
+static inline void json_auto_destroy(json_t **value)
+{
+    json_decref(*value);
+}
+
+/* source may be NULL: errors then begin with "line L, column C". Any value is allowed at the top.
+ */
+int json_parse(const char *text, size_t length, size_t size_max, const char *source,
+               json_t **ret_value, struct error *err);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "device/numa.h"
+#include "device/nvml.h"
+
+static const char healthy[] =
+    "driver 550.54\n"
+    "gpu 0 name \"NVIDIA H100 80GB HBM3\" uuid GPU-1 memory 81559 pci 00000000:17:00.0 mig 0\n"
+    "gpu 1 name \"NVIDIA A100-SXM4-40GB\" uuid GPU-2 memory 40960 pci 00000000:ca:00.0 numa 1\n";
+
+static int set_up(void **state)
+{
+    char *path = mem_string("/tmp/tarn-nvml-XXXXXX");
+    int fd = mkstemp(path);
+
+    if (fd < 0)
+        return -1;
+    close(fd);
+    setenv("TARN_NVML_SCRIPT", path, 1);
+    setenv("TARN_NVML_LIBRARY", getenv("TARN_TEST_NVML"), 1);
+    *state = path;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    unlink(*state);
+    free(*state);
+    return 0;
+}
+
+static void write_script(const char *path, const char *script)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(script, file);
+    fclose(file);
+}
+
+static struct probe *probe_of(const char *path, const char *script)
+{
+    struct probe *probe = NULL;
+    struct error why = { "" };
+
+    write_script(path, script);
+    if (probe_nvml_create(NULL, &probe, &why) != NVML_READY)
+        fail_msg("%s", why.text);
+    return probe;
+}
+
+static struct probe_device *devices_of(struct probe *probe, uint32_t expected_count)
+{
+    struct probe_device *devices = NULL;
+    struct error err = { "" };
+    uint32_t count;
+
+    if (probe->ops->devices(probe, &devices, &count, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(count, expected_count);
+    return devices;
+}
+
+static void two_healthy_gpus_are_read_in_full(void **state)
+{
+    struct probe *probe = probe_of(*state, healthy);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+
+    assert_string_equal(probe->ops->name, "nvml");
+    assert_string_equal(probe_nvml_driver(probe), "550.54");
+    assert_string_equal(devices[0].uuid, "GPU-1");
+    assert_string_equal(devices[0].model, "h100");
+    assert_string_equal(devices[0].product, "NVIDIA H100 80GB HBM3");
+    assert_string_equal(devices[0].address, "00000000:17:00.0");
+    assert_string_equal(devices[0].vendor, "nvidia");
+    assert_string_equal(devices[0].sick, "");
+    assert_int_equal(devices[0].memory_mib, 81559);
+    assert_int_equal(devices[0].numa_node, PROBE_UNKNOWN);
+    assert_false(devices[0].mig_enabled);
+    assert_false(devices[0].is_synthetic);
+    assert_string_equal(devices[1].uuid, "GPU-2");
+    assert_string_equal(devices[1].model, "a100");
+    assert_int_equal(devices[1].memory_mib, 40960);
+    assert_int_equal(devices[1].numa_node, 1);
+    probe->ops->destroy(probe);
+}
+
+static void a_lost_gpu_is_sick_and_the_others_go_on(void **state)
+{
+    struct probe *probe = probe_of(*state, healthy);
+    AUTO_FREE struct probe_device *before = devices_of(probe, 2);
+
+    AUTO_FREE char *script = mem_printf("%sgpu 0 error GPU_IS_LOST\n", healthy);
+    write_script(*state, script);
+    AUTO_FREE struct probe_device *lost = devices_of(probe, 2);
+    assert_string_equal(lost[0].sick, "fell off the bus; reboot needed");
+    assert_string_equal(lost[0].uuid, "GPU-1");
+    assert_string_equal(lost[0].model, "h100");
+    assert_int_equal(lost[0].memory_mib, 81559);
+    assert_string_equal(lost[1].sick, "");
+    assert_string_equal(lost[1].uuid, "GPU-2");
+
+    write_script(*state, healthy);
+    AUTO_FREE struct probe_device *again = devices_of(probe, 2);
+    assert_memory_equal(again, before, 2 * sizeof(again[0]));
+    probe->ops->destroy(probe);
+}
+
+static void a_gpu_that_was_lost_from_the_start_has_no_readings(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 0 error RESET_REQUIRED\n", healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+
+    assert_string_equal(devices[0].sick, "needs a reset");
+    assert_string_equal(devices[0].uuid, "");
+    assert_int_equal(devices[0].memory_mib, PROBE_UNKNOWN);
+    assert_string_equal(devices[1].sick, "");
+    probe->ops->destroy(probe);
+}
+
+static void a_single_call_can_tell_that_a_gpu_is_sick(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *sick;
+    } cases[] = {
+        { "gpu 0 fail nvmlDeviceGetMemoryInfo_v2 GPU_IS_LOST\n"
+          "gpu 0 fail nvmlDeviceGetMemoryInfo GPU_IS_LOST\n",
+          "fell off the bus; reboot needed" },
+        { "gpu 0 fail nvmlDeviceGetPciInfo_v3 RESET_REQUIRED\n", "needs a reset" },
+        { "gpu 0 fail nvmlDeviceGetMigMode UNKNOWN\n", "unknown error of the driver" },
+        { "gpu 0 fail nvmlDeviceGetUUID NO_PERMISSION\n", "no permission to use it" },
+        { "gpu 0 fail nvmlDeviceGetName TIMEOUT\n", "the driver took too long" },
+        { "gpu 0 fail nvmlDeviceGetNumaNodeId NOT_SUPPORTED\n", "" },
+        { "gpu 0 fail nvmlDeviceGetPciInfo_v3 NO_PERMISSION\n", "" },
+        { "missing nvmlDeviceGetMigMode\n", "" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *script = mem_printf("%s%s", healthy, cases[i].line);
+        struct probe *probe = probe_of(*state, script);
+        AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+
+        assert_string_equal(devices[0].sick, cases[i].sick);
+        assert_string_equal(devices[1].sick, "");
+        probe->ops->destroy(probe);
+    }
+}
+
+static void an_older_driver_gives_memory_by_the_older_call(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%smissing nvmlDeviceGetMemoryInfo_v2\n", healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+
+    assert_int_equal(devices[0].memory_mib, 81559);
+    assert_string_equal(devices[0].sick, "");
+    probe->ops->destroy(probe);
+}
+
+static void readings_that_cannot_be_had_are_absent(void **state)
+{
+    struct probe *probe = probe_of(*state, "gpu 0 name \"Tesla T4\" uuid GPU-9\n");
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 1);
+
+    assert_string_equal(probe_nvml_driver(probe), "");
+    assert_string_equal(devices[0].model, "t4");
+    assert_string_equal(devices[0].address, "");
+    assert_int_equal(devices[0].memory_mib, PROBE_UNKNOWN);
+    assert_int_equal(devices[0].numa_node, PROBE_UNKNOWN);
+    probe->ops->destroy(probe);
+}
+
+static void mig_is_seen(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 1 mig 1\n", healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+
+    assert_false(devices[0].mig_enabled);
+    assert_true(devices[1].mig_enabled);
+    probe->ops->destroy(probe);
+}
+
+static void no_gpu_is_an_answer(void **state)
+{
+    struct probe *probe = probe_of(*state, "driver 1\n");
+
+    free(devices_of(probe, 0));
+    probe->ops->destroy(probe);
+}
+
+static void a_driver_that_stops_answering_is_told_in_words(void **state)
+{
+    struct probe *probe = probe_of(*state, "missing nvmlDeviceGetCount_v2\n");
+    struct probe_device *devices = NULL;
+    struct error err;
+    uint32_t count;
+
+    assert_true(probe->ops->devices(probe, &devices, &count, &err) < 0);
+    assert_string_equal(err.text,
+                        "nvidia driver: can't count the GPUs: the driver has no such function");
+    assert_null(devices);
+    probe->ops->destroy(probe);
+}
+
+static void a_driver_that_does_not_work_is_an_answer_in_words(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *text;
+    } cases[] = {
+        { "init error DRIVER_NOT_LOADED\n", "nvidia driver: the driver is not loaded" },
+        { "init error LIB_RM_VERSION_MISMATCH\n",
+          "nvidia driver: driver and library differ in version; reboot needed" },
+        { "init error NO_PERMISSION\n", "nvidia driver: no permission to use it" },
+        { "nonsense\n", "nvidia driver: unknown error of the driver" },
+        { "gpu 0 colour red\n", "nvidia driver: unknown error of the driver" },
+        { "gpu 0 name \"open\n", "nvidia driver: unknown error of the driver" },
+        { "gpu 0 error GPU_IS_TIRED\n", "nvidia driver: unknown error of the driver" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct probe *probe = NULL;
+        struct error why = { "" };
+
+        write_script(*state, cases[i].script);
+        assert_int_equal(probe_nvml_create(NULL, &probe, &why), NVML_NO_DRIVER);
+        assert_string_equal(why.text, cases[i].text);
+        assert_null(probe);
+    }
+}
+
+static void no_library_is_an_answer_in_words(void **state)
+{
+    struct probe *probe = NULL;
+    struct error why = { "" };
+
+    (void)state;
+    assert_int_equal(probe_nvml_create("/nonexistent/libnvidia-ml.so.1", &probe, &why),
+                     NVML_NO_LIBRARY);
+    assert_string_equal(why.text,
+                        "nvidia driver: /nonexistent/libnvidia-ml.so.1: cannot open shared "
+                        "object file: No such file or directory");
+    assert_int_equal(probe_nvml_create("libm.so.6", &probe, &why), NVML_NO_USE);
+    assert_string_equal(why.text, "nvidia driver: its library has no nvmlInit_v2");
+
+    unsetenv("TARN_NVML_LIBRARY");
+    enum nvml_answer answer = probe_nvml_create(NULL, &probe, &why);
+    if (answer == NVML_NO_LIBRARY)
+        assert_string_equal(why.text, "nvidia driver: not installed (no libnvidia-ml.so.1)");
+    if (answer == NVML_READY)
+        probe->ops->destroy(probe);
+}
+
+/* hwloc takes a recorded machine instead of the real one. */
+static void a_pci_device_is_found_near_its_memory(void **state)
+{
+    static const char topology[] =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+        "<topology version=\"2.0\">\n"
+        " <object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\""
+        " allowed_cpuset=\"0x3\" nodeset=\"0x3\" complete_nodeset=\"0x3\" allowed_nodeset=\"0x3\""
+        " gp_index=\"1\">\n"
+        "  <object type=\"Package\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\""
+        " nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\">\n"
+        "   <object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\""
+        " nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\" local_memory=\"1048576\"/>\n"
+        "   <object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\""
+        " nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"4\"/>\n"
+        "  </object>\n"
+        "  <object type=\"Package\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\""
+        " nodeset=\"0x2\" complete_nodeset=\"0x2\" gp_index=\"5\">\n"
+        "   <object type=\"NUMANode\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\""
+        " nodeset=\"0x2\" complete_nodeset=\"0x2\" gp_index=\"6\" local_memory=\"1048576\"/>\n"
+        "   <object type=\"PU\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\""
+        " nodeset=\"0x2\" complete_nodeset=\"0x2\" gp_index=\"7\"/>\n"
+        "   <object type=\"Bridge\" gp_index=\"8\" bridge_type=\"0-1\" depth=\"0\""
+        " bridge_pci=\"0000:[ca-ca]\">\n"
+        "    <object type=\"PCIDev\" gp_index=\"9\" pci_busid=\"0000:ca:00.0\""
+        " pci_type=\"0302 [10de:20b0] [10de:134f] a1\" pci_link_speed=\"0.000000\"/>\n"
+        "   </object>\n"
+        "  </object>\n"
+        " </object>\n"
+        "</topology>\n";
+
+    write_script(*state, topology);
+    setenv("HWLOC_XMLFILE", *state, 1);
+    AUTO(numa) struct numa *numa = numa_create();
+    unsetenv("HWLOC_XMLFILE");
+    assert_non_null(numa);
+    assert_int_equal(numa_node_of(numa, "00000000:ca:00.0"), 1);
+    assert_int_equal(numa_node_of(numa, "00000000:17:00.0"), PROBE_UNKNOWN);
+    assert_int_equal(numa_node_of(numa, "nonsense"), PROBE_UNKNOWN);
+    assert_int_equal(numa_node_of(NULL, "00000000:ca:00.0"), PROBE_UNKNOWN);
+}
+
+#define WITH_SCRIPT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_SCRIPT(two_healthy_gpus_are_read_in_full),
+        WITH_SCRIPT(a_lost_gpu_is_sick_and_the_others_go_on),
+        WITH_SCRIPT(a_gpu_that_was_lost_from_the_start_has_no_readings),
+        WITH_SCRIPT(a_single_call_can_tell_that_a_gpu_is_sick),
+        WITH_SCRIPT(an_older_driver_gives_memory_by_the_older_call),
+        WITH_SCRIPT(readings_that_cannot_be_had_are_absent),
+        WITH_SCRIPT(mig_is_seen),
+        WITH_SCRIPT(no_gpu_is_an_answer),
+        WITH_SCRIPT(a_driver_that_stops_answering_is_told_in_words),
+        WITH_SCRIPT(a_driver_that_does_not_work_is_an_answer_in_words),
+        WITH_SCRIPT(no_library_is_an_answer_in_words),
+        WITH_SCRIPT(a_pci_device_is_found_near_its_memory),
+    };
+
+    if (!getenv("TARN_TEST_NVML")) {
+        fprintf(stderr, "TARN_TEST_NVML: the path of the stub library, please\n");
+        return 1;
+    }
+    return cmocka_run_group_tests_name("nvml", tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import tarn_test
+
+
+@pytest.fixture
+def make_daemon():
+    """Makes daemons in folders of their own; all are gone after the test."""
+    made = []
+
+    def make(**options):
+        root = tarn_test.make_folder()
+        if options.get("options") and "--all-users" in options["options"]:
+            os.chmod(root, 0o711)
+        daemon = tarn_test.Daemon(root, **options)
+        made.append(daemon)
+        return daemon
+
+    yield make
+    for daemon in made:
+        daemon.stop()
+    words = [daemon for daemon in made]
+    for daemon in words:
+        try:
+            daemon.check_words()
+        finally:
+            tarn_test.remove_folder(daemon.root)
+
+
+@pytest.fixture
+def daemon(make_daemon):
+    """One that runs, with four synthetic GPUs."""
+    daemon = make_daemon()
+    daemon.start()
+    return daemon
+
+
+@pytest.fixture
+def api(daemon):
+    return daemon.api

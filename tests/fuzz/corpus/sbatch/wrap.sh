@@ -1,0 +1,1 @@
+--wrap hostname --gres gpu:2 --open-mode append --retry 3 --no-requeue -- x

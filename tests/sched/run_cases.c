@@ -1,0 +1,814 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* run_cases - event scripts in, decisions and reasons out, compared with what stands in the file
+ *
+ *     run_cases [--update] CASE...
+ *
+ * A case is a script, a line "---" and what it is expected to print. tests/cases/README.md has the
+ * language. The engine of the script is the simplest one: what is granted runs at once, what
+ * is stopped ends at once, and a job with runs=T ends well after T. After "manual" the script
+ * plays the engine itself.
+ */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "lab.h"
+
+enum { WORDS_MAX = 24, FILE_MAX = 1 << 20 };
+
+struct run {
+    struct lab *lab;
+    struct text out;
+    const char *path;
+    int line;
+    bool is_manual;
+    bool has_told;          /* something since the last plan */
+    struct map last_states; /* job -> state plus one */
+    struct map runs;        /* job -> how long it runs */
+    char *words[WORDS_MAX];
+    int word_count;
+};
+
+static void fail(const struct run *run, const char *format, ...) PRINTF(2, 3);
+static void fail(const struct run *run, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s:%d: ", run->path, run->line);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+static const char *find(const struct run *run, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (int i = 1; i < run->word_count; i++) {
+        if (strncmp(run->words[i], key, length) == 0 && run->words[i][length] == '=')
+            return run->words[i] + length + 1;
+    }
+    return NULL;
+}
+
+static bool has(const struct run *run, const char *word)
+{
+    for (int i = 1; i < run->word_count; i++) {
+        if (strcmp(run->words[i], word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *word(const struct run *run, int i)
+{
+    if (i >= run->word_count)
+        fail(run, "%s: expected more words", run->words[0]);
+    return run->words[i];
+}
+
+static const char *string_of(const struct run *run, const char *key)
+{
+    const char *value = find(run, key);
+
+    return value ? value : "";
+}
+
+static int64_t number_of(const struct run *run, const char *key, int64_t otherwise)
+{
+    const char *value = find(run, key);
+
+    return value ? strtoll(value, NULL, 10) : otherwise;
+}
+
+static int64_t milli_of(const struct run *run, const char *key, int64_t otherwise)
+{
+    const char *value = find(run, key);
+    int64_t milli = 0;
+    struct error err;
+
+    if (value && units_parse_milli(value, 1000000000, &milli, &err) < 0)
+        fail(run, "%s", err.text);
+    return value ? milli : otherwise;
+}
+
+static int64_t mib_of(const struct run *run, const char *key)
+{
+    const char *value = find(run, key);
+    int64_t mib = 0;
+    struct error err;
+
+    if (value && units_parse_mib(value, &mib, &err) < 0)
+        fail(run, "%s", err.text);
+    return mib;
+}
+
+static usec_t duration(const struct run *run, const char *value)
+{
+    usec_t result;
+    struct error err;
+
+    if (units_parse_duration(value, &result, &err) < 0)
+        fail(run, "%s", err.text);
+    return result;
+}
+
+static usec_t duration_of(const struct run *run, const char *key, usec_t otherwise)
+{
+    const char *value = find(run, key);
+
+    return value ? duration(run, value) : otherwise;
+}
+
+static uint64_t id_at(const struct run *run, int i)
+{
+    return strtoull(word(run, i), NULL, 10);
+}
+
+static void say_time(struct run *run, usec_t time)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_printf(&run->out, "%-6s ", units_format_duration(buffer, time));
+}
+
+static void say_slice(struct run *run, const struct slice *slice, bool is_first)
+{
+    const struct device *device = &run->lab->state->devices.items[slice->device];
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_printf(&run->out, "%s%" PRIu32, is_first ? ":" : ",", device->index);
+    if (slice->kind == SHARE_WHOLE)
+        return;
+    text_printf(&run->out, "(%s", units_format_milli(buffer, slice->milli));
+    text_printf(&run->out, " %s)", units_format_mib(buffer, slice->memory_mib));
+}
+
+static void say_lease(struct run *run, const struct lease *lease)
+{
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        bool is_first = true;
+        text_printf(&run->out, " %s", run->lab->state->nodes.items[lease->members[rank].node].name);
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
+            if (lease->slices[i].rank != rank)
+                continue;
+            say_slice(run, &lease->slices[i], is_first);
+            is_first = false;
+        }
+    }
+    if (lease->alternative > 0)
+        text_printf(&run->out, ", alternative %" PRIu32, lease->alternative + 1);
+}
+
+static void say_end(struct run *run, const struct job *job)
+{
+    text_printf(&run->out, ": %s", job_result_name((enum job_result)job->result));
+    if (job->end.reason)
+        text_printf(&run->out, ", %s", job->end.reason);
+    else if (job->result == RESULT_FAILED && job->end.signal)
+        text_printf(&run->out, ", signal %" PRIu32, job->end.signal);
+    else if (job->result == RESULT_FAILED)
+        text_printf(&run->out, ", exit %" PRId32, job->end.exit_code);
+}
+
+static void say_job(struct run *run, const struct job *job)
+{
+    static const char *const causes[] = { "", "cancelled", "time limit", "a member failed",
+                                          "to run once more" };
+
+    say_time(run, run->lab->now);
+    text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
+    if (job->state == JOB_GRANTED || (job->state == JOB_RUNNING && !run->is_manual))
+        say_lease(run, job->lease);
+    if (job->state == JOB_GRANTED || (job->state == JOB_RUNNING && !run->is_manual))
+        text_add(&run->out, job->is_backfill ? ", backfill" : "");
+    if (job->state == JOB_STOPPING)
+        text_printf(&run->out, ": %s", causes[job->stop_cause]);
+    if (job->state == JOB_ENDED)
+        say_end(run, job);
+    text_add_char(&run->out, '\n');
+}
+
+/* With the simple engine a grant is seen when it runs. */
+static void say_changes(struct run *run)
+{
+    for (const struct job *job = run->lab->state->first_job; job; job = job->next) {
+        uint64_t last = 0;
+        map_get(&run->last_states, job->id, &last);
+        if (last == (uint64_t)job->state + 1 || (job->state == JOB_GRANTED && !run->is_manual))
+            continue;
+        map_set(&run->last_states, job->id, (uint64_t)job->state + 1);
+        say_job(run, job);
+    }
+}
+
+static void tell(struct run *run, const struct event *event)
+{
+    struct error err;
+
+    if (lab_try(run->lab, event, &err) < 0)
+        fail(run, "%s: %s", event_name(event->kind), err.text);
+    run->has_told = true;
+    say_changes(run);
+}
+
+static void simple_engine(struct run *run)
+{
+    for (size_t i = 0; i < run->lab->state->jobs.count; i++) { /* as often as jobs may change */
+        bool has_acted = false;
+        for (struct job *job = run->lab->state->first_job; job && !has_acted; job = job->next) {
+            uint64_t id = job->id;
+            if (job->state == JOB_GRANTED) {
+                lab_started(run->lab, id);
+                has_acted = true;
+            } else if (job->state == JOB_STOPPING) {
+                struct event ended = {
+                    .kind = EVENT_ENDED,
+                    .ended = { .job = id,
+                               .attempt = job->attempt,
+                               .kind = ENGINE_ENDED,
+                               .exit_code = -1,
+                               .signal = 15,
+                               .was_stopped = 1 },
+                };
+                for (uint32_t count = job->lease->members_count; ended.ended.rank < count;
+                     ended.ended.rank++)
+                    lab_tell(run->lab, &ended);
+                has_acted = true;
+            }
+            if (has_acted)
+                say_changes(run);
+        }
+        if (!has_acted)
+            return;
+    }
+}
+
+static void plan(struct run *run)
+{
+    run->has_told = false;
+    do {
+        lab_plan(run->lab);
+        say_changes(run);
+        if (!run->is_manual)
+            simple_engine(run);
+    } while (sched_next_wakeup(run->lab->brain) <= run->lab->now);
+}
+
+static usec_t end_of_run(const struct run *run, const struct job *job)
+{
+    uint64_t runs = 0;
+
+    if (job->state != JOB_RUNNING || !map_get(&run->runs, job->id, &runs))
+        return USEC_NEVER;
+    return job->started + (usec_t)runs;
+}
+
+/* Let time pass: what ends by itself ends, and the brain is asked when it wants to be. */
+static void go_to(struct run *run, usec_t until)
+{
+    if (run->has_told)
+        plan(run);
+    for (;;) {
+        usec_t next = sched_next_wakeup(run->lab->brain);
+        for (struct job *job = run->lab->state->first_job; job; job = job->next) {
+            usec_t end = end_of_run(run, job);
+            next = end < next ? end : next;
+        }
+        if (next > until)
+            break;
+        run->lab->now = next > run->lab->now ? next : run->lab->now;
+        for (struct job *job = run->lab->state->first_job; job; job = job->next) {
+            if (end_of_run(run, job) <= run->lab->now) {
+                lab_ended(run->lab, job->id, 0);
+                say_changes(run);
+            }
+        }
+        plan(run);
+    }
+    run->lab->now = until;
+}
+
+static void do_node(struct run *run)
+{
+    const char *name = word(run, 1);
+    int64_t number = state_find_node(run->lab->state, name);
+    const struct node *old = number < 0 ? NULL : &run->lab->state->nodes.items[number];
+
+    tell(run, &(struct event){
+                  .kind = EVENT_NODE,
+                  .node = { .name = name,
+                            .cpu_milli = milli_of(run, "cpus", old ? old->cpu_milli : 0),
+                            .memory_mib = find(run, "memory") ? mib_of(run, "memory")
+                                          : old               ? old->memory_mib
+                                                              : 0,
+                            .state = has(run, "drained") ? NODE_DRAINED
+                                     : has(run, "down")  ? NODE_DOWN
+                                                         : NODE_UP,
+                            .reason = string_of(run, "reason") } });
+}
+
+static void do_gpus(struct run *run)
+{
+    int64_t count = number_of(run, "count", 1);
+    uint32_t first = 0;
+    int64_t node = state_find_node(run->lab->state, word(run, 1));
+
+    for (size_t i = 0; i < run->lab->state->devices.count; i++)
+        first += run->lab->state->devices.items[i].node == node;
+    for (uint32_t i = first; i < first + (uint32_t)count; i++) {
+        AUTO_FREE char *uuid = mem_printf("%s:%" PRIu32, word(run, 1), i);
+        tell(run, &(struct event){
+                      .kind = EVENT_DEVICE,
+                      .device = { .node = word(run, 1),
+                                  .uuid = uuid,
+                                  .model = word(run, 2),
+                                  .index = i,
+                                  .memory_mib = mib_of(run, "memory"),
+                                  .numa_node = (int32_t)number_of(run, "numa", -1) + 1 } });
+    }
+}
+
+static void do_health(struct run *run, const char *sick)
+{
+    int64_t number = state_find_device(run->lab->state, word(run, 1));
+    if (number < 0)
+        fail(run, "no device %s", word(run, 1));
+
+    const struct device *device = &run->lab->state->devices.items[number];
+    AUTO_FREE char *uuid = mem_string(device->uuid);
+    AUTO_FREE char *model = mem_string(device->model);
+    tell(run, &(struct event){
+                  .kind = EVENT_DEVICE,
+                  .device = { .node = run->lab->state->nodes.items[device->node].name,
+                              .uuid = uuid,
+                              .model = model,
+                              .index = device->index,
+                              .memory_mib = device->memory_mib,
+                              .numa_node = device->numa_node,
+                              .sick = sick } });
+}
+
+static void do_pool(struct run *run)
+{
+    bool is_static = has(run, "static");
+
+    tell(run, &(struct event){ .kind = EVENT_POOL,
+                               .pool = { .name = word(run, 1),
+                                         .is_static = is_static,
+                                         .queue = string_of(run, "queue"),
+                                         .model = string_of(run, "model"),
+                                         .nodes = string_of(run, "nodes"),
+                                         .gpus = (uint32_t)number_of(run, "gpus", 0),
+                                         .milli_min = milli_of(run, "min", 0),
+                                         .milli_max = milli_of(run, "max", 0) } });
+}
+
+static void do_queue(struct run *run)
+{
+    tell(run, &(struct event){ .kind = EVENT_QUEUE,
+                               .queue = { .name = word(run, 1),
+                                          .parent = string_of(run, "parent"),
+                                          .weight = (uint32_t)number_of(run, "weight", 1),
+                                          .guarantee_milli = milli_of(run, "guarantee", 0),
+                                          .limit_milli = milli_of(run, "limit", -1) } });
+}
+
+static void do_settings(struct run *run)
+{
+    const char *placement = string_of(run, "placement");
+
+    tell(run, &(struct event){
+                  .kind = EVENT_SETTINGS,
+                  .settings = { .half_life = duration_of(run, "half_life", 0),
+                                .placement = strcmp(placement, "first-fit") == 0
+                                                 ? PLACEMENT_FIRST_FIT
+                                                 : PLACEMENT_BEST_FIT,
+                                .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
+}
+
+static void do_group(struct run *run, uint64_t id, uint32_t jobs, enum group_kind kind)
+{
+    tell(run, &(struct event){ .kind = EVENT_GROUP,
+                               .group = { .id = id,
+                                          .last = id + (uint64_t)number_of(run, "parts", jobs),
+                                          .kind = (uint8_t)kind,
+                                          .name = "g",
+                                          .user = "ana",
+                                          .parent = (uint64_t)number_of(run, "parent", 0),
+                                          .max_running = (uint32_t)number_of(run, "max", 0),
+                                          .job_count = jobs } });
+}
+
+static enum need_kind need_kind_of(const struct run *run, const char *name, size_t length)
+{
+    for (int i = NEED_OK; i <= NEED_STARTED; i++) {
+        const char *known = need_kind_name((enum need_kind)i);
+        if (strlen(known) == length && strncmp(known, name, length) == 0)
+            return (enum need_kind)i;
+    }
+    fail(run, "needs: no kind %.*s", (int)length, name);
+    return NEED_OK;
+}
+
+static void tell_needs(struct run *run, uint64_t id, const char *needs)
+{
+    while (*needs) {
+        size_t length = strcspn(needs, ":");
+        char *end;
+        struct event need = { .kind = EVENT_NEED,
+                              .need = { .job = id,
+                                        .kind = (uint8_t)need_kind_of(run, needs, length) } };
+        need.need.on = strtoull(needs + length + 1, &end, 10);
+        tell(run, &need);
+        needs = *end ? end + 1 : end;
+    }
+}
+
+static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
+{
+    struct event event = { .kind = EVENT_SUBMIT };
+    struct event_submit *job = &event.submit;
+    const char *queue = find(run, "queue"), *needs = string_of(run, "needs");
+    struct error err;
+
+    *job = (struct event_submit){
+        .id = id,
+        .name = "job",
+        .user = "ana",
+        .queue = queue ? queue : "default",
+        .priority = (int32_t)number_of(run, "priority", 0),
+        .begin = duration_of(run, "begin", 0),
+        .held = has(run, "held"),
+        .retry = (uint32_t)number_of(run, "retry", 0),
+        .group = group,
+        .index = index,
+    };
+    request_default(&job->request);
+    job->request.cpu_milli = milli_of(run, "cpus", 0);
+    job->request.memory_mib = mib_of(run, "memory");
+    job->request.max_duration = duration_of(run, "limit", USEC_NEVER);
+    job->request.members = (uint32_t)number_of(run, "members", 1);
+    job->request.nodes_min = (uint32_t)number_of(run, "nodes", 1);
+    job->request.nodes_max = job->request.nodes_min;
+    snprintf(job->request.pool, sizeof(job->request.pool), "%s", string_of(run, "pool"));
+    if (request_parse_gpus(&job->request, string_of(run, "gpus"), &err) < 0 ||
+        request_check(&job->request, &err) < 0)
+        fail(run, "%s", err.text);
+    for (const char *at = needs; *at; at++)
+        job->need_count += *at == ':';
+    if (find(run, "runs"))
+        map_set(&run->runs, id, (uint64_t)duration_of(run, "runs", 0));
+    tell(run, &event);
+    tell_needs(run, id, needs);
+}
+
+static void do_array(struct run *run)
+{
+    uint64_t id = id_at(run, 1);
+    uint32_t jobs = (uint32_t)number_of(run, "jobs", 2);
+
+    do_group(run, id, jobs, GROUP_ARRAY);
+    for (uint32_t i = 0; i < jobs; i++)
+        submit(run, id + 1 + i, id, i);
+}
+
+static void do_update(struct run *run)
+{
+    tell(run,
+         &(struct event){ .kind = EVENT_UPDATE,
+                          .update = { .job = id_at(run, 1),
+                                      .has_priority = find(run, "priority") != NULL,
+                                      .priority = (int32_t)number_of(run, "priority", 0),
+                                      .queue = string_of(run, "queue"),
+                                      .max_duration = duration_of(run, "limit", 0),
+                                      .has_begin = find(run, "begin") != NULL,
+                                      .begin = duration_of(run, "begin", 0) } });
+}
+
+static uint32_t attempt_of(const struct run *run, uint64_t id)
+{
+    const struct job *job = state_job(run->lab->state, id);
+
+    if (!job)
+        fail(run, "no job %" PRIu64, id);
+    return (uint32_t)number_of(run, "attempt", job->attempt);
+}
+
+static void do_started(struct run *run)
+{
+    uint64_t id = id_at(run, 1);
+
+    tell(run, &(struct event){ .kind = EVENT_STARTED,
+                               .started = { .job = id,
+                                            .attempt = attempt_of(run, id),
+                                            .rank = (uint32_t)number_of(run, "rank", 0) } });
+}
+
+static void do_ended(struct run *run)
+{
+    uint64_t id = id_at(run, 1);
+    uint32_t signal = (uint32_t)number_of(run, "signal", 0);
+
+    tell(run,
+         &(struct event){ .kind = EVENT_ENDED,
+                          .ended = { .job = id,
+                                     .attempt = attempt_of(run, id),
+                                     .rank = (uint32_t)number_of(run, "rank", 0),
+                                     .kind = has(run, "failed") ? ENGINE_FAILED
+                                             : has(run, "lost") ? ENGINE_LOST
+                                                                : ENGINE_ENDED,
+                                     .exit_code = signal ? -1 : (int32_t)number_of(run, "exit", 0),
+                                     .signal = signal,
+                                     .was_stopped = has(run, "stopped"),
+                                     .was_oom = has(run, "oom"),
+                                     .reason = string_of(run, "reason") } });
+}
+
+static void say_why(struct run *run)
+{
+    uint64_t id = id_at(run, 1);
+    const struct job *job = state_job(run->lab->state, id);
+    struct why why;
+    uint32_t ahead;
+    char buffer[UNITS_TEXT_SIZE];
+
+    if (!job)
+        fail(run, "no job %" PRIu64, id);
+    sched_why(run->lab->brain, job, &why, &ahead);
+    text_printf(&run->out, "       why %" PRIu64 ": %s", id, why_name(why.kind));
+    if (why.queue)
+        text_printf(&run->out, " queue=%s", run->lab->state->queues.items[why.queue].name);
+    if (why.pool)
+        text_printf(&run->out, " pool=%s", run->lab->state->pools.items[why.pool].name);
+    if (why.job)
+        text_printf(&run->out, " job=%" PRIu64, why.job);
+    if (why.kind == WHY_NEEDS)
+        text_printf(&run->out, " need=%s", need_kind_name((enum need_kind)why.wanted));
+    else if (why.wanted)
+        text_printf(&run->out, " wanted=%" PRId64 " free=%" PRId64, why.wanted, why.free);
+    if (why.most)
+        text_printf(&run->out, " most=%" PRId64, why.most);
+    if (why.at == USEC_NEVER)
+        text_add(&run->out, " at=open");
+    else if (why.at)
+        text_printf(&run->out, " at=%s", units_format_duration(buffer, why.at));
+    if (ahead > 0)
+        text_printf(&run->out, " ahead=%" PRIu32, ahead);
+    text_add_char(&run->out, '\n');
+}
+
+static void show_gpus(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    char milli[UNITS_TEXT_SIZE], mib[UNITS_TEXT_SIZE];
+
+    for (size_t i = 0; i < state->devices.count; i++)
+        text_printf(&run->out, "       gpu %s free %s, %s\n", state->devices.items[i].uuid,
+                    units_format_milli(milli, state->room.devices.items[i].milli),
+                    units_format_mib(mib, state->room.devices.items[i].memory_mib));
+}
+
+static void show_queues(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    char milli[UNITS_TEXT_SIZE];
+
+    for (uint32_t i = 1; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        /* One GPU-hour of a cluster's share. */
+        uint64_t usage = queue_usage(queue, state->now, state->settings.half_life) * 1000 /
+                         QUEUE_SHARE_ONE / 3600000;
+        text_printf(&run->out, "       queue %s holds %s, used %" PRIu64 " milli-cluster-hours\n",
+                    queue->name, units_format_milli(milli, queue->used_milli), usage);
+    }
+}
+
+static void show_jobs(struct run *run)
+{
+    for (const struct job *job = run->lab->state->first_job; job; job = job->next)
+        text_printf(&run->out, "       job %" PRIu64 " %s\n", job->id,
+                    job_state_name((enum job_state)job->state));
+}
+
+static void do_show(struct run *run)
+{
+    if (has(run, "gpus"))
+        show_gpus(run);
+    else if (has(run, "queues"))
+        show_queues(run);
+    else if (has(run, "jobs"))
+        show_jobs(run);
+    else
+        fail(run, "show: expected gpus, queues or jobs");
+}
+
+static void do_wakeup(struct run *run)
+{
+    usec_t at = sched_next_wakeup(run->lab->brain);
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_printf(&run->out, "       wakeup %s\n",
+                at == USEC_NEVER ? "never" : units_format_duration(buffer, at));
+}
+
+/* Questions are asked of the last plan. */
+static bool do_question(struct run *run)
+{
+    static const struct {
+        const char *name;
+        void (*act)(struct run *run);
+    } questions[] = { { "why", say_why }, { "show", do_show }, { "wakeup", do_wakeup } };
+
+    for (size_t i = 0; i < COUNT_OF(questions); i++) {
+        if (strcmp(run->words[0], questions[i].name) != 0)
+            continue;
+        if (run->has_told)
+            plan(run);
+        questions[i].act(run);
+        return true;
+    }
+    return false;
+}
+
+static void do_command(struct run *run, enum event_kind kind)
+{
+    struct event event = { .kind = kind, .hold = { .job = id_at(run, 1) } };
+
+    if (kind == EVENT_CANCEL)
+        event.cancel.user = "ana";
+    tell(run, &event);
+}
+
+static void do_line(struct run *run)
+{
+    static const struct {
+        const char *name;
+        void (*act)(struct run *run);
+    } acts[] = {
+        { "node", do_node },         { "gpus", do_gpus },     { "pool", do_pool },
+        { "queue", do_queue },       { "array", do_array },   { "update", do_update },
+        { "settings", do_settings }, { "started", do_started }, { "ended", do_ended },
+    };
+    static const struct {
+        const char *name;
+        enum event_kind kind;
+    } commands[] = {
+        { "hold", EVENT_HOLD },       { "release", EVENT_RELEASE }, { "cancel", EVENT_CANCEL },
+        { "requeue", EVENT_REQUEUE }, { "forget", EVENT_FORGET },
+    };
+    const char *name = run->words[0];
+
+    for (size_t i = 0; i < COUNT_OF(acts); i++) {
+        if (strcmp(name, acts[i].name) == 0) {
+            acts[i].act(run);
+            return;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            do_command(run, commands[i].kind);
+            return;
+        }
+    }
+    if (do_question(run))
+        return;
+    if (strcmp(name, "submit") == 0)
+        submit(run, id_at(run, 1), (uint64_t)number_of(run, "group", 0), 0);
+    else if (strcmp(name, "group") == 0)
+        do_group(run, id_at(run, 1), (uint32_t)number_of(run, "jobs", 1),
+                 has(run, "pipeline") ? GROUP_PIPELINE : GROUP_STAGE);
+    else if (strcmp(name, "sick") == 0)
+        do_health(run, string_of(run, "reason")[0] ? string_of(run, "reason") : "sick");
+    else if (strcmp(name, "well") == 0)
+        do_health(run, "");
+    else if (strcmp(name, "pool-remove") == 0)
+        tell(run, &(struct event){ .kind = EVENT_POOL_REMOVE,
+                                   .pool_remove = { .name = word(run, 1) } });
+    else if (strcmp(name, "queue-remove") == 0)
+        tell(run, &(struct event){ .kind = EVENT_QUEUE_REMOVE,
+                                   .queue_remove = { .name = word(run, 1) } });
+    else if (strcmp(name, "at") == 0)
+        go_to(run, duration(run, word(run, 1)));
+    else if (strcmp(name, "plan") == 0)
+        plan(run);
+    else if (strcmp(name, "manual") == 0)
+        run->is_manual = true;
+    else if (strcmp(name, "reload") == 0)
+        lab_reload(run->lab);
+    else
+        fail(run, "no word '%s'", name);
+}
+
+/* A blank line ends a block: the brain is asked. */
+static void run_script(struct run *run, char *script)
+{
+    char *rest = script;
+
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        char *words = line;
+        bool is_blank = line[0] == '\0';
+        run->line++;
+        run->word_count = 0;
+        line[strcspn(line, "#")] = '\0';
+        for (char *at = strsep(&words, " \t"); at; at = strsep(&words, " \t")) {
+            if (*at && run->word_count < WORDS_MAX)
+                run->words[run->word_count++] = at;
+        }
+        if (run->word_count > 0)
+            do_line(run);
+        else if (is_blank && run->has_told)
+            plan(run);
+    }
+    if (run->has_told)
+        plan(run);
+}
+
+static char *read_case(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        exit(2);
+    }
+
+    char *bytes = mem_zero(FILE_MAX, 1);
+    size_t length = fread(bytes, 1, FILE_MAX - 1, file);
+    fclose(file);
+    bytes[length] = '\0';
+    return bytes;
+}
+
+static void write_case(const char *path, const char *script, const char *out)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        perror(path);
+        exit(2);
+    }
+    fprintf(file, "%s---\n%s", script, out);
+    fclose(file);
+}
+
+/* The first line in which the two differ, with the one before. */
+static void show_difference(const char *path, const char *expected, const char *got)
+{
+    const char *line = expected, *line2 = got;
+
+    printf("%s: not what is expected\n", path);
+    while (*line && *line2) {
+        size_t length = strcspn(line, "\n"), length2 = strcspn(line2, "\n");
+        if (length != length2 || memcmp(line, line2, length) != 0)
+            break;
+        line += length + (line[length] != '\0');
+        line2 += length2 + (line2[length2] != '\0');
+    }
+    printf("  expected: %.*s\n  got:      %.*s\n", (int)strcspn(line, "\n"), line,
+           (int)strcspn(line2, "\n"), line2);
+}
+
+static bool run_case(const char *path, bool is_update)
+{
+    AUTO_FREE char *bytes = read_case(path);
+    char *mark = strstr(bytes, "\n---\n");
+    const char *expected = mark ? mark + 5 : "";
+    struct run run = { .lab = lab_create(), .path = path };
+
+    if (mark)
+        mark[1] = '\0';
+    AUTO_FREE char *script = mem_string(bytes);
+    run_script(&run, bytes);
+    bool is_same = strcmp(expected, text_string(&run.out)) == 0;
+    if (!is_same && is_update) {
+        write_case(path, script, text_string(&run.out));
+        printf("%s: rewritten\n", path);
+    } else if (!is_same)
+        show_difference(path, expected, text_string(&run.out));
+    lab_destroy(run.lab);
+    text_release(&run.out);
+    map_release(&run.last_states);
+    map_release(&run.runs);
+    return is_same || is_update;
+}
+
+int main(int argc, char **argv)
+{
+    bool is_update = argc > 1 && strcmp(argv[1], "--update") == 0;
+    int failed = 0, first = is_update ? 2 : 1;
+
+    if (first >= argc) {
+        fprintf(stderr, "usage: run_cases [--update] CASE...\n");
+        return 2;
+    }
+    for (int i = first; i < argc; i++)
+        failed += !run_case(argv[i], is_update);
+    printf("%d cases, %d failed\n", argc - first, failed);
+    return failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "wire/json.h"
+
+static int parse(const char *yaml, struct config **ret, struct error *err)
+{
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(json) json_t *document = NULL;
+
+    if (yaml_parse(yaml, strlen(yaml), "t.yaml", &document, &lines, err) < 0)
+        fail_msg("%s", err->text);
+    return config_parse(document, lines, "t.yaml", ret, err);
+}
+
+static struct config *parsed(const char *yaml)
+{
+    struct config *config = NULL;
+    struct error err;
+
+    if (parse(yaml, &config, &err) < 0)
+        fail_msg("%s", err.text);
+    return config;
+}
+
+static const char teams[] =
+    "pools:\n"
+    "  inference: {type: static, queue: prod, gpus: 2, model: H100}\n"
+    "  shared: {type: dynamic, min: 2, max: 6, nodes: [a, b], devices: [0, 3]}\n"
+    "queues:\n"
+    "  late: {parent: vision}\n"
+    "  prod: {}\n"
+    "  research: {weight: 3, guarantee: 4, limit: 8.5, parent: root, priority: high}\n"
+    "  vision: {weight: 2, queues: {a: {guarantee: 0.5}, b: {queues: {c: {}}}}}\n"
+    "fair_share: {half_life: 36h}\n"
+    "placement: first-fit\n"
+    "backfill: {depth: 3}\n";
+
+static void nothing_gives_the_defaults(void **state)
+{
+    (void)state;
+    AUTO(config) struct config *config = parsed("");
+
+    assert_int_equal(config->pool_count, 0);
+    assert_int_equal(config->queue_count, 0);
+    assert_int_equal(config->half_life, 7 * USEC_PER_DAY);
+    assert_int_equal(config->placement, CONFIG_PLACEMENT_BEST_FIT);
+    assert_int_equal(config->backfill_depth, 1);
+    assert_false(config->has_half_life || config->has_placement || config->has_backfill);
+}
+
+static void pools_queues_and_settings_are_read(void **state)
+{
+    (void)state;
+    AUTO(config) struct config *config = parsed(teams);
+    const struct config_pool *inference = &config->pools[0], *shared = &config->pools[1];
+
+    assert_int_equal(config->pool_count, 2);
+    assert_true(inference->is_static);
+    assert_string_equal(inference->queue, "prod");
+    assert_string_equal(inference->model, "h100");
+    assert_int_equal(inference->gpus, 2);
+    assert_null(inference->nodes);
+    assert_false(shared->is_static);
+    assert_int_equal(shared->min, 2);
+    assert_int_equal(shared->max, 6);
+    assert_int_equal(shared->gpus, CONFIG_NONE);
+    assert_string_equal(shared->nodes[1], "b");
+    assert_int_equal(shared->devices[1], 3);
+    const struct config_queue *research = &config->queues[config_find_queue(config, "research")];
+    assert_int_equal(research->weight, 3);
+    assert_int_equal(research->guarantee_milli, 4000);
+    assert_int_equal(research->limit_milli, 8500);
+    assert_int_equal(research->priority, 100);
+    assert_int_equal(research->parent, -1);
+    assert_int_equal(config->half_life, 36 * USEC_PER_HOUR);
+    assert_int_equal(config->placement, CONFIG_PLACEMENT_FIRST_FIT);
+    assert_int_equal(config->backfill_depth, 3);
+    assert_true(config->has_half_life && config->has_placement && config->has_backfill);
+}
+
+static void a_parent_stands_before_its_children(void **state)
+{
+    (void)state;
+    AUTO(config) struct config *config = parsed(teams);
+    int32_t vision = config_find_queue(config, "vision");
+
+    assert_int_equal(config->queue_count, 7);
+    for (size_t i = 0; i < config->queue_count; i++)
+        assert_true(config->queues[i].parent < (int32_t)i);
+    assert_int_equal(config->queues[config_find_queue(config, "a")].parent, vision);
+    assert_int_equal(config->queues[config_find_queue(config, "late")].parent, vision);
+    assert_int_equal(config->queues[config_find_queue(config, "c")].parent,
+                     config_find_queue(config, "b"));
+    assert_int_equal(config_find_queue(config, "zz"), -1);
+    assert_int_equal(config_find_pool(config, "shared"), 1);
+}
+
+static void backfill_has_words_too(void **state)
+{
+    (void)state;
+    AUTO(config) struct config *none = parsed("backfill: none\n");
+    AUTO(config) struct config *easy = parsed("backfill: easy\n");
+
+    assert_int_equal(none->backfill_depth, 0);
+    assert_int_equal(easy->backfill_depth, 1);
+}
+
+static void what_is_shown_reads_back_the_same(void **state)
+{
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    AUTO(config) struct config *again = NULL;
+    struct error err;
+    (void)state;
+    AUTO(config) struct config *config = parsed(teams);
+    AUTO(json) json_t *document = config_to_json(config);
+
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_int_equal(config_diff(config, again, &lines), 0);
+    AUTO_FREE char *shown = json_dumps(json_object_get(document, "fair_share"), JSON_COMPACT);
+    assert_string_equal(shown, "{\"half_life\":\"36h\"}");
+}
+
+static void differences_are_told_a_line_each(void **state)
+{
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    (void)state;
+    AUTO(config)
+    struct config *from = parsed("queues: {research: {guarantee: 8, limit: 9}, old: {}}\n"
+                                 "pools: {p: {min: 1}, gone: {}}\nbackfill: none\n");
+    AUTO(config)
+    struct config *to =
+        parsed("queues: {research: {guarantee: 12, weight: 2}, vision: {weight: 2}, old: "
+               "{parent: vision}}\n"
+               "pools: {p: {min: 2, max: 3, model: a100}, q: {type: static, queue: vision}}\n"
+               "fair_share: {half_life: 90m}\n");
+
+    assert_int_equal(config_diff(from, to, &lines), 8);
+    assert_string_equal(text_string(&lines),
+                        "queue research     weight 1 -> 2, guarantee 8 -> 12 gpus, limit 9 gpus -> "
+                        "none\n"
+                        "queue vision       new, weight 2\n"
+                        "queue old          parent root -> vision\n"
+                        "pool p             min 1 -> 2 gpus, max none -> 3 gpus, model none -> "
+                        "a100\n"
+                        "pool q             new, type static, queue vision\n"
+                        "pool gone          removed\n"
+                        "setting half_life  7d -> 90m\n"
+                        "setting backfill   0 -> 1\n");
+}
+
+#define NAME_EXPECTED "expected 1 to 63 letters, digits and '._-+@'"
+
+static void a_bad_configuration_is_refused_with_line_and_words(void **state)
+{
+    static const struct {
+        const char *yaml;
+        const char *text;
+    } cases[] = {
+        { "5\n", "t.yaml: expected a map of keys, not a number" },
+        { "queus: {}\n", "t.yaml:1: unknown key 'queus'; did you mean 'queues'?" },
+        { "pools: [a]\n", "t.yaml:1: pools: expected a map from name to pool, not a list" },
+        { "pools:\n  p: 5\n", "t.yaml: pool p: expected a map of keys, not a number" },
+        { "pools:\n  p: {typ: static}\n", "t.yaml:2: pool p: unknown key 'typ'; did you mean "
+                                          "'type'?" },
+        { "pools:\n  p: {type: fixed}\n", "t.yaml:2: pool p: type: 'fixed', expected dynamic or "
+                                          "static" },
+        { "pools:\n  a b: {}\n", "t.yaml:2: pool a b: no name; " NAME_EXPECTED },
+        { "pools:\n  p: {type: static}\n", "t.yaml: pool p: a static pool belongs to a queue; "
+                                           "expected queue: NAME" },
+        { "pools:\n  p: {queue: a}\n",
+          "t.yaml:2: pool p: queue: a dynamic pool is shared; expected "
+          "type: static, or no queue" },
+        { "pools:\n  p: {type: static, queue: a, min: 1}\n",
+          "t.yaml:2: pool p: min: a static pool has a fixed size; expected gpus: N" },
+        { "pools:\n  p: {gpus: 1, max: 1}\n",
+          "t.yaml:2: pool p: gpus: a size and min or max at once; expected one of the two" },
+        { "pools:\n  p: {min: 2, max: 1}\n", "t.yaml:2: pool p: max: 1 is less than min, 2" },
+        { "pools:\n  p: {gpus: -1}\n", "t.yaml:2: pool p: gpus: -1, expected 0 to 1000000" },
+        { "pools:\n  p: {gpus: 0.5}\n", "t.yaml:2: pool p: gpus: expected a whole number, not one "
+                                        "with decimals" },
+        { "pools:\n  p: {devices: []}\n", "t.yaml:2: pool p: devices: expected a list of 1 to 1024 "
+                                          "numbers of devices" },
+        { "pools:\n  p: {devices: [a]}\n",
+          "t.yaml:2: pool p: devices: expected numbers of devices, "
+          "0 to 1023" },
+        { "pools:\n  p: {devices: [1, 1]}\n", "t.yaml:2: pool p: devices: 1 after 1, expected them "
+                                              "ascending, each once" },
+        { "pools:\n  p: {model: abcdefghijklmnopqrstuvwxyz0123456}\n",
+          "t.yaml:2: pool p: model: 'abcdefghijklmnopqrstuvwxyz0123456': longer than 31 bytes" },
+        { "pools:\n  p: {type: static, queue: vison}\nqueues: {vision: {}}\n",
+          "t.yaml:2: pool p: queue: no queue 'vison'; did you mean 'vision'?" },
+        { "queues: 5\n", "t.yaml:1: queues: expected a map from name to queue, not a number" },
+        { "queues:\n  q: {wieght: 1}\n", "t.yaml:2: queue q: unknown key 'wieght'; did you mean "
+                                         "'weight'?" },
+        { "queues:\n  q: {weight: 0}\n", "t.yaml:2: queue q: weight: 0, expected 1 to 1000000" },
+        { "queues:\n  q: {guarantee: x}\n", "t.yaml:2: queue q: guarantee: 'x': not a number with "
+                                            "at most three decimals" },
+        { "queues:\n  q: {guarantee: 2, limit: 1}\n", "t.yaml:2: queue q: guarantee: more than the "
+                                                      "limit" },
+        { "queues:\n  q: {priority: top}\n", "t.yaml:2: queue q: priority: 'top', expected low, "
+                                             "normal, high or -1000 to 1000" },
+        { "queues:\n  root: {}\n", "t.yaml:2: queue root: no name; " NAME_EXPECTED ", not root" },
+        { "queues:\n  a: {queues: {b: {}}}\n  b: {}\n", "t.yaml:2: queue b: named twice" },
+        { "queues:\n  abc: {}\n  d: {parent: abd}\n", "t.yaml:3: queue d: parent: no queue 'abd'; "
+                                                      "did you mean 'abc'?" },
+        { "queues:\n  a: {queues: {b: {parent: c}}}\n  c: {}\n",
+          "t.yaml:2: queue b: parent: 'c', but it stands below a already" },
+        { "queues:\n  a: {parent: b}\n  b: {parent: a}\n",
+          "t.yaml:2: queue a: parent: it stands below itself, or more than 8 levels deep" },
+        { "queues: {a: {queues: {b: {queues: {c: {queues: {d: {queues: {e: {queues: {f: {queues: "
+          "{g: {queues: {h: {queues: {i: {}}}}}}}}}}}}}}}}}}\n",
+          "t.yaml:1: queue i: more than 8 levels deep" },
+        { "queues:\n  a: {limit: 3, queues: {b: {guarantee: 2}, c: {guarantee: 1.5}}}\n",
+          "t.yaml: queue a: its queues are guaranteed 3.5 gpus together, more than its limit of "
+          "3" },
+        { "fair_share: {halflife: 7d}\n", "t.yaml:1: fair_share: unknown key 'halflife'; did you "
+                                          "mean 'half_life'?" },
+        { "fair_share: {half_life: 1s}\n", "t.yaml:1: fair_share: half_life: expected at least a "
+                                           "minute" },
+        { "placement: worst\n", "t.yaml:1: placement: 'worst', expected best-fit or first-fit" },
+        { "backfill: all\n", "t.yaml:1: backfill: 'all', expected none or easy" },
+        { "backfill: {depth: -1}\n", "t.yaml:1: backfill: depth: -1, expected 0 to 10000" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct config *config = NULL;
+        struct error err = { 0 };
+
+        assert_true(parse(cases[i].yaml, &config, &err) < 0);
+        assert_string_equal(err.text, cases[i].text);
+        assert_null(config);
+    }
+}
+
+/* A document with many empty maps below a key. */
+static int parse_many(const char *key, int count, struct error *err)
+{
+    AUTO(json) json_t *document = json_object();
+    AUTO(config) struct config *config = NULL;
+    json_t *map = json_object();
+    char name[16];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        json_object_set_new(map, name, json_object());
+    }
+    json_object_set_new(document, key, map);
+    return config_parse(document, NULL, NULL, &config, err);
+}
+
+static void pools_and_queues_have_limits(void **state)
+{
+    struct error err;
+    (void)state;
+
+    assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX, &err), 0);
+    assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX + 1, &err), -E2BIG);
+    assert_string_equal(err.text, "pools: 257 pools, at most 256 are taken");
+    assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX, &err), 0);
+    assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX + 1, &err), -E2BIG);
+    assert_string_equal(err.text, "queue n1000: more than 1000 queues");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_gives_the_defaults),
+        cmocka_unit_test(pools_queues_and_settings_are_read),
+        cmocka_unit_test(a_parent_stands_before_its_children),
+        cmocka_unit_test(backfill_has_words_too),
+        cmocka_unit_test(what_is_shown_reads_back_the_same),
+        cmocka_unit_test(differences_are_told_a_line_each),
+        cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
+        cmocka_unit_test(pools_and_queues_have_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/sbatch.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "wire/submission.h"
+
+enum { WORDS_MAX = 64 };
+
+/* What a command line (words between blanks) and a script come to, as compact JSON or the words
+ * of the failure. New. */
+static char *result_of(const char *line, const char *script, char **ret_notes)
+{
+    AUTO_FREE char *copy = mem_string(line);
+    char *words[WORDS_MAX];
+    int count = 0, rest = 0;
+    struct sbatch sbatch;
+    struct error err;
+
+    for (char *word = strtok(copy, " "); word && count < WORDS_MAX; word = strtok(NULL, " "))
+        words[count++] = word;
+    sbatch_init(&sbatch);
+    int code = sbatch_parse_args(&sbatch, count, words, 0, &rest, &err);
+    if (code == 0 && script)
+        code = sbatch_parse_script(&sbatch, script, strlen(script), "a.sh", &err);
+    if (code == 0)
+        code = sbatch_finish(&sbatch, &err);
+    char *result =
+        code < 0 ? mem_string(err.text) : json_dumps(sbatch.job, JSON_COMPACT | JSON_SORT_KEYS);
+    if (ret_notes)
+        *ret_notes = json_dumps(sbatch.notes, JSON_COMPACT);
+    sbatch_release(&sbatch);
+    return result;
+}
+
+static void assert_line(const char *line, const char *expected)
+{
+    AUTO_FREE char *result = result_of(line, NULL, NULL);
+
+    assert_string_equal(result, expected);
+}
+
+static void assert_script(const char *script, const char *expected)
+{
+    AUTO_FREE char *result = result_of("", script, NULL);
+
+    assert_string_equal(result, expected);
+}
+
+static void slurm_options_become_keys(void **state)
+{
+    (void)state;
+    assert_line("-J x -p gpu -A nlp", "{\"name\":\"x\",\"pool\":\"gpu\",\"queue\":\"nlp\"}");
+    assert_line("--gres=gpu:h100:2", "{\"gpus\":\"h100:2\"}");
+    assert_line("--gpus 0.5 -c 4", "{\"cpus\":\"4\",\"gpus\":\"0.5\"}");
+    assert_line("--gpus 0", "{\"gpus\":\"0\"}");
+    assert_line("--array=0-99%8", "{\"array\":\"0-99%8\"}");
+    assert_line("--dependency=afterok:12:13,after:5",
+                "{\"depends\":[{\"on\":12,\"when\":\"ok\"},{\"on\":13,\"when\":\"ok\"},"
+                "{\"on\":5,\"when\":\"started\"}]}");
+    assert_line("-d afterany:1,afternotok:2",
+                "{\"depends\":[{\"on\":1,\"when\":\"any\"},{\"on\":2,\"when\":\"failed\"}]}");
+    assert_line("-t 90", "{\"max_duration\":\"5400000ms\"}");
+    assert_line("-t 2h", "{\"max_duration\":\"7200000ms\"}");
+    assert_line("-t 1-12", "{\"max_duration\":\"129600000ms\"}");
+    assert_line("--time=0", "{\"max_duration\":\"unlimited\"}");
+    assert_line("--max-duration 90", "{\"max_duration\":\"90\"}");
+    assert_line("-o %j.out -e err -i in -D /tmp --open-mode=append",
+                "{\"append\":true,\"cwd\":\"/tmp\",\"error\":\"err\",\"input\":\"in\","
+                "\"output\":\"%j.out\"}");
+    assert_line("-Hb now+1hour --comment=hi --no-requeue --grace 5s --retry 0",
+                "{\"begin\":\"now+1hour\",\"comment\":\"hi\",\"grace\":\"5s\",\"hold\":true,"
+                "\"requeue\":false,\"retry\":0}");
+    assert_line("--no-requeue --requeue", "{\"requeue\":true}");
+    assert_line("--nice", "{\"priority\":-100}");
+    assert_line("--nice=-5", "{\"priority\":5}");
+    assert_line("--priority=high", "{\"priority\":100}");
+    assert_line("--export=ALL,A=1,B --env C=2", "{\"env\":{\"A\":\"1\",\"C\":\"2\"}}");
+    assert_line("--export=NONE", "{\"env\":{},\"export\":\"none\"}");
+    assert_line("--export=A=1", "{\"env\":{\"A\":\"1\"},\"export\":\"none\"}");
+    assert_line("--wrap hostname", "{\"run\":\"hostname\"}");
+}
+
+static void nodes_tasks_and_amounts_become_members(void **state)
+{
+    (void)state;
+    assert_line("-n 2 -c 4", "{\"cpus\":\"4\",\"ranks\":2}");
+    assert_line("-n8 --gres=gpu:8", "{\"gpus\":\"1\",\"ranks\":8}");
+    assert_line("-N 2 --gpus-per-node=h100:8", "{\"gpus\":\"h100:8\",\"nodes\":2}");
+    assert_line("-N 2 --ntasks-per-node=4 --gres=gpu:8 --mem 64G",
+                "{\"gpus\":\"2\",\"memory\":\"16384M\",\"nodes\":2,\"ranks\":8}");
+    assert_line("-N 1-4", "{\"nodes\":\"1..4\"}");
+    assert_line("-n 4 --gpus-per-task=1", "{\"gpus\":\"1\",\"ranks\":4}");
+    assert_line("--gpus=2 --cpus-per-gpu=8 --mem-per-gpu=10G",
+                "{\"cpus\":\"16\",\"gpus\":\"2\",\"memory\":\"20480M\"}");
+    assert_line("-c 4 --mem-per-cpu=2G", "{\"cpus\":\"4\",\"memory\":\"8192M\"}");
+    assert_line("--cpus 0.5 --mem-per-cpu=1G", "{\"cpus\":\"0.5\",\"memory\":\"512M\"}");
+    assert_line("--memory 1500", "{\"memory\":\"1500M\"}");
+}
+
+static void the_command_begins_after_the_options(void **state)
+{
+    static const struct {
+        char *words[6];
+        int count;
+        int rest;
+    } cases[] = {
+        { { "-n", "2", "train.sh", "-x" }, 4, 2 },
+        { { "-H", "--", "-x" }, 3, 2 },
+        { { "python" }, 1, 0 },
+        { { "-H" }, 1, 1 },
+        { { "-W", "-", "x" }, 3, 1 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct sbatch sbatch;
+        struct error err;
+        int rest = -1;
+
+        sbatch_init(&sbatch);
+        assert_int_equal(sbatch_parse_args(&sbatch, cases[i].count, cases[i].words, 0, &rest, &err),
+                         0);
+        assert_int_equal(rest, cases[i].rest);
+        sbatch_release(&sbatch);
+    }
+}
+
+static void what_is_for_the_command_stays_out_of_the_job(void **state)
+{
+    char *words[] = { "submit", "--parsable", "--json",      "-QW",    "--test-only",
+                      "-f",     "a.yaml",     "--socket=/s", "--help", "--wrap=ls" };
+    struct sbatch sbatch;
+    struct error err;
+    int rest;
+    (void)state;
+
+    sbatch_init(&sbatch);
+    assert_int_equal(sbatch_parse_args(&sbatch, COUNT_OF(words), words, 1, &rest, &err), 0);
+    assert_true(sbatch.is_parsable && sbatch.is_json && sbatch.is_quiet && sbatch.is_waiting);
+    assert_true(sbatch.is_test && sbatch.is_help);
+    assert_string_equal(sbatch.file, "a.yaml");
+    assert_string_equal(sbatch.socket, "/s");
+    assert_string_equal(sbatch.wrap, "ls");
+    assert_int_equal(json_object_size(sbatch.job), 0);
+    sbatch_release(&sbatch);
+}
+
+static void a_script_is_read_up_to_its_first_command(void **state)
+{
+    static const char script[] = "#!/bin/bash\n"
+                                 "#SBATCH -J train --mail-user=me   # why not\n"
+                                 "\n"
+                                 "# SBATCH -J no\n"
+                                 "##SBATCH -J no\n"
+                                 "#SBATCHX -J no\n"
+                                 "#SBATCH\t--comment=\"a 'b' c\" -o 'x y' --nice\n"
+                                 "#SBATCH --gpus=4 --ntasks=2\r\n"
+                                 "srun python train.py\n"
+                                 "#SBATCH -n 3\n";
+    (void)state;
+    AUTO_FREE char *notes = NULL;
+    AUTO_FREE char *result = result_of("", script, &notes);
+
+    assert_string_equal(result, "{\"comment\":\"a 'b' c\",\"gpus\":\"4\",\"name\":\"train\","
+                                "\"output\":\"x y\",\"priority\":-100,\"ranks\":2}");
+    assert_string_equal(
+        notes, "[\"a.sh:2: --mail-user: not supported, ignored\","
+               "\"a.sh:10: #SBATCH after the first command: ignored\","
+               "\"a.sh:8: --ntasks: each member runs the whole script (there is no srun)\","
+               "\"a.sh:8: --gpus: counted for each member (Slurm: for all together)\"]");
+}
+
+static void the_command_line_wins_over_the_script(void **state)
+{
+    static const char script[] = "#!/bin/sh\n#SBATCH --gres=gpu:4 --mem-per-cpu 1G --env A=script "
+                                 "-J script --env B=script\n";
+    (void)state;
+    AUTO_FREE char *result = result_of("--gpus 1 --mem 2G --env A=line", script, NULL);
+
+    assert_string_equal(result, "{\"env\":{\"A\":\"line\",\"B\":\"script\"},\"gpus\":\"1\","
+                                "\"memory\":\"2048M\",\"name\":\"script\"}");
+}
+
+static void what_is_not_supported_is_named(void **state)
+{
+    AUTO_FREE char *notes = NULL;
+    AUTO_FREE char *result =
+        result_of("--qos=x -q y --exclusive --signal=USR1@60 --mem=0 -C a100", NULL, &notes);
+    (void)state;
+
+    assert_string_equal(result, "{}");
+    assert_string_equal(notes,
+                        "[\"--qos: not supported, ignored\",\"--qos: not supported, ignored\","
+                        "\"--exclusive: not supported, ignored\","
+                        "\"--signal: not supported, ignored\","
+                        "\"--constraint: not supported, ignored\","
+                        "\"--mem: 0 (all memory of a node): not supported, ignored\"]");
+}
+
+static void a_bad_command_line_is_refused_in_words(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *text;
+    } cases[] = {
+        { "--gpuss 1", "unknown option '--gpuss'; did you mean '--gpus'?" },
+        { "--bananas", "unknown option '--bananas'" },
+        { "-Z", "unknown option '-Z'" },
+        { "--hold=1", "--hold: takes no value, got '1'" },
+        { "--mem", "--mem: expected SIZE after it" },
+        { "-c", "-c: expected N after it" },
+        { "--gpus 1 --gres gpu:1", "--gres: --gpus is given already, expected one of them" },
+        { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "
+                                "--gpus-per-task" },
+        { "--gpus 1.5", "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less "
+                        "than 1" },
+        { "--gres shard:1", "gres 'shard:1': 'shard:1': expected gpu, gpu:COUNT, gpu:MODEL:COUNT "
+                            "or mps:PERCENT" },
+        { "--gres gpu:2 -n 3", "--gres: 'gpu:2' of a node can't be divided among 3 members; use "
+                               "--gpus for each" },
+        { "--gres mps:50 -n 2", "--gres: 'mps:50' of a node can't be divided among 2 members; use "
+                                "--gpus for each" },
+        { "-n x", "--ntasks: 'x': expected a whole number" },
+        { "-n 0", "--ntasks: 0, expected 1 to 4096" },
+        { "-n 5 --ntasks-per-node 2", "--ntasks: 5 on 1 node with 2 each" },
+        { "-N 3-2", "--nodes: '3-2': expected a whole number" },
+        { "-c x", "--cpus-per-task: 'x': not a number with at most three decimals" },
+        { "--cpus-per-gpu 2", "--cpus-per-gpu: no gpus are asked for" },
+        { "--mem 5X", "--mem: '5X': not a size; expected one like 512M, 20G or 1.5T" },
+        { "--mem 2P", "--mem: '2P': not a size; expected one like 512M, 20G or 1.5T" },
+        { "--mem 2000T", "--mem: '2000T': more than a pebibyte" },
+        { "-t x", "--time: 'x': not a duration; expected one like 90s, 1h30m or 2-12:00:00" },
+        { "-d singleton", "--dependency: 'singleton': expected afterok, afterany, afternotok or "
+                          "after" },
+        { "-d afterok", "--dependency: 'afterok': expected numbers of jobs after it, as in "
+                        "afterok:12" },
+        { "-d afterok:x", "--dependency: 'x': expected the number of a job" },
+        { "-d after:5+10", "--dependency: '5+10': expected the number of a job" },
+        { "-d afterok:1?afterok:2",
+          "--dependency: '?' (one of several) is not supported; ',' needs "
+          "all of them" },
+        { "--export FOO", "--export: 'FOO': expected ALL, NONE or NAME=VALUE" },
+        { "--env FOO", "--env 'FOO': expected NAME=VALUE" },
+        { "--priority urgent",
+          "--priority: 'urgent', expected low, normal, high or -1000 to 1000" },
+        { "--nice=lots", "--nice: 'lots', expected low, normal, high or -1000 to 1000" },
+        { "--open-mode rw", "--open-mode: 'rw': expected append or truncate" },
+        { "--retry 101", "--retry: 101, expected 1 to 100" },
+        { "-J \xff", "--job-name: not UTF-8, or longer than 131071 bytes" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_line(cases[i].line, cases[i].text);
+}
+
+static void a_bad_script_is_refused_with_its_line(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *text;
+    } cases[] = {
+        { "#!/bin/sh\n#SBATCH --gpsu 1\n",
+          "a.sh:2: unknown option '--gpsu'; did you mean '--gpus'?" },
+        { "#SBATCH -J 'x\n", "a.sh:1: #SBATCH: a quote is not closed" },
+        { "#SBATCH -J x y\n", "a.sh:1: #SBATCH: 'y' is no option" },
+        { "#SBATCH --file=x\n", "a.sh:1: --file: only on a command line, not in a script" },
+        { "\n#SBATCH --gpus=h100:\n", "a.sh:2: gpus 'h100:': nothing after ':'; expected a number, "
+                                      "as in h100:2" },
+        { "\n#SBATCH -t soon\n", "a.sh:2: --time: 'soon': not a duration; expected one like 90s, "
+                                 "1h30m or 2-12:00:00" },
+        { "#SBATCH -n 2\n#SBATCH --ranks=2\n", "a.sh:2: --ranks: --ntasks is given already, "
+                                               "expected one of them" },
+        { "#!/bin/sh\n\xff\n", "a.sh: not a text in UTF-8" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_script(cases[i].script, cases[i].text);
+}
+
+static void a_script_has_a_limit(void **state)
+{
+    AUTO_FREE char *script = mem_zero(SBATCH_SCRIPT_MAX + 2, 1);
+    AUTO_RELEASE(text) struct text line = { 0 };
+    (void)state;
+
+    memset(script, '#', SBATCH_SCRIPT_MAX + 1);
+    assert_script(script, "a.sh: larger than 1 MiB");
+    text_add(&line, "#SBATCH ");
+    for (int i = 0; i < 300; i++)
+        text_add(&line, "-H ");
+    assert_script(line.bytes, "a.sh:1: #SBATCH: more than 256 words");
+}
+
+static void options_are_listed_for_help_and_completion(void **state)
+{
+    AUTO_RELEASE(text) struct text help = { 0 };
+    const char *const *names = sbatch_option_names();
+    size_t lines = 0, count = 0;
+    (void)state;
+
+    sbatch_help(&help);
+    for (const char *s = help.bytes; *s; s++)
+        lines += *s == '\n';
+    while (names[count])
+        count++;
+    assert_int_equal(lines, count);
+    assert_non_null(strstr(help.bytes, "  -c, --cpus-per-task=N            the same as --cpus\n"));
+    assert_non_null(strstr(help.bytes, "      --nice[=N]                   that much less"));
+}
+
+/* What the options come to is what a submission takes. */
+static void the_job_is_a_document(void **state)
+{
+    char *words[] = { "-J",        "x",          "-n2",           "--gres=gpu:a100:2",
+                      "-t",        "2h",         "--array=1-3%2", "--nice",
+                      "-b",        "14:30",      "--mem=4G",      "-d",
+                      "afterok:3", "--wrap=true" };
+    AUTO(submission) struct submission *submission = NULL;
+    struct sbatch sbatch;
+    struct error err;
+    int rest;
+    (void)state;
+
+    sbatch_init(&sbatch);
+    assert_int_equal(sbatch_parse_args(&sbatch, COUNT_OF(words), words, 0, &rest, &err), 0);
+    assert_int_equal(sbatch_finish(&sbatch, &err), 0);
+    if (submission_parse(sbatch.job, NULL, NULL, &submission, &err) < 0)
+        fail_msg("%s", err.text);
+    const struct job_draft *job = &submission->stages[0].jobs[0];
+    assert_int_equal(job->request.members, 2);
+    assert_int_equal(job->request.gpus[0].count, 1);
+    assert_int_equal(job->request.memory_mib, 2048);
+    assert_int_equal(job->request.max_duration, 2 * USEC_PER_HOUR);
+    assert_int_equal(job->array_count, 3);
+    assert_string_equal(job->begin_at, "14:30");
+    sbatch_release(&sbatch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slurm_options_become_keys),
+        cmocka_unit_test(nodes_tasks_and_amounts_become_members),
+        cmocka_unit_test(the_command_begins_after_the_options),
+        cmocka_unit_test(what_is_for_the_command_stays_out_of_the_job),
+        cmocka_unit_test(a_script_is_read_up_to_its_first_command),
+        cmocka_unit_test(the_command_line_wins_over_the_script),
+        cmocka_unit_test(what_is_not_supported_is_named),
+        cmocka_unit_test(a_bad_command_line_is_refused_in_words),
+        cmocka_unit_test(a_bad_script_is_refused_with_its_line),
+        cmocka_unit_test(a_script_has_a_limit),
+        cmocka_unit_test(options_are_listed_for_help_and_completion),
+        cmocka_unit_test(the_job_is_a_document),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
