@@ -34,7 +34,7 @@ static bool can_take(const struct job *job, enum event_kind kind)
     case EVENT_CANCEL:
         return !is_over;
     case EVENT_HOLD:
-        return !is_over && !job->is_held;
+        return !is_over && !job_is_active(job) && !job->is_held;
     case EVENT_RELEASE:
         return !is_over && job->is_held;
     case EVENT_REQUEUE:

@@ -85,7 +85,7 @@ void reply_error(struct http_request *request, int code, const struct error *err
         { -EINVAL, 400, "bad_request" }, { -ERANGE, 400, "bad_request" },
         { -EACCES, 403, "forbidden" },   { -ENOENT, 404, "not_found" },
         { -ENOTSUP, 405, "bad_method" }, { -EALREADY, 409, "conflict" },
-        { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
+        { -EDQUOT, 429, "too_many" }, { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
         { -ENOSPC, 507, "disk_full" },   { 0, 400, "bad_request" },
     };
     size_t i = 0;

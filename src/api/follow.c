@@ -162,21 +162,22 @@ static bool pull_output(struct http_stream *stream, struct text *out)
 
     if (follower->fd < 0)
         open_output(follower);
-    if (follower->fd < 0)
+    if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
         return is_last;
-    if (fstat(follower->fd, &status) == 0 && status.st_size < follower->offset)
+    if (status.st_size < follower->offset)
         follower->offset = 0; /* begun anew */
-    AUTO_FREE char *bytes = mem_zero(1, CHUNK);
-    ssize_t length = pread(follower->fd, bytes, CHUNK, follower->offset);
-    if (length > 0) {
-        text_add_bytes(out, bytes, (size_t)length);
-        follower->offset += length;
-        return false;
+    if (status.st_size > follower->offset) {
+        char bytes[CHUNK];
+        ssize_t length = pread(follower->fd, bytes, sizeof(bytes), follower->offset);
+        if (length > 0) {
+            text_add_bytes(out, bytes, (size_t)length);
+            follower->offset += length;
+            return false;
+        }
     }
     /* At its end: rotated away meanwhile? Then the path is another file. */
     struct stat named;
-    if (fstat(follower->fd, &status) == 0 && stat(follower->path, &named) == 0 &&
-        named.st_ino != status.st_ino) {
+    if (stat(follower->path, &named) == 0 && named.st_ino != status.st_ino) {
         close(follower->fd);
         follower->fd = -1;
         follower->offset = 0;

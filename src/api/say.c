@@ -385,6 +385,8 @@ void handle_why(struct call *call)
     bool is_promised = is_queued && ahead == 0 && why.at != 0;
     if (is_queued) {
         add_wants(api, job, lines);
+        if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
+            add_line(lines, "because", text_string(&text));
         if (!why_is_never(why.kind)) {
             add_free(api, job, free_devices, lines);
             add_holders(api, job, held_by, lines);

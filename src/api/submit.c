@@ -14,6 +14,7 @@
 enum {
     DOCUMENTS_MAX = 10000, /* of a request */
     JOBS_MAX = 100000,     /* of a request */
+    UNFINISHED_MAX = 2000000,
     LISTED_MAX = 100,      /* numbers of jobs in a reply, for each document */
 };
 
@@ -313,9 +314,26 @@ static uint64_t emit_submission(struct submit *submit, const struct submission *
     return first;
 }
 
+static int check_count(const struct submit *submit, struct error *err)
+{
+    const struct state *state = api_state(submit->api);
+    size_t jobs = 0;
+
+    for (size_t i = 0; i < submit->count; i++)
+        jobs += submit->submissions[i]->job_count;
+    for (size_t i = 0; i < JOB_ENDED; i++)
+        jobs += state->job_counts[i];
+    if (jobs > UNFINISHED_MAX)
+        return error_set(err, -EDQUOT, "more than %d jobs would be waiting or running", UNFINISHED_MAX);
+    return 0;
+}
+
 static int run_submit(struct api_change *change, struct error *err)
 {
     struct submit *submit = CONTAINER_OF(change, struct submit, change);
+
+    if (check_count(submit, err) < 0)
+        return -EDQUOT;
 
     for (size_t i = 0; i < submit->count; i++) {
         int code = check_submission(submit, submit->submissions[i], err);

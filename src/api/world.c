@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/inside.h"
+#include "base/mem.h"
 #include "core/queue.h"
 
 static json_t *text_or_null(const char *text)
@@ -133,17 +134,20 @@ void handle_pools(struct call *call)
     reply_json(call->request, 200, json_pack("{s:o}", "pools", pools));
 }
 
-/* Jobs of the queue itself, not of those below. */
-static void count_jobs(const struct state *state, uint32_t queue, json_int_t *ret_running,
-                       json_int_t *ret_queued)
+/* Jobs of each queue itself, not of those below. */
+struct queue_count {
+    json_int_t running, queued;
+};
+
+static struct queue_count *count_jobs(const struct state *state)
 {
-    *ret_running = *ret_queued = 0;
+    struct queue_count *counts = mem_zero(state->queues.count, sizeof(*counts));
+
     for (const struct job *job = state->first_job; job; job = job->next) {
-        if (job->queue != queue)
-            continue;
-        *ret_running += job_is_active(job);
-        *ret_queued += job->state < JOB_GRANTED;
+        counts[job->queue].running += job_is_active(job);
+        counts[job->queue].queued += job->state < JOB_GRANTED;
     }
+    return counts;
 }
 
 static double weight_of(const struct api *api, const struct queue *queue)
@@ -176,16 +180,14 @@ static json_t *view_part(const struct api *api, uint32_t number,
     return json_real(measure(api, &state->queues.items[number]) / sum);
 }
 
-static json_t *view_queue(const struct api *api, uint32_t number)
+static json_t *view_queue(const struct api *api, uint32_t number, const struct queue_count *count)
 {
     const struct state *state = api_state(api);
     const struct queue *queue = &state->queues.items[number];
     uint32_t depth = 0;
-    json_int_t running, queued;
 
     for (uint32_t at = number; at != QUEUE_ROOT; at = state->queues.items[at].parent)
         depth++;
-    count_jobs(state, number, &running, &queued);
     return json_pack(
         "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I}", "name", queue->name,
         "parent",
@@ -195,7 +197,7 @@ static json_t *view_queue(const struct api *api, uint32_t number)
         queue->limit_milli == QUEUE_UNLIMITED ? json_null() : view_milli(queue->limit_milli),
         "given", view_milli(queue->used_milli), "share", (double)queue->share / QUEUE_SHARE_ONE,
         "fair_share", view_part(api, number, weight_of), "used_share",
-        view_part(api, number, use_of), "running", running, "queued", queued);
+        view_part(api, number, use_of), "running", count->running, "queued", count->queued);
 }
 
 /* Depth first, siblings by number. No recursion: the next one is a child, else the next sibling of
@@ -213,10 +215,11 @@ void handle_queues(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *queues = json_array();
+    AUTO_FREE struct queue_count *counts = count_jobs(state);
     uint32_t at = QUEUE_ROOT;
 
     for (;;) {
-        json_array_append_new(queues, view_queue(call->api, at));
+        json_array_append_new(queues, view_queue(call->api, at, &counts[at]));
         int64_t next = next_child(state, at, QUEUE_ROOT);
         while (next < 0 && at != QUEUE_ROOT) {
             next = next_child(state, state->queues.items[at].parent, at);

@@ -28,8 +28,11 @@ static void tell_dry(const json_t *submitted)
 {
     const char *waits = field_text(submitted, "waits");
 
-    talk("%s %s · %s%s", field_text(submitted, "kind"), field_text(submitted, "name"),
-         waits[0] ? "would wait: " : "would start at once", waits);
+    if (!submitted)
+        talk("it can run here; nothing was submitted");
+    else
+        talk("%s %s · %s%s", field_text(submitted, "kind"), field_text(submitted, "name"),
+             waits[0] ? "would wait: " : "would start at once", waits);
 }
 
 static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_status,

@@ -46,10 +46,6 @@ static void add_state(struct text *text, const json_t *job)
     const char *word = job_state_word(job);
 
     text_add(&line, word);
-    if (job_is_ended(job) && field_number(job, "exit_code") != 0)
-        text_printf(&line, " · exit status %" PRId64, field_number(job, "exit_code"));
-    if (job_is_ended(job) && !field_is_null(job, "signal"))
-        text_printf(&line, " · %s", strsignal((int)field_number(job, "signal")));
     if (field_number(job, "attempt") > 1)
         text_printf(&line, " · attempt %" PRId64, field_number(job, "attempt"));
     add_line(text, "state", line.bytes);
@@ -147,8 +143,10 @@ static void add_asked(struct text *text, const json_t *job)
     AUTO_RELEASE(text) struct text line = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
-    text_printf(&line, "%s gpus", field_text(job, "gpus")[0] ? field_text(job, "gpus") : "0");
-    text_printf(&line, " · %s cpus", units_format_milli(buffer, field_milli(job, "cpus")));
+    const char *gpus = field_text(job, "gpus")[0] ? field_text(job, "gpus") : "0";
+    text_printf(&line, "%s gpu%s", gpus, strcmp(gpus, "1") == 0 ? "" : "s");
+    text_printf(&line, " · %s cpu%s", units_format_milli(buffer, field_milli(job, "cpus")),
+                field_milli(job, "cpus") == 1000 ? "" : "s");
     if (!field_is_null(job, "memory"))
         text_printf(&line, " · %s", units_format_mib(buffer, field_number(job, "memory")));
     if (field_number(job, "members") > 1)

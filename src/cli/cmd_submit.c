@@ -46,6 +46,8 @@ static void print_reply(const struct sending *sending, const json_t *reply)
         reply_print(reply);
         return;
     }
+    if (sending->is_dry && json_array_size(json_object_get(reply, "submitted")) == 0)
+        text_add(&text, "it can run here; nothing was submitted\n");
     json_array_foreach(json_object_get(reply, "submitted"), i, item)
     {
         if (sending->is_ids && !sending->is_dry)

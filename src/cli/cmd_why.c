@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static void add_headline(const json_t *why, struct text *text)
     else if (strcmp(kind, "none") != 0 && kind[0])
         text_printf(text, "waits: %s", field_text(why, "meaning"));
     else if (strcmp(state, "ended") == 0)
-        text_add(text, "has ended");
+        text_printf(text, "has ended; tarn show %s says how", field_text(why, "label"));
     else
         text_printf(text, "is %s: nothing keeps it", state);
 }
@@ -55,14 +56,15 @@ static void add_headline(const json_t *why, struct text *text)
 static void print_why(const json_t *why)
 {
     const json_t *lines = json_object_get(why, "lines"), *line;
+    bool is_kept = strcmp(field_text(why, "kind"), "none") != 0;
     AUTO_RELEASE(text) struct text text = { 0 };
     size_t i;
 
     add_headline(why, &text);
     text_add_char(&text, '\n');
-    json_array_foreach(lines, i, line)
+    json_array_foreach(is_kept ? lines : NULL, i, line)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
-    if (json_array_size(lines) == 0 && field_text(why, "text")[0])
+    if (is_kept && json_array_size(lines) == 0)
         text_printf(&text, "  %s\n", field_text(why, "text"));
     screen_put(stdout, text.bytes);
 }

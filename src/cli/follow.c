@@ -64,6 +64,11 @@ static void add_devices(const json_t *job, struct text *text)
     AUTO_RELEASE(text) struct text indices = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
+    const char *asked = field_text(job, "gpus");
+    if (!first && asked[0] && strcmp(asked, "0") != 0) {
+        text_printf(text, " · gpus %s", asked); /* given back already */
+        return;
+    }
     if (!first) {
         int64_t milli = field_milli(job, "cpus");
         text_printf(text, " · %s cpu%s", units_format_milli(buffer, milli),

@@ -17,6 +17,7 @@ enum {
     REDRAW_MS = 200,
     TICK_MS = 1000,
     BAR_CELLS = 20,
+    HEAD_WIDTH = 79,
     LINES_ABOVE = 2, /* of a terminal, that are left free */
     FAILURES_SHOWN = 5,
     LAST_LINE_MAX = 200,
@@ -75,6 +76,8 @@ static void add_stage_state(struct text *text, const struct stage *stage,
 
 static enum table_style stage_style(const struct stage *stage, const struct stage_sum *sum)
 {
+    if (stage->job_count == 1 && sum->a_bad)
+        return job_state_style(sum->a_bad);
     if (sum->bad > 0)
         return TABLE_BAD;
     if (sum->running > 0)
@@ -137,11 +140,9 @@ static void add_stage_row(struct table *table, const struct stage *stage,
 }
 
 /* "digits            3m18s · 2.1 gpu-h · 4 of 6 stages" */
-static void add_head(const struct live *live, const struct screen *screen, usec_t gpu_time,
-                     size_t over, struct text *text)
+static void add_head(const struct stages *stages, usec_t gpu_time, size_t over, struct text *text)
 {
-    const struct stages *stages = &live->stages;
-    AUTO_RELEASE(text) struct text right = { 0 }, line = { 0 };
+    AUTO_RELEASE(text) struct text right = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
     text_add(&right, units_format_duration(buffer, wall_now() - stages->submitted));
@@ -150,14 +151,9 @@ static void add_head(const struct live *live, const struct screen *screen, usec_
         text_printf(&right, " · %zu of %zu stages", over, stages->count);
     if (stages->is_synthetic)
         text_add(&right, " · synthetic gpus");
-    text_printf(&line, "%s", stages->name);
-    size_t used = string_width(line.bytes) + string_width(right.bytes);
-    size_t gap = used + 2 < screen->width && screen->width < 100 ? screen->width - used - 1 : 2;
-    if (screen->width >= 100)
-        gap = used + 2 < 90 ? 90 - used : 2;
-    text_printf(&line, "%*s%s", (int)gap, "", right.bytes);
-    text_add_cut(text, line.bytes, screen->width);
-    text_add_char(text, '\n');
+    size_t used = string_width(stages->name) + string_width(right.bytes);
+    text_printf(text, "%s%*s%s", stages->name, used + 2 < HEAD_WIDTH ? HEAD_WIDTH - (int)used : 2,
+                "", right.bytes);
 }
 
 static size_t count_lines(const char *text)
@@ -185,7 +181,7 @@ static void draw(struct live *live)
         { "GPUS", TABLE_LEFT, 0 },  { "TIME", TABLE_RIGHT, 0 }, { "", TABLE_LEFT, 8 },
     };
     AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    AUTO_RELEASE(text) struct text rows = { 0 }, text = { 0 };
+    AUTO_RELEASE(text) struct text head = { 0 }, rows = { 0 }, text = { 0 };
     struct screen screen;
     usec_t gpu_time = 0;
     size_t over = 0;
@@ -205,7 +201,9 @@ static void draw(struct live *live)
     table_format(table, &view, &rows);
     if (live->drawn > 0)
         text_printf(&text, "\033[%zuA\r\033[J", live->drawn);
-    add_head(live, &screen, gpu_time, over, &text);
+    add_head(&live->stages, gpu_time, over, &head);
+    text_add_cut(&text, head.bytes, screen.width);
+    text_add_char(&text, '\n');
     text_add(&text, text_string(&rows));
     live->drawn = count_lines(text.bytes);
     live->drawn_at = wall_now();
@@ -361,11 +359,13 @@ static usec_t print_table(const struct stages *stages)
             table_add_duration(table, sum.gpu_time);
         else
             table_add_absent(table);
-        table_add_duration(table, sum.wait_max);
-        if (sum.began > 0)
+        if (sum.began > 0) {
+            table_add_duration(table, sum.wait_max);
             table_add_duration(table, sum.ended - sum.began);
-        else
+        } else {
             table_add_absent(table);
+            table_add_absent(table);
+        }
         add_result(table, stage, &sum);
     }
     screen_table(table);

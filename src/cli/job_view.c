@@ -64,12 +64,27 @@ void job_expected_add(const json_t *why, struct text *text)
         text_printf(text, "about %s", clock_format(buffer, expected));
 }
 
+/* "exit status 3", "Killed"; nothing where the result says it all. */
+static void add_reason(const json_t *job, struct text *text)
+{
+    const char *reason = field_text(job, "reason");
+
+    if (reason[0])
+        text_add(text, reason);
+    else if (strcmp(field_text(job, "result"), "failed") != 0)
+        return;
+    else if (!field_is_null(job, "signal"))
+        text_add(text, strsignal((int)field_number(job, "signal")));
+    else if (field_number(job, "exit_code") != 0)
+        text_printf(text, "exit status %d", (int)field_number(job, "exit_code"));
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
 
     if (job_is_ended(job)) {
-        text_add(text, field_text(job, "reason"));
+        add_reason(job, text);
         return;
     }
     text_add(text, field_text(why, "text"));
@@ -81,26 +96,25 @@ void job_why_add(const json_t *job, struct text *text)
 
 void job_end_add(const json_t *job, struct text *text)
 {
-    const char *result = field_text(job, "result");
-    const char *reason = field_text(job, "reason");
-    bool is_ok = strcmp(result, "ok") == 0;
+    static const struct {
+        const char *result, *words;
+    } ends[] = {
+        { "ok", "ended ok" },
+        { "out_of_memory", "ran out of memory" },
+        { "timeout", "timed out" },
+        { "lost", "was lost" },
+    };
+    const char *words = field_text(job, "result");
+    AUTO_RELEASE(text) struct text reason = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
-    text_printf(text, "job %s ", field_text(job, "label"));
-    if (is_ok)
-        text_add(text, "ended ok");
-    else if (strcmp(result, "out_of_memory") == 0)
-        text_add(text, "ran out of memory");
-    else if (strcmp(result, "timeout") == 0)
-        text_add(text, "timed out");
-    else
-        text_printf(text, "%s%s", strcmp(result, "lost") == 0 ? "was " : "", result);
-    if (!is_ok && reason[0])
-        text_printf(text, ": %s", reason);
-    else if (!is_ok && !field_is_null(job, "exit_code") && field_number(job, "exit_code") != 0)
-        text_printf(text, ": exit status %d", (int)field_number(job, "exit_code"));
-    else if (!is_ok && !field_is_null(job, "signal"))
-        text_printf(text, ": %s", strsignal((int)field_number(job, "signal")));
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        if (strcmp(ends[i].result, words) == 0)
+            words = ends[i].words;
+    }
+    add_reason(job, &reason);
+    text_printf(text, "job %s %s%s%s", field_text(job, "label"), words,
+                reason.length > 0 ? ": " : "", text_string(&reason));
     if (field_seconds(job, "run_seconds") != FIELD_ABSENT)
         text_printf(text, " · ran %s", field_duration(job, "run_seconds", buffer));
 }

@@ -101,7 +101,7 @@ void text_add_styled(struct text *text, const struct screen *screen, enum table_
         text_add(text, TABLE_STYLE_END);
 }
 
-static void talk_line(const char *prefix, const char *format, va_list args)
+static void PRINTF(2, 0) talk_line(const char *prefix, const char *format, va_list args)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
     char *words;

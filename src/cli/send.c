@@ -166,8 +166,9 @@ static int read_script(struct sending *sending, const char *path, char **args, s
             return sbatch_finish(&sending->sbatch, err);
         }
         return error_set(err, -EINVAL,
-                         "%s: not a script: expected #! and an interpreter on its first line",
-                         source);
+                         "%s: not a script: expected #! and an interpreter on its first line; or "
+                         "say -- INTERPRETER %s",
+                         source, path ? path : "FILE");
     }
     code = sbatch_parse_script(&sending->sbatch, script.bytes, script.length, source, err);
     if (code == 0)
@@ -191,7 +192,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
         set_args(sending->sbatch.job, words);
         return code;
     }
-    if (!words[0] && !is_command && !isatty(STDIN_FILENO))
+    if (!words[0] && !is_command && sending->takes_stdin && !isatty(STDIN_FILENO))
         return read_script(sending, NULL, words, err);
     if (!words[0])
         return usage_failed(sending, error_set(err, -EINVAL,
@@ -279,7 +280,8 @@ static int read_file(struct sending *sending, struct error *err)
     if (!json_is_object(sending->document))
         return check(sending->document, lines, path, err);
     merge(sending->document, sending->sbatch.job);
-    add_sender(sending->document, path);
+    set_pipeline_name(sending->document, path);
+    add_sender(sending->document, is_stdin ? NULL : path);
     return check(sending->document, lines, path, err);
 }
 
@@ -287,7 +289,7 @@ int sending_read(struct sending *sending, int argc, char **argv, struct error *e
 {
     int rest = argc;
 
-    *sending = (struct sending){ 0 };
+    *sending = (struct sending){ .takes_stdin = strcmp(argv[0], "submit") == 0 };
     sbatch_init(&sending->sbatch);
     int code = read_options(sending, argc, argv, &rest, err);
     if (code < 0)

@@ -21,6 +21,7 @@ struct sending {
     const char *devices; /* --devices, or NULL */
     bool is_dry;         /* --dry-run, --test-only */
     bool is_ids;         /* -q, --parsable */
+    bool takes_stdin;    /* a script may come on standard input */
     bool is_usage;       /* what failed is how it was called */
     json_t *document;
 };

@@ -10,6 +10,8 @@
 #include "cli/fields.h"
 #include "cli/job_view.h"
 
+enum { NEEDS_SHOWN_MAX = 24 };
+
 usec_t wall_now(void)
 {
     struct timespec now;
@@ -28,6 +30,10 @@ static char *read_needs(const json_t *stage)
     {
         if (json_is_string(need))
             text_printf(&needs, "%s%s", needs.length > 0 ? ", " : "", json_string_value(need));
+    }
+    if (needs.length > NEEDS_SHOWN_MAX) {
+        text_clear(&needs);
+        text_printf(&needs, "%zu stages", i);
     }
     return text_take(&needs);
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "daemon/cleaner.h"
 #include "daemon/hub.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
@@ -135,6 +137,7 @@ static void port_stop(void *user, bool kill_jobs)
 
     log_line(LOG_NOTICE, "asked to stop kill=%d", kill_jobs);
     if (kill_jobs) {
+        hub_stop_planning(daemon->hub);
         launcher_kill_all(daemon->launcher);
         uv_timer_start(&daemon->ending, on_ending, KILL_LOOK_MS, KILL_LOOK_MS);
     } else
@@ -163,6 +166,13 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
 static void on_ended(void *user, struct member_id id)
 {
     launcher_ended(((struct daemon *)user)->launcher, id);
+}
+
+static void on_forgotten(void *user, const struct hub_forgotten *jobs, size_t count)
+{
+    struct daemon *daemon = user;
+
+    cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
 }
 
 static void on_outcome(void *user, const struct engine_outcome *outcome)
@@ -278,7 +288,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     struct hub_options hub = {
         .loop = &daemon->loop,
         .state_dir = options->state_dir,
-        .callbacks = { daemon, on_decided, on_changed, on_ended },
+        .callbacks = { daemon, on_decided, on_changed, on_ended, on_forgotten },
     };
 
     int code = hub_create(&hub, &daemon->hub, err);
@@ -310,9 +320,7 @@ static void tell(const struct daemon *daemon, const char *words)
 
     if (fd < 0)
         return;
-    ssize_t length = write(fd, words, strlen(words));
-    length = length < 0 ? 0 : write(fd, "\n", 1);
-    (void)length;
+    dprintf(fd, "%s\n", words);
     close(fd);
 }
 

@@ -30,12 +30,14 @@ struct hub {
     struct api_change *first_change, *last_change;
     LIST(uint64_t) jobs; /* of the batch */
     LIST(struct member_id) ends;
+    LIST(struct hub_forgotten) forgotten;
     struct decisions decisions;
     struct text scratch;
     struct arena arena;
     uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
     bool is_in_trouble;
+    bool has_stopped_planning;
 
     uv_check_t check;
     uv_idle_t idle;    /* keeps the loop turning while there is work */
@@ -64,6 +66,11 @@ struct journal *hub_journal(const struct hub *hub)
 const struct clock *hub_clock(const struct hub *hub)
 {
     return &hub->clock;
+}
+
+void hub_stop_planning(struct hub *hub)
+{
+    hub->has_stopped_planning = true;
 }
 
 const char *hub_trouble(const struct hub *hub)
@@ -235,6 +242,8 @@ static void put_forgets(struct hub *hub)
         if (!may_be_forgotten(hub->state, job))
             continue;
         struct event forget = { .kind = EVENT_FORGET, .forget = { .id = job->id } };
+        list_add(&hub->forgotten, (struct hub_forgotten){
+                     job->id, job->uid, state_request(hub->state, job)->members });
         hub_emit(hub, &forget);
         forgotten++;
     }
@@ -245,7 +254,7 @@ static void put_plan(struct hub *hub)
 {
     struct event plan = { .kind = EVENT_PLAN };
 
-    if (sched_next_wakeup(hub->brain) <= clock_now(&hub->clock))
+    if (!hub->has_stopped_planning && sched_next_wakeup(hub->brain) <= clock_now(&hub->clock))
         hub_emit(hub, &plan);
 }
 
@@ -299,6 +308,8 @@ static void arm(struct hub *hub)
 
     if (hub->is_in_trouble || hub->is_closing)
         return;
+    if (hub->has_stopped_planning)
+        wakeup = USEC_NEVER;
     if (wakeup == USEC_NEVER) {
         uv_timer_stop(&hub->wakeup);
         return;
@@ -334,6 +345,8 @@ static void carry_out(struct hub *hub, struct api_change *accepted)
         hub->callbacks.decided(hub->callbacks.user, &hub->decisions.events.items[i]);
     for (size_t i = 0; i < hub->ends.count; i++)
         hub->callbacks.ended(hub->callbacks.user, hub->ends.items[i]);
+    if (hub->forgotten.count > 0)
+        hub->callbacks.forgotten(hub->callbacks.user, hub->forgotten.items, hub->forgotten.count);
     if (hub->jobs.count > 0)
         hub->callbacks.changed(hub->callbacks.user, hub->jobs.items, hub->jobs.count);
 }
@@ -342,6 +355,7 @@ static void clear_batch(struct hub *hub)
 {
     hub->decisions.events.count = 0;
     hub->ends.count = 0;
+    hub->forgotten.count = 0;
     hub->jobs.count = 0;
 }
 
@@ -508,6 +522,7 @@ void hub_destroy(struct hub *hub)
     state_destroy(hub->state);
     list_release(&hub->jobs);
     list_release(&hub->ends);
+    list_release(&hub->forgotten);
     list_release(&hub->decisions.events);
     text_release(&hub->scratch);
     arena_release(&hub->arena);

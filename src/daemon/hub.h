@@ -24,6 +24,11 @@
 
 struct hub;
 
+struct hub_forgotten {
+    uint64_t job;
+    uint32_t uid, members;
+};
+
 struct hub_callbacks {
     void *user;
     /* A decision is durable. Leases in it are good during the call. */
@@ -32,6 +37,8 @@ struct hub_callbacks {
     void (*changed)(void *user, const uint64_t *jobs, size_t count);
     /* The end of this member is durable. */
     void (*ended)(void *user, struct member_id id);
+    /* These jobs left the state. */
+    void (*forgotten)(void *user, const struct hub_forgotten *jobs, size_t count);
 };
 
 struct hub_options {
@@ -56,6 +63,8 @@ void hub_report(struct hub *hub, const struct event *event);
 void hub_enqueue(struct hub *hub, struct api_change *change);
 /* Inside a change's run: the event is part of the batch. */
 void hub_emit(struct hub *hub, struct event *event);
+/* From now on nothing more is decided: what runs ends, and nothing new is started. */
+void hub_stop_planning(struct hub *hub);
 /* Why nothing can be accepted at the moment; NULL: all is well. */
 const char *hub_trouble(const struct hub *hub);
 

@@ -2,6 +2,7 @@
 /* tarn serve: options and folders, then the daemon. */
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -165,6 +166,14 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
     return 0;
 }
 
+/* Where we act with the rights of a job's user (folders.h), our own groups must not count. */
+static int drop_groups(struct error *err)
+{
+    if (geteuid() == 0 && setgroups(0, NULL) < 0)
+        return error_set(err, -errno, "groups: can't be given up: %s", strerror(errno));
+    return 0;
+}
+
 int run_serve(int argc, char **argv)
 {
     const char *devices = getenv("TARN_DEVICES");
@@ -191,6 +200,8 @@ int run_serve(int argc, char **argv)
     }
     if (code == 0)
         code = make_places(&options, &err);
+    if (code == 0 && options.for_all_users)
+        code = drop_groups(&err);
     if (code == 0)
         code = daemon_run(&options, &err);
     paths_release(&paths);

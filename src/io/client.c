@@ -14,6 +14,7 @@ struct client {
     CURL *call; /* used again for each call */
     struct curl_slist *headers;
     int watched_fd;
+    bool has_news; /* something came since the last wait began */
 };
 
 /* A call in flight. */
@@ -119,6 +120,7 @@ static void take_messages(struct client *client)
             return;
         if (message->msg != CURLMSG_DONE)
             continue;
+        client->has_news = true;
         CURL *handle = message->easy_handle;
         CURLcode result = message->data.result;
         curl_easy_getinfo(handle, CURLINFO_PRIVATE, (char **)&user);
@@ -143,11 +145,15 @@ int client_wait(struct client *client, int timeout_ms, struct error *err)
 
     CURLMcode code = curl_multi_perform(client->multi, &running);
     take_messages(client);
+    /* What has come already, also before this call, is not to wait for more. */
+    if (client->has_news)
+        timeout_ms = 0;
     if (code == CURLM_OK)
         code = curl_multi_poll(client->multi, &watched, watched_count, timeout_ms, NULL);
     if (code == CURLM_OK)
         code = curl_multi_perform(client->multi, &running);
     take_messages(client);
+    client->has_news = false;
     if (code != CURLM_OK)
         return error_set(err, -EIO, "daemon at %s: %s", client->socket, curl_multi_strerror(code));
     if (watched_count > 0 && (watched.revents & CURL_WAIT_POLLIN))
@@ -212,6 +218,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 
     if (stream->bytes.length + size * count > CLIENT_WAITING_MAX)
         return 0;
+    stream->client->has_news = true;
     curl_easy_getinfo(stream->handle, CURLINFO_RESPONSE_CODE, &stream->status);
     text_add_bytes(&stream->bytes, bytes, size * count);
     return size * count;

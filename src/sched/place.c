@@ -153,10 +153,10 @@ static void prefer_one_numa_node(struct candidate *items, uint32_t count, uint32
 }
 
 /* What this dynamic pool, unless it is the job's own, is promised and does not use. */
-static int64_t promised_to(const struct placing *placing, size_t number)
+static int64_t promised_to(const struct placing *placing, const struct room *room, size_t number)
 {
     const struct pool *pool = &placing->query->state->pools.items[number];
-    int64_t held = placing->room->pools.items[number];
+    int64_t held = room->pools.items[number];
 
     if (number == placing->pool_named || pool->is_static || pool->is_removed ||
         held >= pool->milli_min)
@@ -169,7 +169,7 @@ static bool is_kept(const struct placing *placing, const struct device *device)
     const struct state *state = placing->query->state;
 
     for (size_t i = 0; device->pool == 0 && i < state->pools.count; i++) {
-        if (promised_to(placing, i) > 0 &&
+        if (promised_to(placing, placing->room, i) > 0 &&
             pool_matches(&state->pools.items[i], device, &state->nodes.items[device->node]))
             return true;
     }
@@ -314,25 +314,66 @@ static bool pool_is_within(const struct placing *placing, const struct pool *inn
     return true;
 }
 
+static bool pool_may_use(const struct placing *placing, const struct pool *pool, uint32_t number)
+{
+    const struct state *state = placing->query->state;
+    const struct device *device = &state->devices.items[number];
+
+    return is_shared_and_well(placing, device) &&
+           pool_matches(pool, device, &state->nodes.items[device->node]);
+}
+
 /* What is free of the devices that this pool may use, less what it and the pools within it are
  * promised. */
-static int64_t free_beside_promises(const struct placing *placing, const struct pool *pool)
+static int64_t free_beside_promises(const struct placing *placing, const struct room *room,
+                                    const struct pool *pool)
 {
     const struct state *state = placing->query->state;
     int64_t milli = 0;
 
-    for (size_t i = 0; i < state->devices.count; i++) {
-        const struct device *device = &state->devices.items[i];
-        if (is_shared_and_well(placing, device) &&
-            pool_matches(pool, device, &state->nodes.items[device->node]))
-            milli += placing->room->devices.items[i].milli;
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        if (pool_may_use(placing, pool, i))
+            milli += room->devices.items[i].milli;
     }
     for (size_t i = 0; i < state->pools.count; i++) {
-        int64_t promised = promised_to(placing, i);
+        int64_t promised = promised_to(placing, room, i);
         if (promised > 0 && pool_is_within(placing, &state->pools.items[i], pool))
             milli -= promised;
     }
     return milli;
+}
+
+/* What this placement takes of the devices that the pool may use, where room does not know yet. */
+static int64_t taken_from(const struct placing *placing, const struct room *room,
+                          const struct pool *pool)
+{
+    int64_t milli = 0;
+
+    for (uint32_t i = 0; room != placing->room && i < placing->slice_count; i++)
+        milli += pool_may_use(placing, pool, placing->slices[i].device) ? placing->slices[i].milli : 0;
+    return milli;
+}
+
+/* Every other dynamic pool is left with what its min promises. */
+static bool mins_allow(const struct placing *placing, const struct room *room, int64_t wanted,
+                       struct why *why)
+{
+    const struct state *state = placing->query->state;
+
+    for (uint32_t i = 0; i < state->pools.count; i++) {
+        if (promised_to(placing, room, i) == 0)
+            continue;
+        const struct pool *pool = &state->pools.items[i];
+        int64_t left = free_beside_promises(placing, room, pool) - taken_from(placing, room, pool);
+        if (left < 0) {
+            *why = (struct why){ .kind = WHY_POOL_MIN,
+                                 .pool = i,
+                                 .wanted = wanted,
+                                 .free = wanted + left > 0 ? wanted + left : 0 };
+            return false;
+        }
+    }
+    return true;
 }
 
 /* No dynamic pool over its max, and every other one left with what its min promises. */
@@ -355,19 +396,8 @@ static bool pools_allow(const struct placing *placing, struct why *why)
                              .free = own->milli_max - (held - shared_used) };
         return false;
     }
-    for (uint32_t i = 0; i < state->pools.count; i++) {
-        if (promised_to(placing, i) == 0)
-            continue;
-        int64_t left = free_beside_promises(placing, &state->pools.items[i]);
-        if (left < 0) {
-            *why = (struct why){ .kind = WHY_POOL_MIN,
-                                 .pool = i,
-                                 .wanted = shared_used,
-                                 .free = shared_used + left > 0 ? shared_used + left : 0 };
-            return false;
-        }
-    }
-    return true;
+    return mins_allow(placing, placing->room, shared_used, why) &&
+           (!placing->query->now || mins_allow(placing, placing->query->now, shared_used, why));
 }
 
 static bool quota_allows(const struct placing *placing, struct why *ret_why)

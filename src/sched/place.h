@@ -28,6 +28,7 @@ struct place_query {
     const struct state *state;
     const struct request *request;
     uint32_t queue;
+    const struct room *now;   /* where room is what others leave later: what is free now; or NULL */
     const struct room *spare; /* whole devices that are free in it are taken last; NULL: none */
     enum place_quota quota;
     bool ignore_health; /* also what is drained, down or sick: could it run at all? */

@@ -271,8 +271,10 @@ static bool try_place(struct brain *brain, const struct job *job, struct lease *
         explain_misfit(brain, job, &query, why);
         return false;
     }
+    query.now = &state->room;
     if (place_job(&query, &brain->scratch, &brain->arena, ret_lease, why))
         return true;
+    query.now = NULL;
     room_copy(&brain->scratch, &state->room);
     struct lease lease;
     struct why without;
@@ -404,6 +406,8 @@ void sched_why(const struct brain *brain, const struct job *job, struct why *ret
     if (job->state != JOB_QUEUED)
         return;
     *ret_why = job->pending_bucket->why;
+    if (job != job->pending_bucket->first)
+        ret_why->at = 0; /* the promise is the head's */
     for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
          at = at->pending_next)
         ++*ret_ahead;

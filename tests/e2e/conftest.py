@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import subprocess
 import sys
 
 import pytest
@@ -44,3 +45,22 @@ def daemon(make_daemon):
 @pytest.fixture
 def api(daemon):
     return daemon.api
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Compiles a file of this folder; gives the path of what came of it."""
+    folder = tarn_test.make_folder()
+    done = {}
+
+    def compile_file(name, *options):
+        if name not in done:
+            path = os.path.join(folder, name.replace(".c", ""))
+            subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", *options, "-o",
+                            path, os.path.join(tarn_test.HERE, name)], check=True, timeout=120)
+            os.chmod(folder, 0o755)
+            done[name] = path
+        return done[name]
+
+    yield compile_file
+    tarn_test.remove_folder(folder)

@@ -6,15 +6,14 @@ name others. Everything waits with a bound; nothing is asserted about how long s
 but where a bound is the subject of the test.
 """
 
-import errno
 import http.client
 import json
 import os
+import select
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
@@ -23,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("TARN_BUILD") or os.path.join(HERE, "..", "..", "build"))
 TARN = os.environ.get("TARN_BINARY") or os.path.join(BUILD, "tarn")
 PATIENCE_S = float(os.environ.get("TARN_PATIENCE", "60"))  # for what must come, on a slow machine
-MARKER = "TARN_E2E_MARKER"
+MARKER = "E2E_MARKER"
 
 IS_ROOT = os.geteuid() == 0
 
@@ -262,7 +261,8 @@ class Daemon:
             process = subprocess.Popen(
                 [self.binary, "serve", "--state", self.state, "--devices", self.devices,
                  "--notify-fd", str(writer)] + self.options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                pass_fds=[writer], env=self.environment(), start_new_session=True)
+                pass_fds=[writer], env=self.environment(), start_new_session=True,
+                extra_groups=[0] if IS_ROOT else None)
         os.close(writer)
         words = read_all(reader, patience or PATIENCE_S).decode().strip()
         if words == "ready":
@@ -356,8 +356,6 @@ def kill_quietly(pid):
 
 def read_all(fd, patience):
     """All that comes from a pipe, within a time."""
-    import select
-
     end = time.monotonic() + patience
     got = b""
     with os.fdopen(fd, "rb", buffering=0) as pipe:
@@ -383,3 +381,33 @@ def remove_folder(path):
 def read_file(path):
     with open(path, errors="replace") as file:
         return file.read()
+
+
+def as_user(uid, function):
+    """What the function returns when it is called as this user, in a process of its own."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            os.chdir("/")
+            try:
+                said = {"value": function()}
+            except Refused as refused:
+                said = {"refused": [refused.status, refused.code, refused.message]}
+            except Exception as failure:  # shown by who reads it
+                said = {"failure": repr(failure)}
+            os.write(writer, json.dumps(said).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    said = json.loads(read_all(reader, PATIENCE_S))
+    os.waitpid(pid, 0)
+    if "refused" in said:
+        status, code, message = said["refused"]
+        raise Refused(status, {"error": {"code": code, "message": message}})
+    assert "failure" not in said, said
+    return said["value"]

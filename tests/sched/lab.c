@@ -61,13 +61,8 @@ int lab_try(struct lab *lab, const struct event *event, struct error *err)
     if (code < 0)
         return code;
     record(lab, &told);
-    if (lab->on_event)
-        lab->on_event(lab->on_event_user, lab, &told);
-    for (size_t i = 0; i < lab->decisions.events.count; i++) {
+    for (size_t i = 0; i < lab->decisions.events.count; i++)
         record(lab, &lab->decisions.events.items[i]);
-        if (lab->on_event)
-            lab->on_event(lab->on_event_user, lab, &lab->decisions.events.items[i]);
-    }
     return 0;
 }
 

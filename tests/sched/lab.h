@@ -28,10 +28,6 @@ struct lab {
     LIST(struct lab_record) records;
     bool is_silent;    /* records nothing */
     uint64_t *counted; /* events and decisions are added; or NULL */
-
-    /* Told after each event and each decision; a decision of a plan when the whole plan is done. */
-    void (*on_event)(void *user, struct lab *lab, const struct event *event);
-    void *on_event_user;
 };
 
 struct lab *lab_create(void);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SCHED_CHAOS_H
+#define TESTS_SCHED_CHAOS_H
+
+/* chaos - a random world in which random things happen, the same ones for the same seed
+ *
+ * The brain is asked to plan whenever it wants to be, as the daemon asks it.
+ */
+
+#include "lab.h"
+
+struct random {
+    uint64_t state;
+};
+
+uint64_t random_next(struct random *random);
+uint32_t random_below(struct random *random, uint32_t bound); /* 0 to bound - 1 */
+bool random_chance(struct random *random, uint32_t percent);
+
+enum chaos_kind {
+    CHAOS_ANY,      /* everything, also changes of the world and of the settings */
+    CHAOS_OBEDIENT, /* one queue, one priority; jobs start at once and end by their limits; all
+                     * GPUs stay: what was promised must come true */
+};
+
+struct chaos {
+    struct lab *lab;
+    struct random random;
+    enum chaos_kind kind;
+    uint32_t queues_max;
+    uint32_t world_changes; /* machines, pools, queues, settings: how often since the start */
+    struct map ends;        /* obedient: job -> when it will end */
+};
+
+struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind);
+void chaos_destroy(struct chaos *chaos);
+DEFINE_AUTO(chaos)
+
+/* One thing happens. */
+void chaos_act(struct chaos *chaos);
+/* One thing happens, and the brain plans when it wants to. */
+void chaos_step(struct chaos *chaos);
+
+#endif

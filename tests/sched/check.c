@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAIL(err, ...) (error_set(err, -EINVAL, __VA_ARGS__), false)
+
+static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
+{
+    for (; queue != above && queue != QUEUE_ROOT; queue = state->queues.items[queue].parent)
+        ;
+    return queue == above;
+}
+
+static bool check_room(const struct state *state, struct error *err)
+{
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        int64_t milli = GPU_MILLI, memory = state->devices.items[i].memory_mib;
+        for (const struct job *job = state->first_job; job; job = job->next) {
+            for (uint32_t k = 0; job->lease && k < job->lease->slices_count; k++) {
+                if (job->lease->slices[k].device == i) {
+                    milli -= job->lease->slices[k].milli;
+                    memory -= job->lease->slices[k].memory_mib;
+                }
+            }
+        }
+        const struct room_device *room = &state->room.devices.items[i];
+        if (milli < 0 || memory < 0)
+            return FAIL(err, "device %" PRIu32 " is given twice", i);
+        if (room->milli != milli || room->memory_mib != memory)
+            return FAIL(err, "device %" PRIu32 ": its room is miscounted", i);
+    }
+    for (uint32_t i = 0; i < state->nodes.count; i++) {
+        int64_t cpu = state->nodes.items[i].cpu_milli, memory = state->nodes.items[i].memory_mib;
+        for (const struct job *job = state->first_job; job; job = job->next) {
+            for (uint32_t k = 0; job->lease && k < job->lease->members_count; k++) {
+                if (job->lease->members[k].node == i) {
+                    cpu -= job->lease->cpu_milli;
+                    memory -= job->lease->memory_mib;
+                }
+            }
+        }
+        const struct room_node *room = &state->room.nodes.items[i];
+        if (cpu < 0 || memory < 0)
+            return FAIL(err, "node %" PRIu32 " has less than it gave", i);
+        if (room->cpu_milli != cpu || room->memory_mib != memory)
+            return FAIL(err, "node %" PRIu32 ": its room is miscounted", i);
+    }
+    return true;
+}
+
+static bool check_holders(const struct state *state, struct error *err)
+{
+    for (uint32_t i = 0; i < state->pools.count; i++) {
+        int64_t milli = 0;
+        for (const struct job *job = state->first_job; job; job = job->next) {
+            for (uint32_t k = 0; job->lease && k < job->lease->slices_count; k++)
+                milli += job->lease->slices[k].pool == i ? job->lease->slices[k].milli : 0;
+        }
+        if (state->room.pools.items[i] != milli)
+            return FAIL(err, "pool %" PRIu32 " is miscounted", i);
+    }
+    for (uint32_t i = 0; i < state->queues.count; i++) {
+        int64_t milli = 0, share = 0;
+        for (const struct job *job = state->first_job; job; job = job->next) {
+            if (job->lease && is_below(state, job->queue, i)) {
+                milli += job->lease->milli;
+                share += job->lease->share;
+            }
+        }
+        const struct queue *queue = &state->queues.items[i];
+        if (queue->used_milli != milli || queue->share != share)
+            return FAIL(err, "queue %s is miscounted", queue->name);
+    }
+    return true;
+}
+
+static bool is_in(const struct state *state, uint64_t group, uint64_t above)
+{
+    while (group != 0 && group != above) {
+        const struct group *at = state_group(state, group);
+        group = at ? at->parent : 0;
+    }
+    return group == above;
+}
+
+/* Jobs that were forgotten still count as ended. */
+static bool check_groups(const struct state *state, struct error *err)
+{
+    for (const struct group *group = state->first_group; group; group = group->next) {
+        uint32_t active = 0, ended = 0, bad = 0, others = 0;
+        for (const struct job *job = state->first_job; job; job = job->next) {
+            if (!is_in(state, job->group, group->id))
+                continue;
+            active += job_is_active(job);
+            ended += job->state == JOB_ENDED;
+            bad += job->state == JOB_ENDED && job->result != RESULT_OK;
+            others += job->state != JOB_ENDED;
+        }
+        if (group->active_count != active)
+            return FAIL(err, "group %" PRIu64 ": %" PRIu32 " active, not %" PRIu32, group->id,
+                        active, group->active_count);
+        if (group->ended_count < ended || group->bad_count < bad ||
+            group->ended_count + others > group->job_count)
+            return FAIL(err, "group %" PRIu64 ": ends are miscounted", group->id);
+    }
+    return true;
+}
+
+bool check_counts(const struct lab *lab, struct error *err)
+{
+    const struct state *state = lab->state;
+    uint32_t counts[JOB_STATE_COUNT] = { 0 };
+
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        uint32_t needs = 0;
+        counts[job->state]++;
+        if ((job->lease != NULL) != job_is_active(job))
+            return FAIL(err, "job %" PRIu64 ": lease and state do not agree", job->id);
+        for (size_t i = 0; i < state->needs.needs.count; i++)
+            needs += state->needs.needs.items[i].job == job->id;
+        if (needs != job->needs_left)
+            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, counted %" PRIu32, job->id, needs,
+                        job->needs_left);
+    }
+    if (memcmp(counts, state->job_counts, sizeof(counts)) != 0)
+        return FAIL(err, "jobs are miscounted");
+    return check_room(state, err) && check_holders(state, err) && check_groups(state, err);
+}
+
+static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
+                        const struct slice *slice)
+{
+    const struct device *device = &state->devices.items[slice->device];
+    bool is_whole = ask->kind == SHARE_WHOLE;
+    int64_t by_memory = device->memory_mib > 0 ? ask->memory_mib * GPU_MILLI : 0;
+
+    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if (device->memory_mib < ask->size_mib_min ||
+        (ask->size_mib_max > 0 && device->memory_mib > ask->size_mib_max))
+        return false;
+    if (is_whole)
+        return slice->milli == GPU_MILLI && slice->memory_mib == device->memory_mib;
+    if (ask->milli > 0 && slice->milli != ask->milli)
+        return false;
+    if (ask->memory_mib > 0 && slice->memory_mib != ask->memory_mib)
+        return false;
+    /* What was not said is in proportion, rounded up. */
+    if (ask->milli == 0)
+        return slice->milli == (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
+    return ask->memory_mib > 0 ||
+           slice->memory_mib == (device->memory_mib * ask->milli + GPU_MILLI - 1) / GPU_MILLI;
+}
+
+static bool check_lease(const struct state *state, const struct job *job, struct error *err)
+{
+    const struct lease *lease = job->lease;
+    const struct request *request = state_request(state, job);
+    const struct gpu_ask *ask =
+        request->gpu_alternatives > 0 ? &request->gpus[lease->alternative] : NULL;
+    uint64_t nodes = 0;
+    int64_t milli = 0;
+
+    if (lease->members_count != request->members ||
+        lease->slices_count != (ask ? ask->count * request->members : 0))
+        return FAIL(err, "job %" PRIu64 " holds less or more than it asked for", job->id);
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        uint32_t count = 0;
+        uint64_t devices = 0;
+        nodes |= UINT64_C(1) << lease->members[rank].node;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
+            const struct slice *slice = &lease->slices[i];
+            if (slice->rank != rank)
+                continue;
+            if (!slice_suits(state, ask, slice))
+                return FAIL(err, "job %" PRIu64 ": a device that it did not ask for", job->id);
+            if (state->devices.items[slice->device].node != lease->members[rank].node)
+                return FAIL(err, "job %" PRIu64 ": a device of another machine", job->id);
+            devices |= UINT64_C(1) << slice->device;
+            milli += slice->milli;
+            count++;
+        }
+        if (ask && (count != ask->count || __builtin_popcountll(devices) != ask->count))
+            return FAIL(err, "job %" PRIu64 ": rank %" PRIu32 " has %" PRIu32 " devices", job->id,
+                        rank, count);
+    }
+    if (milli != lease->milli)
+        return FAIL(err, "job %" PRIu64 ": its GPUs are miscounted", job->id);
+    if (__builtin_popcountll(nodes) < (int)request->nodes_min)
+        return FAIL(err, "job %" PRIu64 " is on too few machines", job->id);
+    return true;
+}
+
+bool check_leases(const struct lab *lab, struct error *err)
+{
+    for (const struct job *job = lab->state->first_job; job; job = job->next) {
+        if (job->lease && !check_lease(lab->state, job, err))
+            return false;
+    }
+    return true;
+}
+
+static bool owns(const struct state *state, uint32_t queue, const struct pool *pool)
+{
+    for (; queue != QUEUE_ROOT; queue = state->queues.items[queue].parent) {
+        if (strcmp(state->queues.items[queue].name, pool->queue) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool check_devices_of(const struct state *state, const struct job *job, struct error *err)
+{
+    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[job->lease->slices[i].device];
+        const struct pool *pool = &state->pools.items[job->lease->slices[i].pool];
+        const char *named = state_request(state, job)->pool;
+        if (!device_is_usable(state, device))
+            return FAIL(err, "job %" PRIu64 " was given a device that is not well", job->id);
+        if (device->pool != 0 && !owns(state, job->queue, &state->pools.items[device->pool]))
+            return FAIL(err, "job %" PRIu64 " was lent a device of a static pool", job->id);
+        if (named[0] && strcmp(pool->name, named) != 0)
+            return FAIL(err, "job %" PRIu64 " was given a device of another pool", job->id);
+        if (!pool->is_static && pool->milli_max > 0 &&
+            state->room.pools.items[job->lease->slices[i].pool] > pool->milli_max)
+            return FAIL(err, "pool %s holds more than its max", pool->name);
+    }
+    for (uint32_t i = 0; i < job->lease->members_count; i++) {
+        if (state->nodes.items[job->lease->members[i].node].state != NODE_UP)
+            return FAIL(err, "job %" PRIu64 " was given a machine that is not up", job->id);
+    }
+    return true;
+}
+
+/* Free GPUs, in milli, of those that the pool could use. */
+static int64_t free_for(const struct state *state, const struct pool *pool)
+{
+    int64_t milli = 0;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (device->pool == 0 && device_is_usable(state, device) &&
+            pool_matches(pool, device, &state->nodes.items[device->node]))
+            milli += state->room.devices.items[i].milli;
+    }
+    return milli;
+}
+
+static bool takes_from(const struct state *state, const struct job *job, const struct pool *pool)
+{
+    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[job->lease->slices[i].device];
+        if (device->pool == 0 && pool_matches(pool, device, &state->nodes.items[device->node]) &&
+            &state->pools.items[job->lease->slices[i].pool] != pool)
+            return true;
+    }
+    return false;
+}
+
+static bool check_mins(const struct state *state, const struct job *job, struct error *err)
+{
+    for (size_t i = 0; i < state->pools.count; i++) {
+        const struct pool *pool = &state->pools.items[i];
+        int64_t missing = pool->milli_min - state->room.pools.items[i];
+        if (!pool->is_static && !pool->is_removed && missing > 0 && takes_from(state, job, pool) &&
+            free_for(state, pool) < missing)
+            return FAIL(err, "job %" PRIu64 " took what pool %s must keep", job->id, pool->name);
+    }
+    return true;
+}
+
+bool check_grants(const struct lab *lab, struct error *err)
+{
+    const struct state *state = lab->state;
+
+    for (size_t i = 0; i < lab->decisions.events.count; i++) {
+        const struct event *event = &lab->decisions.events.items[i];
+        const struct job *job = event->kind == EVENT_GRANT ? state_job(state, event->grant.job)
+                                                           : NULL;
+        if (!job || !job->lease)
+            continue;
+        for (uint32_t at = job->queue; job->lease->milli > 0;
+             at = state->queues.items[at].parent) {
+            const struct queue *queue = &state->queues.items[at];
+            if (queue->limit_milli >= 0 && queue->used_milli > queue->limit_milli)
+                return FAIL(err, "queue %s holds more than its limit", queue->name);
+            if (at == QUEUE_ROOT)
+                break;
+        }
+        for (const struct group *group = state_group(state, job->group); group;
+             group = state_group(state, group->parent)) {
+            if (group->max_running > 0) {
+                if (group->active_count > group->max_running)
+                    return FAIL(err, "group %" PRIu64 ": too many at a time", group->id);
+                break; /* the innermost bound counts */
+            }
+        }
+        if (!check_devices_of(state, job, err) || !check_mins(state, job, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- could it run? Members are alike, so it is enough to count how many each machine takes. */
+
+struct fit {
+    const struct state *state;
+    const struct request *request;
+    uint32_t queue;
+    bool is_empty;      /* on machines with nothing on them */
+    bool with_sick;     /* also on those that are not well */
+    bool is_shared_too; /* with shared devices, not only with its own */
+};
+
+static uint32_t pool_of_request(const struct state *state, const struct request *request)
+{
+    int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : 0;
+
+    return pool < 0 ? UINT32_MAX : (uint32_t)pool;
+}
+
+static bool fit_may_use(const struct fit *fit, const struct device *device)
+{
+    const struct state *state = fit->state;
+    uint32_t named = pool_of_request(state, fit->request);
+    const struct pool *pool = &state->pools.items[device->pool ? device->pool : named];
+
+    if (!fit->with_sick && !device_is_usable(state, device))
+        return false;
+    if (device->pool != 0)
+        return owns(state, fit->queue, pool) && (named == 0 || named == device->pool);
+    return fit->is_shared_too && !pool->is_static &&
+           pool_matches(pool, device, &state->nodes.items[device->node]);
+}
+
+/* How many slices as asked for this device still takes. */
+static uint32_t slices_of(const struct fit *fit, const struct gpu_ask *ask, uint32_t number)
+{
+    const struct device *device = &fit->state->devices.items[number];
+    struct room_device room = fit->state->room.devices.items[number];
+    struct slice slice = { .device = number, .milli = ask->milli, .memory_mib = ask->memory_mib };
+
+    if (fit->is_empty)
+        room = (struct room_device){ device->memory_mib, GPU_MILLI };
+    if (ask->kind == SHARE_WHOLE)
+        slice.memory_mib = device->memory_mib;
+    else if (ask->milli == 0)
+        slice.milli =
+            (uint32_t)((ask->memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib);
+    else if (ask->memory_mib == 0)
+        slice.memory_mib = (device->memory_mib * ask->milli + GPU_MILLI - 1) / GPU_MILLI;
+    if (!slice_suits(fit->state, ask, &slice) || !fit_may_use(fit, device))
+        return 0;
+    uint32_t count = 0;
+    while (room.milli >= slice.milli && room.memory_mib >= slice.memory_mib) {
+        room.milli -= slice.milli;
+        room.memory_mib -= slice.memory_mib;
+        count++;
+    }
+    return count;
+}
+
+static uint32_t members_on(const struct fit *fit, const struct gpu_ask *ask, uint32_t node)
+{
+    const struct state *state = fit->state;
+    const struct request *request = fit->request;
+    struct room_node room = state->room.nodes.items[node];
+    uint32_t most = request->members, slices = 0;
+
+    if (!fit->with_sick && state->nodes.items[node].state != NODE_UP)
+        return 0;
+    if (fit->is_empty)
+        room = (struct room_node){ state->nodes.items[node].cpu_milli,
+                                   state->nodes.items[node].memory_mib };
+    for (uint32_t i = 0; ask && i < state->devices.count; i++)
+        slices += state->devices.items[i].node == node ? slices_of(fit, ask, i) : 0;
+    if (ask && slices / ask->count < most)
+        most = slices / ask->count;
+    while (most > 0 && (most * request->cpu_milli > room.cpu_milli ||
+                        most * request->memory_mib > room.memory_mib))
+        most--;
+    if (request->nodes_min > 1) {
+        uint32_t each = (request->members + request->nodes_min - 1) / request->nodes_min;
+        most = most < each ? most : each;
+    }
+    return most;
+}
+
+static bool fits(const struct fit *fit, const struct gpu_ask *ask)
+{
+    uint32_t members = 0;
+
+    if (ask && (ask->kind == SHARE_MIG || (ask->nvlink && ask->count > 1) ||
+                pool_of_request(fit->state, fit->request) == UINT32_MAX))
+        return false;
+    if (!ask && pool_of_request(fit->state, fit->request) == UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < fit->state->nodes.count; i++)
+        members += members_on(fit, ask, i);
+    return members >= fit->request->members;
+}
+
+static bool fits_somehow(const struct fit *fit)
+{
+    const struct request *request = fit->request;
+
+    if (request->gpu_alternatives == 0)
+        return fits(fit, NULL);
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        if (fits(fit, &request->gpus[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The most milli-GPUs that this alternative may take: an upper bound is enough. */
+static int64_t most_milli(const struct request *request, const struct gpu_ask *ask)
+{
+    int64_t each = ask->kind == SHARE_WHOLE || ask->milli == 0 ? GPU_MILLI : ask->milli;
+
+    return each * ask->count * request->members;
+}
+
+static int64_t quota_left(const struct state *state, uint32_t queue)
+{
+    int64_t left = INT64_MAX;
+
+    for (;; queue = state->queues.items[queue].parent) {
+        const struct queue *q = &state->queues.items[queue];
+        if (q->limit_milli >= 0 && q->limit_milli - q->used_milli < left)
+            left = q->limit_milli - q->used_milli;
+        if (queue == QUEUE_ROOT)
+            return left;
+    }
+}
+
+/* Whether no min of another pool and no max of its own can stand in the way of so much. */
+static bool pools_do_not_matter(const struct state *state, uint32_t own, int64_t milli)
+{
+    int64_t promised = 0;
+
+    if (own == UINT32_MAX)
+        return false;
+    const struct pool *pool = &state->pools.items[own];
+    if (pool->milli_max > 0 && state->room.pools.items[own] + milli > pool->milli_max)
+        return false;
+    for (size_t i = 0; i < state->pools.count; i++) {
+        const struct pool *other = &state->pools.items[i];
+        if (i != own && !other->is_static && !other->is_removed &&
+            other->milli_min > state->room.pools.items[i])
+            promised += other->milli_min - state->room.pools.items[i];
+    }
+    return promised == 0;
+}
+
+/* Certainly: it could be granted now, but for promises to those in front. */
+static bool could_run_now(const struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+    struct fit fit = { .state = state, .request = request, .queue = job->queue };
+    uint32_t own = pool_of_request(state, request);
+
+    for (const struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent)) {
+        if (group->max_running > 0) {
+            if (group->active_count >= group->max_running)
+                return false;
+            break;
+        }
+    }
+    if (request->gpu_alternatives == 0)
+        return fits(&fit, NULL);
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &request->gpus[i];
+        int64_t milli = most_milli(request, ask);
+        if (milli > quota_left(state, job->queue))
+            continue;
+        fit.is_shared_too = pools_do_not_matter(state, own, milli);
+        if (fits(&fit, ask))
+            return true;
+    }
+    return false;
+}
+
+static bool check_never(const struct state *state, const struct job *job, const struct why *why,
+                        struct error *err)
+{
+    const struct request *request = state_request(state, job);
+    struct fit fit = { .state = state,
+                       .request = request,
+                       .queue = job->queue,
+                       .is_empty = true,
+                       .with_sick = true,
+                       .is_shared_too = true };
+
+    /* Which pools and quotas never allow is not worked out again here. */
+    if (why->kind == WHY_NEVER_POOL || why->kind == WHY_NEVER_QUOTA)
+        return true;
+    for (uint32_t i = 0; i < state->pools.count; i++) {
+        if (state->pools.items[i].milli_min > 0 || state->pools.items[i].milli_max > 0)
+            return true;
+    }
+    if (quota_left(state, job->queue) == INT64_MAX && fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": %s, but it would fit", job->id, why_name(why->kind));
+    return true;
+}
+
+static bool check_misfit(const struct state *state, const struct job *job, const struct why *why,
+                         struct error *err)
+{
+    struct fit fit = { .state = state,
+                       .request = state_request(state, job),
+                       .queue = job->queue,
+                       .is_shared_too = true };
+
+    /* With several alternatives one may be kept by its quota or pool, and another by room. */
+    if (fit.request->gpu_alternatives < 2 && fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": %s, but there is room", job->id, why_name(why->kind));
+    fit.is_empty = true;
+    if (!fits_somehow(&fit) && why->at == 0)
+        return FAIL(err, "job %" PRIu64 ": %s, but no end of a job would help", job->id,
+                    why_name(why->kind));
+    return true;
+}
+
+static bool check_unusable(const struct state *state, const struct job *job, struct error *err)
+{
+    struct fit fit = { .state = state,
+                       .request = state_request(state, job),
+                       .queue = job->queue,
+                       .is_empty = true,
+                       .is_shared_too = true };
+    bool has_promises = false;
+
+    for (uint32_t i = 0; i < state->pools.count; i++)
+        has_promises |= state->pools.items[i].milli_min > 0 || state->pools.items[i].milli_max > 0;
+    if (fits_somehow(&fit) && !has_promises && quota_left(state, job->queue) == INT64_MAX)
+        return FAIL(err, "job %" PRIu64 ": unusable, but what is well would do", job->id);
+    fit.with_sick = true;
+    if (!fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": unusable, but it can never run", job->id);
+    return true;
+}
+
+static bool check_reserved(const struct lab *lab, const struct job *job, const struct why *why,
+                           struct error *err)
+{
+    const struct job *holder = state_job(lab->state, why->job);
+    usec_t limit = state_request(lab->state, job)->max_duration;
+    usec_t end = limit == USEC_NEVER ? USEC_NEVER : lab->state->now + limit;
+    struct why promise;
+
+    if (lab->state->settings.backfill_depth == 0 || !holder || holder->state != JOB_QUEUED)
+        return FAIL(err, "job %" PRIu64 ": reserved by nobody", job->id);
+    sched_why(lab->brain, holder, &promise, NULL);
+    if (promise.at == 0 || (promise.at >= end && end != USEC_NEVER))
+        return FAIL(err, "job %" PRIu64 ": would end before the promise", job->id);
+    return true;
+}
+
+static bool check_reason(const struct lab *lab, const struct job *job, const struct why *why,
+                         struct error *err)
+{
+    const struct state *state = lab->state;
+
+    if (why_is_never(why->kind))
+        return check_never(state, job, why, err);
+    switch (why->kind) {
+    case WHY_GPUS:
+    case WHY_CPUS:
+    case WHY_MEMORY:
+        return check_misfit(state, job, why, err);
+    case WHY_QUOTA: {
+        const struct queue *queue = &state->queues.items[why->queue];
+        if (queue->limit_milli < 0 || queue->used_milli + why->wanted <= queue->limit_milli ||
+            !is_below(state, job->queue, why->queue))
+            return FAIL(err, "job %" PRIu64 ": quota, but queue %s has some left", job->id,
+                        queue->name);
+        return true;
+    }
+    case WHY_ARRAY: {
+        const struct group *group = state_group(state, why->job);
+        if (!group || group->active_count < group->max_running)
+            return FAIL(err, "job %" PRIu64 ": array, but it may run more", job->id);
+        return true;
+    }
+    case WHY_POOL_MAX:
+        if (state->room.pools.items[why->pool] + why->wanted <=
+            state->pools.items[why->pool].milli_max)
+            return FAIL(err, "job %" PRIu64 ": pool_max, but it is below", job->id);
+        return true;
+    case WHY_POOL_MIN:
+        /* Later in the same plan the pool may have got it. */
+        if (state->pools.items[why->pool].milli_min <= 0)
+            return FAIL(err, "job %" PRIu64 ": pool_min, but it has none", job->id);
+        return true;
+    case WHY_UNUSABLE:
+        return check_unusable(state, job, err);
+    case WHY_RESERVED:
+        return check_reserved(lab, job, why, err);
+    case WHY_BEHIND:
+        return state->settings.backfill_depth == 0 ||
+               FAIL(err, "job %" PRIu64 ": behind, with backfill", job->id);
+    default:
+        return FAIL(err, "job %" PRIu64 ": queued, and why is %s", job->id, why_name(why->kind));
+    }
+}
+
+bool check_waiting(const struct lab *lab, struct error *err)
+{
+    for (const struct job *job = lab->state->first_job; job; job = job->next) {
+        struct why why;
+        uint32_t ahead;
+
+        sched_why(lab->brain, job, &why, &ahead);
+        if ((job->state == JOB_HELD) != (why.kind == WHY_HELD) ||
+            (job->state == JOB_WAITING) != (why.kind == WHY_NEEDS || why.kind == WHY_BEGIN))
+            return FAIL(err, "job %" PRIu64 ": is %s, and why is %s", job->id,
+                        job_state_name((enum job_state)job->state), why_name(why.kind));
+        if (job->state != JOB_QUEUED || ahead > 0)
+            continue; /* what keeps the first of its kind keeps all */
+        if (!check_reason(lab, job, &why, err))
+            return false;
+        if (why.kind != WHY_RESERVED && why.kind != WHY_BEHIND && could_run_now(lab->state, job))
+            return FAIL(err, "job %" PRIu64 ": could run, but why is %s", job->id,
+                        why_name(why.kind));
+    }
+    return true;
+}
+
+bool check_wakeup(const struct lab *lab, struct error *err)
+{
+    const struct state *state = lab->state;
+    usec_t wakeup = sched_next_wakeup(lab->brain);
+
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        usec_t limit = state_request(state, job)->max_duration, due = USEC_NEVER;
+
+        if (job->state == JOB_WAITING && job->needs_left + job->needs_expected == 0)
+            due = job->begin;
+        if (job->state == JOB_RUNNING && limit != USEC_NEVER)
+            due = job->started + limit;
+        if (due <= state->now)
+            return FAIL(err, "job %" PRIu64 ": %s, and overdue", job->id,
+                        job_state_name((enum job_state)job->state));
+        if (wakeup > due)
+            return FAIL(err, "job %" PRIu64 ": the wakeup comes too late", job->id);
+        if ((job->state == JOB_GRANTED || job->state == JOB_RUNNING) &&
+            (job->is_cancel_wanted || job->is_requeue_wanted))
+            return FAIL(err, "job %" PRIu64 ": should have been stopped", job->id);
+    }
+    return true;
+}
+
+static void on_job(void *user, struct job *job, bool is_gone)
+{
+    struct check_states *states = user;
+    uint64_t last = 0;
+
+    map_get(&states->last, job->id, &last);
+    if (last > 0 && last != (uint64_t)job->state + 1 &&
+        !job_may_become((enum job_state)(last - 1), (enum job_state)job->state))
+        snprintf(states->problem, sizeof(states->problem), "job %" PRIu64 ": %s to %s", job->id,
+                 job_state_name((enum job_state)(last - 1)),
+                 job_state_name((enum job_state)job->state));
+    map_set(&states->last, job->id, (uint64_t)job->state + 1);
+    states->brain_on_job(states->brain_user, job, is_gone);
+}
+
+void check_states_watch(struct check_states *states, struct lab *lab)
+{
+    states->brain_on_job = lab->state->on_job;
+    states->brain_user = lab->state->on_job_user;
+    lab->state->on_job = on_job;
+    lab->state->on_job_user = states;
+}
+
+void check_states_release(struct check_states *states)
+{
+    map_release(&states->last);
+}
