@@ -6,12 +6,12 @@
 #include "api/inside.h"
 #include "base/mem.h"
 
-static const char *plural(int64_t count)
+const char *plural(int64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-static void say_milli(struct text *text, int64_t milli, const char *unit)
+void say_milli(struct text *text, int64_t milli, const char *unit)
 {
     char number[UNITS_TEXT_SIZE];
 
@@ -19,7 +19,7 @@ static void say_milli(struct text *text, int64_t milli, const char *unit)
                 plural(milli == 1000 ? 1 : 2));
 }
 
-static void say_mib(struct text *text, int64_t mib)
+void say_mib(struct text *text, int64_t mib)
 {
     char number[UNITS_TEXT_SIZE];
 
@@ -242,172 +242,4 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
     usec_t at = why->kind == WHY_BEGIN ? why->at : ahead == 0 ? why->at : 0;
     return json_pack("{s:s, s:s, s:o}", "kind", why_name(why->kind), "text", text_string(&text),
                      "expected_start", view_time(api, at));
-}
-
-static void add_line(json_t *lines, const char *label, const char *text)
-{
-    AUTO_FREE char *line = mem_printf("%-9s %s", label, text);
-
-    json_array_append_new(lines, json_string(line));
-}
-
-/* Who holds what this job could use: those with devices when it wants some, else all. */
-static void add_holders(const struct api *api, const struct job *job, json_t *held_by,
-                        json_t *lines)
-{
-    const struct state *state = api_state(api);
-    bool wants_gpus = state_request(state, job)->gpu_alternatives > 0;
-    AUTO_RELEASE(text) struct text text = { 0 };
-    size_t named = 0;
-
-    for (const struct job *other = state->first_job; other; other = other->next) {
-        AUTO_RELEASE(text) struct text label = { 0 };
-        if (!job_is_active(other) || (wants_gpus && other->lease->slices_count == 0))
-            continue;
-        usec_t limit = state_request(state, other)->max_duration;
-        usec_t start = other->state == JOB_GRANTED ? other->granted : other->started;
-        usec_t end = limit == USEC_NEVER ? USEC_NEVER : start + limit;
-        view_id(api, other, &label);
-        json_array_append_new(
-            held_by,
-            json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
-                      label.bytes, "name", other->name, "user", state_user(state, other->user),
-                      "gpus", view_milli(other->lease->milli), "cpus",
-                      view_milli(other->lease->cpu_milli * other->lease->members_count), "ends",
-                      view_time(api, end)));
-        if (named++ >= 6)
-            continue;
-        char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
-        usec_t now = api->ports.now(api->ports.user);
-        int64_t held = wants_gpus ? other->lease->milli
-                                  : other->lease->cpu_milli * other->lease->members_count;
-        text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
-                    state_user(state, other->user), units_format_milli(amount, held),
-                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
-                    end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
-                    end == USEC_NEVER ? ""
-                                      : units_format_duration(left, end > now ? end - now : 0));
-    }
-    if (named > 6)
-        text_printf(&text, " and %zu more", named - 6);
-    if (named > 0)
-        add_line(lines, "held by", text.bytes);
-}
-
-static void add_free(const struct api *api, const struct job *job, json_t *free_devices,
-                     json_t *lines)
-{
-    const struct state *state = api_state(api);
-    AUTO_RELEASE(text) struct text text = { 0 };
-    size_t count = 0, usable = 0;
-
-    if (state_request(state, job)->gpu_alternatives == 0) {
-        for (size_t i = 0; i < state->nodes.count; i++) {
-            int64_t left = state->room.nodes.items[i].cpu_milli;
-            text_printf(&text, "%s%s: ", i ? ", " : "", state->nodes.items[i].name);
-            say_milli(&text, left > 0 ? left : 0, "cpu");
-        }
-        add_line(lines, "free", text_string(&text));
-        return;
-    }
-    for (size_t i = 0; i < state->devices.count; i++) {
-        const struct device *device = &state->devices.items[i];
-        if (!device_is_usable(state, device))
-            continue;
-        usable++;
-        if (state->room.devices.items[i].milli < GPU_MILLI)
-            continue;
-        json_array_append_new(free_devices, json_integer(device->index));
-        text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
-    }
-    AUTO_FREE char *line = count > 0
-                               ? mem_printf("%zu of %zu (%s)", count, usable, text_string(&text))
-                               : mem_printf("0 of %zu", usable);
-    add_line(lines, "free", line);
-}
-
-static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
-{
-    usec_t now = api->ports.now(api->ports.user);
-
-    if (!is_first || why->at == 0)
-        return;
-    char left[UNITS_TEXT_SIZE];
-    AUTO_FREE char *line =
-        why->at == USEC_NEVER
-            ? mem_string(
-                  "first in line: nothing that would delay it is started before it; those it "
-                  "waits for have no time limit")
-            : mem_printf(
-                  "first in line: nothing that would delay it is started before it; starts in "
-                  "at most %s",
-                  units_format_duration(left, why->at > now ? why->at - now : 0));
-    add_line(lines, "promised", line);
-}
-
-static void add_wants(const struct api *api, const struct job *job, json_t *lines)
-{
-    const struct state *state = api_state(api);
-    const struct request *request = state_request(state, job);
-    AUTO_RELEASE(text) struct text text = { 0 };
-
-    request_describe(request, &text);
-    text_add(&text, text.length > 0 ? ", " : "");
-    say_milli(&text, request->cpu_milli, "cpu");
-    if (request->memory_mib > 0) {
-        text_add(&text, ", ");
-        say_mib(&text, request->memory_mib);
-    }
-    if (request->members > 1)
-        text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
-    text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
-    if (request->pool[0])
-        text_printf(&text, ", pool %s", request->pool);
-    add_line(lines, "wants", text.bytes);
-}
-
-void handle_why(struct call *call)
-{
-    const struct api *api = call->api;
-    const struct job *job = find_job(call);
-    const struct state *state = api_state(api);
-    AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
-    struct why why;
-    uint32_t ahead;
-
-    if (!job)
-        return;
-    sched_why(api->ports.brain(api->ports.user), job, &why, &ahead);
-    why_say(api, job, &why, ahead, &text);
-    view_id(api, job, &label);
-    json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    bool is_queued = job->state == JOB_QUEUED;
-    bool is_promised = is_queued && ahead == 0 && why.at != 0;
-    if (is_queued) {
-        add_wants(api, job, lines);
-        if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
-            add_line(lines, "because", text_string(&text));
-        if (!why_is_never(why.kind)) {
-            add_free(api, job, free_devices, lines);
-            add_holders(api, job, held_by, lines);
-            add_promise(api, &why, is_promised, lines);
-        }
-    }
-    bool has_most = why.kind == WHY_QUOTA || why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX ||
-                    why_is_never(why.kind);
-    json_t *view = json_pack(
-        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
-        "s:o}",
-        "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
-        "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
-        "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
-        has_most ? json_integer(why.most) : json_null(), "queue",
-        state->queues.items[job->queue].name, "pool",
-        why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
-            ? json_string(state->pools.items[why.pool].name)
-            : json_null(),
-        "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
-        "promised", is_promised, "expected_start", view_time(api, ahead == 0 ? why.at : 0),
-        "free_devices", free_devices, "held_by", held_by, "lines", lines);
-    reply_json(call->request, 200, view);
 }

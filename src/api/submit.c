@@ -375,6 +375,14 @@ static json_t *view_submitted(const struct submit *submit, size_t number)
                      (json_int_t)submission->job_count, "waits", waits);
 }
 
+static json_t *view_checked(const struct submission *submission)
+{
+    return json_pack("{s:n, s:s, s:s, s:[], s:I, s:n}", "id", "kind",
+                     submission->is_pipeline ? "pipeline" : submission->job_count > 1 ? "array" : "job",
+                     "name", submission->name ? submission->name : "", "jobs", "job_count",
+                     (json_int_t)submission->job_count, "waits");
+}
+
 static void destroy_submit(struct submit *submit)
 {
     for (size_t i = 0; i < submit->count; i++)
@@ -396,8 +404,8 @@ static void done_submit(struct api_change *change, int code, const struct error 
     }
     json_t *submitted = json_array(), *notes = json_array();
     for (size_t i = 0; i < submit->count; i++) {
-        if (!submit->is_dry_run)
-            json_array_append_new(submitted, view_submitted(submit, i));
+        json_array_append_new(submitted, submit->is_dry_run ? view_checked(submit->submissions[i])
+                                                            : view_submitted(submit, i));
         for (char **note = submit->submissions[i]->notes; note && *note; note++)
             json_array_append_new(notes, json_string(*note));
     }

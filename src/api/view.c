@@ -83,6 +83,9 @@ static json_t *view_indices(const struct api *api, const struct job *job, bool *
         json_array_append_new(indices, json_integer(device->index));
         *ret_synthetic |= device->is_synthetic;
     }
+    /* Which ones it had is not kept; made up ones and real ones are never together. */
+    if (!job->lease && job->gpus_milli_last > 0 && api_state(api)->devices.count > 0)
+        *ret_synthetic = api_state(api)->devices.items[0].is_synthetic;
     return indices;
 }
 

@@ -250,6 +250,15 @@ int run_pools(int argc, char **argv)
     return list(argc, argv, &listing);
 }
 
+/* "67%" of its siblings; "-" when there is nothing to have a part of. */
+static void add_percent(struct table *table, const json_t *queue, const char *key)
+{
+    if (json_is_number(json_object_get(queue, key)))
+        table_add_format(table, "%.0f%%", field_real(queue, key) * 100);
+    else
+        table_add_text(table, "-");
+}
+
 static void add_queue(struct table *table, const json_t *queue)
 {
     table_start_row(table);
@@ -260,7 +269,8 @@ static void add_queue(struct table *table, const json_t *queue)
     add_milli(table, queue, "limit");
     add_milli(table, queue, "given");
     table_add_format(table, "%" PRId64 "%%", field_milli(queue, "share") / 10);
-    table_add_format(table, "%.1f", field_real(queue, "usage_gpu_hours"));
+    add_percent(table, queue, "fair_share");
+    add_percent(table, queue, "used_share");
     table_add_number(table, field_number(queue, "running"));
     table_add_number(table, field_number(queue, "queued"));
 }
@@ -270,7 +280,7 @@ int run_queues(int argc, char **argv)
     static const struct table_column columns[] = {
         { "QUEUE", TABLE_LEFT, 0 },  { "WEIGHT", TABLE_RIGHT, 0 },  { "GUARANTEE", TABLE_RIGHT, 0 },
         { "LIMIT", TABLE_RIGHT, 0 }, { "GIVEN", TABLE_RIGHT, 0 },   { "SHARE", TABLE_RIGHT, 0 },
-        { "GPU-H", TABLE_RIGHT, 0 }, { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
+        { "FAIR", TABLE_RIGHT, 0 },  { "USED", TABLE_RIGHT, 0 },    { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
     };
     static const struct listing listing = {
         "/v1/queues", "queues", "name", columns, COUNT_OF(columns), add_queue, NULL,

@@ -36,6 +36,10 @@ static void add_headline(const json_t *why, struct text *text)
     };
     const char *kind = field_text(why, "kind"), *state = field_text(why, "state");
 
+    if (strcmp(kind, "group") == 0) {
+        text_add(text, field_text(why, "text"));
+        return;
+    }
     text_printf(text, "job %s ", field_text(why, "label"));
     for (size_t i = 0; i < COUNT_OF(headlines); i++) {
         if (strcmp(headlines[i].kind, kind) == 0) {
@@ -64,7 +68,7 @@ static void print_why(const json_t *why)
     text_add_char(&text, '\n');
     json_array_foreach(is_kept ? lines : NULL, i, line)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
-    if (is_kept && json_array_size(lines) == 0)
+    if (is_kept && json_array_size(lines) == 0 && strcmp(field_text(why, "kind"), "group") != 0)
         text_printf(&text, "  %s\n", field_text(why, "text"));
     screen_put(stdout, text.bytes);
 }
