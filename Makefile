@@ -38,9 +38,11 @@ bench:
 	@ninja -C $(BUILD)-release -j $(JOBS) --quiet
 	@tools/bench/run $(BUILD)-release
 
-install: all
-	@$(MESON) configure $(BUILD) --prefix $(PREFIX) >/dev/null
-	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --no-rebuild
+install: $(BUILD)/build.ninja
+	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"
+	@ninja -C $(BUILD) -j $(JOBS)
+	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --no-rebuild --quiet
+	@echo "installed below $(DESTDIR)$(PREFIX)"
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
