@@ -333,6 +333,8 @@ static void on_walk(uv_handle_t *handle, void *user)
 
 static void close_all(struct daemon *daemon)
 {
+    if (daemon->hub)
+        hub_shut(daemon->hub);
     http_destroy(daemon->http);
     api_destroy(daemon->api);
     daemon->api = NULL;

@@ -48,6 +48,8 @@ struct hub {
     unsigned handle_count;
 };
 
+static const struct error stopping = { "the daemon is stopping" };
+
 struct state *hub_state(const struct hub *hub)
 {
     return hub->state;
@@ -453,6 +455,10 @@ void hub_report(struct hub *hub, const struct event *event)
 void hub_enqueue(struct hub *hub, struct api_change *change)
 {
     change->next = NULL;
+    if (hub->is_closing) {
+        answer(change, -ESHUTDOWN, &stopping);
+        return;
+    }
     if (hub->last_change)
         hub->last_change->next = change;
     else
@@ -503,14 +509,17 @@ static void on_closed(uv_handle_t *handle)
         free(hub);
 }
 
+void hub_shut(struct hub *hub)
+{
+    hub->is_closing = true;
+    answer(take_changes(hub), -ESHUTDOWN, &stopping);
+}
+
 void hub_destroy(struct hub *hub)
 {
-    struct error err = { "the daemon is stopping" };
-
     if (!hub)
         return;
-    hub->is_closing = true;
-    answer(take_changes(hub), -ESHUTDOWN, &err);
+    hub_shut(hub);
     forget_reports(hub); /* they are on disk with the engine, which tells them again */
     list_release(&hub->reports);
     if (!hub->is_in_trouble) {

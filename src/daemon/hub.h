@@ -12,7 +12,7 @@
  * had never been. What people asked for is refused with the reason; what the engine reported is
  * kept and tried again each second, until the disk has room. Jobs that run do not notice.
  *
- * Order of calls:  create, (report | enqueue | touch)*, destroy. Callbacks come from the loop
+ * Order of calls:  create, (report | enqueue)*, shut, destroy. Callbacks come from the loop
  */
 
 #include <uv.h>
@@ -48,6 +48,8 @@ struct hub_options {
 };
 
 int hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
+/* Whoever waits for an answer is refused, as is who comes later. Before the door is closed. */
+void hub_shut(struct hub *hub);
 /* Saves a snapshot when it pays. */
 void hub_destroy(struct hub *hub);
 

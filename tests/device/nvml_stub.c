@@ -149,7 +149,7 @@ static bool parse_property(struct nvml_device *gpu, const char *key, const char 
 
 static bool parse_gpu(char words[][WORD_SIZE], int count)
 {
-    int index, result;
+    int index, result = 0;
 
     if (count < 2 || !parse_number(words[1], GPUS_MAX - 1, &index))
         return complain("expected: gpu NUMBER PROPERTY VALUE...");
