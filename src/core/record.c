@@ -201,6 +201,20 @@ static const struct field *find_field(const struct record_type *type, uint64_t t
     return NULL;
 }
 
+/* Also of the records inside: they may be missing as a whole. */
+static void set_empty_texts(const struct record_type *type, char *object)
+{
+    static const char *const empty = "";
+
+    for (size_t i = 0; i < type->field_count; i++) {
+        const struct field *field = &type->fields[i];
+        if (field->kind == FIELD_TEXT)
+            memcpy(object + field->offset, &empty, sizeof(empty));
+        else if (field->kind == FIELD_RECORD)
+            set_empty_texts(field->type, object + field->offset);
+    }
+}
+
 static int decode(const struct record_type *type, const char *s, size_t length, struct arena *arena,
                   void *object, int depth, struct error *err);
 
@@ -272,11 +286,7 @@ static int decode(const struct record_type *type, const char *s, size_t length, 
 
     if (depth > NESTING_MAX)
         return error_set(err, -EBADMSG, "record %s: nested too deep", type->name);
-    for (size_t i = 0; i < type->field_count; i++) {
-        static const char *const empty = "";
-        if (type->fields[i].kind == FIELD_TEXT)
-            memcpy((char *)object + type->fields[i].offset, &empty, sizeof(empty));
-    }
+    set_empty_texts(type, object);
     while (s < end) {
         uint64_t key, value;
 

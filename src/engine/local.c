@@ -179,8 +179,8 @@ static int shim_start(const struct local *local, const struct engine_launch *lau
         .path = local->shim_path,
         .argv = argv,
         .envp = envp,
-        .fds = (int[]){ order, local->members.notify_fd },
-        .fd_count = 2,
+        .fds = (int[]){ order, local->members.notify_fd, local->members.birth_fd },
+        .fd_count = 3,
     };
 
     return child_start(&plan, ret_pidfd, err);
@@ -366,7 +366,11 @@ static struct local *local_alloc(const struct local_engine_options *options, con
         .options = *options,
         .shim_path = mem_string(options->shim_path),
         .accounts = accounts_create(),
-        .members = { .epoll_fd = -1, .notify_fd = -1, .wake_fd = -1, .timer_fd = -1 },
+        .members = { .epoll_fd = -1,
+                     .notify_fd = -1,
+                     .wake_fd = -1,
+                     .timer_fd = -1,
+                     .birth_fd = -1 },
     };
     local->options.state_dir = local->options.shim_path = NULL; /* they are the caller's */
     local->members.run_dir = mem_printf("%s/run", state_dir);

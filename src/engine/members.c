@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/birth.h"
 #include "engine/launch.h"
 #include "engine/leftover.h"
 #include "engine/status.h"
@@ -401,6 +402,7 @@ void members_on_ready(struct members *members)
 static int notify_open(struct members *members, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("%s/notify", members->run_dir);
+    char old[4096];
 
     if (mkfifo(path, 0600) < 0 && errno != EEXIST)
         return error_set(err, -errno, "%s: %s", path, strerror(errno));
@@ -409,6 +411,10 @@ static int notify_open(struct members *members, struct error *err)
         return error_set(err, -errno, "%s: %s", path, strerror(errno));
     /* More room when it is given; a full pipe only makes news later. */
     fcntl(members->notify_fd, F_SETPIPE_SZ, NOTIFY_BYTES);
+    /* What was said to the engine before: of one that could not keep a status, and is started
+     * again, the end must not be taken for the second one's. */
+    while (read(members->notify_fd, old, sizeof(old)) > 0)
+        ;
     return 0;
 }
 
@@ -442,7 +448,10 @@ static int watches_open(struct members *members)
 int members_init(struct members *members, struct error *err)
 {
     members->epoll_fd = members->notify_fd = members->wake_fd = members->timer_fd = -1;
+    members->birth_fd = -1;
     int code = boot_read(members, err);
+    if (code == 0)
+        code = birth_take(members->run_dir, &members->birth_fd, err);
     if (code == 0)
         code = notify_open(members, err);
     if (code < 0)
@@ -469,7 +478,8 @@ static void table_release(struct members *members)
 
 void members_release(struct members *members)
 {
-    int fds[] = { members->epoll_fd, members->notify_fd, members->wake_fd, members->timer_fd };
+    int fds[] = { members->epoll_fd, members->notify_fd, members->wake_fd, members->timer_fd,
+                  members->birth_fd };
 
     table_release(members);
     for (size_t i = 0; i < COUNT_OF(fds); i++) {

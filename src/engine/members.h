@@ -53,6 +53,7 @@ struct members {
     struct text notes;
     int epoll_fd; /* readable when on_ready has something to do */
     int notify_fd, wake_fd, timer_fd;
+    int birth_fd; /* birth.h */
 };
 
 /* run_dir and key are set by the caller before. Fails with words; release is fine after. */

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 
 struct http_server {
@@ -20,6 +21,7 @@ struct http_server {
     void *user;
     size_t body_bytes; /* of all requests being received */
     struct exchange *exchanges;
+    struct map connections; /* uid -> how many */
     unsigned handle_count;
     bool is_closing;
 };
@@ -53,20 +55,6 @@ const char *http_query(const struct http_request *request, const char *key)
 const char *http_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
-}
-
-static void read_peer(struct exchange *exchange)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
-    socklen_t length = sizeof(peer);
-
-    if (info)
-        getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-    exchange->request.uid = peer.uid;
-    exchange->request.gid = peer.gid;
-    exchange->request.pid = peer.pid;
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -155,6 +143,15 @@ static void refuse_size(struct exchange *exchange)
                mem_string(words), sizeof(words) - 1);
 }
 
+static void refuse_stopping(struct exchange *exchange)
+{
+    static const char words[] =
+        "{\"error\": {\"code\": \"stopping\", \"message\": \"the daemon is stopping\"}}\n";
+
+    http_reply(&exchange->request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
+               mem_string(words), sizeof(words) - 1);
+}
+
 static void take_body(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct http_server *server = exchange->server;
@@ -166,6 +163,43 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
         return;
     text_add_bytes(&exchange->request.body, bytes, length);
     server->body_bytes += length;
+}
+
+static struct ucred peer_of(struct MHD_Connection *connection, int *ret_fd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+    socklen_t length = sizeof(peer);
+
+    *ret_fd = info ? info->connect_fd : -1;
+    if (info)
+        getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    return peer;
+}
+
+/* One user can't take all connections from the others. */
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = user;
+    uint64_t count = 0;
+    int fd;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        uint64_t uid = (uint64_t)(uintptr_t)*context;
+        if (map_get(&server->connections, uid, &count) && count > 1)
+            map_set(&server->connections, uid, count - 1);
+        else
+            map_remove(&server->connections, uid);
+        return;
+    }
+    uint64_t uid = peer_of(connection, &fd).uid;
+    *context = (void *)(uintptr_t)uid;
+    map_get(&server->connections, uid, &count);
+    map_set(&server->connections, uid, count + 1);
+    if (count >= HTTP_CONNECTIONS_MAX / 2 && fd >= 0)
+        shutdown(fd, SHUT_RDWR);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
@@ -184,7 +218,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         if (exchange->next)
             exchange->next->previous = exchange;
         exchange->server->exchanges = exchange;
-        read_peer(exchange);
+        int fd;
+        struct ucred peer = peer_of(connection, &fd);
+        exchange->request.uid = peer.uid;
+        exchange->request.gid = peer.gid;
+        exchange->request.pid = peer.pid;
         return MHD_YES;
     }
     if (*upload_size > 0) {
@@ -198,6 +236,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         exchange->request.path = url;
         if (exchange->is_too_large)
             refuse_size(exchange);
+        else if (exchange->server->is_closing)
+            refuse_stopping(exchange);
         else
             exchange->server->handler(exchange->server->user, &exchange->request);
     }
@@ -284,7 +324,7 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
     if (!server->daemon) {
@@ -307,16 +347,12 @@ static void on_closed(uv_handle_t *handle)
 /* The library wants no connection suspended when it stops. */
 static void let_go(struct http_server *server)
 {
-    static const char words[] =
-        "{\"error\": {\"code\": \"stopping\", \"message\": \"the daemon is stopping\"}}\n";
-
     for (struct exchange *at = server->exchanges; at; at = at->next) {
         if (at->stream) {
             at->stream->is_over = true;
             http_stream_wake(at->stream);
         } else if (at->is_suspended)
-            http_reply(&at->request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
-                       mem_string(words), sizeof(words) - 1);
+            refuse_stopping(at);
     }
 }
 
@@ -325,10 +361,11 @@ void http_destroy(struct http_server *server)
     if (!server)
         return;
     uv_poll_stop(&server->poll);
+    server->is_closing = true; /* whoever asks from here on is refused, not kept waiting */
     let_go(server);
     MHD_run(server->daemon);
-    server->is_closing = true;
     MHD_stop_daemon(server->daemon);
+    map_release(&server->connections);
     uv_close((uv_handle_t *)&server->poll, on_closed);
     uv_close((uv_handle_t *)&server->timer, on_closed);
 }

@@ -170,7 +170,7 @@ int main(void)
                      { .pipe_fd = -1, .job_fd = -1, .file_fd = -1 } },
     };
 
-    close_range(ORDER_NOTIFY_FD + 1, ~0U, 0);
+    close_range(ORDER_BIRTH_FD + 1, ~0U, 0);
     fcntl(ORDER_NOTIFY_FD, F_SETFD, FD_CLOEXEC);
     if (!order_read(&shim.order, ORDER_FD))
         return SHIM_EXIT_ORDER;
@@ -179,6 +179,9 @@ int main(void)
     enum status_answer answer = status_take(&shim);
     if (answer == STATUS_TAKEN)
         return SHIM_EXIT_TAKEN;
+    /* Without a file it is held until the failure was sent: only then may another one start. */
+    if (answer == STATUS_OURS)
+        close(ORDER_BIRTH_FD);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (answer == STATUS_OURS && shim_start(&shim)) {
         if (!shim.order.kill)
