@@ -14,6 +14,7 @@
  *   form 2: length, bytes           form 3: length, record (one of a list when the tag repeats)
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,12 +23,13 @@
 #include "base/text.h"
 
 enum field_kind {
-    FIELD_UINT,    /* unsigned of any size, also bool and enum bytes */
+    FIELD_UINT,    /* unsigned of any size, also enum bytes */
     FIELD_INT,     /* signed of any size */
     FIELD_TEXT,    /* const char *; NULL and "" are the same */
     FIELD_CHARS,   /* char[n], NUL-terminated */
     FIELD_RECORD,  /* a struct inside */
     FIELD_RECORDS, /* pointer to structs, the count (uint32_t) elsewhere; or an array inside */
+    FIELD_BOOL,    /* as FIELD_UINT; whatever is not 0 reads as true */
 };
 
 struct field {

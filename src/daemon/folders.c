@@ -80,6 +80,19 @@ static int link_to(const char *target, const char *path, struct error *err)
     return 0;
 }
 
+/* A matrix or an array has several, also when there is only one combination or index. */
+static bool is_one_of_several(const struct folders_query *query, const struct group *stage)
+{
+    for (uint64_t id = stage->id + 1; id <= stage->last; id++) {
+        const struct job *maker = state_job(query->state, id);
+        if (!maker)
+            continue;
+        AUTO(launch) struct launch *launch = query->launch_of(query->user, maker);
+        return maker->group != stage->id || (launch && launch->directory);
+    }
+    return false;
+}
+
 /* One that makes NAME alone is linked as NAME; several as NAME/COMBINATION, NAME/INDEX or
  * NAME/COMBINATION/INDEX. */
 static int link_input(const struct folders_query *query, const struct launch_input *input,
@@ -92,7 +105,8 @@ static int link_input(const struct folders_query *query, const struct launch_inp
     if (!group)
         return error_set(err, -ENOENT, "input %s: the stage that made it is forgotten",
                          input->name);
-    if (group->job_count > 1)
+    bool has_several = is_one_of_several(query, group);
+    if (has_several)
         code = folder_make(place, 0700, err);
     for (uint64_t id = group->id + 1; code == 0 && id <= group->last; id++) {
         const struct job *maker = state_job(query->state, id);
@@ -101,7 +115,7 @@ static int link_input(const struct folders_query *query, const struct launch_inp
             continue;
         folders_out_path(query->state_dir, maker, &target);
         text_printf(&target, "/%s", input->name);
-        if (group->job_count == 1) {
+        if (!has_several) {
             code = link_to(target.bytes, place, err);
             continue;
         }
