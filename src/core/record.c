@@ -144,7 +144,6 @@ static void put_field(struct text *out, const struct field *field, const char *o
     uint32_t count;
 
     switch ((enum field_kind)field->kind) {
-    case FIELD_BOOL:
     case FIELD_UINT: {
         uint64_t value = load_unsigned(at, field->size);
         if (value != 0) {
@@ -272,7 +271,6 @@ static int take_bytes(const struct field *field, const char *s, size_t length, u
     case FIELD_RECORDS:
         return form == FORM_RECORD ? take_list_item(field, s, length, arena, object, depth, err)
                                    : 0;
-    case FIELD_BOOL:
     case FIELD_UINT:
     case FIELD_INT:
         return 0;
@@ -302,9 +300,8 @@ static int decode(const struct record_type *type, const char *s, size_t length, 
         const struct field *field = find_field(type, key >> 2, &guess);
         if (form == FORM_UINT || form == FORM_INT) {
             if (field && field->kind == FIELD_UINT && form == FORM_UINT)
-                store_unsigned((char *)object + field->offset, field->size, value);
-            else if (field && field->kind == FIELD_BOOL && form == FORM_UINT)
-                store_unsigned((char *)object + field->offset, field->size, value != 0);
+                store_unsigned((char *)object + field->offset, field->size,
+                               field->is_bool ? value != 0 : value);
             else if (field && field->kind == FIELD_INT && form == FORM_INT)
                 store_unsigned((char *)object + field->offset, field->size,
                                (uint64_t)unzigzag(value));

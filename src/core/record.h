@@ -23,13 +23,12 @@
 #include "base/text.h"
 
 enum field_kind {
-    FIELD_UINT,    /* unsigned of any size, also enum bytes */
+    FIELD_UINT,    /* unsigned of any size, also bool and enum bytes */
     FIELD_INT,     /* signed of any size */
     FIELD_TEXT,    /* const char *; NULL and "" are the same */
     FIELD_CHARS,   /* char[n], NUL-terminated */
     FIELD_RECORD,  /* a struct inside */
     FIELD_RECORDS, /* pointer to structs, the count (uint32_t) elsewhere; or an array inside */
-    FIELD_BOOL,    /* as FIELD_UINT; whatever is not 0 reads as true */
 };
 
 struct field {
@@ -42,6 +41,7 @@ struct field {
     uint16_t size;         /* of the member; RECORDS inside the struct: of the whole array */
     uint8_t kind;
     uint8_t is_inside; /* RECORDS: an array in the struct, not a pointer */
+    uint8_t is_bool;   /* UINT: whatever is not 0 reads as true */
 };
 
 struct record_type {
