@@ -23,6 +23,7 @@ struct act {
     char queue_name[REQUEST_NAME_SIZE];
     char user[64];
     uid_t uid;
+    bool is_immediate; /* cancel: without a grace period */
     json_t *changed;
 };
 
@@ -153,6 +154,9 @@ static void done_act(struct api_change *change, int code, const struct error *er
 {
     struct act *act = CONTAINER_OF(change, struct act, change);
 
+    for (size_t i = 0; code == 0 && act->is_immediate && i < json_array_size(act->changed); i++)
+        act->api->ports.kill_job(act->api->ports.user,
+                                 (uint64_t)json_integer_value(json_array_get(act->changed, i)));
     if (code < 0) {
         json_decref(act->changed);
         reply_error(act->request, code, err);
@@ -208,6 +212,8 @@ void handle_act(struct call *call)
         if (strcmp(verb, verbs[i].verb) != 0 || !settle_task(call))
             continue;
         struct act *act = create_act(call, verbs[i].kind, verbs[i].verb);
+        const char *now = http_query(call->request, "signal_now");
+        act->is_immediate = verbs[i].kind == EVENT_CANCEL && now && strcmp(now, "0") != 0;
         call->api->ports.enqueue(call->api->ports.user, &act->change);
     }
 }

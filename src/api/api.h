@@ -47,6 +47,7 @@ struct api_ports {
     int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
     void (*stop)(void *user, bool kill_jobs);
+    void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
     const char *(*trouble)(void *user);       /* why nothing is accepted now; NULL: all is well */
     json_t *(*isolation)(void *user);         /* what a job would get; new reference */
     const char *state_dir, *devices, *socket; /* for who asks about the daemon */

@@ -57,7 +57,8 @@ struct record_type {
     .offset = offsetof(owner, member), .size = sizeof(((owner *)0)->member)
 #define RECORD_UINT(owner, tag_, member, meaning_)                                                 \
     {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_UINT)                                    \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_UINT),                                   \
+            .is_bool = _Generic(((owner *)0)->member, bool : 1, default : 0)                       \
     }
 #define RECORD_INT(owner, tag_, member, meaning_)                                                  \
     {                                                                                              \

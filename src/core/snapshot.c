@@ -142,14 +142,23 @@ static const struct field need_fields[] = {
     RECORD_UINT(struct need, 3, kind, ""),
 };
 
-#define TYPE(kind, owner, fields) [kind] = { #fields, sizeof(owner), fields, COUNT_OF(fields) }
+#define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
-    TYPE(WORLD, struct state, world_fields),    TYPE(NODE, struct node, node_fields),
-    TYPE(DEVICE, struct device, device_fields), TYPE(POOL, struct pool, pool_fields),
-    TYPE(QUEUE, struct queue, queue_fields),    TYPE(USER, struct saved_user, user_fields),
-    TYPE(GROUP, struct group, group_fields),    TYPE(JOB, struct saved_job, job_fields),
-    TYPE(NEED, struct need, need_fields),
+    TYPE(WORLD, "world", struct state, world_fields),
+    TYPE(NODE, "node", struct node, node_fields),
+    TYPE(DEVICE, "device", struct device, device_fields),
+    TYPE(POOL, "pool", struct pool, pool_fields),
+    TYPE(QUEUE, "queue", struct queue, queue_fields),
+    TYPE(USER, "user", struct saved_user, user_fields),
+    TYPE(GROUP, "group", struct group, group_fields),
+    TYPE(JOB, "job", struct saved_job, job_fields),
+    TYPE(NEED, "need", struct need, need_fields),
 };
+
+const struct record_type *snapshot_type(unsigned kind)
+{
+    return kind > 0 && kind < KIND_COUNT ? &types[kind] : NULL;
+}
 
 static void put(struct text *out, enum kind kind, const void *object, struct text *scratch)
 {

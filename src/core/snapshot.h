@@ -13,6 +13,9 @@
 
 #include "core/state.h"
 
+/* The records of a snapshot, by kind from 1; NULL: no such kind. For the documents. */
+const struct record_type *snapshot_type(unsigned kind);
+
 void snapshot_save(const struct state *state, struct text *out);
 int snapshot_load(const void *bytes, size_t length, struct state **ret, struct error *err);
 

@@ -144,6 +144,11 @@ static void port_stop(void *user, bool kill_jobs)
         uv_timer_start(&daemon->ending, on_stop_asked, KILL_LOOK_MS, 0);
 }
 
+static void port_kill_job(void *user, uint64_t job)
+{
+    launcher_kill(((struct daemon *)user)->launcher, job);
+}
+
 static void on_signal(uv_signal_t *signal, int number)
 {
     log_line(LOG_NOTICE, "stopping; jobs go on signal=%d", number);
@@ -262,6 +267,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .blob_get = port_blob_get,
         .output_path = port_output_path,
         .stop = port_stop,
+        .kill_job = port_kill_job,
         .trouble = port_trouble,
         .isolation = port_isolation,
         .state_dir = options->state_dir,

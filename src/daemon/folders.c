@@ -17,7 +17,7 @@
 
 int folders_prepare(const char *state_dir, struct error *err)
 {
-    static const char *const names[] = { "logs", "data", "scripts" };
+    static const char *const names[] = { "logs", "data", "scripts", "gangs" };
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < COUNT_OF(names); i++) {

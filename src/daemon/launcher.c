@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include "daemon/folders.h"
 #include "daemon/log.h"
 #include "daemon/surroundings.h"
+#include "io/file.h"
 #include "wire/launch.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
@@ -98,6 +101,29 @@ static uint16_t find_free_port(void)
                     getsockname(fd, (struct sockaddr *)&address, &length) == 0;
     close(fd);
     return is_bound ? ntohs(address.sin_port) : 29500;
+}
+
+static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t attempt)
+{
+    return mem_printf("%s/gangs/%" PRIu64 ".%" PRIu32, launcher->state_dir, job, attempt);
+}
+
+/* The port is kept, so that a gang whose start was cut off can be completed by the next daemon. */
+static uint16_t settle_port(const struct launcher *launcher, const struct job *job)
+{
+    AUTO_FREE char *path = port_path(launcher, job->id, job->attempt);
+    AUTO_RELEASE(text) struct text kept = { 0 };
+
+    long port = file_read(path, 16, &kept, NULL) == 0 ? strtol(text_string(&kept), NULL, 10) : 0;
+    if (port > 0 && port <= UINT16_MAX)
+        return (uint16_t)port;
+    uint16_t found = find_free_port();
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        dprintf(fd, "%" PRIu16 "\n", found);
+        close(fd);
+    }
+    return found;
 }
 
 static void report_failure(struct launcher *launcher, struct member_id id,
@@ -195,10 +221,20 @@ static int prepare(struct start *start, struct error *err)
         start->launch->argv[start->launch->script_at] = mem_string(start->folders.script);
     }
     if (start->job->lease->members_count > 1)
-        start->master_port = find_free_port();
+        start->master_port = settle_port(launcher, start->job);
     return 0;
 }
 
+/* Whether the engine has this member: found again, or started. */
+static bool is_known(struct launcher *launcher, const struct job *job, uint32_t rank)
+{
+    struct engine *engine = launcher->options.engine;
+
+    return engine->ops->recover(engine, (struct member_id){ job->id, job->attempt, rank },
+                                job->member_states[rank] == MEMBER_STARTED);
+}
+
+/* Those that the engine has already are as they are. */
 static void start_job(struct launcher *launcher, struct job *job)
 {
     struct start start = { .launcher = launcher, .job = job };
@@ -209,7 +245,7 @@ static void start_job(struct launcher *launcher, struct job *job)
         if (code == 0)
             code = start_member(&start, rank, &err);
         /* After one that could not be started, no other is: a gang is whole or not. */
-        if (code < 0)
+        if (code < 0 && !is_known(launcher, job, rank))
             report_failure(launcher, (struct member_id){ job->id, job->attempt, rank },
                            ENGINE_FAILED, err.text);
     }
@@ -241,6 +277,12 @@ void launcher_decided(struct launcher *launcher, const struct event *decision)
 
 void launcher_ended(struct launcher *launcher, struct member_id id)
 {
+    const struct job *job = state_job(state_of(launcher), id.job);
+
+    if (job && id.rank == 0 && state_request(state_of(launcher), job)->members > 1) {
+        AUTO_FREE char *path = port_path(launcher, id.job, id.attempt);
+        unlink(path);
+    }
     launcher->options.engine->ops->forget(launcher->options.engine, id);
 }
 
@@ -280,41 +322,48 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
     hub_report(launcher->options.hub, &event);
 }
 
-/* Of a gang, all are found or none has begun; one that was started in part is not completed,
- * because its members would not find each other. */
+/* A member of which there is no trace has not run, unless it was seen to: then it is lost. What was
+ * not started yet, of a gang perhaps only a part, is started now. */
 static void recover_job(struct launcher *launcher, struct job *job)
 {
-    struct engine *engine = launcher->options.engine;
-    uint32_t found = 0, count = job->lease->members_count;
+    bool is_stopping = job->state == JOB_STOPPING, is_incomplete = false;
 
-    for (uint32_t rank = 0; rank < count; rank++)
-        found += engine->ops->recover(engine, (struct member_id){ job->id, job->attempt, rank },
-                                      job->member_states[rank] == MEMBER_STARTED);
-    if (found == 0 && job->members_started == 0 && job->members_ended == 0) {
-        if (job->state == JOB_GRANTED)
-            start_job(launcher, job);
-        else
-            for (uint32_t rank = 0; rank < count; rank++)
-                report_failure(launcher, (struct member_id){ job->id, job->attempt, rank },
-                               ENGINE_LOST, "stopped before it ran");
-        return;
-    }
-    for (uint32_t rank = 0; rank < count; rank++) {
+    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
         struct member_id id = { job->id, job->attempt, rank };
-        if (job->member_states[rank] != MEMBER_ENDED &&
-            !engine->ops->recover(engine, id, job->member_states[rank] == MEMBER_STARTED))
+        if (job->member_states[rank] == MEMBER_ENDED || is_known(launcher, job, rank))
+            continue;
+        if (job->member_states[rank] == MEMBER_STARTED)
             report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
+        else if (is_stopping)
+            report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
+        else
+            is_incomplete = true;
     }
-    if (job->state == JOB_STOPPING)
+    if (is_incomplete)
+        start_job(launcher, job);
+    else if (is_stopping)
         stop_job(launcher, job, job->grace);
 }
 
 void launcher_recover(struct launcher *launcher)
 {
+    /* All are asked for before one is started: then the engine clears away what nobody wants. */
+    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
+        for (uint32_t rank = 0; job_is_active(job) && rank < job->lease->members_count; rank++)
+            is_known(launcher, job, rank);
+    }
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
         if (job_is_active(job))
             recover_job(launcher, job);
     }
+}
+
+void launcher_kill(struct launcher *launcher, uint64_t id)
+{
+    const struct job *job = state_job(state_of(launcher), id);
+
+    if (job && job_is_active(job))
+        stop_job(launcher, job, 0);
 }
 
 void launcher_kill_all(struct launcher *launcher)

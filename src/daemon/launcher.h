@@ -10,6 +10,7 @@
  *   data/UID/ID.in/NAME      links to the outputs that it takes (TARN_IN)
  *   data/UID/ID.checkpoint   kept from attempt to attempt (TARN_CHECKPOINT)
  *   scripts/ID               its batch script
+ *   gangs/ID.ATTEMPT         the port that the members of a gang meet at, while it runs
  */
 
 #include "core/engine.h"
@@ -35,6 +36,8 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);
+/* Kill what runs of a job; its end is reported. */
+void launcher_kill(struct launcher *launcher, uint64_t job);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 

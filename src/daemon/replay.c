@@ -75,7 +75,6 @@ static void print_fields(const struct record_type *type, const char *object)
         const struct field *field = &type->fields[i];
         const char *at = object + field->offset, *string;
         switch ((enum field_kind)field->kind) {
-        case FIELD_BOOL:
         case FIELD_UINT:
         case FIELD_INT:
             if (memcmp(at, zeroes, field->size) != 0)

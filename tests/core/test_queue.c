@@ -65,9 +65,9 @@ static double exact_use(double share, usec_t elapsed, usec_t half_life)
 
 static void constant_use_is_charged_as_it_decays(void **state)
 {
-    static const usec_t spans[] = { USEC_PER_MS,   USEC_PER_SEC,       USEC_PER_MIN,
-                                    USEC_PER_HOUR, 39 * USEC_PER_MIN,  USEC_PER_DAY,
-                                    40 * USEC_PER_MIN, 9 * USEC_PER_DAY, 70 * USEC_PER_DAY };
+    static const usec_t spans[] = { USEC_PER_MS,       USEC_PER_SEC,      USEC_PER_MIN,
+                                    USEC_PER_HOUR,     39 * USEC_PER_MIN, USEC_PER_DAY,
+                                    40 * USEC_PER_MIN, 9 * USEC_PER_DAY,  70 * USEC_PER_DAY };
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(spans); i++) {

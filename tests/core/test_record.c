@@ -77,7 +77,8 @@ static void what_is_written_is_read(void **state)
     struct thing thing;
 
     record_encode(&thing_record, &full, &bytes);
-    assert_int_equal(record_decode(&thing_record, bytes.bytes, bytes.length, &arena, &thing, NULL), 0);
+    assert_int_equal(record_decode(&thing_record, bytes.bytes, bytes.length, &arena, &thing, NULL),
+                     0);
     assert_int_equal(thing.small, 255);
     assert_int_equal(thing.middle, 65535);
     assert_int_equal(thing.large, UINT32_MAX);
@@ -125,7 +126,10 @@ static void the_bytes_are_those_of_the_specification(void **state)
         { { .small = 1 }, "\x04\x01", 2 },
         { { .large = 300 }, "\x0c\xac\x02", 3 },
         { { .below = -2 }, "\x15\x03", 2 },
-        { { .text = "ab" }, "\x1e\x02" "ab", 4 },
+        { { .text = "ab" },
+          "\x1e\x02"
+          "ab",
+          4 },
         { { .inner = { .size = 1 } }, "\x27\x02\x05\x02", 4 },
         { { .parts = parts + 1, .parts_count = 1 }, "\x2b\x00", 2 },
         { { .inside_count = 1 }, "\xb3\x09\x00", 3 },
@@ -143,18 +147,19 @@ static void the_bytes_are_those_of_the_specification(void **state)
 /* What a later tarn may write: fields that this one does not know, in each form. */
 static void unknown_tags_are_passed_over(void **state)
 {
-    static const char future[] = "\x04\x07"           /* small = 7 */
-                                 "\xc0\x3e\x05"       /* tag 1000, unsigned */
-                                 "\xc1\x3e\x05"       /* signed */
-                                 "\xc2\x3e\x03" "abc" /* bytes */
+    static const char future[] = "\x04\x07"     /* small = 7 */
+                                 "\xc0\x3e\x05" /* tag 1000, unsigned */
+                                 "\xc1\x3e\x05" /* signed */
+                                 "\xc2\x3e\x03"
+                                 "abc" /* bytes */
                                  "\xc3\x3e\x02\x04\x01"
                                  "\x15\x03"; /* below = -2 */
     (void)state;
     AUTO_RELEASE(arena) struct arena arena = { 0 };
     struct thing thing;
 
-    assert_int_equal(
-        record_decode(&thing_record, future, sizeof(future) - 1, &arena, &thing, NULL), 0);
+    assert_int_equal(record_decode(&thing_record, future, sizeof(future) - 1, &arena, &thing, NULL),
+                     0);
     assert_int_equal(thing.small, 7);
     assert_int_equal(thing.below, -2);
 }
@@ -162,10 +167,10 @@ static void unknown_tags_are_passed_over(void **state)
 /* A known tag in another form is not understood, and does no harm. */
 static void a_tag_in_another_form_is_passed_over(void **state)
 {
-    static const char bytes[] = "\x06\x01z"   /* small as bytes */
-                                "\x1c\x05"    /* text as a number */
-                                "\x26\x01z"   /* inner as bytes */
-                                "\x08\x09";   /* middle = 9 */
+    static const char bytes[] = "\x06\x01z" /* small as bytes */
+                                "\x1c\x05"  /* text as a number */
+                                "\x26\x01z" /* inner as bytes */
+                                "\x08\x09"; /* middle = 9 */
     (void)state;
     AUTO_RELEASE(arena) struct arena arena = { 0 };
     struct thing thing;
@@ -186,7 +191,9 @@ static void damage_is_refused(void **state)
     } cases[] = {
         { "\x04", 1, "record thing: cut short" },
         { "\x84", 1, "record thing: cut short" },
-        { "\x1e\x05" "ab", 4, "record thing: cut short" },
+        { "\x1e\x05"
+          "ab",
+          4, "record thing: cut short" },
         { "\x1e\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "record thing: cut short" },
         { "\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, "record thing: cut short" },
         { "\x27\x01\x04", 3, "record part: cut short" },
@@ -198,9 +205,9 @@ static void damage_is_refused(void **state)
         AUTO_RELEASE(arena) struct arena arena = { 0 };
         struct thing thing;
         struct error err;
-        assert_int_equal(record_decode(&thing_record, cases[i].bytes, cases[i].length, &arena,
-                                       &thing, &err),
-                         -EBADMSG);
+        assert_int_equal(
+            record_decode(&thing_record, cases[i].bytes, cases[i].length, &arena, &thing, &err),
+            -EBADMSG);
         assert_string_equal(err.text, cases[i].text);
     }
 }

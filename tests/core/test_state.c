@@ -29,7 +29,8 @@ static struct state *small_world(void)
     tell(state, &(struct event){ .kind = EVENT_NODE, .node = { .name = "a", .cpu_milli = 4000 } });
     tell(state, &(struct event){ .kind = EVENT_DEVICE,
                                  .device = { .node = "a", .uuid = "a0", .model = "h100" } });
-    tell(state, &(struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .limit_milli = -1 } });
+    tell(state,
+         &(struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .limit_milli = -1 } });
     request_default(&submit.submit.request);
     tell(state, &submit);
     return state;
@@ -63,7 +64,8 @@ static void events_that_make_no_sense_are_refused(void **unused)
           "group 5: no group 4" },
         { { .kind = EVENT_SUBMIT, .submit = { .id = 1, .queue = "default" } },
           "job 1: its number is taken" },
-        { { .kind = EVENT_SUBMIT, .submit = { .id = 2, .queue = "none" } }, "job 2: no queue 'none'" },
+        { { .kind = EVENT_SUBMIT, .submit = { .id = 2, .queue = "none" } },
+          "job 2: no queue 'none'" },
         { { .kind = EVENT_SUBMIT, .submit = { .id = 2, .queue = "q", .group = 9 } },
           "job 2: no group 9" },
         { { .kind = EVENT_NEED, .need = { .job = 1, .on = 1 } }, "need: job 1 expects none" },
@@ -83,7 +85,9 @@ static void events_that_make_no_sense_are_refused(void **unused)
                                   .slices_count = 1 } } },
           "grant: job 1: a lease that makes no sense" },
         { { .kind = EVENT_GRANT,
-            .grant = { .job = 1, .attempt = 1, .lease = { .members = &elsewhere, .members_count = 1 } } },
+            .grant = { .job = 1,
+                       .attempt = 1,
+                       .lease = { .members = &elsewhere, .members_count = 1 } } },
           "grant: job 1: no such machine" },
         { { .kind = EVENT_GRANT,
             .grant = { .job = 1,
@@ -123,14 +127,16 @@ static void static_pools_get_the_lowest_devices_in_the_order_of_pools(void **unu
                                                  .index = (uint32_t)i,
                                                  .model = i < 3 ? "h100" : "l4" } });
     }
-    tell(state, &(struct event){ .kind = EVENT_POOL,
-                                 .pool = { .name = "p", .is_static = 1, .queue = "q", .gpus = 2 } });
-    tell(state, &(struct event){
-                    .kind = EVENT_POOL,
-                    .pool = { .name = "r", .is_static = 1, .queue = "q", .model = "l4" } });
-    tell(state, &(struct event){
-                    .kind = EVENT_POOL,
-                    .pool = { .name = "s", .is_static = 1, .queue = "q", .devices = 1 << 2 | 1 << 4 } });
+    tell(state,
+         &(struct event){ .kind = EVENT_POOL,
+                          .pool = { .name = "p", .is_static = 1, .queue = "q", .gpus = 2 } });
+    tell(state,
+         &(struct event){ .kind = EVENT_POOL,
+                          .pool = { .name = "r", .is_static = 1, .queue = "q", .model = "l4" } });
+    tell(state,
+         &(struct event){
+             .kind = EVENT_POOL,
+             .pool = { .name = "s", .is_static = 1, .queue = "q", .devices = 1 << 2 | 1 << 4 } });
     static const uint32_t expected[] = { 1, 1, 3, 2, 2, 2 };
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(state->devices.items[i].pool, expected[i]);
@@ -175,12 +181,10 @@ static void the_needs_of_a_forgotten_job_go_with_it(void **unused)
     (void)unused;
     AUTO(state) struct state *state = small_world();
     AUTO_RELEASE(text) struct text bytes = { 0 };
-    struct event submit = { .kind = EVENT_SUBMIT,
-                            .submit = { .id = 2,
-                                        .name = "j",
-                                        .user = "ana",
-                                        .queue = "q",
-                                        .need_count = 1 } };
+    struct event submit = {
+        .kind = EVENT_SUBMIT,
+        .submit = { .id = 2, .name = "j", .user = "ana", .queue = "q", .need_count = 1 }
+    };
     struct state *loaded = NULL;
     struct error err;
 

@@ -47,16 +47,14 @@ static void change_queue(struct chaos *chaos)
     uint32_t number = 1 + below(chaos, chaos->queues_max);
     /* q3 and q4 stand below q1. */
     lab_tell(chaos->lab,
-             &(struct event){ .kind = EVENT_QUEUE,
-                              .queue = { .name = queue_names[number],
-                                         .parent = number > 2 ? "q1" : "",
-                                         .weight = 1 + below(chaos, 4),
-                                         .guarantee_milli = chance(chaos, 30)
-                                                                ? below(chaos, 4) * 1000
-                                                                : 0,
-                                         .limit_milli = chance(chaos, 60)
-                                                            ? -1
-                                                            : (int64_t)below(chaos, 12) * 1000 } });
+             &(struct event){
+                 .kind = EVENT_QUEUE,
+                 .queue = { .name = queue_names[number],
+                            .parent = number > 2 ? "q1" : "",
+                            .weight = 1 + below(chaos, 4),
+                            .guarantee_milli = chance(chaos, 30) ? below(chaos, 4) * 1000 : 0,
+                            .limit_milli =
+                                chance(chaos, 60) ? -1 : (int64_t)below(chaos, 12) * 1000 } });
     chaos->world_changes++;
 }
 
@@ -71,21 +69,18 @@ static void change_pool(struct chaos *chaos)
         chaos->world_changes++;
         return;
     }
-    lab_tell(chaos->lab,
-             &(struct event){
-                 .kind = EVENT_POOL,
-                 .pool = { .name = name,
-                           .is_static = is_static,
-                           .queue = is_static ? queue_names[below(chaos, 3)] : "",
-                           .model = chance(chaos, 50) ? models[below(chaos, COUNT_OF(models))].name
-                                                      : "",
-                           .gpus = is_static ? 1 + below(chaos, 3) : 0,
-                           .milli_min = !is_static && chance(chaos, 50)
-                                            ? below(chaos, 3) * 1000
-                                            : 0,
-                           .milli_max = !is_static && chance(chaos, 50)
-                                            ? (1 + below(chaos, 4)) * 1000
-                                            : 0 } });
+    lab_tell(
+        chaos->lab,
+        &(struct event){
+            .kind = EVENT_POOL,
+            .pool = { .name = name,
+                      .is_static = is_static,
+                      .queue = is_static ? queue_names[below(chaos, 3)] : "",
+                      .model = chance(chaos, 50) ? models[below(chaos, COUNT_OF(models))].name : "",
+                      .gpus = is_static ? 1 + below(chaos, 3) : 0,
+                      .milli_min = !is_static && chance(chaos, 50) ? below(chaos, 3) * 1000 : 0,
+                      .milli_max =
+                          !is_static && chance(chaos, 50) ? (1 + below(chaos, 4)) * 1000 : 0 } });
     chaos->world_changes++;
 }
 
@@ -105,14 +100,14 @@ static void change_node(struct chaos *chaos)
     const struct node *node = &state->nodes.items[below(chaos, (uint32_t)state->nodes.count)];
     AUTO_FREE char *name = mem_string(node->name);
 
-    lab_tell(chaos->lab, &(struct event){ .kind = EVENT_NODE,
-                                          .node = { .name = name,
-                                                    .cpu_milli = node->cpu_milli,
-                                                    .memory_mib = node->memory_mib,
-                                                    .state = chance(chaos, 60)
-                                                                 ? NODE_UP
-                                                                 : (uint8_t)below(chaos, 3),
-                                                    .reason = "a test" } });
+    lab_tell(
+        chaos->lab,
+        &(struct event){ .kind = EVENT_NODE,
+                         .node = { .name = name,
+                                   .cpu_milli = node->cpu_milli,
+                                   .memory_mib = node->memory_mib,
+                                   .state = chance(chaos, 60) ? NODE_UP : (uint8_t)below(chaos, 3),
+                                   .reason = "a test" } });
     chaos->world_changes++;
 }
 
@@ -122,18 +117,18 @@ static void change_device(struct chaos *chaos)
     if (state->devices.count == 0)
         return;
 
-    const struct device *device = &state->devices.items[below(chaos, (uint32_t)state->devices.count)];
+    const struct device *device =
+        &state->devices.items[below(chaos, (uint32_t)state->devices.count)];
     AUTO_FREE char *uuid = mem_string(device->uuid);
     AUTO_FREE char *model = mem_string(device->model);
-    lab_tell(chaos->lab,
-             &(struct event){ .kind = EVENT_DEVICE,
-                              .device = { .node = state->nodes.items[device->node].name,
-                                          .uuid = uuid,
-                                          .model = model,
-                                          .index = device->index,
-                                          .memory_mib = device->memory_mib,
-                                          .numa_node = device->numa_node,
-                                          .sick = chance(chaos, 40) ? "xid" : "" } });
+    lab_tell(chaos->lab, &(struct event){ .kind = EVENT_DEVICE,
+                                          .device = { .node = state->nodes.items[device->node].name,
+                                                      .uuid = uuid,
+                                                      .model = model,
+                                                      .index = device->index,
+                                                      .memory_mib = device->memory_mib,
+                                                      .numa_node = device->numa_node,
+                                                      .sick = chance(chaos, 40) ? "xid" : "" } });
     chaos->world_changes++;
 }
 
@@ -190,10 +185,26 @@ void chaos_destroy(struct chaos *chaos)
 static void random_gpus(struct chaos *chaos, struct request *request)
 {
     static const char *const asks[] = {
-        "1",           "1",     "2",      "3",      "4",         "8",
-        "0.5",         "0.25",  "0.75",   "mem=10G", "mem=20G",  "0.25,mem=30G",
-        "h100:1",      "h100:2", "a100:1", "l4:0.5", "30GB..:1", "24GB..48GB:2",
-        "h100:2|a100:1", "h100:1|l4:2|a100:0.5",
+        "1",
+        "1",
+        "2",
+        "3",
+        "4",
+        "8",
+        "0.5",
+        "0.25",
+        "0.75",
+        "mem=10G",
+        "mem=20G",
+        "0.25,mem=30G",
+        "h100:1",
+        "h100:2",
+        "a100:1",
+        "l4:0.5",
+        "30GB..:1",
+        "24GB..48GB:2",
+        "h100:2|a100:1",
+        "h100:1|l4:2|a100:0.5",
     };
     struct error err;
 
@@ -322,7 +333,9 @@ static void end_member(struct chaos *chaos, const struct job *job, uint32_t rank
         .job = job->id,
         .attempt = job->attempt,
         .rank = rank,
-        .kind = chance(chaos, 90) ? ENGINE_ENDED : chance(chaos, 50) ? ENGINE_LOST : ENGINE_FAILED,
+        .kind = chance(chaos, 90)   ? ENGINE_ENDED
+                : chance(chaos, 50) ? ENGINE_LOST
+                                    : ENGINE_FAILED,
         .exit_code = chance(chaos, 75) ? 0 : 1,
         .was_oom = chance(chaos, 3),
         .user_us = below(chaos, 1000000),
@@ -394,9 +407,9 @@ static void person_acts(struct chaos *chaos)
 
 static void world_changes(struct chaos *chaos)
 {
-    static void (*const changes[])(struct chaos *chaos) = { change_queue, change_pool, change_node,
-                                                            change_node,  change_device,
-                                                            change_device, change_settings };
+    static void (*const changes[])(
+        struct chaos * chaos) = { change_queue,  change_pool,   change_node,    change_node,
+                                  change_device, change_device, change_settings };
 
     changes[below(chaos, COUNT_OF(changes))](chaos);
 }
@@ -464,8 +477,8 @@ static void obey(struct chaos *chaos)
         uint64_t end = 0, limit;
         if (job->state == JOB_GRANTED) {
             limit = (uint64_t)state_request(lab->state, job)->max_duration;
-            end = (uint64_t)lab->now + (chance(chaos, 30) ? limit
-                                                          : random_next(&chaos->random) % limit);
+            end = (uint64_t)lab->now +
+                  (chance(chaos, 30) ? limit : random_next(&chaos->random) % limit);
             map_set(&chaos->ends, job->id, end);
             lab_started(lab, job->id);
         } else if (job_is_active(job) && map_get(&chaos->ends, job->id, &end) &&

@@ -152,7 +152,8 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
         return false;
     /* What was not said is in proportion, rounded up. */
     if (ask->milli == 0)
-        return slice->milli == (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
+        return slice->milli ==
+               (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
     return ask->memory_mib > 0 ||
            slice->memory_mib == (device->memory_mib * ask->milli + GPU_MILLI - 1) / GPU_MILLI;
 }
@@ -280,12 +281,11 @@ bool check_grants(const struct lab *lab, struct error *err)
 
     for (size_t i = 0; i < lab->decisions.events.count; i++) {
         const struct event *event = &lab->decisions.events.items[i];
-        const struct job *job = event->kind == EVENT_GRANT ? state_job(state, event->grant.job)
-                                                           : NULL;
+        const struct job *job =
+            event->kind == EVENT_GRANT ? state_job(state, event->grant.job) : NULL;
         if (!job || !job->lease)
             continue;
-        for (uint32_t at = job->queue; job->lease->milli > 0;
-             at = state->queues.items[at].parent) {
+        for (uint32_t at = job->queue; job->lease->milli > 0; at = state->queues.items[at].parent) {
             const struct queue *queue = &state->queues.items[at];
             if (queue->limit_milli >= 0 && queue->used_milli > queue->limit_milli)
                 return FAIL(err, "queue %s holds more than its limit", queue->name);

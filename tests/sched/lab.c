@@ -87,10 +87,9 @@ void lab_settle(struct lab *lab)
 
 void lab_node(struct lab *lab, const char *name, int64_t cpu_milli, int64_t memory_mib)
 {
-    lab_tell(lab, &(struct event){ .kind = EVENT_NODE,
-                                   .node = { .name = name,
-                                             .cpu_milli = cpu_milli,
-                                             .memory_mib = memory_mib } });
+    lab_tell(lab, &(struct event){
+                      .kind = EVENT_NODE,
+                      .node = { .name = name, .cpu_milli = cpu_milli, .memory_mib = memory_mib } });
 }
 
 void lab_gpus(struct lab *lab, const char *node, const char *model, int64_t memory_mib,

@@ -302,17 +302,17 @@ static void do_node(struct run *run)
     int64_t number = state_find_node(run->lab->state, name);
     const struct node *old = number < 0 ? NULL : &run->lab->state->nodes.items[number];
 
-    tell(run, &(struct event){
-                  .kind = EVENT_NODE,
-                  .node = { .name = name,
-                            .cpu_milli = milli_of(run, "cpus", old ? old->cpu_milli : 0),
-                            .memory_mib = find(run, "memory") ? mib_of(run, "memory")
-                                          : old               ? old->memory_mib
-                                                              : 0,
-                            .state = has(run, "drained") ? NODE_DRAINED
-                                     : has(run, "down")  ? NODE_DOWN
-                                                         : NODE_UP,
-                            .reason = string_of(run, "reason") } });
+    tell(run,
+         &(struct event){ .kind = EVENT_NODE,
+                          .node = { .name = name,
+                                    .cpu_milli = milli_of(run, "cpus", old ? old->cpu_milli : 0),
+                                    .memory_mib = find(run, "memory") ? mib_of(run, "memory")
+                                                  : old               ? old->memory_mib
+                                                                      : 0,
+                                    .state = has(run, "drained") ? NODE_DRAINED
+                                             : has(run, "down")  ? NODE_DOWN
+                                                                 : NODE_UP,
+                                    .reason = string_of(run, "reason") } });
 }
 
 static void do_gpus(struct run *run)
@@ -325,14 +325,14 @@ static void do_gpus(struct run *run)
         first += run->lab->state->devices.items[i].node == node;
     for (uint32_t i = first; i < first + (uint32_t)count; i++) {
         AUTO_FREE char *uuid = mem_printf("%s:%" PRIu32, word(run, 1), i);
-        tell(run, &(struct event){
-                      .kind = EVENT_DEVICE,
-                      .device = { .node = word(run, 1),
-                                  .uuid = uuid,
-                                  .model = word(run, 2),
-                                  .index = i,
-                                  .memory_mib = mib_of(run, "memory"),
-                                  .numa_node = (int32_t)number_of(run, "numa", -1) + 1 } });
+        tell(run,
+             &(struct event){ .kind = EVENT_DEVICE,
+                              .device = { .node = word(run, 1),
+                                          .uuid = uuid,
+                                          .model = word(run, 2),
+                                          .index = i,
+                                          .memory_mib = mib_of(run, "memory"),
+                                          .numa_node = (int32_t)number_of(run, "numa", -1) + 1 } });
     }
 }
 
@@ -345,15 +345,14 @@ static void do_health(struct run *run, const char *sick)
     const struct device *device = &run->lab->state->devices.items[number];
     AUTO_FREE char *uuid = mem_string(device->uuid);
     AUTO_FREE char *model = mem_string(device->model);
-    tell(run, &(struct event){
-                  .kind = EVENT_DEVICE,
-                  .device = { .node = run->lab->state->nodes.items[device->node].name,
-                              .uuid = uuid,
-                              .model = model,
-                              .index = device->index,
-                              .memory_mib = device->memory_mib,
-                              .numa_node = device->numa_node,
-                              .sick = sick } });
+    tell(run, &(struct event){ .kind = EVENT_DEVICE,
+                               .device = { .node = run->lab->state->nodes.items[device->node].name,
+                                           .uuid = uuid,
+                                           .model = model,
+                                           .index = device->index,
+                                           .memory_mib = device->memory_mib,
+                                           .numa_node = device->numa_node,
+                                           .sick = sick } });
 }
 
 static void do_pool(struct run *run)
@@ -385,13 +384,13 @@ static void do_settings(struct run *run)
 {
     const char *placement = string_of(run, "placement");
 
-    tell(run, &(struct event){
-                  .kind = EVENT_SETTINGS,
-                  .settings = { .half_life = duration_of(run, "half_life", 0),
-                                .placement = strcmp(placement, "first-fit") == 0
-                                                 ? PLACEMENT_FIRST_FIT
-                                                 : PLACEMENT_BEST_FIT,
-                                .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
+    tell(run,
+         &(struct event){ .kind = EVENT_SETTINGS,
+                          .settings = { .half_life = duration_of(run, "half_life", 0),
+                                        .placement = strcmp(placement, "first-fit") == 0
+                                                         ? PLACEMENT_FIRST_FIT
+                                                         : PLACEMENT_BEST_FIT,
+                                        .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
 }
 
 static void do_group(struct run *run, uint64_t id, uint32_t jobs, enum group_kind kind)
@@ -482,15 +481,14 @@ static void do_array(struct run *run)
 
 static void do_update(struct run *run)
 {
-    tell(run,
-         &(struct event){ .kind = EVENT_UPDATE,
-                          .update = { .job = id_at(run, 1),
-                                      .has_priority = find(run, "priority") != NULL,
-                                      .priority = (int32_t)number_of(run, "priority", 0),
-                                      .queue = string_of(run, "queue"),
-                                      .max_duration = duration_of(run, "limit", 0),
-                                      .has_begin = find(run, "begin") != NULL,
-                                      .begin = duration_of(run, "begin", 0) } });
+    tell(run, &(struct event){ .kind = EVENT_UPDATE,
+                               .update = { .job = id_at(run, 1),
+                                           .has_priority = find(run, "priority") != NULL,
+                                           .priority = (int32_t)number_of(run, "priority", 0),
+                                           .queue = string_of(run, "queue"),
+                                           .max_duration = duration_of(run, "limit", 0),
+                                           .has_begin = find(run, "begin") != NULL,
+                                           .begin = duration_of(run, "begin", 0) } });
 }
 
 static uint32_t attempt_of(const struct run *run, uint64_t id)
@@ -653,8 +651,8 @@ static void do_line(struct run *run)
         const char *name;
         void (*act)(struct run *run);
     } acts[] = {
-        { "node", do_node },         { "gpus", do_gpus },     { "pool", do_pool },
-        { "queue", do_queue },       { "array", do_array },   { "update", do_update },
+        { "node", do_node },         { "gpus", do_gpus },       { "pool", do_pool },
+        { "queue", do_queue },       { "array", do_array },     { "update", do_update },
         { "settings", do_settings }, { "started", do_started }, { "ended", do_ended },
     };
     static const struct {
@@ -690,8 +688,8 @@ static void do_line(struct run *run)
     else if (strcmp(name, "well") == 0)
         do_health(run, "");
     else if (strcmp(name, "pool-remove") == 0)
-        tell(run, &(struct event){ .kind = EVENT_POOL_REMOVE,
-                                   .pool_remove = { .name = word(run, 1) } });
+        tell(run,
+             &(struct event){ .kind = EVENT_POOL_REMOVE, .pool_remove = { .name = word(run, 1) } });
     else if (strcmp(name, "queue-remove") == 0)
         tell(run, &(struct event){ .kind = EVENT_QUEUE_REMOVE,
                                    .queue_remove = { .name = word(run, 1) } });

@@ -44,7 +44,7 @@ static struct workload random_workload(uint64_t seed)
                          ? work->limit
                          : (1 + random_below(&random, 60)) * work->limit / 60;
         work->gpus = 1 + random_below(&random, random_chance(&random, 30) ? workload.gpus
-                                                : workload.gpus > 4       ? 4
+                                               : workload.gpus > 4        ? 4
                                                                           : 2);
         work->start = USEC_NEVER;
     }

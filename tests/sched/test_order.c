@@ -22,10 +22,10 @@ static bool naive_is_before(const struct state *state, uint32_t a, uint32_t b)
     if (x_owed != y_owed)
         return x_owed;
     usec_t half_life = state->settings.half_life;
-    long double x_use = (long double)queue_usage(x, state->now, half_life) +
-                        (long double)x->share * 3600000;
-    long double y_use = (long double)queue_usage(y, state->now, half_life) +
-                        (long double)y->share * 3600000;
+    long double x_use =
+        (long double)queue_usage(x, state->now, half_life) + (long double)x->share * 3600000;
+    long double y_use =
+        (long double)queue_usage(y, state->now, half_life) + (long double)y->share * 3600000;
     long double left = x_use * y->weight, right = y_use * x->weight;
     return left != right ? left < right : a < b;
 }
@@ -169,7 +169,8 @@ static void the_limits_of_all_queues_above_count(void **state)
     assert_int_equal(why.queue, 2);
     assert_int_equal(why.free, 1500);
     assert_true(order_quota_allows(lab->state, 3, 1500, &why));
-    lab->state->queues.items[2].used_milli = 4000; /* over a limit that was lowered: no GPUs is fine */
+    lab->state->queues.items[2].used_milli =
+        4000; /* over a limit that was lowered: no GPUs is fine */
     assert_true(order_quota_allows(lab->state, 3, 0, &why));
     lab->state->queues.items[2].used_milli = 0;
 }

@@ -143,9 +143,8 @@ static void a_snapshot_saves_what_it_loads(void **unused)
             lab_save(chaos->lab, &bytes);
             AUTO(state) struct state *state = loaded(&bytes);
             assert_same_state(state, chaos->lab, seed);
-            assert_int_equal(memcmp(&state->capacity, &chaos->lab->state->capacity,
-                                    sizeof(state->capacity)),
-                             0);
+            assert_int_equal(
+                memcmp(&state->capacity, &chaos->lab->state->capacity, sizeof(state->capacity)), 0);
             for (size_t k = 0; k < state->devices.count; k++)
                 assert_int_equal(state->devices.items[k].pool,
                                  chaos->lab->state->devices.items[k].pool);
