@@ -67,12 +67,12 @@ static void decide_needs(struct state *state, uint64_t on, id_list *broken)
         if (!job)
             continue;
         assert(job->needs_left > 0);
-        job->needs_left--; /* also of one that is over: it may be run once more */
-        if (job->state == JOB_ENDED)
+        if (answer == NEED_BROKEN && job->state != JOB_ENDED) {
+            list_add(broken, job->id); /* counted until then, so that no other need lets it go */
             continue;
-        if (answer == NEED_BROKEN)
-            list_add(broken, job->id);
-        else if (!job_is_active(job))
+        }
+        job->needs_left--; /* also of one that is over: it may be run once more */
+        if (job->state != JOB_ENDED && !job_is_active(job))
             settle(state, job);
     }
 }
@@ -107,6 +107,7 @@ static void end_job(struct state *state, struct job *job, enum job_result result
     for (size_t i = 0; i < ends.count; i++) {
         struct job *ended = state_job(state, ends.items[i]);
         if (i > 0) {
+            ended->needs_left--;
             if (ended->state == JOB_ENDED || job_is_active(ended))
                 continue;
             become(state, ended, JOB_ENDED);

@@ -7,7 +7,8 @@
  * Use is counted in dominant share (parts of 2^20 of the cluster: the largest of a job's GPU,
  * CPU and memory shares) times milliseconds, and halves every half-life. It is charged
  * as it is used; ordering adds an hour of what runs now, so that many starts in one instant
- * count at once (sched/order.h). Integers only: 2^-x comes from twelve constants, policies 2.1.
+ * count at once (sched/order.h). Integers only: 2^-x comes from twelve constants and a
+ * short series, policies 2.1.
  *
  * Queue 0 is the root, queue 1 is "default". A number stays with its name.
  */

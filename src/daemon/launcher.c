@@ -242,6 +242,8 @@ static void start_job(struct launcher *launcher, struct job *job)
 
     int code = prepare(&start, &err);
     for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
+        if (job->member_states[rank] == MEMBER_ENDED)
+            continue;
         if (code == 0)
             code = start_member(&start, rank, &err);
         /* After one that could not be started, no other is: a gang is whole or not. */
@@ -349,8 +351,10 @@ void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        for (uint32_t rank = 0; job_is_active(job) && rank < job->lease->members_count; rank++)
-            is_known(launcher, job, rank);
+        for (uint32_t rank = 0; job_is_active(job) && rank < job->lease->members_count; rank++) {
+            if (job->member_states[rank] != MEMBER_ENDED)
+                is_known(launcher, job, rank);
+        }
     }
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
         if (job_is_active(job))

@@ -350,7 +350,8 @@ static int64_t taken_from(const struct placing *placing, const struct room *room
     int64_t milli = 0;
 
     for (uint32_t i = 0; room != placing->room && i < placing->slice_count; i++)
-        milli += pool_may_use(placing, pool, placing->slices[i].device) ? placing->slices[i].milli : 0;
+        milli +=
+            pool_may_use(placing, pool, placing->slices[i].device) ? placing->slices[i].milli : 0;
     return milli;
 }
 

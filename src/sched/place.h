@@ -10,7 +10,8 @@
  * Best-fit: the machine where the fewest GPUs (then CPUs) stay free; a share goes to the fullest
  * device that still has room; whole GPUs come from the NUMA node that they fill best. First-fit:
  * the lowest numbers. Of equals, the lowest number. Devices of a static pool of its own come
- * before shared ones. Alternatives are tried in their order, each for the whole gang.
+ * before shared ones, on whatever machine, and those that a dynamic pool is promised come last.
+ * Alternatives are tried in their order, each for the whole gang.
  */
 
 #include "base/arena.h"

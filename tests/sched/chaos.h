@@ -4,7 +4,8 @@
 
 /* chaos - a random world in which random things happen, the same ones for the same seed
  *
- * The brain is asked to plan whenever it wants to be, as the daemon asks it.
+ * The brain is asked to plan whenever it wants to be, as the daemon asks it. Another compiler may
+ * give another world for a seed: it may work out the parts of an expression in another order.
  */
 
 #include "lab.h"
