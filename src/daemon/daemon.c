@@ -238,6 +238,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     struct launcher_options launcher = {
+        .loop = &daemon->loop,
         .hub = daemon->hub,
         .engine = daemon->engine,
         .state_dir = options->state_dir,

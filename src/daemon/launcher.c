@@ -20,10 +20,17 @@
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
 
+/* What an engine keeps of members that are over is dropped when there is time: while jobs come and
+ * go by the thousand, the file system is spared from removing a file for each that it makes. */
+enum { FORGET_LATER_MS = 2000, FORGET_NEXT_MS = 10, FORGET_AT_ONCE = 500, OVER_MAX = 20000 };
+
 struct launcher {
     struct launcher_options options;
     char *state_dir, *socket;
     mode_t umask;
+    LIST(struct member_id) over; /* their ends are durable */
+    size_t forgotten;            /* of over: so many from the front */
+    uv_timer_t timer;
 };
 
 int launcher_create(const struct launcher_options *options, struct launcher **ret,
@@ -39,8 +46,15 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     launcher->socket = mem_string(options->socket);
     launcher->umask = umask(0022);
     umask(launcher->umask);
+    uv_timer_init(options->loop, &launcher->timer);
+    launcher->timer.data = launcher;
     *ret = launcher;
     return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
 }
 
 void launcher_destroy(struct launcher *launcher)
@@ -49,7 +63,8 @@ void launcher_destroy(struct launcher *launcher)
         return;
     free(launcher->state_dir);
     free(launcher->socket);
-    free(launcher);
+    list_release(&launcher->over);
+    uv_close((uv_handle_t *)&launcher->timer, on_closed);
 }
 
 static struct state *state_of(const struct launcher *launcher)
@@ -277,6 +292,25 @@ void launcher_decided(struct launcher *launcher, const struct event *decision)
         stop_job(launcher, job, job->grace);
 }
 
+static void forget_some(struct launcher *launcher)
+{
+    struct engine *engine = launcher->options.engine;
+
+    for (size_t i = 0; i < FORGET_AT_ONCE && launcher->forgotten < launcher->over.count; i++)
+        engine->ops->forget(engine, launcher->over.items[launcher->forgotten++]);
+    if (launcher->forgotten == launcher->over.count)
+        launcher->forgotten = launcher->over.count = 0;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct launcher *launcher = timer->data;
+
+    forget_some(launcher);
+    if (launcher->over.count > 0)
+        uv_timer_start(timer, on_timer, FORGET_NEXT_MS, 0);
+}
+
 void launcher_ended(struct launcher *launcher, struct member_id id)
 {
     const struct job *job = state_job(state_of(launcher), id.job);
@@ -285,7 +319,10 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         AUTO_FREE char *path = port_path(launcher, id.job, id.attempt);
         unlink(path);
     }
-    launcher->options.engine->ops->forget(launcher->options.engine, id);
+    list_add(&launcher->over, id);
+    if (launcher->over.count >= OVER_MAX)
+        forget_some(launcher);
+    uv_timer_start(&launcher->timer, on_timer, FORGET_LATER_MS, 0);
 }
 
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome)

@@ -17,6 +17,7 @@
 #include "daemon/hub.h"
 
 struct launcher_options {
+    uv_loop_t *loop;
     struct hub *hub;
     struct engine *engine;
     const char *state_dir;

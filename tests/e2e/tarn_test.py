@@ -39,7 +39,7 @@ def find_shim():
 def is_sanitized():
     """Whether this tarn was built with the address sanitizer, which needs more memory."""
     with open(TARN, "rb") as file:
-        return b"AddressSanitizer" in file.read()
+        return b"__asan_init" in file.read()
 
 
 def wait_until(what, condition, patience=None):
