@@ -10,6 +10,9 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "wire/json.h"
+
+enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000 };
 
 struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
 {
@@ -85,8 +88,9 @@ void reply_error(struct http_request *request, int code, const struct error *err
         { -EINVAL, 400, "bad_request" }, { -ERANGE, 400, "bad_request" },
         { -EACCES, 403, "forbidden" },   { -ENOENT, 404, "not_found" },
         { -ENOTSUP, 405, "bad_method" }, { -EALREADY, 409, "conflict" },
-        { -EDQUOT, 429, "too_many" }, { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
-        { -ENOSPC, 507, "disk_full" },   { 0, 400, "bad_request" },
+        { -EDQUOT, 429, "too_many" },    { -EDOM, 422, "never" },
+        { -ESHUTDOWN, 503, "stopping" }, { -ENOSPC, 507, "disk_full" },
+        { 0, 400, "bad_request" },
     };
     size_t i = 0;
 
@@ -98,24 +102,46 @@ void reply_error(struct http_request *request, int code, const struct error *err
                          message ? message : json_string("words that are not UTF-8")));
 }
 
+/* Few bytes can be many values, and a value takes a hundred times its bytes. */
+static bool has_too_many_values(const char *bytes, size_t length)
+{
+    size_t values = 1, containers = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        if (in_string && bytes[i] == '\\')
+            i++;
+        else if (bytes[i] == '"')
+            in_string = !in_string;
+        else if (!in_string) {
+            values += bytes[i] == ',';
+            containers += bytes[i] == '{' || bytes[i] == '[';
+        }
+    }
+    return values > BODY_VALUES_MAX || containers > BODY_CONTAINERS_MAX;
+}
+
 json_t *read_body(struct http_request *request)
 {
-    json_error_t failure;
+    const struct text *bytes = &request->body;
+    json_t *body = NULL;
     struct error err;
+    int code = 0;
 
-    if (request->body.length == 0) {
-        error_set(&err, -EINVAL, "body: empty, expected JSON");
-        reply_error(request, -EINVAL, &err);
-        return NULL;
+    if (bytes->length == 0)
+        code = error_set(&err, -EINVAL, "body: empty, expected JSON");
+    else if (has_too_many_values(bytes->bytes, bytes->length))
+        code = error_set(&err, -EINVAL, "body: more than %d values, or %d objects and lists",
+                         BODY_VALUES_MAX, BODY_CONTAINERS_MAX);
+    else
+        code = json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", &body, &err);
+    if (code == 0 && !json_is_object(body) && !json_is_array(body)) {
+        json_decref(body);
+        code = error_set(&err, -EINVAL, "body: expected an object or a list");
     }
-    json_t *body =
-        json_loadb(request->body.bytes, request->body.length, JSON_REJECT_DUPLICATES, &failure);
-    if (!body) {
-        error_set(&err, -EINVAL, "body:%d:%d: not JSON: %s", failure.line, failure.column,
-                  failure.text);
-        reply_error(request, -EINVAL, &err);
-    }
-    return body;
+    if (code < 0)
+        reply_error(request, code, &err);
+    return code == 0 ? body : NULL;
 }
 
 static const struct job *task_of(const struct state *state, const struct group *group,

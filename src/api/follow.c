@@ -50,6 +50,8 @@ static void on_tick(uv_timer_t *timer)
         next = at->next;
         if (is_beat && !at->path)
             text_add(&at->events, ": still here\n\n");
+        else if (is_beat && http_stream_is_left(&at->stream))
+            at->is_following = false;
         if (at->path || is_beat)
             http_stream_wake(&at->stream);
     }
@@ -164,7 +166,7 @@ static bool pull_output(struct http_stream *stream, struct text *out)
         open_output(follower);
     if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
         return is_last;
-    if (status.st_size < follower->offset)
+    if (follower->is_following && status.st_size < follower->offset)
         follower->offset = 0; /* begun anew */
     if (status.st_size > follower->offset) {
         char bytes[CHUNK];
@@ -178,6 +180,8 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     /* At its end: rotated away meanwhile? Then the path is another file. */
     struct stat named;
     if (stat(follower->path, &named) == 0 && named.st_ino != status.st_ino) {
+        if (fstat(follower->fd, &status) == 0 && status.st_size > follower->offset)
+            return false; /* grew before it was */
         close(follower->fd);
         follower->fd = -1;
         follower->offset = 0;

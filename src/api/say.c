@@ -214,6 +214,10 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     case WHY_RESERVED:
         text_printf(text, "would delay job %" PRIu64 ", which is first in line", why->job);
         break;
+    case WHY_TURN:
+        text_printf(text, "what queue %s may still have is kept for job %" PRIu64 ", which is first in line",
+                    state->queues.items[why->queue].name, why->job);
+        break;
     case WHY_BEHIND:
         text_printf(text, "behind job %" PRIu64, why->job);
         break;

@@ -32,6 +32,7 @@ static void add_headline(const json_t *why, struct text *text)
         { "pool_min", "waits: what is free is kept for another pool" },
         { "array", "waits for other tasks of its array" },
         { "reserved", "waits behind a reservation" },
+        { "turn", "waits for its turn in its queue" },
         { "behind", "waits for its turn" },
     };
     const char *kind = field_text(why, "kind"), *state = field_text(why, "state");

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -369,6 +370,7 @@ static void on_quiet(uv_timer_t *timer)
         return;
     save_snapshot(hub, SNAPSHOT_RECORDS);
     journal_idle(hub->journal);
+    malloc_trim(0); /* what large requests took goes back */
 }
 
 static void run_batch(struct hub *hub)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -132,6 +133,15 @@ void http_stream_wake(struct http_stream *stream)
         return;
     stream->is_suspended = false;
     resume(exchange_of(stream->request));
+}
+
+bool http_stream_is_left(const struct http_stream *stream)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        exchange_of(stream->request)->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd peer = { .fd = info ? info->connect_fd : -1 };
+
+    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 static void refuse_size(struct exchange *exchange)
@@ -315,6 +325,20 @@ static void watch(struct http_server *server, uv_loop_t *loop)
     uv_poll_start(&server->poll, UV_READABLE, on_readable);
 }
 
+/* A NUL would end a path or a value early: it is none of ours, and nothing may match it. */
+static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
+{
+    size_t length = MHD_http_unescape(text);
+
+    (void)user;
+    (void)connection;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\0')
+            text[i] = '?';
+    }
+    return length;
+}
+
 int http_create(const struct http_options *options, struct http_server **ret, struct error *err)
 {
     struct http_server *server = mem_zero(1, sizeof(*server));
@@ -323,8 +347,9 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     server->user = options->user;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
     if (!server->daemon) {

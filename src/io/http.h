@@ -76,6 +76,8 @@ struct http_stream {
 /* The stream belongs to the caller until on_gone. */
 void http_stream(struct http_request *request, const char *content_type,
                  struct http_stream *stream);
+/* Whether the peer has gone; a stream that has nothing to say does not notice by itself. */
+bool http_stream_is_left(const struct http_stream *stream);
 /* There may be something to say. */
 void http_stream_wake(struct http_stream *stream);
 

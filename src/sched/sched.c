@@ -10,12 +10,14 @@
 #include "sched/pending.h"
 #include "sched/place.h"
 #include "sched/reserve.h"
+#include "sched/turn.h"
 
 struct brain {
     struct state *state;
     struct pending pending;
     struct order order;
     struct reserve reserve;
+    struct turns turns;
     struct deadlines deadlines;
     LIST(struct job *) active; /* hold resources, in any order */
     LIST(uint64_t) attention;  /* active jobs that may have to be stopped */
@@ -126,6 +128,7 @@ void brain_destroy(struct brain *brain)
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);
+    turns_release(&brain->turns);
     deadlines_release(&brain->deadlines);
     list_release(&brain->active);
     list_release(&brain->attention);
@@ -293,13 +296,18 @@ static bool try_grant(struct brain *brain, struct pending_bucket *bucket,
     struct state *state = brain->state;
     struct job *job = bucket->first;
     const struct request *request = state_request(state, job);
+    usec_t end = end_if_started_now(state, request);
     struct lease lease;
 
     *why = (struct why){ .kind = WHY_NONE };
     if (!array_allows(state, bucket, why) ||
         !order_quota_allows(state, job->queue, least_milli(request), why) ||
-        !try_place(brain, job, &lease, why))
+        !turn_allows(&brain->turns, state, job->queue, least_milli(request), end, why) ||
+        !try_place(brain, job, &lease, why)) {
+        if (why->kind == WHY_QUOTA)
+            turn_make(&brain->turns, state, brain->active.items, brain->active.count, job, why);
         return false;
+    }
 
     lease.share = dominant_share(state, &lease);
     struct event grant = {
@@ -310,7 +318,8 @@ static bool try_grant(struct brain *brain, struct pending_bucket *bucket,
                    .lease = lease,
                    .is_backfill = brain->reserve.count > 0 },
     };
-    reserve_take(&brain->reserve, &lease, end_if_started_now(state, request));
+    reserve_take(&brain->reserve, &lease, end);
+    turn_take(&brain->turns, state, job->queue, lease.milli, end);
     decide(brain, &grant, decisions);
     return true;
 }
@@ -323,6 +332,7 @@ static void plan_grants(struct brain *brain, struct decisions *decisions)
 
     order_start(&brain->order, state, &brain->pending);
     reserve_start(&brain->reserve, brain->active.items, brain->active.count);
+    brain->turns.held.count = 0;
     for (;;) {
         bucket = order_next(&brain->order);
         if (!bucket)

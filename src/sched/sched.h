@@ -14,7 +14,8 @@
  *   sched_next_wakeup()    when it wants the next PLAN at the latest
  *
  * Order of a plan: jobs to be stopped; then, in the order of order.h, each head that is within
- * quota and finds a place gets it; the first that finds none gets a promise (reserve.h).
+ * quota and finds a place gets it; the first that finds none gets a promise (reserve.h),
+ * the first that a queue's limit keeps waiting has its turn (turn.h).
  *
  * Owner:    the brain borrows the state, which must outlive it and have no other brain
  * Version:  SCHED_VERSION changes when the same events may give other decisions

@@ -563,6 +563,21 @@ static bool check_reserved(const struct lab *lab, const struct job *job, const s
     return true;
 }
 
+static bool check_turn(const struct lab *lab, const struct job *job, const struct why *why,
+                       struct error *err)
+{
+    const struct job *holder = state_job(lab->state, why->job);
+    struct why quota;
+
+    if (!holder || holder->state != JOB_QUEUED || holder == job)
+        return FAIL(err, "job %" PRIu64 ": nobody's turn", job->id);
+    sched_why(lab->brain, holder, &quota, NULL);
+    if (quota.kind != WHY_QUOTA || quota.queue != why->queue ||
+        !is_below(lab->state, job->queue, why->queue))
+        return FAIL(err, "job %" PRIu64 ": behind a job that does not wait for quota", job->id);
+    return true;
+}
+
 static bool check_reason(const struct lab *lab, const struct job *job, const struct why *why,
                          struct error *err)
 {
@@ -603,6 +618,8 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return check_unusable(state, job, err);
     case WHY_RESERVED:
         return check_reserved(lab, job, why, err);
+    case WHY_TURN:
+        return check_turn(lab, job, why, err);
     case WHY_BEHIND:
         return state->settings.backfill_depth == 0 ||
                FAIL(err, "job %" PRIu64 ": behind, with backfill", job->id);
@@ -626,7 +643,7 @@ bool check_waiting(const struct lab *lab, struct error *err)
             continue; /* what keeps the first of its kind keeps all */
         if (!check_reason(lab, job, &why, err))
             return false;
-        if (why.kind != WHY_RESERVED && why.kind != WHY_BEHIND && could_run_now(lab->state, job))
+        if (why.kind != WHY_RESERVED && why.kind != WHY_TURN && why.kind != WHY_BEHIND && could_run_now(lab->state, job))
             return FAIL(err, "job %" PRIu64 ": could run, but why is %s", job->id,
                         why_name(why.kind));
     }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_TURN_H
+#define SCHED_TURN_H
+
+/* turn - what a queue at its limit keeps for the job that waits for it
+ *
+ * The same thought as reserve.h, for quota instead of devices: the first job that its queue's limit
+ * (or the limit of a queue above) keeps waiting has its turn when enough of those that run below
+ * that limit will have ended. Until then another job below it may start when it ends before that
+ * time, or when it leaves enough; else small jobs could take whatever comes free for ever.
+ */
+
+#include "base/mem.h"
+#include "core/state.h"
+#include "core/why.h"
+
+struct turn {
+    uint32_t queue; /* at its limit */
+    uint64_t job;   /* whose turn it is */
+    usec_t at;      /* USEC_NEVER: when somebody without a time limit ends */
+    int64_t spare;  /* milli-GPUs that others may hold at that time */
+};
+
+struct turns {
+    LIST(struct turn) held;
+};
+
+/* Keep what `why`, a QUOTA, says that this job lacks. The first one of a queue stays. active: who
+ * holds resources, in any order. */
+void turn_make(struct turns *turns, const struct state *state, struct job *const *active,
+               size_t active_count, const struct job *job, const struct why *why);
+
+/* May a job of this queue take so much until `end`? Fills why with TURN when not. */
+bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
+                 int64_t milli, usec_t end, struct why *why);
+
+/* It did. */
+void turn_take(struct turns *turns, const struct state *state, uint32_t queue, int64_t milli,
+               usec_t end);
+
+void turns_release(struct turns *turns);
+
+#endif
