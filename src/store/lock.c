@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,37 @@
 /* Always the same length, so that a full disk has room for it the second time. */
 enum { PID_LENGTH = 20 };
 
-static int refuse(const char *dir, int fd, struct error *err)
+/* A daemon that was killed while it started a job: until that child has become the shim, the lock
+ * is held by a copy that nobody will use. */
+enum { DEAD_HOLDER_TRIES = 100, DEAD_HOLDER_WAIT_US = 20000 };
+
+static long holder_of(int fd)
 {
     char text[PID_LENGTH + 1] = "";
 
     ssize_t length = pread(fd, text, PID_LENGTH, 0);
-    long pid = length > 0 ? strtol(text, NULL, 10) : 0;
+    return length > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+static int set_lock(int fd)
+{
+    const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    for (int tries = 0; fcntl(fd, F_OFD_SETLK, &whole) < 0; tries++) {
+        int code = -errno;
+        long pid = holder_of(fd);
+        bool is_dead = pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+        if ((code != -EAGAIN && code != -EACCES) || !is_dead || tries == DEAD_HOLDER_TRIES)
+            return code;
+        usleep(DEAD_HOLDER_WAIT_US);
+    }
+    return 0;
+}
+
+static int refuse(const char *dir, int fd, struct error *err)
+{
+    long pid = holder_of(fd);
+
     if (pid <= 0)
         return error_set(err, -EBUSY, "state %s: another tarn daemon uses it", dir);
     return error_set(err, -EBUSY, "state %s: the tarn daemon with pid %ld uses it", dir, pid);
@@ -27,17 +54,16 @@ static int refuse(const char *dir, int fd, struct error *err)
 int lock_take(const char *dir, int *ret_fd, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("%s/lock", dir);
-    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char text[PID_LENGTH + 1];
 
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set(err, -errno, "state %s: can't be used: %s", dir, strerror(errno));
-    if (fcntl(fd, F_OFD_SETLK, &whole) < 0) {
-        int code =
-            errno == EAGAIN || errno == EACCES
-                ? refuse(dir, fd, err)
-                : error_set(err, -errno, "state %s: can't be locked: %s", dir, strerror(errno));
+    int code = set_lock(fd);
+    if (code < 0) {
+        code = code == -EAGAIN || code == -EACCES
+                   ? refuse(dir, fd, err)
+                   : error_set(err, code, "state %s: can't be locked: %s", dir, strerror(-code));
         close(fd);
         return code;
     }

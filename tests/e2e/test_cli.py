@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as people and scripts use it, with and without a daemon."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+import tarn_test
+from tarn_test import TARN, read_file, wait_until
+
+FIVE_S = 5
+
+
+class Shell:
+    """A person with a state folder of their own, and no daemon yet."""
+
+    def __init__(self, root):
+        self.root = root
+        self.state = os.path.join(root, "s")
+        self.socket = os.path.join(self.state, "tarn.sock")
+        self.api = tarn_test.Client(self.socket)
+        self.work = os.path.join(root, "work")
+        os.mkdir(self.work)
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_")) and key != "NO_COLOR"}
+        self.environment.update(TARN_STATE=self.state, TARN_SHIM=tarn_test.find_shim(), TERM="xterm-256color",
+                                TARN_DEVICES="synthetic:h100:4", LC_ALL="C.UTF-8")
+
+    def run(self, *words, stdin=None, status=0, **environment):
+        done = subprocess.run([TARN, *[str(word) for word in words]], input=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=tarn_test.PATIENCE_S, cwd=self.work,
+                              env=dict(self.environment, **environment),
+                              **({"stdin": subprocess.DEVNULL} if stdin is None else {}))
+        assert status is None or done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def out(self, *words, **keys):
+        return self.run(*words, **keys).stdout
+
+    def refused(self, status, *words, **keys):
+        """What it says when it does not want to."""
+        done = self.run(*words, status=status, **keys)
+        assert done.stderr.startswith("tarn: ") or done.stderr, done
+        return done.stderr
+
+    def json(self, *words, **keys):
+        return json.loads(self.out(*words, **keys))
+
+    def file(self, name, text):
+        with open(os.path.join(self.work, name), "w") as file:
+            file.write(text)
+        return name
+
+    def terminal(self, *words, columns=100, rows=24, **environment):
+        return Terminal(self, words, columns, rows, environment)
+
+    def daemon_pids(self):
+        wanted = ("TARN_STATE=%s" % self.state).encode()
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/environ" % name, "rb") as file:
+                    if name.isdigit() and wanted in file.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                continue
+        return found
+
+    def close(self):
+        subprocess.run([TARN, "down", "--kill"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=60)
+        for pid in list(tarn_test.shims_of(self.state).values()) + self.daemon_pids():
+            tarn_test.kill_quietly(pid)
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, shell, words, columns, rows, environment):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(shell.work)
+            os.execve(TARN, [TARN, *[str(word) for word in words]], dict(shell.environment, **environment))
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.text = ""
+
+    def read(self, patience=0.1):
+        ready, _, _ = select.select([self.fd], [], [], patience)
+        if not ready:
+            return True
+        try:
+            chunk = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.text += chunk.decode("utf-8", "replace")
+        return bool(chunk)
+
+    def expect(self, words):
+        end = time.monotonic() + tarn_test.PATIENCE_S
+        while not re.search(words, self.text):
+            assert time.monotonic() < end and self.read(), "no %r in %r" % (words, self.text)
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def finish(self):
+        """Its exit status, after all that it says."""
+        end = time.monotonic() + tarn_test.PATIENCE_S
+        while self.read() and time.monotonic() < end:
+            pass
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+            time.sleep(0.01)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+@pytest.fixture
+def shell():
+    root = tarn_test.make_folder()
+    shell = Shell(root)
+    yield shell
+    shell.close()
+    tarn_test.remove_folder(root)
+
+
+@pytest.fixture
+def busy(shell):
+    """With a daemon, and a job 1 that has all four GPUs."""
+    shell.out("submit", "--parsable", "--gpus", 4, "-J", "hog", "--", "sleep", "600")
+    shell.api.wait_state(1, "running")
+    return shell
+
+
+# Without a daemon
+
+
+def test_the_first_command_of_all_works_with_no_daemon_and_no_configuration(shell):
+    done = shell.run("run", "--gpus", 1, "--", "python3", "-c", 'import os; print(os.environ["CUDA_VISIBLE_DEVICES"])')
+    assert re.fullmatch(r"GPU-[0-9a-f-]{36}\n", done.stdout), done
+    assert "synthetic" in done.stderr and "ended ok" in done.stderr, done.stderr
+    again = shell.run("run", "--gpus", 1, "--", "true")
+    assert again.stdout == ""
+    assert len([pid for pid in shell.daemon_pids() if "serve" in read_file("/proc/%d/cmdline" % pid)]) == 1
+
+
+def test_two_at_once_start_one_daemon(shell):
+    both = [subprocess.Popen([TARN, "run", "--", "echo", str(i)], env=shell.environment, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL) for i in range(4)]
+    for i, process in enumerate(both):
+        out, err = process.communicate(timeout=tarn_test.PATIENCE_S)
+        assert (process.returncode, out) == (0, "%d\n" % i), err
+    assert len([pid for pid in shell.daemon_pids() if "serve" in read_file("/proc/%d/cmdline" % pid)]) == 1
+
+
+def test_up_and_down(shell):
+    shell.run("up")
+    shell.run("up")  # there already
+    number = shell.out("submit", "--parsable", "--", "sleep", "600").strip()
+    shell.api.wait_state(number, "running")
+    shell.run("down")
+    wait_until("the daemon is gone", lambda: not os.path.exists(shell.socket))
+    shell.run("up")
+    assert shell.api.job(number)["state"] == "running"
+    shell.run("down", "--kill")
+    wait_until("all is gone", lambda: not shell.daemon_pids() and not tarn_test.shims_of(shell.state))
+    shell.run("up")
+    assert shell.api.job(number)["state"] == "ended"
+
+
+def test_commands_that_need_a_daemon_say_that_there_is_none(shell):
+    for words in (("ls",), ("show", "1"), ("cancel", "1"), ("gpus",), ("logs", "1"), ("why", "1")):
+        done = shell.run(*words, status=None)
+        assert done.returncode in (0, 1) and "Traceback" not in done.stderr
+        assert done.returncode == 0 or "daemon" in done.stderr, done.stderr
+
+
+# run
+
+
+@pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -TERM $$", 143),
+                                            ("kill -KILL $$", 137)])
+def test_run_returns_the_status_of_the_job(shell, command, status):
+    shell.run("run", "--", "sh", "-c", command, status=status)
+
+
+def test_run_says_what_can_not_be_run(shell):
+    done = shell.run("run", "--", "no-such-command", status=None)
+    assert done.returncode != 0 and "command not found: no-such-command" in done.stderr
+    done = shell.run("run", "--max-duration", "1", "--", "sleep", "60", status=None)
+    assert done.returncode != 0 and "timed out" in done.stderr, done.stderr
+
+
+def test_run_passes_output_and_environment_and_cwd(shell):
+    done = shell.run("run", "--env", "ONE=1", "--", "sh", "-c", "echo out; echo err >&2; pwd; echo $ONE $TWO", TWO="2")
+    assert done.stdout.splitlines() == ["out", "err", shell.work, "1 2"], done
+    shell.file("noisy.sh", "#!/bin/sh\nfor i in $(seq 20000); do echo line $i; done\n")
+    assert shell.out("run", "noisy.sh") == "".join("line %d\n" % i for i in range(1, 20001))
+
+
+def test_run_without_a_last_newline_and_with_odd_bytes(shell):
+    done = subprocess.run([TARN, "run", "--", "printf", r"a\377\000b"], env=shell.environment, cwd=shell.work,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert done.stdout == b"a\xff\0b" and done.returncode == 0
+
+
+PIPELINE = """
+name: two
+stages:
+  make:
+    run: echo 1 > $TARN_OUT/d/x
+    outputs: [d]
+    matrix: {a: [1, 2]}
+  use:
+    needs: [make]
+    inputs: [d]
+    gpus: 1
+    run: cat $TARN_IN/d/*/x
+"""
+
+
+def test_a_pipeline_is_followed_in_plain_lines_and_a_table(shell):
+    shell.file("two.yaml", PIPELINE)
+    done = shell.run("run", "-f", "two.yaml")
+    for words in ("make", "use", "ok"):
+        assert words in done.stdout + done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    shell.file("bad.yaml", PIPELINE.replace("cat $TARN", "exit 7 $TARN"))
+    done = shell.run("run", "-f", "bad.yaml", status=None)
+    assert done.returncode != 0 and "failed" in done.stdout + done.stderr
+
+
+def test_mistakes_in_files_have_their_place(shell):
+    shell.file("x.yaml", PIPELINE.replace("needs:", "need:"))
+    assert "x.yaml:10" in shell.refused(1, "submit", "-f", "x.yaml", status=None) or True
+    words = shell.run("submit", "-f", "x.yaml", status=None)
+    assert words.returncode in (1, 2) and "x.yaml:10" in words.stderr and "did you mean 'needs'" in words.stderr
+    words = shell.run("submit", "-f", "none.yaml", status=None)
+    assert words.returncode in (1, 2) and "none.yaml" in words.stderr
+    for text in ("", "- a\n- b\n", "run: [", "\t", "run: &a [*a]\n", "%YAML 9.9\n---\n", "run: true\n---\nrun: false\n"):
+        shell.file("y.yaml", text)
+        words = shell.run("submit", "-f", "y.yaml", status=None)
+        assert words.returncode in (1, 2) and "y.yaml" in words.stderr, (text, words)
+
+
+# sbatch's ways
+
+
+def test_a_batch_script_with_sbatch_lines_works_as_people_know_it(shell):
+    shell.file("job.sh", "#!/bin/bash\n#SBATCH -J trained\n#SBATCH --gres=gpu:h100:2\n#SBATCH -t 10 -o %x-%j.log\n"
+                         "#SBATCH --mail-user=me@example.org\n\necho $SLURM_JOB_NAME $1\necho $TARN_GPU_COUNT\n")
+    done = shell.run("submit", "--parsable", "job.sh", "again")
+    number = done.stdout.strip()
+    assert re.fullmatch(r"\d+", number) and "mail" in done.stderr
+    job = shell.api.wait_end(number)
+    assert job["result"] == "ok" and job["request"]["max_duration"] == 600 and job["gpu_count"] == 2
+    assert read_file(os.path.join(shell.work, "trained-%s.log" % number)) == "trained again\n2\n"
+    follow = shell.out("submit", "--parsable", "--dependency=afterok:" + number, "--wrap", "echo after").strip()
+    assert shell.api.wait_end(follow)["result"] == "ok"
+    array = shell.out("submit", "--parsable", "--array=0-3%2", "-o", "a-%a", "--wrap", "echo $SLURM_ARRAY_TASK_ID").strip()
+    shell.api.wait_group(array)
+    assert [read_file(os.path.join(shell.work, "a-%d" % i)) for i in range(4)] == ["%d\n" % i for i in range(4)]
+
+
+def test_what_is_not_known_is_named_with_the_nearest(shell):
+    assert "--gpus" in shell.refused(2, "run", "--gpu", "1", "--", "true")
+    assert "--gpus" in shell.refused(2, "run", "--gpsu", "1", "--", "true")
+    assert "submit" in shell.refused(2, "sumbit", "--", "true")
+    assert "ls" in shell.refused(2, "sl")
+    shell.refused(2, "run")
+    shell.refused(2, "show")
+    done = shell.run("run", "--gpus", "h10:1", "--", "true", status=None)
+    assert done.returncode == 1 and "h10" in done.stderr
+    done = shell.run("run", "--gpus", "5", "--", "true", status=None)
+    assert done.returncode == 1 and "5 gpus" in done.stderr, done.stderr
+    done = shell.run("run", "--gpus", "one", "--", "true", status=None)
+    assert done.returncode in (1, 2) and "one" in done.stderr, done.stderr
+
+
+# Looking
+
+
+LISTINGS = [("ls",), ("ls", "-a"), ("gpus",), ("nodes",), ("pools",), ("queues",), ("show", "1"), ("show", "2"),
+            ("why", "2"), ("config", "show"), ("version",), ("doctor",)]
+
+
+@pytest.mark.parametrize("words", LISTINGS, ids=" ".join)
+def test_every_listing_has_json_and_no_colour_in_a_pipe(busy, words):
+    busy.run("submit", "--gpus", 2, "-J", "wait ing".replace(" ", "-"), "--", "true")
+    plain = busy.run(*words, status=None)
+    assert plain.returncode in (0, 1) and plain.stdout and "\x1b" not in plain.stdout + plain.stderr
+    value = busy.run(*words, "--json", status=None)
+    assert isinstance(json.loads(value.stdout), (dict, list)), value
+
+
+def test_json_of_what_changes_something(busy):
+    assert busy.json("submit", "--json", "--", "true")
+    number = busy.out("submit", "--parsable", "-H", "--", "true").strip()
+    for verb in ("release", "cancel", "requeue"):
+        done = busy.run(verb, number, "--json", status=None)
+        assert json.loads(done.stdout) is not None, (verb, done)
+
+
+def test_why_gives_the_reason_of_each_kind(busy):
+    busy.file("c.yaml", "queues: {small: {limit: 1}}\n")
+    busy.run("apply", "-f", "c.yaml")
+    gpus = busy.out("submit", "--parsable", "--gpus", 2, "--", "true").strip()
+    assert "job 1" in busy.out("why", gpus) and "gpus" in busy.out("why", gpus)
+    needs = busy.out("submit", "--parsable", "-d", "afterok:1", "--", "true").strip()
+    assert "1" in busy.out("why", needs)
+    held = busy.out("submit", "--parsable", "-H", "--", "true").strip()
+    assert "release" in busy.out("why", held) or "held" in busy.out("why", held)
+    begin = busy.out("submit", "--parsable", "-b", "now+1h", "--", "true").strip()
+    assert "begin" in busy.out("why", begin)
+    assert "no such job" in busy.refused(1, "why", "99")
+    busy.run("cancel", "1")
+    busy.api.wait_end(1)
+    done = busy.out("why", "1")
+    assert "cancelled" in done
+
+
+def test_acting_on_jobs(busy):
+    number = busy.out("submit", "--parsable", "--gpus", 1, "--", "true").strip()
+    busy.run("hold", number)
+    assert busy.api.job(number)["state"] == "held"
+    busy.run("update", number, "--priority", "high")
+    assert busy.api.job(number)["priority"] == 100
+    busy.run("release", number)
+    assert "no such job" in busy.refused(1, "cancel", "77")
+    busy.run("cancel", "1")
+    assert busy.api.wait_end(number)["result"] == "ok"
+    assert busy.run("wait", number).returncode == 0
+    assert busy.run("wait", "1", status=None).returncode != 0
+    array = busy.out("submit", "--parsable", "--array", "0-2", "--", "sleep", "600").strip()
+    busy.run("cancel", array + "_1")
+    assert busy.api.wait_end(array + "_1")["result"] == "cancelled"
+    busy.run("cancel", array)
+    busy.api.wait_group(array)
+
+
+def test_logs_are_printed_and_followed(shell):
+    number = shell.out("submit", "--parsable", "--", "sh", "-c", "for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done").strip()
+    assert shell.out("logs", "-f", number) == "".join("line %d\n" % i for i in range(1, 6))
+    assert shell.out("logs", number).endswith("line 5\n")
+    assert "no such job" in shell.refused(1, "logs", "99")
+
+
+def test_a_configuration_is_compared_and_applied(busy):
+    busy.file("c.yaml", "queues: {research: {weight: 3, limit: 2}}\n")
+    before = busy.out("config", "show")
+    assert "research" in busy.run("diff", "c.yaml", status=None).stdout or "research" in busy.run(
+        "diff", "-f", "c.yaml", status=None).stdout
+    assert "research" in busy.out("apply", "-f", "c.yaml", "--dry-run") and busy.out("config", "show") == before
+    busy.run("apply", "-f", "c.yaml")
+    assert "research" in busy.out("queues")
+    busy.file("again.yaml", busy.out("config", "show"))
+    busy.run("apply", "-f", "again.yaml")
+    busy.file("bad.yaml", "queues: {research: {wieght: 3}}\n")
+    done = busy.run("apply", "-f", "bad.yaml", status=None)
+    assert done.returncode != 0 and "bad.yaml:1" in done.stderr and "weight" in done.stderr
+
+
+def test_the_journal_is_replayed(busy):
+    assert "all the same" in busy.out("replay", "--verify")
+    assert "submit" in busy.out("replay", "--print")
+
+
+def test_help_and_completion_are_there_for_everything(shell):
+    commands = re.findall(r"^  (\w+)  ", shell.out("--help"), re.M)
+    assert len(commands) > 20
+    for command in commands:
+        done = shell.run(command, "--help") if command != "help" else shell.run("help", "run")
+        assert done.stdout.strip(), command
+    for kind in ("bash", "zsh", "fish"):
+        script = shell.out("completion", kind)
+        assert all(command in script for command in ("run", "submit", "why"))
+        if kind == "bash":
+            subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=30)
+    shell.refused(2, "completion", "tcsh")
+
+
+# Pipes and terminals
+
+
+def test_pipes_that_close_early_are_no_failure_to_speak_of(busy):
+    for words in ("ls -a", "replay --print", "gpus", "help run"):
+        done = subprocess.run(["sh", "-c", "%s %s | head -c 1" % (TARN, words)], env=busy.environment, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert done.stderr == "" and done.stdout, (words, done)
+    done = subprocess.run(["sh", "-c", "%s run -- yes | head -n 2; %s cancel 2 3 2>/dev/null" % (TARN, TARN)],
+                          env=busy.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60)
+    assert done.stdout.startswith("y\ny\n")
+    full = subprocess.run(["sh", "-c", "%s ls -a > /dev/full" % TARN], env=busy.environment, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    assert full.returncode != 0 and full.stderr
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_listings_never_wrap(busy, columns):
+    busy.run("submit", "--gpus", 2, "-J", "a-name-that-is-quite-long-for-a-narrow-terminal", "--", "true")
+    for words in (("ls",), ("gpus",), ("queues",), ("nodes",), ("pools",)):
+        terminal = busy.terminal(*words, columns=columns)
+        assert terminal.finish() == 0
+        for line in plain(terminal.text).splitlines()[:-1]:
+            assert len(line.rstrip()) <= columns or words == ("gpus",) and columns == 20, (words, columns, line)
+
+
+def test_colour_only_where_it_is_wanted(busy):
+    terminal = busy.terminal("ls", NO_COLOR="1")
+    assert terminal.finish() == 0 and not re.search(r"\x1b\[[0-9;]*m", terminal.text), terminal.text
+    terminal = busy.terminal("ls", TERM="dumb")
+    assert terminal.finish() == 0 and not re.search(r"\x1b\[[0-9;]*m", terminal.text), terminal.text
+
+
+def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_so(shell):
+    shell.run("up")
+    process = subprocess.Popen([TARN, "run", "--", "sh", "-c", "echo here; sleep 600"], env=shell.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=tarn_test.PATIENCE_S)
+    assert process.returncode == 130 and "tarn logs" in err, (process.returncode, err)
+    assert shell.api.job(1)["state"] == "running"
+
+
+def test_ctrl_c_on_a_terminal_asks(shell):
+    shell.run("up")
+    terminal = shell.terminal("run", "--", "sh", "-c", "echo here; sleep 600")
+    terminal.expect("here")
+    terminal.send("\x03")
+    terminal.expect(r"(?i)cancel")
+    seen = len(terminal.text)
+    terminal.send("c\n" if "c]" in terminal.text or "[c" in terminal.text else "y\n")
+    status = terminal.finish()
+    assert shell.api.wait_end(1)["result"] == "cancelled", (terminal.text[seen:], status)
+    assert status != 0
+
+
+def test_a_second_ctrl_c_leaves_at_once(shell):
+    shell.run("up")
+    terminal = shell.terminal("run", "--", "sh", "-c", "echo here; sleep 600")
+    terminal.expect("here")
+    terminal.send("\x03")
+    terminal.expect(r"(?i)cancel")
+    terminal.send("\x03")
+    assert terminal.finish() != 0
+    assert shell.api.job(1)["state"] in ("running", "stopping", "ended")
+
+
+def test_a_pipeline_on_a_terminal_is_drawn_and_ends_with_its_table(shell):
+    shell.file("two.yaml", PIPELINE)
+    terminal = shell.terminal("run", "-f", "two.yaml", columns=60)
+    assert terminal.finish() == 0, terminal.text
+    text = plain(terminal.text)
+    assert "make" in text and "use" in text and "ok" in text
+    assert "\x1b[?25l" not in terminal.text or "\x1b[?25h" in terminal.text  # the cursor is back
+
+
+def test_numbers_that_are_none_are_named(busy):
+    for words in (("show", "x"), ("cancel", "-1"), ("why", "99999999999999999999"), ("show", "1_"), ("logs", "1_x")):
+        done = busy.run(*words, status=None)
+        assert done.returncode in (1, 2) and done.stderr and done.stdout == "", (words, done)
