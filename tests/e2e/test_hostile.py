@@ -316,11 +316,18 @@ def test_six_hundred_connections(daemon):
         assert daemon.is_alive()
         # Those beyond the limit are closed, not kept.
         closed = [stream for stream in streams if select.select([stream], [], [], 0)[0]]
-        assert len(streams) - len(closed) <= 512
+        assert len(streams) - len(closed) <= 256  # half of them, for one user
     finally:
         for stream in streams:
             stream.close()
-    wait_until("it answers", lambda: daemon.api.get("/v1/daemon")["api"] == 1)
+
+    def answers():
+        try:
+            return daemon.api.get("/v1/daemon")["api"] == 1
+        except OSError:  # the places of those that left are free in a moment
+            return False
+
+    wait_until("it answers", answers)
 
 
 def test_paths_in_names_reach_nothing(api, daemon, tmp_path):
