@@ -45,14 +45,43 @@ static bool can_take(const struct job *job, enum event_kind kind)
     }
 }
 
-static int check_update(const struct act *act, const struct job *job, struct error *err)
+/* What it was admitted to may have changed since it ended. */
+static int check_requeue(const struct act *act, const struct job *job, struct error *err)
+{
+    const struct state *state = api_state(act->api);
+    const struct queue *queue = &state->queues.items[job->queue];
+    struct why why;
+
+    if (queue->is_removed || queue->child_count > 0)
+        return error_set(err, -EALREADY, "job %" PRIu64 ": its queue %s takes no jobs any more", job->id,
+                         queue->name);
+    sched_admit(state, state_request(state, job), job->queue, &why);
+    if (!why_is_never(why.kind))
+        return 0;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    never_say(state, state_request(state, job), &why, &text);
+    return error_set(err, -EDOM, "%s", text_string(&text));
+}
+
+static int check_change(const struct act *act, const struct job *job, struct error *err)
 {
     const struct event_update *update = &act->update.update;
     const struct state *state = api_state(act->api);
     struct why why;
 
+    if (act->kind == EVENT_REQUEUE && job->state == JOB_ENDED)
+        return check_requeue(act, job, err);
+
     if (act->kind != EVENT_UPDATE)
         return 0;
+    if (update->has_priority && update->priority > job->priority && update->priority > 0 &&
+        !is_admin(act->api, act->uid))
+        return error_set(err, -EACCES, "job %" PRIu64 ": only administrators raise a priority above 0",
+                         job->id);
+    if (job_is_active(job) && update->max_duration > state_request(state, job)->max_duration &&
+        !is_admin(act->api, act->uid))
+        return error_set(err, -EACCES, "job %" PRIu64 ": only administrators give more time to one that runs",
+                         job->id);
     if (job_is_active(job) && (act->queue_name[0] || update->has_begin))
         return error_set(err, -EALREADY,
                          "job %" PRIu64 ": runs already; only priority and max_duration can change",
@@ -114,7 +143,7 @@ static int run_on_group(struct act *act, const struct group *group, struct error
                 pass == 0 ? check_right(act, job->uid, group_kind_name(group->kind), group->id, err)
                           : 0;
             if (code == 0 && pass == 0)
-                code = check_update(act, job, err);
+                code = check_change(act, job, err);
             if (code < 0)
                 return code;
             if (pass == 1)
@@ -140,7 +169,7 @@ static int run_act(struct api_change *change, struct error *err)
         return error_set(err, -ENOENT, "job %" PRIu64 ": no such job", act->id);
     int code = check_right(act, job->uid, "job", job->id, err);
     if (code == 0)
-        code = check_update(act, job, err);
+        code = check_change(act, job, err);
     if (code < 0)
         return code;
     if (!can_take(job, act->kind))

@@ -86,11 +86,12 @@ void reply_error(struct http_request *request, int code, const struct error *err
         const char *name;
     } answers[] = {
         { -EINVAL, 400, "bad_request" }, { -ERANGE, 400, "bad_request" },
-        { -EACCES, 403, "forbidden" },   { -ENOENT, 404, "not_found" },
-        { -ENOTSUP, 405, "bad_method" }, { -EALREADY, 409, "conflict" },
-        { -EDQUOT, 429, "too_many" },    { -EDOM, 422, "never" },
-        { -ESHUTDOWN, 503, "stopping" }, { -ENOSPC, 507, "disk_full" },
-        { 0, 400, "bad_request" },
+        { -E2BIG, 400, "bad_request" },  { -ENAMETOOLONG, 400, "bad_request" },
+        { -ELOOP, 400, "bad_request" },  { -EACCES, 403, "forbidden" },
+        { -ENOENT, 404, "not_found" },   { -ENOTSUP, 405, "bad_method" },
+        { -EALREADY, 409, "conflict" },  { -EDQUOT, 429, "too_many" },
+        { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
+        { -ENOSPC, 507, "disk_full" },   { 0, 500, "internal" },
     };
     size_t i = 0;
 

@@ -48,9 +48,9 @@ struct api_ports {
                        struct text *ret, struct error *err);
     void (*stop)(void *user, bool kill_jobs);
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
-    const char *(*trouble)(void *user);       /* why nothing is accepted now; NULL: all is well */
-    json_t *(*isolation)(void *user);         /* what a job would get; new reference */
-    const char *state_dir, *devices, *socket; /* for who asks about the daemon */
+    const char *(*trouble)(void *user);         /* why nothing is accepted now; NULL: all is well */
+    json_t *(*isolation)(void *user);           /* what a job would get; new reference */
+    const char *state_dir, *devices, *socket;   /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
     usec_t grace;         /* of jobs that say nothing */

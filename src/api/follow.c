@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ struct follower {
     uint64_t job;
     char *path;
     uid_t owner;
+    gid_t group;
     int fd;
     off_t offset;
     uint32_t tail; /* lines; UINT32_MAX: all */
@@ -106,6 +108,7 @@ static struct follower *create_follower(struct call *call,
     follower->stream.pull = pull;
     follower->stream.on_gone = on_gone;
     follower->api = call->api;
+    follower->owner = call->request->uid; /* of an output: its job's */
     follower->fd = -1;
     follower->next = call->api->followers;
     if (follower->next)
@@ -115,19 +118,34 @@ static struct follower *create_follower(struct call *call,
     return follower;
 }
 
+/* As root, with the rights of the job's user only: nothing is found that they could not find. */
+static void become(const struct follower *follower, bool is_user)
+{
+    if (geteuid() != 0)
+        return;
+    setfsgid(is_user ? follower->group : getegid());
+    setfsuid(is_user ? follower->owner : geteuid());
+}
+
 /* The path may have been the job's choice: only a plain file of its owner is read, whatever has
  * been put in its place since. */
 static void open_output(struct follower *follower)
 {
     struct stat status;
-    int fd = open(follower->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    char name[64];
 
+    /* Looked at before it is opened: opening a device can do something. */
+    become(follower, true);
+    int place = open(follower->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    become(follower, false);
+    if (place < 0)
+        return;
+    bool is_plain = fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == follower->owner;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+    int fd = is_plain ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    close(place);
     if (fd < 0)
         return;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != follower->owner) {
-        close(fd);
-        return;
-    }
     follower->fd = fd;
     if (follower->tail == UINT32_MAX)
         return;
@@ -179,7 +197,10 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     }
     /* At its end: rotated away meanwhile? Then the path is another file. */
     struct stat named;
-    if (stat(follower->path, &named) == 0 && named.st_ino != status.st_ino) {
+    become(follower, true);
+    bool is_other = lstat(follower->path, &named) == 0 && named.st_ino != status.st_ino;
+    become(follower, false);
+    if (is_other) {
         if (fstat(follower->fd, &status) == 0 && status.st_size > follower->offset)
             return false; /* grew before it was */
         close(follower->fd);
@@ -252,6 +273,7 @@ void handle_output(struct call *call)
     follower->job = job->id;
     follower->path = text_take(&path);
     follower->owner = job->uid;
+    follower->group = job->gid;
     follower->offset = options.offset;
     follower->tail = options.tail;
     follower->is_following = options.is_following;
@@ -329,6 +351,23 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
     }
 }
 
+enum { EVENT_STREAMS_USER_MAX = 16 };
+
+/* Each costs a rendering of every change. */
+static bool has_too_many_streams(struct call *call)
+{
+    struct error err;
+    unsigned count = 0;
+
+    for (const struct follower *at = call->api->followers; at; at = at->next)
+        count += !at->path && at->owner == call->request->uid;
+    if (count < EVENT_STREAMS_USER_MAX || is_admin(call->api, call->request->uid))
+        return false;
+    error_set(&err, -EDQUOT, "events: %d streams of yours are open already", EVENT_STREAMS_USER_MAX);
+    reply_error(call->request, -EDQUOT, &err);
+    return true;
+}
+
 void handle_job_events(struct call *call)
 {
     const struct state *state = api_state(call->api);
@@ -336,6 +375,8 @@ void handle_job_events(struct call *call)
     const struct job *job = group ? NULL : find_job(call);
 
     if (!group && !job)
+        return;
+    if (has_too_many_streams(call))
         return;
     struct follower *follower = create_follower(call, pull_events);
     follower->first = group ? group->id : job->id;
@@ -357,6 +398,8 @@ void handle_job_events(struct call *call)
 
 void handle_events(struct call *call)
 {
+    if (has_too_many_streams(call))
+        return;
     struct follower *follower = create_follower(call, pull_events);
 
     text_add(&follower->events, ": welcome\n\n");

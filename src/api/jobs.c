@@ -211,12 +211,13 @@ static json_t *view_stage(const struct api *api, const struct group *stage)
         if (job)
             json_array_append_new(jobs, view_job(api, job, false));
     }
-    const struct job *first = state_job(state, stage->id + 1);
-    for (size_t i = 0; first && first->needs_left > 0 && i < state->needs.needs.count; i++) {
-        const struct need *need = &state->needs.needs.items[i];
-        const struct group *on = need->job == first->id ? state_group(state, need->on) : NULL;
+    const struct need *need;
+    for (uint32_t at = need_first_of(&state->needs, stage->id + 1); at != 0;
+         at = need->next_of_job) {
+        need = &state->needs.needs.items[at - 1];
+        const struct group *on = state_group(state, need->on);
         if (on)
-            json_array_append_new(needs, json_string(on->name));
+            json_array_insert_new(needs, 0, json_string(on->name));
     }
     json_object_set_new(view, "needs", needs);
     json_object_set_new(view, "jobs", jobs);

@@ -15,6 +15,8 @@ enum {
     DOCUMENTS_MAX = 10000, /* of a request */
     JOBS_MAX = 100000,     /* of a request */
     UNFINISHED_MAX = 2000000,
+    UNFINISHED_USER_MAX = 200000,
+    NEEDS_MAX = 200000, /* of a request: each job's dependencies, counted for each job */
     LISTED_MAX = 100,      /* numbers of jobs in a reply, for each document */
 };
 
@@ -93,6 +95,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     int code = check_queue(state, draft, &queue, err);
     if (code < 0)
         return code;
+    if (draft->priority > 0 && !is_admin(submit->api, submit->uid))
+        return error_set(err, -EACCES, "priority %d: only administrators give one above 0", (int)draft->priority);
     for (size_t i = 0; i < draft->depend_count; i++) {
         if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
             return error_set(err, -ENOENT, "depends: job %" PRIu64 ": no such job",
@@ -259,6 +263,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .begin = draft->begin_delay > 0 ? now + draft->begin_delay : 0,
         .held = draft->hold,
         .retry = draft->retry,
+        .no_requeue = !draft->requeue,
         .group = parent,
         .launch = add_launch(emitting, stage, draft),
         .grace = draft->grace >= 0 ? draft->grace : ports_of(submit)->grace,
@@ -314,13 +319,43 @@ static uint64_t emit_submission(struct submit *submit, const struct submission *
     return first;
 }
 
+static size_t needs_of(const struct submission *submission)
+{
+    size_t needs = 0;
+
+    for (size_t i = 0; i < submission->stage_count; i++) {
+        const struct stage_draft *stage = &submission->stages[i];
+        for (size_t k = 0; k < stage->job_count; k++) {
+            size_t tasks = stage->jobs[k].array_count > 0 ? stage->jobs[k].array_count : 1;
+            needs += tasks * (stage->need_count + stage->jobs[k].depend_count);
+        }
+    }
+    return needs;
+}
+
+static size_t unfinished_of(const struct state *state, const char *user)
+{
+    size_t count = 0;
+
+    for (const struct job *job = state->first_job; job; job = job->next)
+        count += job->state != JOB_ENDED && strcmp(state_user(state, job->user), user) == 0;
+    return count;
+}
+
 static int check_count(const struct submit *submit, struct error *err)
 {
     const struct state *state = api_state(submit->api);
-    size_t jobs = 0;
+    size_t jobs = 0, needs = 0;
 
-    for (size_t i = 0; i < submit->count; i++)
+    for (size_t i = 0; i < submit->count; i++) {
         jobs += submit->submissions[i]->job_count;
+        needs += needs_of(submit->submissions[i]);
+    }
+    if (needs > NEEDS_MAX)
+        return error_set(err, -EDQUOT, "%zu dependencies of single jobs, not up to %d", needs, NEEDS_MAX);
+    if (!is_admin(submit->api, submit->uid) && unfinished_of(state, submit->user) + jobs > UNFINISHED_USER_MAX)
+        return error_set(err, -EDQUOT, "more than %d jobs of yours would be waiting or running",
+                         UNFINISHED_USER_MAX);
     for (size_t i = 0; i < JOB_ENDED; i++)
         jobs += state->job_counts[i];
     if (jobs > UNFINISHED_MAX)

@@ -128,12 +128,12 @@ static json_t *view_needs(const struct api *api, const struct job *job)
 {
     const struct need_table *needs = &api_state(api)->needs;
     json_t *list = json_array();
+    const struct need *need;
 
-    for (size_t i = 0; job->needs_left > 0 && i < needs->needs.count; i++) {
-        const struct need *need = &needs->needs.items[i];
-        if (need->job == job->id)
-            json_array_append_new(list, json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
-                                                  need_kind_name(need->kind)));
+    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
+        need = &needs->needs.items[at - 1];
+        json_array_insert_new(list, 0, json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
+                                                 need_kind_name(need->kind)));
     }
     return list;
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -235,6 +236,8 @@ static void copy_output(struct following *following)
     text_clear(&output->bytes);
 }
 
+enum { STATUS_BROKEN_PIPE = 128 + SIGPIPE };
+
 /* Connections that broke while the job goes on. */
 static int mend(struct following *following, struct error *err)
 {
@@ -243,7 +246,8 @@ static int mend(struct following *following, struct error *err)
 
     if (watch_is_over(&following->watch) && !has_ended)
         code = watch_mend(&following->watch, err);
-    if (code == 0 && wants_output(following) && following->output.is_over && !has_ended) {
+    bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
+    if (code == 0 && wants_output(following) && is_cut) {
         client_stream_close(&following->output);
         code = open_output(following, err);
     }
@@ -254,7 +258,7 @@ static int mend(struct following *following, struct error *err)
 static bool is_complete(const struct following *following)
 {
     return following->job && job_is_ended(following->job) &&
-           (!wants_output(following) || following->output.is_over);
+           (!wants_output(following) || (following->output.is_over && following->output.code == 0));
 }
 
 static int follow_on(struct following *following, int *ret_status, struct error *err)
@@ -270,6 +274,12 @@ static int follow_on(struct following *following, int *ret_status, struct error 
             return 1;
         hear_all(following);
         copy_output(following);
+        if (following->is_deaf && !(following->job && job_is_ended(following->job))) {
+            talk("job %s goes on; tarn logs -f %s, tarn cancel %s\n", following->id, following->id,
+                 following->id);
+            *ret_status = STATUS_BROKEN_PIPE;
+            return 1;
+        }
         ask_again(following);
         code = mend(following, err);
         if (code < 0)

@@ -80,7 +80,7 @@ bool event_is_decision(enum event_kind kind);
 uint64_t event_job(const struct event *event);
 
 const char *event_name(enum event_kind kind);
-const char *event_meaning(enum event_kind kind);
+const char *event_meaning(enum event_kind kind); /* for the documents (tools/gen_spec.c) */
 const struct record_type *event_type(enum event_kind kind); /* NULL: no such kind */
 const void *event_body(const struct event *event);
 

@@ -183,6 +183,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .retry_max = event->retry,
         .needs_expected = event->need_count,
         .is_held = event->held,
+        .no_requeue = event->no_requeue,
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
@@ -405,6 +406,8 @@ static enum job_result result_of(const struct job *job)
 
     if (job->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
+    if (job->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
+        return RESULT_CANCELLED; /* it came to an end before it could be decided */
     if (job->stop_cause == STOP_TIMEOUT && (end->was_stopped || !is_good))
         return RESULT_TIMEOUT;
     if (is_good)
@@ -418,6 +421,8 @@ static enum job_result result_of(const struct job *job)
 static bool is_to_be_tried_again(const struct job *job, enum job_result result)
 {
     if (result != RESULT_FAILED && result != RESULT_LOST && result != RESULT_OUT_OF_MEMORY)
+        return false;
+    if (result == RESULT_LOST && job->no_requeue)
         return false;
     return job->end.kind != ENGINE_FAILED && job->retries < job->retry_max &&
            !job->is_cancel_wanted;

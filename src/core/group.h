@@ -18,7 +18,7 @@ enum group_kind { GROUP_ARRAY, GROUP_STAGE, GROUP_PIPELINE };
 struct group {
     uint64_t id, last;
     uint64_t parent;               /* 0: none */
-    uint64_t document;             /* blob */
+    uint64_t document;             /* reserved */
     struct group *next, *previous; /* of all groups, by id */
     char *name;
     uint32_t user;

@@ -77,6 +77,7 @@ struct job {
     uint8_t result; /* enum job_result */
     uint8_t stop_cause;
     bool is_held;
+    bool no_requeue; /* not tried again after it was lost */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
     bool is_backfill;
@@ -99,8 +100,9 @@ static inline bool job_is_active(const struct job *job)
 }
 
 const char *job_state_name(enum job_state state);
-const char *job_state_meaning(enum job_state state);
 const char *job_result_name(enum job_result result);
+/* In words, for the documents (tools/gen_spec.c). */
+const char *job_state_meaning(enum job_state state);
 const char *job_result_meaning(enum job_result result);
 bool job_may_become(enum job_state from, enum job_state to);
 

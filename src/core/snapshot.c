@@ -134,6 +134,7 @@ static const struct field job_fields[] = {
     RECORD_TEXT(struct saved_job, 48, member_states, "a digit for each member"),
     RECORD_UINT(struct saved_job, 49, job.is_backfill, ""),
     RECORD_UINT(struct saved_job, 50, job.gpus_milli_last, ""),
+    RECORD_UINT(struct saved_job, 51, job.no_requeue, ""),
 };
 
 static const struct field need_fields[] = {

@@ -38,6 +38,8 @@ struct daemon {
     struct api *api;
     struct http_server *http;
     struct api_change first; /* the first batch: who we are, and what is here */
+    struct api_change last;  /* with --kill: the jobs that run are cancelled */
+    bool is_stopping;
     struct error first_error;
     int first_code;
     unsigned looks;
@@ -131,15 +133,45 @@ static void on_stop_asked(uv_timer_t *timer)
     begin_end(timer->data);
 }
 
+/* Cancelled first, so that the next daemon does not run them once more. */
+static int run_last(struct api_change *change, struct error *err)
+{
+    struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
+
+    (void)err;
+    for (const struct job *job = hub_state(daemon->hub)->first_job; job; job = job->next) {
+        struct event cancel = { .kind = EVENT_CANCEL, .cancel = { .job = job->id, .user = "down --kill" } };
+        if (job_is_active(job))
+            hub_emit(daemon->hub, &cancel);
+    }
+    return 0;
+}
+
+static void done_last(struct api_change *change, int code, const struct error *err)
+{
+    struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
+
+    if (code < 0)
+        log_line(LOG_WARNING, "jobs are killed, and may be run once more reason='%s'", err->text);
+    if (code == -ESHUTDOWN)
+        return;
+    launcher_kill_all(daemon->launcher);
+    uv_timer_start(&daemon->ending, on_ending, KILL_LOOK_MS, KILL_LOOK_MS);
+}
+
 static void port_stop(void *user, bool kill_jobs)
 {
     struct daemon *daemon = user;
 
     log_line(LOG_NOTICE, "asked to stop kill=%d", kill_jobs);
+    if (daemon->is_stopping)
+        return;
+    daemon->is_stopping = true;
     if (kill_jobs) {
         hub_stop_planning(daemon->hub);
-        launcher_kill_all(daemon->launcher);
-        uv_timer_start(&daemon->ending, on_ending, KILL_LOOK_MS, KILL_LOOK_MS);
+        daemon->last.run = run_last;
+        daemon->last.done = done_last;
+        hub_enqueue(daemon->hub, &daemon->last);
     } else
         uv_timer_start(&daemon->ending, on_stop_asked, KILL_LOOK_MS, 0);
 }
@@ -284,6 +316,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .loop = &daemon->loop,
         .listen_fd = fd,
         .handler = api_handle,
+        .owner = geteuid(),
         .user = daemon->api,
     };
     return http_create(&http, &daemon->http, err);

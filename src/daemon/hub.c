@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ struct hub {
     struct decisions decisions;
     struct text scratch;
     struct arena arena;
-    uint64_t snapshot_at; /* last record of the newest snapshot */
+    uint32_t forget_above; /* ended jobs, before some are forgotten */
+    uint64_t snapshot_at;  /* last record of the newest snapshot */
     struct error trouble;
     bool is_in_trouble;
     bool has_stopped_planning;
@@ -237,7 +239,7 @@ static void put_forgets(struct hub *hub)
 {
     uint32_t forgotten = 0;
 
-    if (hub->state->job_counts[JOB_ENDED] < ENDED_KEPT + FORGET_STEP)
+    if (hub->state->job_counts[JOB_ENDED] < hub->forget_above)
         return;
     for (const struct job *job = hub->state->first_job, *next; job && forgotten < FORGET_STEP;
          job = next) {
@@ -246,10 +248,14 @@ static void put_forgets(struct hub *hub)
             continue;
         struct event forget = { .kind = EVENT_FORGET, .forget = { .id = job->id } };
         list_add(&hub->forgotten, (struct hub_forgotten){
-                     job->id, job->uid, state_request(hub->state, job)->members });
+                                      job->id, job->uid, state_request(hub->state, job)->members });
         hub_emit(hub, &forget);
         forgotten++;
     }
+    /* When they can't go yet, a thousand more may come before all are looked at again. */
+    hub->forget_above = hub->state->job_counts[JOB_ENDED] + FORGET_STEP;
+    if (hub->forget_above < ENDED_KEPT + FORGET_STEP)
+        hub->forget_above = ENDED_KEPT + FORGET_STEP;
     forget_empty_groups(hub);
 }
 
@@ -338,6 +344,7 @@ static void undo(struct hub *hub, struct api_change *accepted, const struct erro
     hub->trouble = *err;
     hub->is_in_trouble = true;
     answer(accepted, -ENOSPC, err);
+    uv_timer_stop(&hub->wakeup);
     uv_timer_start(&hub->retry, on_retry, RETRY_MS, RETRY_MS);
 }
 
@@ -378,6 +385,10 @@ static void run_batch(struct hub *hub)
     struct error err;
 
     clear_batch(hub);
+    if (hub->is_in_trouble) { /* a batch that fails costs a loading of the state */
+        run_changes(hub, take_changes(hub));
+        return;
+    }
     put_reports(hub);
     struct api_change *accepted = run_changes(hub, take_changes(hub));
     put_plan(hub);
@@ -415,10 +426,9 @@ static void on_check(uv_check_t *check)
 {
     struct hub *hub = check->data;
 
-    if (!has_work(hub))
-        return;
-    run_batch(hub);
-    if (!has_work(hub))
+    if (has_work(hub))
+        run_batch(hub);
+    if (!has_work(hub)) /* also when a timer has done it */
         uv_idle_stop(&hub->idle);
 }
 
@@ -427,13 +437,22 @@ static void on_wakeup(uv_timer_t *timer)
     run_batch(timer->data);
 }
 
-/* A small write first: a batch that fails costs a loading of the state. */
+static const char retry_padding[] =
+    "room for a record or two, which are seldom longer than this is, when the disk "
+    "has been full and is not any more: what is written here means nothing";
+
+/* A trial write first: a batch that fails costs a loading of the state. */
 static void on_retry(uv_timer_t *timer)
 {
     struct hub *hub = timer->data;
     struct error err;
 
-    journal_meta_set(hub->journal, "retried", "1");
+    /* Room for what waits, and for the plan that follows. */
+    for (size_t i = 0; i < hub->reports.count + 64; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "retry.%zu", i % 64);
+        journal_meta_set(hub->journal, key, retry_padding);
+    }
     if (journal_commit(hub->journal, &err) < 0) {
         journal_discard(hub->journal);
         hub->trouble = err;
@@ -486,6 +505,7 @@ int hub_create(const struct hub_options *options, struct hub **ret, struct error
     struct hub *hub = mem_zero(1, sizeof(*hub));
 
     hub->callbacks = options->callbacks;
+    hub->forget_above = ENDED_KEPT + FORGET_STEP;
     int code = journal_open(options->state_dir, JOURNAL_WRITE, &hub->journal, err);
     if (code == 0)
         code = load(hub, err);

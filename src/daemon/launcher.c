@@ -322,7 +322,8 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
     list_add(&launcher->over, id);
     if (launcher->over.count >= OVER_MAX)
         forget_some(launcher);
-    uv_timer_start(&launcher->timer, on_timer, FORGET_LATER_MS, 0);
+    if (!uv_is_active((const uv_handle_t *)&launcher->timer))
+        uv_timer_start(&launcher->timer, on_timer, FORGET_LATER_MS, 0);
 }
 
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome)
@@ -365,7 +366,8 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
  * not started yet, of a gang perhaps only a part, is started now. */
 static void recover_job(struct launcher *launcher, struct job *job)
 {
-    bool is_stopping = job->state == JOB_STOPPING, is_incomplete = false;
+    bool is_stopping = job->state == JOB_STOPPING || job->is_cancel_wanted || job->is_requeue_wanted;
+    bool is_incomplete = false;
 
     for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
         struct member_id id = { job->id, job->attempt, rank };

@@ -82,6 +82,27 @@ static void report_node(struct hub *hub, const struct probe_machine *machine)
         hub_emit(hub, &event);
 }
 
+/* This daemon knows one machine. What the journal knows under other names was this one before it
+ * was renamed, or is somewhere else. */
+static void report_other_nodes(struct hub *hub, const char *name)
+{
+    for (size_t i = 0; i < hub_state(hub)->nodes.count; i++) {
+        const struct node *other = &hub_state(hub)->nodes.items[i];
+        if (other->state == NODE_DOWN || strcmp(other->name, name) == 0)
+            continue;
+        AUTO_FREE char *copy = mem_string(other->name);
+        struct event event = {
+            .kind = EVENT_NODE,
+            .node = { .name = copy,
+                      .cpu_milli = other->cpu_milli,
+                      .memory_mib = other->memory_mib,
+                      .state = NODE_DOWN,
+                      .reason = "this machine has another name now" },
+        };
+        hub_emit(hub, &event);
+    }
+}
+
 static bool is_known_so(const struct state *state, const struct event_device *now)
 {
     int64_t found = state_find_device(state, now->uuid);
@@ -176,6 +197,7 @@ int machine_report(struct hub *hub, struct probe *probe, struct error *err)
     if (code < 0)
         return code;
     report_node(hub, &machine);
+    report_other_nodes(hub, machine.name);
     for (uint32_t i = 0; i < count; i++)
         report_device(hub, machine.name, &devices[i], i);
     report_missing(hub, machine.name, devices, count);

@@ -198,6 +198,9 @@ int run_serve(int argc, char **argv)
         if (options.state_dir[0] != '/' || options.socket[0] != '/')
             code = error_set(&err, -EINVAL, "serve: --state and --socket need absolute paths");
     }
+    if (code == 0 && options.for_all_users && geteuid() != 0)
+        code =
+            error_set(&err, -EPERM, "serve: --all-users needs root: each job runs as who sent it");
     if (code == 0)
         code = make_places(&options, &err);
     if (code == 0 && options.for_all_users)

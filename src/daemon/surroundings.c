@@ -93,11 +93,13 @@ static void set_gpus(const struct surroundings *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text uuids = { 0 }, indices = { 0 };
     const struct lease *lease = s->job->lease;
+    const struct slice *last = NULL;
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (lease->slices[i].rank != s->rank)
             continue;
+        last = &lease->slices[i];
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
         text_printf(&uuids, "%s%s", count ? "," : "", device->uuid);
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
@@ -110,9 +112,9 @@ static void set_gpus(const struct surroundings *s, string_list *env)
         set(env, "SLURM_JOB_GPUS", "%s", text_string(&indices));
         set(env, "SLURM_GPUS_ON_NODE", "%" PRIu32, count);
     }
-    if (count == 1 && lease->slices[0].kind != SHARE_WHOLE) {
-        set(env, "TARN_GPU_MILLI", "%" PRIu32, lease->slices[0].milli);
-        set(env, "TARN_GPU_MEMORY_MIB", "%" PRId64, lease->slices[0].memory_mib);
+    if (count == 1 && last->kind != SHARE_WHOLE) {
+        set(env, "TARN_GPU_MILLI", "%" PRIu32, last->milli);
+        set(env, "TARN_GPU_MEMORY_MIB", "%" PRId64, last->memory_mib);
     }
 }
 

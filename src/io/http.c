@@ -22,7 +22,10 @@ struct http_server {
     void *user;
     size_t body_bytes; /* of all requests being received */
     struct exchange *exchanges;
-    struct map connections; /* uid -> how many */
+    struct map connections;    /* uid -> how many */
+    struct map bodies;         /* uid -> bytes being received */
+    unsigned user_connections; /* of all but root and the owner */
+    uid_t owner;
     unsigned handle_count;
     bool is_closing;
 };
@@ -36,7 +39,7 @@ struct exchange {
     struct MHD_Response *response;
     struct http_stream *stream;
     unsigned status;
-    bool is_handled, is_suspended, is_too_large;
+    bool is_handled, is_suspended, is_too_large, is_too_many;
 };
 
 static struct exchange *exchange_of(const struct http_request *request)
@@ -144,34 +147,33 @@ bool http_stream_is_left(const struct http_stream *stream)
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-static void refuse_size(struct exchange *exchange)
+static void refuse(struct exchange *exchange, unsigned status, const char *code, const char *words)
 {
-    static const char words[] = "{\"error\": {\"code\": \"too_large\", \"message\": \"request: "
-                                "larger than 32 MiB, or too many at once\"}}\n";
+    char *body = mem_printf("{\"error\": {\"code\": \"%s\", \"message\": \"%s\"}}\n", code, words);
 
-    http_reply(&exchange->request, MHD_HTTP_CONTENT_TOO_LARGE, "application/json",
-               mem_string(words), sizeof(words) - 1);
+    http_reply(&exchange->request, status, "application/json", body, strlen(body));
 }
 
 static void refuse_stopping(struct exchange *exchange)
 {
-    static const char words[] =
-        "{\"error\": {\"code\": \"stopping\", \"message\": \"the daemon is stopping\"}}\n";
-
-    http_reply(&exchange->request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
-               mem_string(words), sizeof(words) - 1);
+    refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "the daemon is stopping");
 }
 
 static void take_body(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct http_server *server = exchange->server;
 
-    if (exchange->request.body.length + length > HTTP_BODY_MAX ||
-        server->body_bytes + length > HTTP_BODIES_MAX)
+    uint64_t own = 0;
+
+    map_get(&server->bodies, exchange->request.uid, &own);
+    if (exchange->request.body.length + length > HTTP_BODY_MAX)
         exchange->is_too_large = true;
-    if (exchange->is_too_large)
+    else if (own + length > HTTP_BODIES_USER_MAX || server->body_bytes + length > HTTP_BODIES_MAX)
+        exchange->is_too_many = true;
+    if (exchange->is_too_large || exchange->is_too_many)
         return;
     text_add_bytes(&exchange->request.body, bytes, length);
+    map_set(&server->bodies, exchange->request.uid, own + length);
     server->body_bytes += length;
 }
 
@@ -188,7 +190,17 @@ static struct ucred peer_of(struct MHD_Connection *connection, int *ret_fd)
     return peer;
 }
 
-/* One user can't take all connections from the others. */
+/* One user can't take all connections from the others, nor all of them from root. */
+static bool is_one_too_many(const struct http_server *server, uint64_t uid, uint64_t count)
+{
+    if (uid == 0 && server->owner != 0)
+        return false;
+    if (uid == server->owner)
+        return count > HTTP_CONNECTIONS_OWN_MAX;
+    return count > HTTP_CONNECTIONS_USER_MAX ||
+           server->user_connections > HTTP_CONNECTIONS_USERS_MAX;
+}
+
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -198,6 +210,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         uint64_t uid = (uint64_t)(uintptr_t)*context;
+        server->user_connections -= uid != 0 && uid != server->owner;
         if (map_get(&server->connections, uid, &count) && count > 1)
             map_set(&server->connections, uid, count - 1);
         else
@@ -208,7 +221,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     *context = (void *)(uintptr_t)uid;
     map_get(&server->connections, uid, &count);
     map_set(&server->connections, uid, count + 1);
-    if (count >= HTTP_CONNECTIONS_MAX / 2 && fd >= 0)
+    server->user_connections += uid != 0 && uid != server->owner;
+    if (is_one_too_many(server, uid, count + 1) && fd >= 0)
         shutdown(fd, SHUT_RDWR);
 }
 
@@ -245,7 +259,14 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         exchange->request.method = method;
         exchange->request.path = url;
         if (exchange->is_too_large)
-            refuse_size(exchange);
+            refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
+                   "request: larger than 32 MiB");
+        else if (exchange->is_too_many)
+            refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
+                   "request: too much is being received at once; try again");
+        else if (exchange->request.uid == (uid_t)-1 || exchange->request.gid == (gid_t)-1)
+            refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
+                   "the kernel does not say who you are");
         else if (exchange->server->is_closing)
             refuse_stopping(exchange);
         else
@@ -260,6 +281,21 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     MHD_destroy_response(exchange->response);
     exchange->response = NULL;
     return result;
+}
+
+static void release_body(struct exchange *exchange)
+{
+    struct http_server *server = exchange->server;
+    uint64_t own = 0;
+
+    if (exchange->request.body.length == 0)
+        return;
+    server->body_bytes -= exchange->request.body.length;
+    if (map_get(&server->bodies, exchange->request.uid, &own) &&
+        own > exchange->request.body.length)
+        map_set(&server->bodies, exchange->request.uid, own - exchange->request.body.length);
+    else
+        map_remove(&server->bodies, exchange->request.uid);
 }
 
 static void on_completed(void *user, struct MHD_Connection *connection, void **context,
@@ -277,7 +313,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
         exchange->next;
     if (exchange->next)
         exchange->next->previous = exchange->previous;
-    exchange->server->body_bytes -= exchange->request.body.length;
+    release_body(exchange);
     if (exchange->stream) {
         text_release(&exchange->stream->waiting);
         exchange->stream->on_gone(exchange->stream);
@@ -345,6 +381,7 @@ int http_create(const struct http_options *options, struct http_server **ret, st
 
     server->handler = options->handler;
     server->user = options->user;
+    server->owner = options->owner;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
@@ -391,6 +428,7 @@ void http_destroy(struct http_server *server)
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
     map_release(&server->connections);
+    map_release(&server->bodies);
     uv_close((uv_handle_t *)&server->poll, on_closed);
     uv_close((uv_handle_t *)&server->timer, on_closed);
 }

@@ -10,8 +10,10 @@
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
- * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections, of which one
- *                  peer may hold half; HTTP_TIMEOUT_S seconds for a slow sender
+ * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections; HTTP_TIMEOUT_S
+ *                  seconds for a slow sender. Of connections and of bytes being received, one
+ *                  user may have a part only, and all users together leave some to root and to
+ *                  the owner, who have no such limit
  */
 
 #include <stdbool.h>
@@ -24,8 +26,12 @@
 
 enum {
     HTTP_BODY_MAX = 32 << 20,
-    HTTP_BODIES_MAX = 96 << 20, /* of all requests being received */
+    HTTP_BODIES_MAX = 96 << 20,      /* of all requests being received */
+    HTTP_BODIES_USER_MAX = 33 << 20, /* of one user's */
     HTTP_CONNECTIONS_MAX = 512,
+    HTTP_CONNECTIONS_USERS_MAX = 448, /* of all but root and the owner */
+    HTTP_CONNECTIONS_USER_MAX = 48,   /* of one of them */
+    HTTP_CONNECTIONS_OWN_MAX = 480,   /* of the owner */
     HTTP_TIMEOUT_S = 30,
 };
 
@@ -46,6 +52,7 @@ struct http_options {
     int listen_fd; /* taken over */
     http_handler_fn *handler;
     void *user;
+    uid_t owner;
 };
 
 int http_create(const struct http_options *options, struct http_server **ret, struct error *err);

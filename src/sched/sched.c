@@ -39,9 +39,15 @@ static void update_active(struct brain *brain, struct job *job, bool is_active)
     }
 }
 
+/* Its time limit counts from its grant until it runs, then from its start. */
+static bool has_deadline(const struct job *job)
+{
+    return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
+}
+
 static enum stop_cause stop_wanted(const struct state *state, const struct job *job)
 {
-    if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
+    if (!has_deadline(job))
         return STOP_NONE;
     if (job->is_cancel_wanted)
         return STOP_CANCEL;
@@ -50,7 +56,7 @@ static enum stop_cause stop_wanted(const struct state *state, const struct job *
     if (job->end.kind != 0 &&
         (job->end.kind != ENGINE_ENDED || job->end.exit_code != 0 || job->end.signal != 0))
         return STOP_MEMBER;
-    if (job->state == JOB_RUNNING && reserve_end_of(state, job) <= state->now)
+    if (reserve_end_of(state, job) <= state->now) /* also of one that never came to run */
         return STOP_TIMEOUT;
     return STOP_NONE;
 }
@@ -64,7 +70,7 @@ static void forget_deadlines(struct brain *brain)
     for (size_t i = 0; i < brain->active.count; i++) {
         const struct job *job = brain->active.items[i];
         usec_t end = reserve_end_of(brain->state, job);
-        if (job->state == JOB_RUNNING && end != USEC_NEVER)
+        if (has_deadline(job) && end != USEC_NEVER)
             deadline_add(&brain->deadlines, end, job->id);
     }
 }
@@ -73,7 +79,7 @@ static void watch(struct brain *brain, struct job *job)
 {
     usec_t end = reserve_end_of(brain->state, job);
 
-    if (job->state == JOB_RUNNING && end != USEC_NEVER && end > brain->state->now) {
+    if (has_deadline(job) && end != USEC_NEVER && end > brain->state->now) {
         deadline_add(&brain->deadlines, end, job->id);
         forget_deadlines(brain);
     }
@@ -393,12 +399,12 @@ usec_t sched_next_wakeup(const struct brain *brain)
 static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)
 {
     const struct need_table *needs = &brain->state->needs;
+    const struct need *need;
 
     *ret_why = (struct why){ .kind = WHY_BEGIN, .at = job->begin };
-    for (size_t i = 0; job->needs_left > 0 && i < needs->needs.count; i++) {
-        const struct need *need = &needs->needs.items[i];
-        bool is_first = ret_why->kind != WHY_NEEDS || need->on < ret_why->job;
-        if (need->job == job->id && is_first)
+    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
+        need = &needs->needs.items[at - 1];
+        if (ret_why->kind != WHY_NEEDS || need->on < ret_why->job)
             *ret_why = (struct why){ .kind = WHY_NEEDS, .job = need->on, .wanted = need->kind };
     }
 }

@@ -25,7 +25,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 1 };
+enum { SCHED_VERSION = 2 };
 
 struct brain;
 

@@ -221,11 +221,8 @@ struct level {
 
 static int read_queue(const struct reader *reader, const json_t *object, struct config_queue *queue)
 {
-    static const char *const keys[] = { "weight", "guarantee", "limit", "priority",
-                                        "parent", "queues",    NULL };
-    char buffer[READER_SCALAR_SIZE];
+    static const char *const keys[] = { "weight", "guarantee", "limit", "parent", "queues", NULL };
     int64_t weight = 1;
-    const char *priority;
 
     int code = reader_check_keys(reader, object, keys);
     if (code == 0)
@@ -234,17 +231,9 @@ static int read_queue(const struct reader *reader, const json_t *object, struct 
         code = reader_milli(reader, object, "guarantee", gpus_milli_max, &queue->guarantee_milli);
     if (code == 0)
         code = reader_milli(reader, object, "limit", gpus_milli_max, &queue->limit_milli);
-    if (code == 0)
-        code = reader_scalar(reader, object, "priority", "low, normal, high or a number", buffer,
-                             &priority);
     if (code < 0)
         return code;
     queue->weight = (uint32_t)weight;
-    if (priority) {
-        code = priority_parse(priority, &queue->priority, reader->err);
-        if (code < 0)
-            return reader_place(reader, code, object, "priority");
-    }
     if (queue->limit_milli != CONFIG_NONE && queue->guarantee_milli > queue->limit_milli)
         return reader_fail(reader, -EINVAL, object, "guarantee", "more than the limit");
     return 0;

@@ -56,7 +56,6 @@ struct config_queue {
     uint32_t weight;         /* 1 unless given */
     int64_t guarantee_milli; /* 0 unless given */
     int64_t limit_milli;     /* CONFIG_NONE unless given */
-    int32_t priority;        /* of its jobs, unless they say; 0 unless given */
 };
 
 enum config_placement { CONFIG_PLACEMENT_BEST_FIT, CONFIG_PLACEMENT_FIRST_FIT };

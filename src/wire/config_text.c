@@ -66,8 +66,6 @@ static json_t *queue_to_json(const struct config *config, const struct config_qu
         json_object_set_new(object, "guarantee", milli_to_json(queue->guarantee_milli));
     if (queue->limit_milli != CONFIG_NONE)
         json_object_set_new(object, "limit", milli_to_json(queue->limit_milli));
-    if (queue->priority != 0)
-        json_object_set_new(object, "priority", json_integer(queue->priority));
     if (queue->parent >= 0)
         json_object_set_new(object, "parent", json_string(config->queues[queue->parent].name));
     return object;
@@ -162,7 +160,7 @@ static struct field number_field(const char *name, int64_t number)
     return field;
 }
 
-enum { QUEUE_FIELDS = 5, POOL_FIELDS = 8, SETTING_FIELDS = 3 };
+enum { QUEUE_FIELDS = 4, POOL_FIELDS = 8, SETTING_FIELDS = 3 };
 
 static void queue_fields(const struct config *config, const struct config_queue *queue,
                          struct field fields[QUEUE_FIELDS])
@@ -170,8 +168,7 @@ static void queue_fields(const struct config *config, const struct config_queue 
     fields[0] = number_field("weight", queue->weight);
     fields[1] = gpus_field("guarantee", queue->guarantee_milli);
     fields[2] = gpus_field("limit", queue->limit_milli);
-    fields[3] = number_field("priority", queue->priority);
-    fields[4] =
+    fields[3] =
         text_field("parent", queue->parent >= 0 ? config->queues[queue->parent].name : "root");
 }
 

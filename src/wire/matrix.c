@@ -49,10 +49,8 @@ static int check_value(const struct reader *reader, const json_t *object, const 
     if (strlen(value) > MATRIX_VALUE_MAX)
         return reader_fail(reader, -E2BIG, object, name, "a value of %zu bytes, at most %d",
                            strlen(value), MATRIX_VALUE_MAX);
-    for (const char *c = value; *c; c++) {
-        if (iscntrl((unsigned char)*c))
-            return reader_fail(reader, -EINVAL, object, name, "a control character in a value");
-    }
+    if (string_has_control(value))
+        return reader_fail(reader, -EINVAL, object, name, "a control character in a value");
     return 0;
 }
 

@@ -57,7 +57,7 @@ struct job_draft {
     int32_t priority;
     uint32_t retry;
     bool hold;
-    bool requeue; /* may be started again when it was lost; true unless it says no */
+    bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
     usec_t begin_delay; /* from now; 0: at once */
     char *begin_at;     /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for who has a clock; NULL */

@@ -252,6 +252,7 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
         .begin = is_any && chance(chaos, 10) ? lab->now + below(chaos, 60) * USEC_PER_MIN : 0,
         .held = is_any && chance(chaos, 5),
         .retry = is_any ? below(chaos, 3) : 0,
+        .no_requeue = is_any && chance(chaos, 30),
         .group = group,
         .grace = USEC_PER_SEC,
         .need_count = is_any && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,

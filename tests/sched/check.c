@@ -117,12 +117,18 @@ bool check_counts(const struct lab *lab, struct error *err)
     uint32_t counts[JOB_STATE_COUNT] = { 0 };
 
     for (const struct job *job = state->first_job; job; job = job->next) {
-        uint32_t needs = 0;
+        uint32_t needs = 0, chained = 0;
         counts[job->state]++;
         if ((job->lease != NULL) != job_is_active(job))
             return FAIL(err, "job %" PRIu64 ": lease and state do not agree", job->id);
         for (size_t i = 0; i < state->needs.needs.count; i++)
             needs += state->needs.needs.items[i].job == job->id;
+        for (uint32_t at = need_first_of(&state->needs, job->id); at != 0;
+             at = state->needs.needs.items[at - 1].next_of_job)
+            chained++;
+        if (needs != chained)
+            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, %" PRIu32 " in its chain", job->id,
+                        needs, chained);
         if (needs != job->needs_left)
             return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, counted %" PRIu32, job->id, needs,
                         job->needs_left);
@@ -660,6 +666,8 @@ bool check_wakeup(const struct lab *lab, struct error *err)
 
         if (job->state == JOB_WAITING && job->needs_left + job->needs_expected == 0)
             due = job->begin;
+        if (job->state == JOB_GRANTED && limit != USEC_NEVER)
+            due = job->granted + limit;
         if (job->state == JOB_RUNNING && limit != USEC_NEVER)
             due = job->started + limit;
         if (due <= state->now)

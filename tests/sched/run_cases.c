@@ -446,6 +446,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .priority = (int32_t)number_of(run, "priority", 0),
         .begin = duration_of(run, "begin", 0),
         .held = has(run, "held"),
+        .no_requeue = has(run, "no-requeue"),
         .retry = (uint32_t)number_of(run, "retry", 0),
         .group = group,
         .index = index,
