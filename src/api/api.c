@@ -181,6 +181,7 @@ struct job *find_job(struct call *call)
 static void handle_daemon(struct call *call)
 {
     struct api *api = call->api;
+    struct engine_isolation isolation = api->ports.isolation(api->ports.user);
     char owner[64];
 
     reply_json(call->request, 200,
@@ -191,7 +192,7 @@ static void handle_daemon(struct call *call)
                          "devices", api->ports.devices, "disk_full",
                          api->ports.trouble(api->ports.user) != NULL, "machine_wide",
                          api->ports.is_machine_wide, "started", view_time(api, api->ports.started),
-                         "api", 1, "isolation", api->ports.isolation(api->ports.user)));
+                         "api", 1, "isolation", view_isolation(&isolation)));
 }
 
 static void handle_stop(struct call *call)

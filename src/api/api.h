@@ -14,7 +14,6 @@
  * Spec: doc/spec/05-api.md
  */
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -49,7 +48,7 @@ struct api_ports {
     void (*stop)(void *user, bool kill_jobs);
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
     const char *(*trouble)(void *user);         /* why nothing is accepted now; NULL: all is well */
-    json_t *(*isolation)(void *user);           /* what a job would get; new reference */
+    struct engine_isolation (*isolation)(void *user); /* what a job would get */
     const char *state_dir, *devices, *socket;   /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */

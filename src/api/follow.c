@@ -36,7 +36,7 @@ struct follower {
     int fd;
     off_t offset;
     uint32_t tail; /* lines; UINT32_MAX: all */
-    bool is_following, is_ended_seen;
+    bool is_following;
     /* Events: */
     struct text events;
     bool is_done;

@@ -49,6 +49,7 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
                  uint32_t ahead);
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
 json_t *view_milli(int64_t milli);
+json_t *view_isolation(const struct engine_isolation *isolation);
 /* "7", "7_3" */
 void view_id(const struct api *api, const struct job *job, struct text *text);
 /* In words, without a full stop: "4 gpus wanted, 2 free". */

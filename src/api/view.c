@@ -114,14 +114,11 @@ static const char *isolation_name(enum isolation isolation)
     return names[(size_t)isolation < COUNT_OF(names) ? isolation : 0];
 }
 
-static json_t *view_isolation(const struct job *job)
+json_t *view_isolation(const struct engine_isolation *isolation)
 {
-    if (job->started == 0)
-        return json_null();
-    return json_pack("{s:s, s:s, s:s, s:s}", "processes", isolation_name(job->isolation.processes),
-                     "cpu", isolation_name(job->isolation.cpu), "memory",
-                     isolation_name(job->isolation.memory), "gpu",
-                     isolation_name(job->isolation.gpu));
+    return json_pack("{s:s, s:s, s:s, s:s}", "processes", isolation_name(isolation->processes), "cpu",
+                     isolation_name(isolation->cpu), "memory", isolation_name(isolation->memory), "gpu",
+                     isolation_name(isolation->gpu));
 }
 
 static json_t *view_needs(const struct api *api, const struct job *job)
@@ -168,7 +165,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "retries", json_integer(job->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));
     json_object_set_new(view, "devices", view_devices(api, job));
-    json_object_set_new(view, "isolation", view_isolation(job));
+    json_object_set_new(view, "isolation", job->started == 0 ? json_null() : view_isolation(&job->isolation));
     json_object_set_new(view, "needs", view_needs(api, job));
     json_object_set_new(view, "members_ended", json_integer(job->members_ended));
     json_object_set_new(view, "backfilled", json_boolean(job->is_backfill));

@@ -97,14 +97,9 @@ static const char *port_trouble(void *user)
     return hub_trouble(((struct daemon *)user)->hub);
 }
 
-static json_t *port_isolation(void *user)
+static struct engine_isolation port_isolation(void *user)
 {
-    static const char *const names[] = { "accounted", "watched", "isolated" };
-    struct engine_isolation isolation = local_engine_isolation(((struct daemon *)user)->engine);
-
-    return json_pack("{s:s, s:s, s:s, s:s}", "processes", names[isolation.processes], "cpu",
-                     names[isolation.cpu], "memory", names[isolation.memory], "gpu",
-                     names[isolation.gpu]);
+    return local_engine_isolation(((struct daemon *)user)->engine);
 }
 
 static void begin_end(struct daemon *daemon)

@@ -19,7 +19,7 @@ int folders_prepare(const char *state_dir, struct error *err);
 void folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
 
 /* Everything this job needs; may be called again for the next attempt. Folders belong to the
- * job's user when is_root. links_of gives the launch of another job (NULL: gone). */
+ * job's user when is_root. launch_of gives the launch of another job (NULL: gone). */
 struct folders_query {
     const char *state_dir;
     const struct state *state;

@@ -17,7 +17,8 @@ static const char usage[] =
     "Usage: tarn replay [--verify | --print] [--state DIR] [--json]\n"
     "Read the whole journal from its first record. The daemon may run meanwhile.\n"
     "\n"
-    "  --verify     decide again at every plan, and compare each decision with the recorded one\n"
+    "  --verify     decide again at every plan, and compare each decision with the recorded one,\n"
+    "               and the snapshot with what the records give\n"
     "  --print      print the records, one a line\n"
     "  --state DIR  where the journal is (default: as for tarn serve)\n"
     "  --json       say the result as JSON\n"
@@ -34,6 +35,8 @@ struct replay {
     bool is_verifying, is_printing;
     bool is_other_brain; /* other rules made these decisions: they are folded, not compared */
     uint64_t other_decisions;
+    uint64_t snapshot_at; /* the record that the snapshot follows; 0: none, or not compared */
+    struct text snapshot; /* what it says */
 };
 
 static void print_fields(const struct record_type *type, const char *object);
@@ -164,6 +167,19 @@ static int verify(struct replay *replay, const struct journal_record *record,
     return sched_step(replay->brain, event, &replay->decisions, err);
 }
 
+/* The snapshot of the daemon must be what the records up to it give. */
+static int compare_snapshot(struct replay *replay, struct error *err)
+{
+    text_clear(&replay->scratch);
+    snapshot_save(replay->state, &replay->scratch);
+    if (replay->scratch.length != replay->snapshot.length ||
+        memcmp(replay->scratch.bytes, replay->snapshot.bytes, replay->scratch.length) != 0)
+        return error_set(err, -EBADMSG, "snapshot of record %" PRIu64 ": not what the records give",
+                         replay->snapshot_at);
+    replay->snapshot_at = 0;
+    return 0;
+}
+
 static int on_record(void *user, const struct journal_record *record, struct error *err)
 {
     struct replay *replay = user;
@@ -179,10 +195,14 @@ static int on_record(void *user, const struct journal_record *record, struct err
         print_event(record->sequence, &event);
         return 0;
     }
-    return verify(replay, record, &event, err);
+    code = verify(replay, record, &event, err);
+    if (code == 0 && replay->snapshot_at == record->sequence)
+        code = compare_snapshot(replay, err);
+    return code;
 }
 
-static int check_snapshot(struct replay *replay, struct journal *journal, struct error *err)
+/* Load the snapshot, and keep what it says: as bytes of this version, which may write more. */
+static int read_snapshot(struct replay *replay, struct journal *journal, struct error *err)
 {
     AUTO_RELEASE(text) struct text bytes = { 0 };
     AUTO(state) struct state *state = NULL;
@@ -193,7 +213,10 @@ static int check_snapshot(struct replay *replay, struct journal *journal, struct
         code = snapshot_load(bytes.bytes, bytes.length, &state, err);
     if (code < 0)
         return error_prefix(err, code, "snapshot");
-    (void)replay;
+    if (state && replay->is_verifying) {
+        snapshot_save(state, &replay->snapshot);
+        replay->snapshot_at = sequence;
+    }
     return 0;
 }
 
@@ -203,11 +226,11 @@ static int replay_all(struct replay *replay, const char *state_dir, struct error
 
     int code = journal_open(state_dir, JOURNAL_READ, &journal, err);
     if (code == 0)
+        code = read_snapshot(replay, journal, err);
+    if (code == 0)
         code = journal_read(journal, 1, on_record, replay, err);
     if (code == 0 && replay->is_verifying)
         code = check_all_met(replay, replay->records + 1, err);
-    if (code == 0)
-        code = check_snapshot(replay, journal, err);
     return code;
 }
 
@@ -290,6 +313,7 @@ int run_replay(int argc, char **argv)
     arena_release(&replay.arena);
     list_release(&replay.decisions.events);
     text_release(&replay.scratch);
+    text_release(&replay.snapshot);
     paths_release(&paths);
     return code < 0 ? 1 : 0;
 }

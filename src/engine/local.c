@@ -23,6 +23,8 @@
 #include "io/file.h"
 #include "shim/order.h"
 
+#define STOP_MARGIN (30 * USEC_PER_SEC)
+
 struct local {
     struct engine engine;
     struct local_engine_options options;
@@ -234,7 +236,12 @@ static void local_stop(struct engine *engine, struct member_id id, usec_t grace)
 
     if (!member || member->phase != PHASE_RUNNING)
         return;
-    child_signal(member->pidfd, SIGTERM, grace_ms > INT_MAX ? INT_MAX : (int)grace_ms);
+    if (grace_ms > INT_MAX)
+        grace_ms = INT_MAX;
+    child_signal(member->pidfd, SIGTERM, (int)grace_ms);
+    usec_t margin = local->options.stop_margin;
+    member_expect_end(&local->members, member,
+                      grace_ms * USEC_PER_MS + (margin > 0 ? margin : STOP_MARGIN));
 }
 
 /* No trace of it, but before the restart it may have run: leave one, so that the next engine

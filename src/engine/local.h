@@ -37,6 +37,7 @@ struct local_engine_options {
     bool without_cgroups; /* as if the machine had none */
     unsigned output_keep; /* rotated output files; 0: one */
     int64_t nofile_max;   /* soft limit of open files for jobs; 0: our own */
+    usec_t stop_margin;   /* beyond the grace of a stop, then we kill ourselves; 0: 30 s */
 };
 
 int local_engine_create(const struct local_engine_options *options, struct engine **ret,

@@ -160,11 +160,39 @@ static int watch(const struct members *members, int fd, void *what)
     return epoll_ctl(members->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+static usec_t monotonic_now(void)
+{
+    return (usec_t)(uv_hrtime() / 1000);
+}
+
+/* In a moment while there is something to clear, else for the first deadline. */
 static void timer_arm(const struct members *members)
 {
-    struct itimerspec again = { .it_value.tv_nsec = CLEAR_AGAIN_MS * 1000000 };
+    usec_t wait = CLEAR_AGAIN_MS * USEC_PER_MS;
 
+    if (members->clearing.count == 0) {
+        wait = members->deadline - monotonic_now();
+        if (wait < 1)
+            wait = 1; /* 0 would disarm */
+    }
+    struct itimerspec again = { .it_value = { .tv_sec = wait / USEC_PER_SEC,
+                                              .tv_nsec = wait % USEC_PER_SEC * 1000 } };
     timerfd_settime(members->timer_fd, 0, &again, NULL);
+}
+
+void member_expect_end(struct members *members, struct member *member, usec_t wait)
+{
+    usec_t deadline = monotonic_now() + wait;
+
+    if (!member->is_expected)
+        list_add(&members->expected, member->id);
+    if (!member->is_expected || deadline < member->deadline)
+        member->deadline = deadline;
+    member->is_expected = true;
+    if (members->deadline != 0 && members->deadline <= member->deadline)
+        return;
+    members->deadline = member->deadline;
+    timer_arm(members);
 }
 
 void member_watch(struct members *members, struct member *member, int pidfd)
@@ -218,7 +246,8 @@ static bool member_clear(struct members *members, struct member *member,
     if (!leftover_kill(status, member_marker(members, member->id, marker), was_watched))
         return false;
     leftover_remove(status);
-    member_lose(members, member, "supervisor killed");
+    member_lose(members, member,
+                member->was_silent ? "supervisor did not answer" : "supervisor killed");
     return true;
 }
 
@@ -358,6 +387,44 @@ static bool clear_again(struct members *members, struct member *member)
     return true;
 }
 
+/* The job first: a shim that hangs in the kernel may take its own kill much later. */
+static void silent_kill(const struct members *members, struct member *member)
+{
+    char path[STATUS_FILE_SIZE], marker[MARKER_SIZE];
+    struct status status;
+
+    status_read(member_path(members, member->id, path), members->boot, &status);
+    member->was_silent = true;
+    leftover_kill(&status, member_marker(members, member->id, marker), false);
+    pidfd_send_signal(member->pidfd, SIGKILL, NULL, 0);
+}
+
+/* An end that was told is enough: its shim may still wait for room to keep it. */
+static void expected_check(struct members *members)
+{
+    usec_t now = monotonic_now();
+    size_t kept = 0;
+
+    if (members->deadline == 0 || members->deadline > now)
+        return;
+    members->deadline = 0;
+    for (size_t i = 0; i < members->expected.count; i++) {
+        struct member *member = member_find(members, members->expected.items[i]);
+
+        if (!member || member->phase != PHASE_RUNNING || member->sent_end)
+            continue;
+        if (member->deadline <= now) {
+            member->is_expected = false;
+            silent_kill(members, member);
+            continue;
+        }
+        members->expected.items[kept++] = member->id;
+        if (members->deadline == 0 || member->deadline < members->deadline)
+            members->deadline = member->deadline;
+    }
+    members->expected.count = kept;
+}
+
 static void on_timer(struct members *members)
 {
     uint64_t count;
@@ -372,7 +439,8 @@ static void on_timer(struct members *members)
         if (!clear_again(members, member))
             list_add(&members->clearing, member);
     }
-    if (members->clearing.count > 0)
+    expected_check(members);
+    if (members->clearing.count > 0 || members->deadline != 0)
         timer_arm(members);
 }
 
@@ -488,6 +556,7 @@ void members_release(struct members *members)
     }
     list_release(&members->queue);
     list_release(&members->clearing);
+    list_release(&members->expected);
     text_release(&members->notes);
     mem_resize(members->run_dir, 0, 1);
 }

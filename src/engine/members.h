@@ -40,6 +40,9 @@ struct member {
     enum phase phase;
     int pidfd; /* of its shim while RUNNING, else -1 */
     bool sent_start, sent_end, forgotten;
+    bool is_expected; /* is in members.expected, with this deadline */
+    usec_t deadline;
+    bool was_silent; /* its shim let the deadline pass, so we killed it */
     struct engine_isolation isolation;
 };
 
@@ -49,7 +52,9 @@ struct members {
     char boot[BOOT_SIZE]; /* which run of the machine this is */
     struct map table;     /* hash of the id -> struct member, a chain */
     LIST(struct engine_outcome) queue;
-    LIST(struct member *) clearing; /* what the timer looks after */
+    LIST(struct member *) clearing;  /* what the timer looks after */
+    LIST(struct member_id) expected; /* asked to stop; who has ended is dropped with the timer */
+    usec_t deadline;                 /* no later than the first of expected; 0: none */
     struct text notes;
     int epoll_fd; /* readable when on_ready has something to do */
     int notify_fd, wake_fd, timer_fd;
@@ -72,6 +77,9 @@ void member_watch(struct members *members, struct member *member, int pidfd);
 /* Act on what the status file says: watch a shim that lives, tell an end, clear up after a kill.
  * was_watched: the shim died just now, under our eyes. */
 void member_take_up(struct members *members, struct member *member, bool was_watched);
+/* A shim that was asked to stop and still runs after that long, with no end told, is killed with
+ * its job, and the member is lost. Asked again, the earlier time counts. */
+void member_expect_end(struct members *members, struct member *member, usec_t wait);
 void member_lose(struct members *members, struct member *member, const char *reason);
 
 char *member_path(const struct members *members, struct member_id id, char *buffer);

@@ -56,11 +56,6 @@ const char *http_query(const struct http_request *request, const char *key)
     return found == MHD_YES && !value ? "" : value;
 }
 
-const char *http_header(const struct http_request *request, const char *name)
-{
-    return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
-}
-
 static void on_timer(uv_timer_t *timer);
 
 /* The library goes on with it the next time that it runs: soon, but not from in here. */
@@ -246,7 +241,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         struct ucred peer = peer_of(connection, &fd);
         exchange->request.uid = peer.uid;
         exchange->request.gid = peer.gid;
-        exchange->request.pid = peer.pid;
         return MHD_YES;
     }
     if (*upload_size > 0) {

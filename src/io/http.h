@@ -42,7 +42,6 @@ struct http_request {
     struct text body;
     uid_t uid; /* of the peer */
     gid_t gid;
-    pid_t pid;
 };
 
 typedef void http_handler_fn(void *user, struct http_request *request);
@@ -64,7 +63,6 @@ int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err);
 
 /* NULL when the query has no such key; "" when it has no value. */
 const char *http_query(const struct http_request *request, const char *key);
-const char *http_header(const struct http_request *request, const char *name);
 
 /* bytes are malloc'd and taken over. */
 void http_reply(struct http_request *request, unsigned status, const char *content_type,

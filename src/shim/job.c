@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -69,10 +70,25 @@ static void child_limit(const struct order *order, int pipe_fd)
     }
 }
 
+/* A session keyring of its own: the daemon's may hold keys that are not the job's to use. A kernel
+ * without keys has none to give away. EPERM and EACCES come from a sandbox alone, whose filter the
+ * job has too. Past the quota of one's own user, job and daemon are the same user: they share. */
+static void child_leave_keys(const struct order *order, int pipe_fd)
+{
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+        return;
+    if (errno == ENOSYS || errno == EPERM || errno == EACCES)
+        return;
+    if (errno == EDQUOT && !order->has_user)
+        return;
+    child_fail(pipe_fd, errno, "cannot make a session keyring: %s", words_errno(errno));
+}
+
 static void child_become_user(const struct order *order, int pipe_fd)
 {
     static gid_t groups[GROUPS_MAX];
 
+    child_leave_keys(order, pipe_fd);
     if (order->has_user) {
         size_t count = order_groups(order, groups, GROUPS_MAX);
 
@@ -94,18 +110,24 @@ static void child_enter_directory(const struct order *order, int pipe_fd)
                words_errno(errno));
 }
 
+/* Opened without waiting: a FIFO that nobody writes to, or a line without a carrier, would hold the
+ * start for ever. The job itself reads as usual. */
+static void child_take_input(const char *path, int pipe_fd)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 || dup2(fd, STDIN_FILENO) < 0)
+        child_fail(pipe_fd, errno, "input not readable: %s: %s", path, words_errno(errno));
+}
+
 static void child_take_streams(const struct shim *shim, int pipe_fd)
 {
     const struct stream *output = &shim->streams[0];
     const struct stream *error = shim->streams[1].path ? &shim->streams[1] : output;
 
-    if (shim->order.input) {
-        int fd = open(shim->order.input, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-
-        if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
-            child_fail(pipe_fd, errno, "input not readable: %s: %s", shim->order.input,
-                       words_errno(errno));
-    }
+    if (shim->order.input)
+        child_take_input(shim->order.input, pipe_fd);
     if (dup2(output->job_fd, STDOUT_FILENO) < 0 || dup2(error->job_fd, STDERR_FILENO) < 0)
         child_fail(pipe_fd, errno, "cannot connect the output: %s", words_errno(errno));
 }

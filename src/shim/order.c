@@ -61,6 +61,12 @@ static bool text_key(struct order *order, const char *key, const char *value)
     return false;
 }
 
+/* To the kernel, the last one means "stay who you are", which is root. */
+static bool is_account(int64_t number)
+{
+    return number < UINT32_MAX;
+}
+
 /* Numbers; *ret_ok says whether the value was one. */
 static bool number_key(struct order *order, const char *key, const char *value, bool *ret_ok)
 {
@@ -91,10 +97,12 @@ static bool number_key(struct order *order, const char *key, const char *value, 
         order->grace_ms = number;
         break;
     case 5:
+        *ret_ok = *ret_ok && is_account(number);
         order->uid = (uid_t)number;
         order->has_user = true;
         break;
     default:
+        *ret_ok = *ret_ok && is_account(number);
         order->gid = (gid_t)number;
         break;
     }

@@ -152,12 +152,24 @@ void record_started(struct shim *shim)
     notify(shim, record);
 }
 
-/* Words from a user's path must not look like a record's end. */
+/* U+0080 to U+009F, which steer a terminal as ESC does. */
+static bool is_c1(const char *text)
+{
+    unsigned char second = (unsigned char)text[1];
+
+    return (unsigned char)text[0] == 0xc2 && second >= 0x80 && second <= 0x9f;
+}
+
+/* Words from a user's path must not look like a record's end, nor steer a terminal. */
 static void text_clean(char *text)
 {
     for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
+        if (is_c1(text)) {
+            *text++ = '?';
             *text = '?';
+        } else if ((unsigned char)*text < ' ' || *text == 0x7f) {
+            *text = '?';
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 enum {
     PATH_SIZE = 4096,
     CHILDREN_MAX = 4096, /* of a tree that is not in a control group; the rest is met next time */
+    ANCESTORS_MAX = 256, /* between a process of the job and us */
     REMOVE_TRIES = 20,
 };
 
@@ -68,12 +70,12 @@ bool tree_prepare(struct shim *shim)
     return true;
 }
 
-/* Signal the processes whose numbers a file of the kernel lists; returns how many there were. */
-static void file_signal(const char *path, int signal)
+/* Visit every number in a file of the kernel that lists processes. */
+static void file_pids(const char *path, void (*visit)(void *user, pid_t pid), void *user)
 {
     char text[4096];
     pid_t pid = 0;
-    ssize_t length = 0;
+    ssize_t length;
 
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -85,50 +87,104 @@ static void file_signal(const char *path, int signal)
                 continue;
             }
             if (pid > 0)
-                kill(pid, signal);
+                visit(user, pid);
             pid = 0;
         }
     }
     close(fd);
 }
 
-static size_t children_read(pid_t parent, pid_t *children, size_t count_max)
+/* 0: it is gone, or nobody's. */
+static pid_t parent_of(pid_t pid)
 {
-    char path[64], text[4096];
-    size_t count = 0;
-    pid_t pid = 0;
-    ssize_t length;
+    char path[32], stat[512];
+    int parent = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    while ((length = read(fd, text, sizeof(text))) > 0) {
-        for (ssize_t i = 0; i < length; i++) {
-            if (text[i] >= '0' && text[i] <= '9') {
-                pid = pid * 10 + (text[i] - '0');
-                continue;
-            }
-            if (pid > 0 && count < count_max)
-                children[count++] = pid;
-            pid = 0;
-        }
-    }
+    ssize_t length = read(fd, stat, sizeof(stat) - 1);
     close(fd);
-    return count;
+    stat[length > 0 ? length : 0] = '\0';
+    const char *fields = strrchr(stat, ')');
+    if (!fields || sscanf(fields + 1, " %*c %d", &parent) != 1)
+        return 0;
+    return parent;
+}
+
+/* Everything of the job descends from us, who inherit whoever detaches. What is deeper than we
+ * look comes nearer as those above it die. */
+static bool is_descendant(pid_t pid)
+{
+    pid_t self = getpid();
+
+    for (unsigned i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid == self)
+            return true;
+    }
+    return false;
+}
+
+/* A child of ours keeps its number until we reap it. Another's number may be somebody else's by
+ * now: so it is held by a pidfd first, and then asked whose it is. */
+static void process_signal(pid_t pid, int signal)
+{
+    siginfo_t info;
+
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
+        kill(pid, signal);
+        return;
+    }
+    int pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0)
+        return;
+    if (is_descendant(pid))
+        pidfd_send_signal(pidfd, signal, NULL, 0);
+    close(pidfd);
+}
+
+static void visit_signal(void *user, pid_t pid)
+{
+    const int *signal = user;
+
+    process_signal(pid, *signal);
+}
+
+struct family {
+    pid_t pids[CHILDREN_MAX];
+    size_t count;
+};
+
+static void visit_add(void *user, pid_t pid)
+{
+    struct family *family = user;
+
+    if (family->count < CHILDREN_MAX)
+        family->pids[family->count++] = pid;
+}
+
+static void family_add(struct family *family, pid_t parent)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    file_pids(path, visit_add, family);
 }
 
 /* Breadth first, from our children down. A child made by a thread other than the first is not
  * listed with its parent's pid; it is met when its parent has died and it is ours. */
 static void descendants_signal(int signal)
 {
-    static pid_t found[CHILDREN_MAX];
+    static struct family family;
 
-    size_t count = children_read(getpid(), found, CHILDREN_MAX);
-    for (size_t i = 0; i < count; i++)
-        count += children_read(found[i], found + count, CHILDREN_MAX - count);
-    for (size_t i = 0; i < count; i++)
-        kill(found[i], signal);
+    family.count = 0;
+    family_add(&family, getpid());
+    for (size_t i = 0; i < family.count; i++)
+        family_add(&family, family.pids[i]);
+    for (size_t i = 0; i < family.count; i++)
+        process_signal(family.pids[i], signal);
 }
 
 void tree_signal(const struct shim *shim, int signal)
@@ -137,7 +193,7 @@ void tree_signal(const struct shim *shim, int signal)
 
     if (shim->order.kill) {
         snprintf(path, sizeof(path), "%s/cgroup.procs", shim->order.kill);
-        file_signal(path, signal);
+        file_pids(path, visit_signal, &signal);
         return;
     }
     /* The group as a whole cannot fork its way out; its leader is unreaped, so the number is his.

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,30 +21,34 @@ static bool has_shape(const char *text, const char *shape)
     return *text == '\0';
 }
 
-static bool is_clock(const char *text)
+static bool split_clock(const char *text, struct begin_fields *fields)
 {
-    unsigned hour, minute = 0, second = 0;
-
     if (!has_shape(text, "00:00") && !has_shape(text, "0:00") && !has_shape(text, "00:00:00"))
         return false;
-    return sscanf(text, "%u:%u:%u", &hour, &minute, &second) >= 2 && hour < 24 && minute < 60 &&
-           second < 60;
+    return sscanf(text, "%d:%d:%d", &fields->hour, &fields->minute, &fields->second) >= 2 &&
+           fields->hour < 24 && fields->minute < 60 && fields->second < 60;
 }
 
-static bool is_date(const char *text)
+static bool split_date(const char *text, struct begin_fields *fields)
 {
-    static const unsigned days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    unsigned year, month, day;
+    static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    int year, month, day;
 
-    if (!has_shape(text, "0000-00-00") || sscanf(text, "%u-%u-%u", &year, &month, &day) != 3)
+    if (!has_shape(text, "0000-00-00") || sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
         return false;
     if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days[month - 1])
         return false;
     bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month != 2 || day < 29 || is_leap;
+    if (month == 2 && day == 29 && !is_leap)
+        return false;
+    fields->has_date = true;
+    fields->year = year;
+    fields->month = month;
+    fields->day = day;
+    return true;
 }
 
-static bool is_date_and_clock(const char *text)
+static bool split_date_and_clock(const char *text, struct begin_fields *fields)
 {
     char date[TIME_TEXT_MAX + 1];
 
@@ -53,7 +56,18 @@ static bool is_date_and_clock(const char *text)
         (text[10] != 'T' && text[10] != ' '))
         return false;
     snprintf(date, sizeof(date), "%.10s", text);
-    return is_date(date) && is_clock(text + 11);
+    return split_date(date, fields) && split_clock(text + 11, fields);
+}
+
+bool begin_split(const char *text, struct begin_fields *ret)
+{
+    struct begin_fields fields = { 0 };
+
+    if (!split_clock(text, &fields) && !split_date(text, &fields) &&
+        !split_date_and_clock(text, &fields))
+        return false;
+    *ret = fields;
+    return true;
 }
 
 /* What follows "now": "", "+60", "+1hour", "+2days", "+1h30m". */
@@ -83,10 +97,11 @@ static int parse_delay(const char *text, usec_t *ret, struct error *err)
 
 int begin_parse(const char *text, usec_t *ret_delay, char **ret_at, struct error *err)
 {
+    struct begin_fields fields;
     usec_t delay = 0;
     int code = 0;
 
-    if (is_clock(text) || is_date(text) || is_date_and_clock(text)) {
+    if (begin_split(text, &fields)) {
         *ret_delay = 0;
         *ret_at = mem_string(text);
         return 0;

@@ -9,8 +9,19 @@
  * four in the morning, not four minutes.
  */
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/units.h"
+
+struct begin_fields {
+    bool has_date;
+    int year, month, day;     /* 1970 on, 1 to 12, 1 to 31 */
+    int hour, minute, second; /* 0 when there is only a date */
+};
+
+/* A time of day or a date as numbers. False: it is neither, or there is no such day or time. */
+bool begin_split(const char *text, struct begin_fields *ret);
 
 /* ret_at is new, or NULL when it is a delay. */
 int begin_parse(const char *text, usec_t *ret_delay, char **ret_at, struct error *err);

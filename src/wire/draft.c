@@ -71,6 +71,17 @@ static int read_text(const struct draft_source *source, const char *key, size_t 
     return *ret ? 0 : -EINVAL;
 }
 
+static int read_comment(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *layer = scope_find(source->scope, "comment");
+
+    int code = read_text(source, "comment", COMMENT_MAX, &draft->comment);
+    if (code == 0 && draft->comment && string_has_control(draft->comment))
+        code = reader_fail(&layer->reader, -EINVAL, layer->object, "comment",
+                           "a control character in it");
+    return code;
+}
+
 static int read_name(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
@@ -225,7 +236,7 @@ static int read_files(const struct draft_source *source, struct job_draft *draft
         code = read_pattern(source, "input", &draft->input);
     if (code == 0)
         code = read_bool(source, "append", &draft->append);
-    return code < 0 ? code : read_text(source, "comment", COMMENT_MAX, &draft->comment);
+    return code < 0 ? code : read_comment(source, draft);
 }
 
 static int check_variable(const struct scope_layer *layer, const json_t *env, const char *name,

@@ -81,6 +81,38 @@ static void all_needs_of_a_job_can_be_dropped(void **state)
     need_table_release(&table);
 }
 
+/* What a job waits for, as a set of bits by target. */
+static uint64_t awaited(const struct need_table *table, uint64_t job)
+{
+    uint64_t targets = 0;
+
+    for (uint32_t at = need_first_of(table, job); at != 0;
+         at = table->needs.items[at - 1].next_of_job) {
+        assert_int_equal(table->needs.items[at - 1].job, job);
+        targets |= UINT64_C(1) << table->needs.items[at - 1].on;
+    }
+    return targets;
+}
+
+static void what_a_job_waits_for_is_found_without_the_others(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 1; victim <= 3; victim++) {
+        struct need_table table = { 0 };
+        for (uint64_t on = 7; on <= 9; on++)
+            need_add(&table, 1, on, NEED_OK);
+        need_add(&table, 2, 9, NEED_OK);
+        assert_int_equal(awaited(&table, 1), 7 << 7);
+        assert_true(need_remove(&table, victim));
+        assert_int_equal(awaited(&table, 1), (7 << 7) & ~(1 << (6 + victim)));
+        assert_int_equal(awaited(&table, 2), 1 << 9);
+        need_remove_of(&table, 1);
+        assert_int_equal(need_first_of(&table, 1), 0);
+        assert_int_equal(table.by_job.count, 1);
+        need_table_release(&table);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +120,7 @@ int main(void)
         cmocka_unit_test(each_place_in_the_chain_can_be_dropped),
         cmocka_unit_test(what_was_dropped_is_not_dropped_twice),
         cmocka_unit_test(all_needs_of_a_job_can_be_dropped),
+        cmocka_unit_test(what_a_job_waits_for_is_found_without_the_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

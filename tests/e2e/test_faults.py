@@ -280,7 +280,7 @@ def test_supervisors_killed_at_random_are_told_and_leave_nothing(storm_of):
     assert {job["result"] for job in jobs.values()} <= {"ok", "failed", "lost", "cancelled"}
     for job in jobs.values():
         if job["result"] == "failed":
-            assert job["name"].startswith("fails") and job["exit_code"] == 7, job
+            assert job["name"].startswith("fails") and job["exit_code"] == 7, json.dumps(job)
         if job["result"] == "lost":
             assert job["reason"], job
     check_nothing_is_left(daemon)

@@ -51,6 +51,7 @@ void harness_open(struct harness *harness)
         .without_cgroups = harness->without_cgroups,
         .output_keep = harness->output_keep,
         .nofile_max = harness->nofile_max,
+        .stop_margin = harness->stop_margin,
     };
     if (local_engine_create(&options, &harness->engine, &err) < 0)
         fail_msg("%s", err.text);

@@ -24,6 +24,7 @@ struct harness {
     bool without_cgroups;
     unsigned output_keep;
     int64_t nofile_max;
+    usec_t stop_margin;
     LIST(struct engine_outcome) outcomes;
 };
 

@@ -193,6 +193,34 @@ static void a_killed_shim_means_lost_and_nothing_left(bool without_cgroups)
 }
 WITH_BOTH(a_killed_shim_means_lost_and_nothing_left)
 
+/* As one that hangs on a file server: it takes no SIGTERM. */
+static void a_shim_that_does_not_answer_is_killed_with_its_job(bool without_cgroups)
+{
+    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
+    struct engine_launch launch =
+        harness_launch(harness, 1, DETACHING "echo $$ > main; sleep 1000 & wait");
+
+    harness_close(harness);
+    harness->stop_margin = 50 * USEC_PER_MS;
+    harness_open(harness);
+    harness_start(harness, &launch);
+    pid_t pids[] = { (pid_t)harness_number(harness, "main"), (pid_t)harness_number(harness, "deep"),
+                     0 };
+    harness_outcome(harness, 1, 0);
+    pids[2] = harness_shim(harness, 1);
+    assert_int_equal(kill(pids[2], SIGSTOP), 0);
+    stop(harness, 1, 3600 * USEC_PER_SEC);
+    stop(harness, 1, 20 * USEC_PER_MS);
+    const struct engine_outcome *end = harness_end(harness, 1);
+    assert_int_equal(end->kind, ENGINE_LOST);
+    assert_string_equal(end->reason, "supervisor did not answer");
+    for (size_t i = 0; i < COUNT_OF(pids); i++)
+        assert_false(is_running(pids[i]));
+    harness_turn(harness, 20);
+    assert_int_equal(harness_count(harness, 1), 2);
+}
+WITH_BOTH(a_shim_that_does_not_answer_is_killed_with_its_job)
+
 /* The same while no engine looks, and the job's first process has gone with the shim. */
 static void a_shim_killed_while_nobody_looks_is_lost_too(bool without_cgroups)
 {
@@ -426,6 +454,7 @@ int main(void)
         BOTH(a_stop_during_the_start_is_kept),
         BOTH(detached_children_go_with_the_job),
         BOTH(a_killed_shim_means_lost_and_nothing_left),
+        BOTH(a_shim_that_does_not_answer_is_killed_with_its_job),
         BOTH(a_shim_killed_while_nobody_looks_is_lost_too),
         BOTH(a_running_member_is_found_again),
         cmocka_unit_test(a_found_member_can_be_stopped),

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a member, told exactly once and in words. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,7 +19,9 @@
 #include "engine/launch.h"
 #include "engine/local.h"
 #include "harness.h"
+#include "io/child.h"
 #include "io/file.h"
+#include "shim/order.h"
 
 static void an_exit_status_comes_back(void **state)
 {
@@ -75,6 +81,7 @@ static void a_start_that_fails_says_why(void **state)
         { "/tmp", NULL, NULL, "is a directory: /tmp" },
         { "", NULL, NULL, "no command: the first argument is empty" },
         { "/plain/x", NULL, NULL, "no such file: /plain/x" },
+        { "/no\033[1m\302\2331m\303\251", NULL, NULL, "no such file: /no?[1m??1m\303\251" },
         { "true", "/nope/dir", NULL, "working directory missing: /nope/dir" },
         { "true", "/etc/passwd", NULL,
           "working directory not usable: /etc/passwd: not a directory" },
@@ -220,6 +227,65 @@ static void groups_of_known_and_unknown_users_are_ordered(void **state)
                 order.bytes[k] = '|';
         }
         assert_string_equal(text_string(&order), cases[which].order);
+    }
+}
+
+static bool shim_has_exited(void *user)
+{
+    siginfo_t info = { .si_pid = 0 };
+    const int *pidfd = user;
+
+    return waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
+}
+
+/* How a shim leaves that gets the smallest whole order, and this key besides. */
+static int order_exit(struct harness *harness, const char *key, const char *value)
+{
+    AUTO_RELEASE(text) struct text order = { 0 };
+    struct error err = { "" };
+    int pidfd = -1, status = 0;
+    int fds[] = { fd_raise(memfd_create("order", MFD_CLOEXEC)),
+                  fd_raise(open("/dev/null", O_WRONLY | O_CLOEXEC)),
+                  fd_raise(open("/dev/null", O_WRONLY | O_CLOEXEC)) };
+    char *argv[] = { (char *)"tarn-shim", NULL };
+    struct child_plan plan = { .path = getenv("TARN_SHIM"),
+                               .argv = argv,
+                               .envp = argv + 1,
+                               .fds = fds,
+                               .fd_count = COUNT_OF(fds) };
+
+    launch_add(&order, ORDER_ID, "1.1.0");
+    launch_add(&order, ORDER_STATUS, "%s/%s-%s", harness->state_dir, key, value);
+    launch_add(&order, ORDER_CWD, "/");
+    launch_add(&order, ORDER_OUTPUT, "/dev/null");
+    launch_add(&order, ORDER_ARG, "/bin/true");
+    launch_add(&order, key, "%s", value);
+    assert_int_equal(write(fds[0], order.bytes, order.length), (ssize_t)order.length);
+    if (child_start(&plan, &pidfd, &err) < 0)
+        fail_msg("%s", err.text);
+    harness_until(harness, shim_has_exited, &pidfd);
+    assert_true(child_reap(pidfd, &status));
+    close(pidfd);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        close(fds[i]);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* To the kernel 4294967295 is "no change", and 4294967296 would be cut to 0. */
+static void an_order_for_nobodys_number_is_refused(void **state)
+{
+    static const char *const keys[] = { ORDER_UID, ORDER_GID };
+    static const char *const numbers[] = { "4294967295", "4294967296", "18446744073709551615",
+                                           "-1" };
+    (void)state;
+    AUTO(harness) struct harness *harness = harness_create(false);
+
+    assert_int_equal(order_exit(harness, ORDER_GID, "4294967294"), SHIM_EXIT_DONE);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        for (size_t k = 0; k < COUNT_OF(numbers); k++)
+            assert_int_equal(order_exit(harness, keys[i], numbers[k]), SHIM_EXIT_ORDER);
     }
 }
 
@@ -378,6 +444,7 @@ int main(void)
         cmocka_unit_test(the_path_of_the_job_is_searched),
         cmocka_unit_test(no_descriptor_and_no_mask_is_inherited),
         cmocka_unit_test(groups_of_known_and_unknown_users_are_ordered),
+        cmocka_unit_test(an_order_for_nobodys_number_is_refused),
         cmocka_unit_test(starting_twice_runs_once),
         cmocka_unit_test(a_start_that_another_engine_made_is_taken_over),
         cmocka_unit_test(many_trivial_jobs_all_end_once),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a job prints, where it may print it, and as whom it runs. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -53,6 +56,54 @@ static void errors_go_to_theirs(void **state)
     assert_string_equal(error_log, "two\n");
     assert_int_equal(stat(errors, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
+}
+
+/* Nobody writes to it: it opens at once, and is at its end. The job may wait at its input as ever.
+ */
+static void a_fifo_as_input_does_not_hold_the_start(void **state)
+{
+    (void)state;
+    AUTO(harness) struct harness *harness = harness_create(false);
+    struct engine_launch launch =
+        harness_launch(harness, 1, "cat; sed -n 's/^flags:.//p' /proc/self/fdinfo/0");
+    AUTO_FREE char *input = harness_path(harness, "input");
+
+    assert_int_equal(mkfifo(input, 0644), 0);
+    launch.input = input;
+    harness_start(harness, &launch);
+    assert_int_equal(harness_end(harness, 1)->exit_code, 0);
+    AUTO_FREE char *flags = harness_read(harness, 1, NULL);
+    assert_int_equal(flags[0], '0');
+    assert_int_equal(strtol(flags, NULL, 8) & (O_NONBLOCK | O_ACCMODE), O_RDONLY);
+}
+
+enum { KEY_FOUND = 10, KEY_MISSING = 11 };
+
+static const char key_name[] = "tarn-test-key";
+
+static long key_find(void)
+{
+    return syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", key_name, 0);
+}
+
+static void keys_of_the_daemon_are_not_the_jobs(void **state)
+{
+    (void)state;
+    char self[512] = "";
+    const char *argv[] = { self, "find-key", NULL };
+
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 ||
+        syscall(SYS_add_key, "user", key_name, "x", 1, KEY_SPEC_SESSION_KEYRING) < 0) {
+        print_message("no keys here: %s\n", strerror(errno));
+        skip();
+    }
+    AUTO(harness) struct harness *harness = harness_create(false);
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    struct engine_launch launch = harness_command(harness, 1, argv);
+    assert_true(key_find() > 0);
+    harness_start(harness, &launch);
+    assert_int_equal(harness_end(harness, 1)->exit_code, KEY_MISSING);
+    assert_true(key_find() > 0);
 }
 
 static void what_is_there_is_kept_only_when_asked(void **state)
@@ -366,11 +417,15 @@ static void rotation_is_done_as_the_user_too(void **state)
     assert_int_equal(info.st_size, 1000);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "find-key") == 0)
+        return key_find() > 0 ? KEY_FOUND : KEY_MISSING;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_goes_to_its_file),
         cmocka_unit_test(errors_go_to_theirs),
+        cmocka_unit_test(a_fifo_as_input_does_not_hold_the_start),
+        cmocka_unit_test(keys_of_the_daemon_are_not_the_jobs),
         cmocka_unit_test(what_is_there_is_kept_only_when_asked),
         cmocka_unit_test(a_long_log_is_rotated_at_whole_lines),
         cmocka_unit_test(much_output_arrives_whole),

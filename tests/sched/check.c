@@ -127,8 +127,8 @@ bool check_counts(const struct lab *lab, struct error *err)
              at = state->needs.needs.items[at - 1].next_of_job)
             chained++;
         if (needs != chained)
-            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, %" PRIu32 " in its chain", job->id,
-                        needs, chained);
+            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, %" PRIu32 " in its chain",
+                        job->id, needs, chained);
         if (needs != job->needs_left)
             return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, counted %" PRIu32, job->id, needs,
                         job->needs_left);
@@ -649,7 +649,8 @@ bool check_waiting(const struct lab *lab, struct error *err)
             continue; /* what keeps the first of its kind keeps all */
         if (!check_reason(lab, job, &why, err))
             return false;
-        if (why.kind != WHY_RESERVED && why.kind != WHY_TURN && why.kind != WHY_BEHIND && could_run_now(lab->state, job))
+        if (why.kind != WHY_RESERVED && why.kind != WHY_TURN && why.kind != WHY_BEHIND &&
+            could_run_now(lab->state, job))
             return FAIL(err, "job %" PRIu64 ": could run, but why is %s", job->id,
                         why_name(why.kind));
     }

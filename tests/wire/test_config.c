@@ -41,7 +41,7 @@ static const char teams[] =
     "queues:\n"
     "  late: {parent: vision}\n"
     "  prod: {}\n"
-    "  research: {weight: 3, guarantee: 4, limit: 8.5, parent: root, priority: high}\n"
+    "  research: {weight: 3, guarantee: 4, limit: 8.5, parent: root}\n"
     "  vision: {weight: 2, queues: {a: {guarantee: 0.5}, b: {queues: {c: {}}}}}\n"
     "fair_share: {half_life: 36h}\n"
     "placement: first-fit\n"
@@ -82,7 +82,6 @@ static void pools_queues_and_settings_are_read(void **state)
     assert_int_equal(research->weight, 3);
     assert_int_equal(research->guarantee_milli, 4000);
     assert_int_equal(research->limit_milli, 8500);
-    assert_int_equal(research->priority, 100);
     assert_int_equal(research->parent, -1);
     assert_int_equal(config->half_life, 36 * USEC_PER_HOUR);
     assert_int_equal(config->placement, CONFIG_PLACEMENT_FIRST_FIT);
@@ -209,8 +208,7 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
                                             "at most three decimals" },
         { "queues:\n  q: {guarantee: 2, limit: 1}\n", "t.yaml:2: queue q: guarantee: more than the "
                                                       "limit" },
-        { "queues:\n  q: {priority: top}\n", "t.yaml:2: queue q: priority: 'top', expected low, "
-                                             "normal, high or -1000 to 1000" },
+        { "queues:\n  q: {priority: 5}\n", "t.yaml:2: queue q: unknown key 'priority'" },
         { "queues:\n  root: {}\n", "t.yaml:2: queue root: no name; " NAME_EXPECTED ", not root" },
         { "queues:\n  a: {queues: {b: {}}}\n  b: {}\n", "t.yaml:2: queue b: named twice" },
         { "queues:\n  abc: {}\n  d: {parent: abd}\n", "t.yaml:3: queue d: parent: no queue 'abd'; "

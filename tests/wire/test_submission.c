@@ -443,6 +443,14 @@ static const struct {
     { "run: x\nmatrix: {a: [\"x/y\", \"x y\"]}\n", "x.yaml:2: matrix: a: 'x/y' and 'x y' are the "
                                                    "same as a file name" },
     { "run: x\nmatrix: {a: [\"x\\ty\"]}\n", "x.yaml:2: matrix: a: a control character in a value" },
+    { "run: x\nmatrix: {a: [\"\\u007f\"]}\n",
+      "x.yaml:2: matrix: a: a control character in a value" },
+    { "run: x\nmatrix: {a: [\"\\u0080\"]}\n",
+      "x.yaml:2: matrix: a: a control character in a value" },
+    { "run: x\nmatrix: {a: [\"x\\u009fy\"]}\n",
+      "x.yaml:2: matrix: a: a control character in a value" },
+    { "run: x\ncomment: \"a\\u009b2J\"\n", "x.yaml:2: comment: a control character in it" },
+    { "run: x\ncomment: \"a\\eb\"\n", "x.yaml:2: comment: a control character in it" },
     { "run: x ${lrs}\nmatrix: {lrs2: [1], lr: [1]}\n",
       "x.yaml:1: run: ${lrs} is not in the matrix; did you mean ${lrs2}? (a variable of the shell "
       "is $lrs)" },
