@@ -53,8 +53,8 @@ static int check_requeue(const struct act *act, const struct job *job, struct er
     struct why why;
 
     if (queue->is_removed || queue->child_count > 0)
-        return error_set(err, -EALREADY, "job %" PRIu64 ": its queue %s takes no jobs any more", job->id,
-                         queue->name);
+        return error_set(err, -EALREADY, "job %" PRIu64 ": its queue %s takes no jobs any more",
+                         job->id, queue->name);
     sched_admit(state, state_request(state, job), job->queue, &why);
     if (!why_is_never(why.kind))
         return 0;
@@ -76,11 +76,12 @@ static int check_change(const struct act *act, const struct job *job, struct err
         return 0;
     if (update->has_priority && update->priority > job->priority && update->priority > 0 &&
         !is_admin(act->api, act->uid))
-        return error_set(err, -EACCES, "job %" PRIu64 ": only administrators raise a priority above 0",
-                         job->id);
+        return error_set(err, -EACCES,
+                         "job %" PRIu64 ": only administrators raise a priority above 0", job->id);
     if (job_is_active(job) && update->max_duration > state_request(state, job)->max_duration &&
         !is_admin(act->api, act->uid))
-        return error_set(err, -EACCES, "job %" PRIu64 ": only administrators give more time to one that runs",
+        return error_set(err, -EACCES,
+                         "job %" PRIu64 ": only administrators give more time to one that runs",
                          job->id);
     if (job_is_active(job) && (act->queue_name[0] || update->has_begin))
         return error_set(err, -EALREADY,

@@ -49,7 +49,7 @@ struct api_ports {
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
     const char *(*trouble)(void *user);         /* why nothing is accepted now; NULL: all is well */
     struct engine_isolation (*isolation)(void *user); /* what a job would get */
-    const char *state_dir, *devices, *socket;   /* for who asks about the daemon */
+    const char *state_dir, *devices, *socket;         /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
     usec_t grace;         /* of jobs that say nothing */

@@ -140,7 +140,8 @@ static void open_output(struct follower *follower)
     become(follower, false);
     if (place < 0)
         return;
-    bool is_plain = fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == follower->owner;
+    bool is_plain =
+        fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == follower->owner;
     snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
     int fd = is_plain ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     close(place);
@@ -363,7 +364,8 @@ static bool has_too_many_streams(struct call *call)
         count += !at->path && at->owner == call->request->uid;
     if (count < EVENT_STREAMS_USER_MAX || is_admin(call->api, call->request->uid))
         return false;
-    error_set(&err, -EDQUOT, "events: %d streams of yours are open already", EVENT_STREAMS_USER_MAX);
+    error_set(&err, -EDQUOT, "events: %d streams of yours are open already",
+              EVENT_STREAMS_USER_MAX);
     reply_error(call->request, -EDQUOT, &err);
     return true;
 }

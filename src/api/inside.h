@@ -58,7 +58,7 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 void never_say(const struct state *state, const struct request *request, const struct why *why,
                struct text *text);
 
-const char *plural(int64_t count); /* "" or "s" */
+const char *plural(int64_t count);                                  /* "" or "s" */
 void say_milli(struct text *text, int64_t milli, const char *unit); /* "0.5 gpus" */
 void say_mib(struct text *text, int64_t mib);
 

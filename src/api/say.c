@@ -215,7 +215,9 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         text_printf(text, "would delay job %" PRIu64 ", which is first in line", why->job);
         break;
     case WHY_TURN:
-        text_printf(text, "what queue %s may still have is kept for job %" PRIu64 ", which is first in line",
+        text_printf(text,
+                    "what queue %s may still have is kept for job %" PRIu64
+                    ", which is first in line",
                     state->queues.items[why->queue].name, why->job);
         break;
     case WHY_BEHIND:

@@ -17,7 +17,7 @@ enum {
     UNFINISHED_MAX = 2000000,
     UNFINISHED_USER_MAX = 200000,
     NEEDS_MAX = 200000, /* of a request: each job's dependencies, counted for each job */
-    LISTED_MAX = 100,      /* numbers of jobs in a reply, for each document */
+    LISTED_MAX = 100,   /* numbers of jobs in a reply, for each document */
 };
 
 struct submit {
@@ -96,7 +96,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     if (code < 0)
         return code;
     if (draft->priority > 0 && !is_admin(submit->api, submit->uid))
-        return error_set(err, -EACCES, "priority %d: only administrators give one above 0", (int)draft->priority);
+        return error_set(err, -EACCES, "priority %d: only administrators give one above 0",
+                         (int)draft->priority);
     for (size_t i = 0; i < draft->depend_count; i++) {
         if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
             return error_set(err, -ENOENT, "depends: job %" PRIu64 ": no such job",
@@ -170,7 +171,6 @@ struct emitting {
     const struct submission *submission;
     uint64_t next_id;
     uint64_t *stage_ids;
-    uint64_t document;
 };
 
 static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, const char *name,
@@ -186,8 +186,7 @@ static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, cons
                    .user = submit->user,
                    .parent = parent,
                    .max_running = max_running,
-                   .job_count = jobs,
-                   .document = emitting->document },
+                   .job_count = jobs },
     };
 
     ports_of(submit)->emit(ports_of(submit)->user, &event);
@@ -352,14 +351,17 @@ static int check_count(const struct submit *submit, struct error *err)
         needs += needs_of(submit->submissions[i]);
     }
     if (needs > NEEDS_MAX)
-        return error_set(err, -EDQUOT, "%zu dependencies of single jobs, not up to %d", needs, NEEDS_MAX);
-    if (!is_admin(submit->api, submit->uid) && unfinished_of(state, submit->user) + jobs > UNFINISHED_USER_MAX)
+        return error_set(err, -EDQUOT, "%zu dependencies of single jobs, not up to %d", needs,
+                         NEEDS_MAX);
+    if (!is_admin(submit->api, submit->uid) &&
+        unfinished_of(state, submit->user) + jobs > UNFINISHED_USER_MAX)
         return error_set(err, -EDQUOT, "more than %d jobs of yours would be waiting or running",
                          UNFINISHED_USER_MAX);
     for (size_t i = 0; i < JOB_ENDED; i++)
         jobs += state->job_counts[i];
     if (jobs > UNFINISHED_MAX)
-        return error_set(err, -EDQUOT, "more than %d jobs would be waiting or running", UNFINISHED_MAX);
+        return error_set(err, -EDQUOT, "more than %d jobs would be waiting or running",
+                         UNFINISHED_MAX);
     return 0;
 }
 
@@ -413,7 +415,9 @@ static json_t *view_submitted(const struct submit *submit, size_t number)
 static json_t *view_checked(const struct submission *submission)
 {
     return json_pack("{s:n, s:s, s:s, s:[], s:I, s:n}", "id", "kind",
-                     submission->is_pipeline ? "pipeline" : submission->job_count > 1 ? "array" : "job",
+                     submission->is_pipeline     ? "pipeline"
+                     : submission->job_count > 1 ? "array"
+                                                 : "job",
                      "name", submission->name ? submission->name : "", "jobs", "job_count",
                      (json_int_t)submission->job_count, "waits");
 }

@@ -116,9 +116,9 @@ static const char *isolation_name(enum isolation isolation)
 
 json_t *view_isolation(const struct engine_isolation *isolation)
 {
-    return json_pack("{s:s, s:s, s:s, s:s}", "processes", isolation_name(isolation->processes), "cpu",
-                     isolation_name(isolation->cpu), "memory", isolation_name(isolation->memory), "gpu",
-                     isolation_name(isolation->gpu));
+    return json_pack("{s:s, s:s, s:s, s:s}", "processes", isolation_name(isolation->processes),
+                     "cpu", isolation_name(isolation->cpu), "memory",
+                     isolation_name(isolation->memory), "gpu", isolation_name(isolation->gpu));
 }
 
 static json_t *view_needs(const struct api *api, const struct job *job)
@@ -129,8 +129,9 @@ static json_t *view_needs(const struct api *api, const struct job *job)
 
     for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
         need = &needs->needs.items[at - 1];
-        json_array_insert_new(list, 0, json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
-                                                 need_kind_name(need->kind)));
+        json_array_insert_new(list, 0,
+                              json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
+                                        need_kind_name(need->kind)));
     }
     return list;
 }
@@ -165,7 +166,8 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "retries", json_integer(job->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));
     json_object_set_new(view, "devices", view_devices(api, job));
-    json_object_set_new(view, "isolation", job->started == 0 ? json_null() : view_isolation(&job->isolation));
+    json_object_set_new(view, "isolation",
+                        job->started == 0 ? json_null() : view_isolation(&job->isolation));
     json_object_set_new(view, "needs", view_needs(api, job));
     json_object_set_new(view, "members_ended", json_integer(job->members_ended));
     json_object_set_new(view, "backfilled", json_boolean(job->is_backfill));

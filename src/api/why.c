@@ -165,16 +165,18 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
 static void why_of_group(struct call *call, const struct group *group)
 {
     AUTO_FREE char *label = mem_printf("%" PRIu64, group->id);
-    AUTO_FREE char *text = mem_printf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32 " jobs have ended, %" PRIu32 " run",
-                                      group_kind_name(group->kind), group->id, group->name,
-                                      group->ended_count, group->job_count, group->active_count);
+    AUTO_FREE char *text =
+        mem_printf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32 " jobs have ended, %" PRIu32 " run",
+                   group_kind_name(group->kind), group->id, group->name, group->ended_count,
+                   group->job_count, group->active_count);
     json_t *lines = json_array();
 
     add_waiting(call->api, group, lines);
     reply_json(call->request, 200,
-               json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id, "label", label,
-                         "state", group_is_over(group) ? "ended" : "running", "kind", "group", "meaning",
-                         "several jobs, each with a reason of its own", "text", text, "lines", lines));
+               json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id,
+                         "label", label, "state", group_is_over(group) ? "ended" : "running",
+                         "kind", "group", "meaning", "several jobs, each with a reason of its own",
+                         "text", text, "lines", lines));
 }
 
 void handle_why(struct call *call)

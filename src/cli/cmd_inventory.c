@@ -278,9 +278,10 @@ static void add_queue(struct table *table, const json_t *queue)
 int run_queues(int argc, char **argv)
 {
     static const struct table_column columns[] = {
-        { "QUEUE", TABLE_LEFT, 0 },  { "WEIGHT", TABLE_RIGHT, 0 },  { "GUARANTEE", TABLE_RIGHT, 0 },
-        { "LIMIT", TABLE_RIGHT, 0 }, { "GIVEN", TABLE_RIGHT, 0 },   { "SHARE", TABLE_RIGHT, 0 },
-        { "FAIR", TABLE_RIGHT, 0 },  { "USED", TABLE_RIGHT, 0 },    { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
+        { "QUEUE", TABLE_LEFT, 0 },   { "WEIGHT", TABLE_RIGHT, 0 }, { "GUARANTEE", TABLE_RIGHT, 0 },
+        { "LIMIT", TABLE_RIGHT, 0 },  { "GIVEN", TABLE_RIGHT, 0 },  { "SHARE", TABLE_RIGHT, 0 },
+        { "FAIR", TABLE_RIGHT, 0 },   { "USED", TABLE_RIGHT, 0 },   { "RUNNING", TABLE_RIGHT, 0 },
+        { "QUEUED", TABLE_RIGHT, 0 },
     };
     static const struct listing listing = {
         "/v1/queues", "queues", "name", columns, COUNT_OF(columns), add_queue, NULL,

@@ -23,8 +23,8 @@ struct why {
     enum why_kind kind;
     uint32_t queue; /* QUOTA, TURN: the one at its limit */
     uint32_t pool;  /* POOL_*: the pool */
-    uint64_t
-        job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the array */
+    uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
+                     array */
     int64_t wanted; /* GPUs in milli, CPUs in milli, MiB, or a count */
     int64_t free;   /* of the same */
     int64_t most;   /* NEVER_*: the most there is; QUOTA: the limit */

@@ -13,18 +13,20 @@ struct paths_list {
     LIST(char *) items;
 };
 
-static void add_paths(struct paths_list *list, const char *state_dir, const struct hub_forgotten *job)
+static void add_paths(struct paths_list *list, const char *state_dir,
+                      const struct hub_forgotten *job)
 {
     static const char *const kinds[] = { "", ".in", ".checkpoint" };
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        list_add(&list->items, mem_printf("%s/data/%" PRIu32 "/%" PRIu64 "%s", state_dir, job->uid, job->job, kinds[i]));
+        list_add(&list->items, mem_printf("%s/data/%" PRIu32 "/%" PRIu64 "%s", state_dir, job->uid,
+                                          job->job, kinds[i]));
     list_add(&list->items, mem_printf("%s/scripts/%" PRIu64, state_dir, job->job));
     for (uint32_t rank = 0; rank < job->members; rank++) {
         AUTO_FREE char *member = rank > 0 ? mem_printf(".%" PRIu32, rank) : mem_string("");
         for (size_t rotated = 0; rotated < 2; rotated++)
-            list_add(&list->items, mem_printf("%s/logs/%" PRIu32 "/%" PRIu64 "%s.out%s", state_dir, job->uid, job->job,
-                                              member, rotated ? ".1" : ""));
+            list_add(&list->items, mem_printf("%s/logs/%" PRIu32 "/%" PRIu64 "%s.out%s", state_dir,
+                                              job->uid, job->job, member, rotated ? ".1" : ""));
     }
 }
 
@@ -36,7 +38,8 @@ static void on_closed(uv_handle_t *handle)
 static void on_exit_of_rm(uv_process_t *process, int64_t status, int signal)
 {
     if (status != 0 || signal != 0)
-        log_line(LOG_WARNING, "what forgotten jobs left could not be removed status=%" PRId64, status);
+        log_line(LOG_WARNING, "what forgotten jobs left could not be removed status=%" PRId64,
+                 status);
     uv_close((uv_handle_t *)process, on_closed);
 }
 
@@ -61,7 +64,8 @@ static void clear(struct paths_list *list)
     list->items.count = 0;
 }
 
-void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs, size_t count)
+void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs,
+                    size_t count)
 {
     struct paths_list list = { 0 };
 

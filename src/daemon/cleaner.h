@@ -12,6 +12,7 @@
 
 #include "daemon/hub.h"
 
-void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs, size_t count);
+void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs,
+                    size_t count);
 
 #endif

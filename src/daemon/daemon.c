@@ -135,7 +135,8 @@ static int run_last(struct api_change *change, struct error *err)
 
     (void)err;
     for (const struct job *job = hub_state(daemon->hub)->first_job; job; job = job->next) {
-        struct event cancel = { .kind = EVENT_CANCEL, .cancel = { .job = job->id, .user = "down --kill" } };
+        struct event cancel = { .kind = EVENT_CANCEL,
+                                .cancel = { .job = job->id, .user = "down --kill" } };
         if (job_is_active(job))
             hub_emit(daemon->hub, &cancel);
     }

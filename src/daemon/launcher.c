@@ -366,7 +366,8 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
  * not started yet, of a gang perhaps only a part, is started now. */
 static void recover_job(struct launcher *launcher, struct job *job)
 {
-    bool is_stopping = job->state == JOB_STOPPING || job->is_cancel_wanted || job->is_requeue_wanted;
+    bool is_stopping =
+        job->state == JOB_STOPPING || job->is_cancel_wanted || job->is_requeue_wanted;
     bool is_incomplete = false;
 
     for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {

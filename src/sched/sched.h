@@ -25,7 +25,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 2 };
+enum { SCHED_VERSION = 1 };
 
 struct brain;
 

@@ -140,6 +140,9 @@ static int stream_write(const struct order *order, struct stream *stream, const 
     *ret_done = 0;
     if (stream->file_fd < 0)
         code = file_open(order, stream, false);
+    /* While a full file can't be rotated, notes must not make it longer either. */
+    if (code == 0 && stream->lost_bytes > 0 && stream->rotates && stream->size >= order->bytes_max)
+        code = stream_rotate(order, stream);
     if (code == 0 && stream->lost_bytes > 0)
         code = loss_note(stream);
     while (code == 0 && *ret_done < length) {

@@ -213,15 +213,17 @@ def shims_of(state_dir):
         for word in first.split():
             if word.startswith("shim="):
                 found[name] = int(word[5:])
-    return {name: pid for name, pid in found.items() if is_shim(pid)}
+    return {name: pid for name, pid in found.items() if is_shim(pid, name)}
 
 
-def is_shim(pid):
+def is_shim(pid, name):
+    """Whether this is the supervisor of this member, and not who has its number now."""
     try:
-        with open("/proc/%d/comm" % pid) as file:
-            return file.read().strip() == "tarn-shim"
+        with open("/proc/%d/cmdline" % pid) as file:
+            words = file.read().split("\0")
     except OSError:
         return False
+    return words[0].endswith("tarn-shim") and words[1].split(" ")[0] == name
 
 
 class Daemon:

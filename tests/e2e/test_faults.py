@@ -268,9 +268,8 @@ def test_supervisors_killed_at_random_are_told_and_leave_nothing(storm_of):
     killed = 0
     for turn in range(ROUNDS * 2):
         time.sleep(chance.random() * 0.06)
-        shims = [pid for pid in shims_of(daemon.state).values()]
-        for pid in shims:
-            if chance.random() < 0.3 and is_shim(pid):
+        for name, pid in shims_of(daemon.state).items():
+            if chance.random() < 0.3 and is_shim(pid, name):
                 kill_quietly(pid)
                 killed += 1
         if turn % 5 == 4:

@@ -264,6 +264,7 @@ static void a_full_disk_takes_output_but_not_the_job(void **state)
     harness_start(harness, &launch);
     assert_int_equal(harness_number(harness, "wrote"), 1);
     assert_int_equal(harness_count(harness, 1), 1);
+    pid_t shim = harness_shim(harness, 1);
     AUTO_FREE char *go = harness_path(harness, "go");
     assert_int_equal(truncate(log_path, 0), 0);
     assert_int_equal(file_replace(go, "1\n", 2, NULL), 0);
@@ -272,6 +273,7 @@ static void a_full_disk_takes_output_but_not_the_job(void **state)
     assert_true(string_starts(log, "\ntarn: "));
     assert_non_null(
         strstr(log, " bytes of output were lost here: no space left on device\nagain\n"));
+    until_gone(harness, shim); /* it has the log open */
     assert_int_equal(umount(disk), 0);
 }
 
@@ -400,7 +402,8 @@ static void rotation_is_done_as_the_user_too(void **state)
     AUTO(harness) struct harness *harness = harness_create(false);
     AUTO_FREE char *log_path = harness_path(harness, "log");
     AUTO_FREE char *rotated = harness_path(harness, "log.1");
-    struct engine_launch launch = harness_launch(harness, 1, "head -c 9000 /dev/zero");
+    struct engine_launch launch =
+        harness_launch(harness, 1, "for i in 1 2 3 4; do head -c 3000 /dev/zero; sleep 0.02; done");
     struct stat info;
 
     /* The user owns the file, but not the folder: nothing may be renamed there. */

@@ -80,7 +80,7 @@ static void the_daemon_refuses_what_a_document_refuses(void **state)
 
 static void the_daemon_knows_when_it_is(void **state)
 {
-    static const usec_t then = (usec_t)1890000000 * USEC_PER_SEC; /* 2029-11-21T23:20, UTC */
+    static const usec_t then = (usec_t)1889997600 * USEC_PER_SEC; /* 2029-11-21T23:20 UTC */
     static const struct {
         const char *text;
         usec_t after; /* seconds from then */
