@@ -5,10 +5,9 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/each.h"
 #include "cli/options.h"
 #include "cli/screen.h"
-#include "cli/select.h"
-#include "cli/session.h"
 
 enum { FOLLOW, RANK, ERROR, TAIL };
 enum { WAIT_MS = 60000 };
@@ -85,29 +84,14 @@ static int print_one(struct session *session, const char *id, const struct optio
     return code < 0 ? complain(&err) : 0;
 }
 
+static int print_each(const struct each *each)
+{
+    if (each->count > 1)
+        printf("%s==> job %s <==\n", each->number > 0 ? "\n" : "", each->id);
+    return print_one(each->session, each->id, each->options);
+}
+
 int run_logs(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
-    AUTO_RELEASE(selection) struct selection selection = { 0 };
-    struct options options;
-    struct error err;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0)
-        return usage_wrong("logs", "expected the number of a job");
-    if (selection_read(&selection, options.words, &err) < 0) {
-        complain(&err);
-        return 2;
-    }
-    if (session_open(&session, &err) < 0)
-        return complain(&err);
-    for (size_t i = 0; i < selection.count; i++) {
-        if (selection.count > 1)
-            printf("%s==> job %s <==\n", i > 0 ? "\n" : "", selection.ids[i]);
-        if (print_one(&session, selection.ids[i], &options) != 0)
-            status = 1;
-    }
-    return status;
+    return each_id(argc, argv, print_each);
 }

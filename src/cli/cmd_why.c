@@ -5,12 +5,11 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/each.h"
 #include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/options.h"
 #include "cli/screen.h"
-#include "cli/select.h"
-#include "cli/session.h"
 
 const struct option_entry options_why[] = { { 0 } };
 
@@ -92,27 +91,12 @@ static int why_one(struct session *session, const char *id, const struct options
     return 0;
 }
 
+static int why_each(const struct each *each)
+{
+    return why_one(each->session, each->id, each->options);
+}
+
 int run_why(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
-    AUTO_RELEASE(selection) struct selection selection = { 0 };
-    struct options options;
-    struct error err;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0)
-        return usage_wrong("why", "expected the number of a job");
-    if (selection_read(&selection, options.words, &err) < 0) {
-        complain(&err);
-        return 2;
-    }
-    if (session_open(&session, &err) < 0)
-        return complain(&err);
-    for (size_t i = 0; i < selection.count; i++) {
-        if (why_one(&session, selection.ids[i], &options) != 0)
-            status = 1;
-    }
-    return status;
+    return each_id(argc, argv, why_each);
 }

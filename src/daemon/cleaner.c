@@ -13,8 +13,7 @@ struct paths_list {
     LIST(char *) items;
 };
 
-static void add_paths(struct paths_list *list, const char *state_dir,
-                      const struct hub_forgotten *job)
+static void add_paths(struct paths_list *list, const char *state_dir, const struct forgotten *job)
 {
     static const char *const kinds[] = { "", ".in", ".checkpoint" };
 
@@ -64,7 +63,7 @@ static void clear(struct paths_list *list)
     list->items.count = 0;
 }
 
-void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs,
+void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct forgotten *jobs,
                     size_t count)
 {
     struct paths_list list = { 0 };

@@ -10,9 +10,9 @@
 
 #include <uv.h>
 
-#include "daemon/hub.h"
+#include "daemon/retention.h"
 
-void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct hub_forgotten *jobs,
+void cleaner_remove(uv_loop_t *loop, const char *state_dir, const struct forgotten *jobs,
                     size_t count);
 
 #endif

@@ -201,7 +201,7 @@ static void on_ended(void *user, struct member_id id)
     launcher_ended(((struct daemon *)user)->launcher, id);
 }
 
-static void on_forgotten(void *user, const struct hub_forgotten *jobs, size_t count)
+static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
 {
     struct daemon *daemon = user;
 

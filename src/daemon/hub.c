@@ -15,8 +15,6 @@
 enum {
     SNAPSHOT_RECORDS = 100000, /* replayed in well under a second */
     SNAPSHOT_RECORDS_AT_END = 1000,
-    ENDED_KEPT = 20000, /* jobs that are over stay in the state up to this many */
-    FORGET_STEP = 1000,
     RETRY_MS = 1000,
     IDLE_MS = 2000,
 };
@@ -32,12 +30,11 @@ struct hub {
     struct api_change *first_change, *last_change;
     LIST(uint64_t) jobs; /* of the batch */
     LIST(struct member_id) ends;
-    LIST(struct hub_forgotten) forgotten;
     struct decisions decisions;
     struct text scratch;
     struct arena arena;
-    uint32_t forget_above; /* ended jobs, before some are forgotten */
-    uint64_t snapshot_at;  /* last record of the newest snapshot */
+    struct retention retention;
+    uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
     bool is_in_trouble;
     bool has_stopped_planning;
@@ -209,54 +206,9 @@ static void forget_reports(struct hub *hub)
     hub->reports.count = 0;
 }
 
-/* The outermost group has nothing left to do: its jobs are not needed any more. */
-static bool may_be_forgotten(const struct state *state, const struct job *job)
+static void emit(void *user, struct event *event)
 {
-    if (job->state != JOB_ENDED)
-        return false;
-    for (const struct group *group = state_group(state, job->group); group;
-         group = state_group(state, group->parent)) {
-        if (!group_is_over(group))
-            return false;
-    }
-    return true;
-}
-
-/* A group goes when nothing of it is left: the job before and the one after are outside of it. */
-static void forget_empty_groups(struct hub *hub)
-{
-    for (const struct group *group = hub->state->last_group, *previous; group; group = previous) {
-        const struct job *job = hub->state->first_job;
-        previous = group->previous;
-        if (!group_is_over(group) || (job && job->id <= group->last))
-            continue;
-        struct event forget = { .kind = EVENT_FORGET, .forget = { .id = group->id } };
-        hub_emit(hub, &forget);
-    }
-}
-
-static void put_forgets(struct hub *hub)
-{
-    uint32_t forgotten = 0;
-
-    if (hub->state->job_counts[JOB_ENDED] < hub->forget_above)
-        return;
-    for (const struct job *job = hub->state->first_job, *next; job && forgotten < FORGET_STEP;
-         job = next) {
-        next = job->next;
-        if (!may_be_forgotten(hub->state, job))
-            continue;
-        struct event forget = { .kind = EVENT_FORGET, .forget = { .id = job->id } };
-        list_add(&hub->forgotten, (struct hub_forgotten){
-                                      job->id, job->uid, state_request(hub->state, job)->members });
-        hub_emit(hub, &forget);
-        forgotten++;
-    }
-    /* When they can't go yet, a thousand more may come before all are looked at again. */
-    hub->forget_above = hub->state->job_counts[JOB_ENDED] + FORGET_STEP;
-    if (hub->forget_above < ENDED_KEPT + FORGET_STEP)
-        hub->forget_above = ENDED_KEPT + FORGET_STEP;
-    forget_empty_groups(hub);
+    hub_emit(user, event);
 }
 
 static void put_plan(struct hub *hub)
@@ -355,8 +307,9 @@ static void carry_out(struct hub *hub, struct api_change *accepted)
         hub->callbacks.decided(hub->callbacks.user, &hub->decisions.events.items[i]);
     for (size_t i = 0; i < hub->ends.count; i++)
         hub->callbacks.ended(hub->callbacks.user, hub->ends.items[i]);
-    if (hub->forgotten.count > 0)
-        hub->callbacks.forgotten(hub->callbacks.user, hub->forgotten.items, hub->forgotten.count);
+    if (hub->retention.forgotten.count > 0)
+        hub->callbacks.forgotten(hub->callbacks.user, hub->retention.forgotten.items,
+                                 hub->retention.forgotten.count);
     if (hub->jobs.count > 0)
         hub->callbacks.changed(hub->callbacks.user, hub->jobs.items, hub->jobs.count);
 }
@@ -365,7 +318,7 @@ static void clear_batch(struct hub *hub)
 {
     hub->decisions.events.count = 0;
     hub->ends.count = 0;
-    hub->forgotten.count = 0;
+    hub->retention.forgotten.count = 0;
     hub->jobs.count = 0;
 }
 
@@ -392,7 +345,7 @@ static void run_batch(struct hub *hub)
     put_reports(hub);
     struct api_change *accepted = run_changes(hub, take_changes(hub));
     put_plan(hub);
-    put_forgets(hub);
+    retention_run(&hub->retention, hub->state, emit, hub);
     if (!journal_batch_is_empty(hub->journal)) {
         if (journal_commit(hub->journal, &err) < 0) {
             undo(hub, accepted, &err);
@@ -505,7 +458,6 @@ int hub_create(const struct hub_options *options, struct hub **ret, struct error
     struct hub *hub = mem_zero(1, sizeof(*hub));
 
     hub->callbacks = options->callbacks;
-    hub->forget_above = ENDED_KEPT + FORGET_STEP;
     int code = journal_open(options->state_dir, JOURNAL_WRITE, &hub->journal, err);
     if (code == 0)
         code = load(hub, err);
@@ -553,7 +505,7 @@ void hub_destroy(struct hub *hub)
     state_destroy(hub->state);
     list_release(&hub->jobs);
     list_release(&hub->ends);
-    list_release(&hub->forgotten);
+    list_release(&hub->retention.forgotten);
     list_release(&hub->decisions.events);
     text_release(&hub->scratch);
     arena_release(&hub->arena);

@@ -19,15 +19,11 @@
 
 #include "api/api.h"
 #include "daemon/clock.h"
+#include "daemon/retention.h"
 #include "sched/sched.h"
 #include "store/journal.h"
 
 struct hub;
-
-struct hub_forgotten {
-    uint64_t job;
-    uint32_t uid, members;
-};
 
 struct hub_callbacks {
     void *user;
@@ -38,7 +34,7 @@ struct hub_callbacks {
     /* The end of this member is durable. */
     void (*ended)(void *user, struct member_id id);
     /* These jobs left the state. */
-    void (*forgotten)(void *user, const struct hub_forgotten *jobs, size_t count);
+    void (*forgotten)(void *user, const struct forgotten *jobs, size_t count);
 };
 
 struct hub_options {

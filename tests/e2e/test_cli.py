@@ -18,8 +18,6 @@ import pytest
 import tarn_test
 from tarn_test import TARN, read_file, wait_until
 
-FIVE_S = 5
-
 
 class Shell:
     """A person with a state folder of their own, and no daemon yet."""

@@ -11,7 +11,6 @@ import pytest
 from tarn_test import Refused, as_user, read_file, wait_until, IS_ROOT
 
 NOBODY = 65534
-FOUR = "synthetic:h100:4"
 
 
 def refused(status, code, words, call, *args, **keys):
