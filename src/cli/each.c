@@ -7,6 +7,7 @@ int each_id(int argc, char **argv, int (*one)(const struct each *each))
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(selection) struct selection selection = { 0 };
+    const char *verb = argv[0]; /* argv is put in another order */
     struct options options;
     struct error err;
     int status;
@@ -14,7 +15,7 @@ int each_id(int argc, char **argv, int (*one)(const struct each *each))
     if (!options_read(argc, argv, &options, &status))
         return status;
     if (options.word_count == 0)
-        return usage_wrong(argv[0], "expected the number of a job");
+        return usage_wrong(verb, "expected the number of a job");
     if (selection_read(&selection, options.words, &err) < 0) {
         complain(&err);
         return 2;

@@ -50,8 +50,8 @@ void retention_run(struct retention *retention, const struct state *state,
         forgotten++;
     }
     /* When they can't go yet, a thousand more may come before all are looked at again. */
-    retention->above = state->job_counts[JOB_ENDED] + RETENTION_STEP;
-    if (retention->above < RETENTION_KEPT + RETENTION_STEP)
-        retention->above = RETENTION_KEPT + RETENTION_STEP;
+    uint32_t left = state->job_counts[JOB_ENDED];
+    bool is_stuck = forgotten < RETENTION_STEP && left > RETENTION_KEPT;
+    retention->above = (is_stuck ? left : RETENTION_KEPT) + RETENTION_STEP;
     forget_empty_groups(state, emit, user);
 }
