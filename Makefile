@@ -31,11 +31,9 @@ check-all:
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
 
-bench:
-	@tools/packages build check
-	@$(MESON) setup $(BUILD)-release --buildtype release --reconfigure >/dev/null 2>&1 || \
-		$(MESON) setup $(BUILD)-release --buildtype release >/dev/null
-	@ninja -C $(BUILD)-release -j $(JOBS) --quiet
+bench: | packages
+	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
+	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn src/shim/tarn-shim tools/bench/stamp
 	@tools/bench/run $(BUILD)-release
 
 install: $(BUILD)/build.ninja

@@ -124,7 +124,7 @@ static bool add_fail(const char *call, int gpu, int result)
 
 static bool parse_property(struct nvml_device *gpu, const char *key, const char *value)
 {
-    int number;
+    int number = 0;
 
     if (strcmp(key, "name") == 0)
         snprintf(gpu->name, sizeof(gpu->name), "%s", value);
@@ -149,7 +149,7 @@ static bool parse_property(struct nvml_device *gpu, const char *key, const char 
 
 static bool parse_gpu(char words[][WORD_SIZE], int count)
 {
-    int index, result = 0;
+    int index = 0, result = 0;
 
     if (count < 2 || !parse_number(words[1], GPUS_MAX - 1, &index))
         return complain("expected: gpu NUMBER PROPERTY VALUE...");
