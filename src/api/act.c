@@ -24,7 +24,7 @@ struct act {
     char user[64];
     uid_t uid;
     bool is_immediate; /* cancel: without a grace period */
-    json_t *changed;
+    json_t *changed, *labels;
 };
 
 static bool can_take(const struct job *job, enum event_kind kind)
@@ -117,7 +117,11 @@ static void emit_on(struct act *act, const struct job *job)
     if (act->kind == EVENT_CANCEL)
         event.cancel.user = act->user;
     event.hold.job = job->id; /* they all name the job first */
+    AUTO_RELEASE(text) struct text label = { 0 };
+
+    view_id(act->api, job, &label);
     json_array_append_new(act->changed, json_integer((json_int_t)job->id));
+    json_array_append_new(act->labels, json_string(label.bytes));
     act->api->ports.emit(act->api->ports.user, &event);
 }
 
@@ -157,6 +161,19 @@ static int run_on_group(struct act *act, const struct group *group, struct error
     return 0;
 }
 
+static int refuse_change(const struct act *act, const struct job *job, struct error *err)
+{
+    AUTO_RELEASE(text) struct text label = { 0 };
+
+    view_id(act->api, job, &label);
+    if (job->state == JOB_ENDED)
+        return error_set(err, -EALREADY, "job %s has ended already; %s changes nothing",
+                         label.bytes, act->verb);
+    return error_set(err, -EALREADY, "job %s is %s; %s changes nothing", label.bytes,
+                     job->is_held && !job_is_active(job) ? "held" : job_state_name(job->state),
+                     act->verb);
+}
+
 static int run_act(struct api_change *change, struct error *err)
 {
     struct act *act = CONTAINER_OF(change, struct act, change);
@@ -174,8 +191,7 @@ static int run_act(struct api_change *change, struct error *err)
     if (code < 0)
         return code;
     if (!can_take(job, act->kind))
-        return error_set(err, -EALREADY, "job %" PRIu64 ": is %s%s; %s changes nothing", job->id,
-                         job_state_name(job->state), job->is_held ? " and held" : "", act->verb);
+        return refuse_change(act, job, err);
     emit_on(act, job);
     return 0;
 }
@@ -189,9 +205,11 @@ static void done_act(struct api_change *change, int code, const struct error *er
                                  (uint64_t)json_integer_value(json_array_get(act->changed, i)));
     if (code < 0) {
         json_decref(act->changed);
+        json_decref(act->labels);
         reply_error(act->request, code, err);
     } else
-        reply_json(act->request, 200, json_pack("{s:o}", "changed", act->changed));
+        reply_json(act->request, 200,
+                   json_pack("{s:o, s:o}", "changed", act->changed, "labels", act->labels));
     free(act);
 }
 
@@ -209,6 +227,7 @@ static struct act *create_act(struct call *call, enum event_kind kind, const cha
         .verb = verb,
         .uid = call->request->uid,
         .changed = json_array(),
+        .labels = json_array(),
     };
     user_name_of(act->uid, act->user, sizeof(act->user));
     return act;

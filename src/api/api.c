@@ -163,8 +163,16 @@ struct job *find_job(struct call *call)
 
     if (call->index == 0) {
         struct job *job = state_job(state, call->id);
+        const struct group *group = state_group(state, call->id);
         if (job)
             return job;
+        if (group) {
+            error_set(&err, -EINVAL, "%llu is %s of %u jobs; name one of them: tarn show %llu",
+                      (unsigned long long)call->id, group_kind_name(group->kind), group->job_count,
+                      (unsigned long long)call->id);
+            reply_error(call->request, -EINVAL, &err);
+            return NULL;
+        }
         error_set(&err, -ENOENT, "job %llu: no such job", (unsigned long long)call->id);
     } else {
         const struct group *group = state_group(state, call->id);

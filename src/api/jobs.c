@@ -17,6 +17,7 @@ struct filter {
     uint32_t states; /* bit i: state i */
     uint64_t after;
     uint64_t limit;
+    bool is_newest; /* the last ones instead of the first */
 };
 
 static int read_number(struct http_request *request, const char *key, uint64_t max, uint64_t *ret,
@@ -67,6 +68,8 @@ static int read_filter(struct call *call, struct filter *filter, struct error *e
     filter->queue = http_query(call->request, "queue");
     filter->user = http_query(call->request, "user");
     filter->name = http_query(call->request, "name");
+    const char *newest = http_query(call->request, "newest");
+    filter->is_newest = newest && strcmp(newest, "0") != 0;
     filter->limit = LIMIT_DEFAULT;
     filter->states = all && strcmp(all, "0") != 0 ? UINT32_MAX : ~(1u << JOB_ENDED);
     int code = states ? read_states(states, &filter->states, err) : 0;
@@ -123,6 +126,26 @@ static json_t *view_counts(const struct state *state)
     return counts;
 }
 
+/* From the end; older: how many were left out is not counted, only that there are some. */
+static json_t *list_newest(struct call *call, const struct filter *filter, bool *ret_older)
+{
+    const struct state *state = api_state(call->api);
+    json_t *backwards = json_array(), *jobs = json_array();
+
+    *ret_older = false;
+    for (const struct job *job = state->last_job; job && !*ret_older; job = job->previous) {
+        if (!passes(state, filter, job))
+            continue;
+        *ret_older = json_array_size(backwards) == filter->limit;
+        if (!*ret_older)
+            json_array_append_new(backwards, view_job(call->api, job, false));
+    }
+    for (size_t i = json_array_size(backwards); i-- > 0;)
+        json_array_append(jobs, json_array_get(backwards, i));
+    json_decref(backwards);
+    return jobs;
+}
+
 void handle_list(struct call *call)
 {
     const struct state *state = api_state(call->api);
@@ -134,8 +157,11 @@ void handle_list(struct call *call)
         reply_error(call->request, code, &err);
         return;
     }
-    json_t *jobs = json_array(), *next = NULL;
-    for (const struct job *job = start_after(state, filter.after); job; job = job->next) {
+    bool has_older = false;
+    json_t *jobs = filter.is_newest ? list_newest(call, &filter, &has_older) : json_array();
+    json_t *next = NULL;
+    const struct job *first = filter.is_newest ? NULL : start_after(state, filter.after);
+    for (const struct job *job = first; job; job = job->next) {
         if (!passes(state, &filter, job))
             continue;
         if (json_array_size(jobs) == filter.limit) {
@@ -146,9 +172,9 @@ void handle_list(struct call *call)
         json_array_append_new(jobs, view_job(call->api, job, false));
     }
     reply_json(call->request, 200,
-               json_pack("{s:o, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "next",
-                         next ? next : json_null(), "counts", view_counts(state), "gpus", "total",
-                         view_milli(state->capacity.milli), "given",
+               json_pack("{s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "older", has_older,
+                         "next", next ? next : json_null(), "counts", view_counts(state), "gpus",
+                         "total", view_milli(state->capacity.milli), "given",
                          view_milli(state->queues.items[QUEUE_ROOT].used_milli)));
 }
 

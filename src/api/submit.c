@@ -102,6 +102,11 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
         if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
             return error_set(err, -ENOENT, "depends: job %" PRIu64 ": no such job",
                              draft->depends[i].on);
+        if (state_need_answer(state, draft->depends[i].on, draft->depends[i].when) == NEED_BROKEN)
+            return error_set(err, -EDOM,
+                             "depends: %" PRIu64
+                             " has ended, and will not be '%s' any more: this could never run",
+                             draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
     sched_admit(state, &draft->request, queue, &why);
     if (!why_is_never(why.kind))

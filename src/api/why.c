@@ -16,11 +16,9 @@ static void add_line(json_t *lines, const char *label, const char *text)
 }
 
 /* Who holds what this job could use: those with devices when it wants some, else all. */
-static void add_holders(const struct api *api, const struct job *job, json_t *held_by,
-                        json_t *lines)
+static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
 {
     const struct state *state = api_state(api);
-    bool wants_gpus = state_request(state, job)->gpu_alternatives > 0;
     AUTO_RELEASE(text) struct text text = { 0 };
     size_t named = 0;
 
@@ -58,18 +56,24 @@ static void add_holders(const struct api *api, const struct job *job, json_t *he
         add_line(lines, "held by", text.bytes);
 }
 
-static void add_free(const struct api *api, const struct job *job, json_t *free_devices,
-                     json_t *lines)
+static void add_free(const struct api *api, const struct why *why, bool wants_gpus,
+                     json_t *free_devices, json_t *lines)
 {
     const struct state *state = api_state(api);
     AUTO_RELEASE(text) struct text text = { 0 };
     size_t count = 0, usable = 0;
 
-    if (state_request(state, job)->gpu_alternatives == 0) {
+    if (!wants_gpus) {
         for (size_t i = 0; i < state->nodes.count; i++) {
             int64_t left = state->room.nodes.items[i].cpu_milli;
-            text_printf(&text, "%s%s: ", i ? ", " : "", state->nodes.items[i].name);
-            say_milli(&text, left > 0 ? left : 0, "cpu");
+            int64_t left_mib = state->room.nodes.items[i].memory_mib;
+            if (state->nodes.items[i].state != NODE_UP)
+                continue;
+            text_printf(&text, "%s%s: ", text.length ? ", " : "", state->nodes.items[i].name);
+            if (why->kind == WHY_MEMORY)
+                say_mib(&text, left_mib > 0 ? left_mib : 0);
+            else
+                say_milli(&text, left > 0 ? left : 0, "cpu");
         }
         add_line(lines, "free", text_string(&text));
         return;
@@ -201,14 +205,16 @@ void handle_why(struct call *call)
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
     bool is_queued = job->state == JOB_QUEUED;
+    bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
+                      why.kind != WHY_MEMORY;
     bool is_promised = is_queued && ahead == 0 && why.at != 0;
     if (is_queued) {
         add_wants(api, job, lines);
         if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
             add_line(lines, "because", text_string(&text));
         if (!why_is_never(why.kind)) {
-            add_free(api, job, free_devices, lines);
-            add_holders(api, job, held_by, lines);
+            add_free(api, &why, wants_gpus, free_devices, lines);
+            add_holders(api, wants_gpus, held_by, lines);
             add_promise(api, &why, is_promised, lines);
         }
     }

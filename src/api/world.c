@@ -62,8 +62,11 @@ void handle_gpus(struct call *call)
 {
     json_t *gpus = json_array();
 
-    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++)
-        json_array_append_new(gpus, view_gpu(call->api, i));
+    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++) {
+        const struct device *device = &api_state(call->api)->devices.items[i];
+        if (!device->is_synthetic || !device->sick) /* made up ones that are gone never were */
+            json_array_append_new(gpus, view_gpu(call->api, i));
+    }
     reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
 }
 

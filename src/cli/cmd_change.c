@@ -106,7 +106,8 @@ static int apply_to(struct session *session, const struct selection *selection,
 
         int code = session_send(session, &request, &reply, &err);
         if (code == 0)
-            json_array_extend(changed, json_object_get(reply, "changed"));
+            json_array_extend(changed,
+                              json_object_get(reply, options->is_json ? "changed" : "labels"));
         else
             status = complain(&err);
         json_decref(reply);

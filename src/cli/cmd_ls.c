@@ -36,6 +36,8 @@ static void build_path(const struct options *options, struct text *path)
     text_add(path, "/v1/jobs");
     if (options->values[ALL])
         client_query_add(path, "all", "1");
+    if (options->values[ALL] && !options->values[AFTER] && !options->values[GROUP])
+        client_query_add(path, "newest", "1");
     for (size_t i = STATE; i < COUNT_OF(keys); i++) {
         if (options->values[i])
             client_query_add(path, keys[i], options->values[i]);
@@ -66,6 +68,8 @@ static void print_footer(const json_t *reply, const struct options *options)
          units_format_milli(given, field_milli(gpus, "given")),
          units_format_milli(total, field_milli(gpus, "total")),
          any_is_synthetic(jobs) ? " · synthetic: no real device is behind them" : "");
+    if (field_is_true(reply, "older"))
+        talk("there are older ones: tarn ls -a -n N shows more");
     if (!field_is_null(reply, "next"))
         talk("there are more: tarn ls%s --after %" PRId64 " goes on, -n N shows more at once",
              options->values[ALL] ? " -a" : "", field_number(reply, "next"));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/fields.h"
 #include "cli/interrupt.h"
 #include "cli/job_view.h"
@@ -43,7 +44,10 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
     case INTERRUPT_GO_ON:
         return 0;
     case INTERRUPT_LEAVE:
-        say("%s goes on; tarn logs -f %" PRId64 " follows it, tarn cancel %" PRId64 " ends it",
+        say(string_starts(what, "job ")
+                ? "%s goes on; tarn logs -f %" PRId64 " follows it, tarn cancel %" PRId64 " ends it"
+                : "%s goes on; tarn show %" PRId64 " tells how it is, tarn cancel %" PRId64
+                  " ends it",
             what, id, id);
         *ret_status = INTERRUPT_STATUS + signal;
         return 1;
@@ -67,7 +71,9 @@ static void add_devices(const json_t *job, struct text *text)
 
     const char *asked = field_text(job, "gpus");
     if (!first && asked[0] && strcmp(asked, "0") != 0) {
-        text_printf(text, " · gpus %s", asked); /* given back already */
+        text_printf(text, " · --gpus %s%s", asked,
+                    json_is_true(json_object_get(job, "synthetic")) ? " · synthetic"
+                                                                    : ""); /* given back already */
         return;
     }
     if (!first) {

@@ -35,6 +35,8 @@ static bool may_have(const struct placing *placing, const struct device *device)
 
     if (!placing->query->ignore_health && !device_is_usable(state, device))
         return false;
+    if (device->is_synthetic && device->sick)
+        return false; /* made up, and not any more */
     if (device->pool == 0) {
         const struct pool *pool = &state->pools.items[placing->pool_named];
         return !pool->is_static && pool_matches(pool, device, &state->nodes.items[device->node]);

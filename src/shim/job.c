@@ -211,12 +211,10 @@ static void __attribute__((noreturn)) child_search(const struct order *order, in
                               folder_length > 0 ? "/" : "./", name);
         if (length < (int)sizeof(path)) {
             execve(path, order->argv, order->envp);
+            int code = errno;
             /* The first that is there explains best, but a later one may still run. */
-            if (errno != ENOENT && errno != ENOTDIR && found_errno == 0) {
-                found_errno = errno;
-                memcpy(found, path, sizeof(found));
-            } else if (errno == ENOENT && found_errno == 0 && access(path, F_OK) == 0) {
-                found_errno = ENOENT;
+            if (found_errno == 0 && access(path, F_OK) == 0) {
+                found_errno = code;
                 memcpy(found, path, sizeof(found));
             }
         }

@@ -112,7 +112,8 @@ class Client:
 
     def submit(self, *documents, **keys):
         """The numbers of the documents, or the one of the one."""
-        body = list(documents) if documents else keys
+        body = [dict({"sender_cwd": "/"}, **document) for document in documents or [keys]]
+        body = body if documents else body[0]
         reply = self.post("/v1/jobs", body)
         ids = [entry["id"] for entry in reply["submitted"]]
         return ids if len(documents) > 1 else ids[0]

@@ -717,6 +717,8 @@ def test_a_job_that_fills_its_log_has_the_newest_kept(api, daemon):
 
 
 def test_what_dies_before_exec_is_told_as_what_it_is(api, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
     (tmp_path / "plain").write_text("#!/bin/sh\ntrue\n")
     (tmp_path / "interpreter").write_text("#!/no/such/python\ntrue\n")
     (tmp_path / "nothing").write_text("just words\n")
@@ -725,6 +727,7 @@ def test_what_dies_before_exec_is_told_as_what_it_is(api, tmp_path):
     cases = (
         ({"command": ["/no/such/file"]}, "no such file: /no/such/file"),
         ({"command": ["no-such-command"]}, "command not found: no-such-command"),
+        ({"command": ["no-such-command"], "env": {"PATH": "%s:/usr/bin:plain" % closed}}, "command not found"),
         ({"command": [str(tmp_path / "plain")]}, "not executable: %s" % (tmp_path / "plain")),
         ({"command": [str(tmp_path)]}, "is a directory: %s" % tmp_path),
         ({"command": [str(tmp_path / "interpreter")]}, "bad interpreter: /no/such/python"),
