@@ -74,6 +74,9 @@ static int make_places(const struct daemon_options *options, struct error *err)
     AUTO_FREE char *socket = mem_string(options->socket);
 
     int code = make_folders(options->state_dir, options->for_all_users ? 0711 : 0700, err);
+    /* Jobs of others reach their own folders through it; the journal itself is closed to them. */
+    if (code == 0 && options->for_all_users && chmod(options->state_dir, 0711) < 0)
+        code = error_set(err, -errno, "folder %s: %s", options->state_dir, strerror(errno));
     char *parent = dirname(socket);
     if (code == 0 && strcmp(parent, options->state_dir) != 0 && access(parent, F_OK) < 0)
         code = make_folders(parent, options->for_all_users ? 0755 : 0700, err);

@@ -26,8 +26,7 @@ def make_daemon():
     yield make
     for daemon in made:
         daemon.stop()
-    words = [daemon for daemon in made]
-    for daemon in words:
+    for daemon in made:
         try:
             daemon.check_words()
         finally:

@@ -247,7 +247,7 @@ class Daemon:
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_"))}
         environment.update(TARN_STATE=self.state, TARN_SHIM=find_shim(),
-                           ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=99",
+                           ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0:exitcode=99",
                            UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=0")
         environment.update(self.extra)
         return environment

@@ -572,6 +572,9 @@ def shared(make_daemon):
     if not IS_ROOT:
         pytest.skip("needs root, to be several users")
     daemon = make_daemon(options=["--all-users"])
+    # As `tarn run` of root leaves it, when that starts the daemon.
+    os.makedirs(daemon.state, exist_ok=True)
+    os.chmod(daemon.state, 0o700)
     daemon.start()
     return daemon
 
