@@ -16,6 +16,7 @@ enum {
     SNAPSHOT_RECORDS = 100000, /* replayed in well under a second */
     SNAPSHOT_RECORDS_AT_END = 1000,
     RETRY_MS = 1000,
+    RETRY_PIECES = 64, /* of the trial write */
     IDLE_MS = 2000,
 };
 
@@ -400,10 +401,10 @@ static void on_retry(uv_timer_t *timer)
     struct hub *hub = timer->data;
     struct error err;
 
-    /* Room for what waits, and for the plan that follows. */
-    for (size_t i = 0; i < hub->reports.count + 64; i++) {
+    /* Some room at least; a larger batch may fail once more, and comes back here. */
+    for (int i = 0; i < RETRY_PIECES; i++) {
         char key[32];
-        snprintf(key, sizeof(key), "retry.%zu", i % 64);
+        snprintf(key, sizeof(key), "retry.%d", i);
         journal_meta_set(hub->journal, key, retry_padding);
     }
     if (journal_commit(hub->journal, &err) < 0) {
