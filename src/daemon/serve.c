@@ -24,7 +24,7 @@ static const char usage[] =
     "  --socket PATH      where to listen\n"
     "  --devices DEVICES  auto, nvml, none, or made up ones: synthetic:h100:4 ($TARN_DEVICES)\n"
     "  --grace DURATION   between SIGTERM and SIGKILL, of jobs that say nothing (default 30s)\n"
-    "  --all-users        open the socket to all users of this machine; only as root (its default)\n"
+    "  --all-users        open the socket to all users of this machine (only root)\n"
     "  --shim PATH        the tarn-shim to start jobs with\n"
     "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
     "  -h, --help         this\n";
