@@ -78,7 +78,7 @@ static int check_change(const struct act *act, const struct job *job, struct err
         !is_admin(act->api, act->uid))
         return error_set(err, -EACCES,
                          "job %" PRIu64 ": only administrators raise a priority above 0", job->id);
-    if (job_is_active(job) && update->max_duration > state_request(state, job)->max_duration &&
+    if (job_is_active(job) && update->max_duration > job->max_duration &&
         !is_admin(act->api, act->uid))
         return error_set(err, -EACCES,
                          "job %" PRIu64 ": only administrators give more time to one that runs",

@@ -136,7 +136,7 @@ static json_t *view_needs(const struct api *api, const struct job *job)
     return list;
 }
 
-static json_t *view_request(const struct request *request)
+static json_t *view_request(const struct request *request, usec_t max_duration)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 };
 
@@ -145,7 +145,7 @@ static json_t *view_request(const struct request *request)
                      view_milli(request->cpu_milli), "memory",
                      request->memory_mib ? json_integer(request->memory_mib) : json_null(),
                      "members", (int)request->members, "nodes", (int)request->nodes_min,
-                     "max_duration", view_seconds(request->max_duration), "pool",
+                     "max_duration", view_seconds(max_duration), "pool",
                      text_or_null(request->pool));
 }
 
@@ -160,7 +160,8 @@ static json_t *view_job_end(const struct job *job, const char *key)
 
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
-    json_object_set_new(view, "request", view_request(state_request(api_state(api), job)));
+    json_object_set_new(view, "request",
+                        view_request(state_request(api_state(api), job), job->max_duration));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
     json_object_set_new(view, "retries", json_integer(job->retries));

@@ -26,7 +26,7 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
         AUTO_RELEASE(text) struct text label = { 0 };
         if (!job_is_active(other) || (wants_gpus && other->lease->slices_count == 0))
             continue;
-        usec_t limit = state_request(state, other)->max_duration;
+        usec_t limit = other->max_duration;
         usec_t start = other->state == JOB_GRANTED ? other->granted : other->started;
         usec_t end = limit == USEC_NEVER ? USEC_NEVER : start + limit;
         view_id(api, other, &label);

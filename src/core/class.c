@@ -12,20 +12,22 @@ static struct class *class_of(const struct class_table *table, uint64_t number_p
 
 uint32_t class_claim(struct class_table *table, const struct request *request)
 {
-    uint64_t hash = map_hash(request, sizeof(*request));
+    struct request shape = *request;
+    shape.max_duration = USEC_NEVER;
+    uint64_t hash = map_hash(&shape, sizeof(shape));
     uint64_t first = 0;
 
     map_get(&table->by_hash, hash, &first);
     for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
         struct class *class = class_of(table, at);
-        if (memcmp(&class->request, request, sizeof(*request)) == 0) {
+        if (memcmp(&class->request, &shape, sizeof(shape)) == 0) {
             class->references++;
             return (uint32_t)at - 1;
         }
     }
 
     struct class *class = mem_zero(1, sizeof(*class));
-    class->request = *request;
+    class->request = shape;
     class->references = 1;
     class->next_alike = (uint32_t)first;
     uint32_t number;

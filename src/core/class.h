@@ -6,7 +6,8 @@
  *
  * Jobs of one class are interchangeable for placement, so the brain looks at classes, not jobs.
  * A class lives as long as a job refers to it; its number may then be given to another.
- * Numbers never steer a decision.
+ * Numbers never steer a decision. How long a job may run is not part of its shape: max_duration
+ * of a class is USEC_NEVER, that of a job stands in the job.
  */
 
 #include <stdint.h>

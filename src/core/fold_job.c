@@ -173,6 +173,11 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .submitted = state->now,
         .begin = event->begin,
         .grace = event->grace,
+        .max_duration = event->request.max_duration,
+        .estimate = event->estimate,
+        .deadline = event->deadline,
+        .restart_cost = event->restart_cost,
+        .is_preemptible = event->preemptible,
         .user = state_claim_user(state, event->user),
         .uid = event->uid,
         .gid = event->gid,
@@ -273,13 +278,8 @@ static int fold_update(struct state *state, struct job *job, const struct event_
     }
     if (event->has_priority)
         job->priority = event->priority;
-    if (event->max_duration > 0) {
-        struct request request = *state_request(state, job);
-        request.max_duration = event->max_duration;
-        uint32_t class = class_claim(&state->classes, &request);
-        class_release(&state->classes, job->class);
-        job->class = class;
-    }
+    if (event->max_duration > 0)
+        job->max_duration = event->max_duration;
     if (event->has_begin && !job_is_active(job))
         job->begin = event->begin;
     if (job_is_active(job))
@@ -428,6 +428,18 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
            !job->is_cancel_wanted;
 }
 
+/* It goes on later where it was. What the restart cost brought nothing. */
+static void note_preemption(const struct state *state, struct job *job)
+{
+    bool has_run = job->members_started > 0 && job->started >= job->granted;
+    usec_t gained = has_run ? state->now - job->started : 0;
+
+    gained -= job->preemptions > 0 ? job->restart_cost : 0;
+    job->attained += gained > 0 ? gained : 0;
+    job->preemptions++;
+    job->stop_cause = STOP_NONE;
+}
+
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
 {
     if (!is_current(job, event->attempt, event->rank) ||
@@ -441,12 +453,19 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
     }
 
     enum job_result result = result_of(job);
+    bool is_preempted = job->stop_cause == STOP_PREEMPT && !job->is_cancel_wanted &&
+                        (job->end.was_stopped || job->end.kind == ENGINE_LOST);
     state_charge(state, job, -1);
     lease_destroy(TAKE(job->lease));
     free(TAKE(job->member_states));
     if (job->is_requeue_wanted) { /* also when it came to its end before it was stopped for that */
         job->is_requeue_wanted = false;
         job->stop_cause = STOP_NONE;
+        settle(state, job);
+        return;
+    }
+    if (is_preempted) {
+        note_preemption(state, job);
         settle(state, job);
         return;
     }

@@ -74,6 +74,8 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->memory_mib = event->memory_mib;
     node->state = event->state;
     set_reason(&node->reason, event->reason);
+    set_string(&node->rack, event->rack);
+    set_string(&node->block, event->block);
     return 0;
 }
 
@@ -98,6 +100,8 @@ static int fold_device(struct state *state, const struct event_device *event, st
     device->numa_node = event->numa_node;
     device->is_synthetic = event->is_synthetic;
     device->mig_enabled = event->mig_enabled;
+    device->island = event->island;
+    device->bridge = event->bridge;
     set_string(&device->model, event->model);
     set_string(&device->product, event->product);
     set_string(&device->address, event->address);
@@ -180,7 +184,11 @@ static void fold_settings(struct state *state, const struct event_settings *even
         queue_advance(&state->queues.items[i], state->now, state->settings.half_life);
     if (event->half_life > 0 && event->half_life <= QUEUE_HALF_LIFE_MAX)
         state->settings.half_life = event->half_life;
-    state->settings.placement = event->placement;
+    state->settings.placement =
+        event->placement < PLACEMENT_COUNT ? event->placement : PLACEMENT_BEST_FIT;
+    state->settings.order = event->order < ORDER_COUNT ? event->order : ORDER_DEFAULT;
+    state->settings.predict = event->predict;
+    state->settings.seed = event->seed;
     state->settings.backfill_depth = event->backfill_depth;
 }
 

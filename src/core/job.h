@@ -36,7 +36,7 @@ enum job_result {
 #undef RESULT
 #undef TRANSITION
 
-enum stop_cause { STOP_NONE, STOP_CANCEL, STOP_TIMEOUT, STOP_MEMBER, STOP_REQUEUE };
+enum stop_cause { STOP_NONE, STOP_CANCEL, STOP_TIMEOUT, STOP_MEMBER, STOP_REQUEUE, STOP_PREEMPT };
 
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
@@ -64,6 +64,12 @@ struct job {
     struct job_end end;     /* of the last attempt */
     usec_t submitted, begin, queued, granted, started, ended;
     usec_t grace;
+    usec_t max_duration; /* USEC_NEVER: no limit */
+    usec_t estimate;     /* how long it will run, as somebody says; 0: nobody does */
+    usec_t deadline;     /* 0: none */
+    usec_t restart_cost; /* run time that a stop and new start costs */
+    usec_t attained;     /* run time that earlier attempts, stopped for others, brought it */
+    uint32_t preemptions;
     uint32_t user; /* number in the state */
     uint32_t uid, gid;
     uint32_t queue, class;
@@ -77,6 +83,7 @@ struct job {
     uint8_t result; /* enum job_result */
     uint8_t stop_cause;
     bool is_held;
+    bool is_preemptible;
     bool no_requeue; /* not tried again after it was lost */
     bool is_cancel_wanted;
     bool is_requeue_wanted;

@@ -8,6 +8,8 @@ void node_release(struct node *node)
 {
     free(node->name);
     free(node->reason);
+    free(node->rack);
+    free(node->block);
 }
 
 void device_release(struct device *device)

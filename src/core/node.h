@@ -19,7 +19,8 @@ enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
 struct node {
     char *name;
-    char *reason; /* why it is not up, or NULL */
+    char *reason;       /* why it is not up, or NULL */
+    char *rack, *block; /* where it stands; "": not known */
     int64_t cpu_milli;
     int64_t memory_mib;
     uint8_t state; /* enum node_state */
@@ -33,6 +34,8 @@ struct device {
     uint32_t index;    /* on its node */
     int32_t numa_node; /* plus one; 0: not known */
     uint32_t pool;     /* the static pool that owns it; 0: shared */
+    uint32_t island;   /* linked with those of its node that have the same; 0: with none */
+    uint32_t bridge;   /* behind the same PCIe switch; 0: not known */
     bool is_synthetic;
     bool mig_enabled;
 };

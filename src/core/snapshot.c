@@ -15,12 +15,16 @@ static const struct field world_fields[] = {
     RECORD_UINT(struct state, 4, settings.placement, ""),
     RECORD_UINT(struct state, 5, settings.backfill_depth, ""),
     RECORD_INT(struct state, 6, next_begin, ""),
+    RECORD_UINT(struct state, 7, settings.order, ""),
+    RECORD_UINT(struct state, 8, settings.predict, ""),
+    RECORD_UINT(struct state, 9, settings.seed, ""),
 };
 
 static const struct field node_fields[] = {
     RECORD_TEXT(struct node, 1, name, ""),      RECORD_INT(struct node, 2, cpu_milli, ""),
     RECORD_INT(struct node, 3, memory_mib, ""), RECORD_UINT(struct node, 4, state, ""),
-    RECORD_TEXT(struct node, 5, reason, ""),
+    RECORD_TEXT(struct node, 5, reason, ""),    RECORD_TEXT(struct node, 6, rack, ""),
+    RECORD_TEXT(struct node, 7, block, ""),
 };
 
 static const struct field device_fields[] = {
@@ -36,6 +40,8 @@ static const struct field device_fields[] = {
     RECORD_INT(struct device, 10, numa_node, ""),
     RECORD_UINT(struct device, 11, is_synthetic, ""),
     RECORD_UINT(struct device, 12, mig_enabled, ""),
+    RECORD_UINT(struct device, 13, island, ""),
+    RECORD_UINT(struct device, 14, bridge, ""),
 };
 
 static const struct field pool_fields[] = {
@@ -135,6 +141,12 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 49, job.is_backfill, ""),
     RECORD_UINT(struct saved_job, 50, job.gpus_milli_last, ""),
     RECORD_UINT(struct saved_job, 51, job.no_requeue, ""),
+    RECORD_INT(struct saved_job, 52, job.estimate, ""),
+    RECORD_INT(struct saved_job, 53, job.deadline, ""),
+    RECORD_INT(struct saved_job, 54, job.restart_cost, ""),
+    RECORD_INT(struct saved_job, 55, job.attained, ""),
+    RECORD_UINT(struct saved_job, 56, job.preemptions, ""),
+    RECORD_UINT(struct saved_job, 57, job.is_preemptible, ""),
 };
 
 static const struct field need_fields[] = {
@@ -175,6 +187,7 @@ static void put_job(struct text *out, const struct state *state, const struct jo
 {
     struct text states = { 0 };
     struct saved_job saved = { .job = *job, .request = *state_request(state, job) };
+    saved.request.max_duration = job->max_duration;
 
     if (job->lease) {
         saved.lease = *job->lease;
@@ -274,6 +287,8 @@ static int load_node(struct state *state, const struct node *saved, struct error
 
     node.name = mem_string(saved->name);
     node.reason = text_or_null(saved->reason);
+    node.rack = mem_string(saved->rack ? saved->rack : "");
+    node.block = mem_string(saved->block ? saved->block : "");
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     return 0;
@@ -346,6 +361,7 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
     job->name = mem_string(saved->job.name);
     job->cancelled_by = text_or_null(saved->job.cancelled_by);
     job->end.reason = text_or_null(saved->job.end.reason);
+    job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
     state_link_job(state, job);
     if (!job_is_active(job))

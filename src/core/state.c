@@ -202,6 +202,8 @@ void state_count(struct state *state, const struct job *job, int sign)
     const struct lease *lease = job->lease;
 
     room_add(&state->room, lease, -sign);
+    if (state->on_lease)
+        state->on_lease(state->on_job_user, lease, sign);
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         struct queue *queue = &state->queues.items[at];
         queue->used_milli += sign * lease->milli;

@@ -26,12 +26,25 @@
 #include "core/pool.h"
 #include "core/queue.h"
 
-enum placement { PLACEMENT_BEST_FIT, PLACEMENT_FIRST_FIT };
+enum placement {
+    PLACEMENT_BEST_FIT,
+    PLACEMENT_FIRST_FIT,
+    PLACEMENT_SFG,
+    PLACEMENT_FGD,
+    PLACEMENT_DOT_PRODUCT,
+    PLACEMENT_SPREAD,
+    PLACEMENT_RANDOM,
+    PLACEMENT_COUNT,
+};
+enum ordering { ORDER_DEFAULT, ORDER_FIFO, ORDER_SHORTEST, ORDER_LEAST_ATTAINED, ORDER_COUNT };
 
 struct settings {
     usec_t half_life;
     uint8_t placement; /* enum placement */
+    uint8_t order;     /* enum ordering */
+    uint8_t predict;   /* bool */
     uint32_t backfill_depth;
+    uint64_t seed; /* of random placement */
 };
 
 struct capacity {
@@ -59,6 +72,9 @@ struct state {
     struct group *first_group, *last_group;
     uint32_t job_counts[JOB_STATE_COUNT];
     usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
+
+    /* Told when machines have less room by a lease (sign 1), or more again (-1). */
+    void (*on_lease)(void *user, const struct lease *lease, int sign);
 
     /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
     void (*on_job)(void *user, struct job *job, bool is_gone);

@@ -13,9 +13,11 @@ static uint64_t bounding_array(const struct state *state, const struct job *job)
     return 0;
 }
 
-static uint64_t hash_of(uint32_t queue, uint32_t class, int32_t priority, uint64_t array)
+static uint64_t hash_of(const struct pending_bucket *bucket)
 {
-    uint64_t key[] = { (uint64_t)queue << 32 | class, (uint64_t)(uint32_t)priority, array };
+    uint64_t key[] = { (uint64_t)bucket->queue << 32 | bucket->class,
+                       (uint64_t)(uint32_t)bucket->priority, bucket->array,
+                       (uint64_t)bucket->max_duration };
 
     return map_hash(key, sizeof(key));
 }
@@ -23,13 +25,22 @@ static uint64_t hash_of(uint32_t queue, uint32_t class, int32_t priority, uint64
 static bool is_of(const struct pending_bucket *bucket, const struct job *job, uint64_t array)
 {
     return bucket->queue == job->queue && bucket->class == job->class &&
-           bucket->priority == job->priority && bucket->array == array;
+           bucket->priority == job->priority && bucket->array == array &&
+           bucket->max_duration == job->max_duration;
 }
 
 static struct pending_bucket *claim_bucket(struct pending *pending, const struct job *job,
                                            uint64_t array)
 {
-    uint64_t hash = hash_of(job->queue, job->class, job->priority, array);
+    const struct pending_bucket wanted = {
+        .queue = job->queue,
+        .class = job->class,
+        .max_duration = job->max_duration,
+        .priority = job->priority,
+        .array = array,
+        .why = { .kind = WHY_NEW },
+    };
+    uint64_t hash = hash_of(&wanted);
     uint64_t first = 0;
 
     map_get(&pending->by_hash, hash, &first);
@@ -39,14 +50,8 @@ static struct pending_bucket *claim_bucket(struct pending *pending, const struct
     }
 
     struct pending_bucket *bucket = mem_zero(1, sizeof(*bucket));
-    *bucket = (struct pending_bucket){
-        .queue = job->queue,
-        .class = job->class,
-        .priority = job->priority,
-        .array = array,
-        .next_alike = (void *)(uintptr_t)first,
-        .why = { .kind = WHY_NEW },
-    };
+    *bucket = wanted;
+    bucket->next_alike = (void *)(uintptr_t)first;
     map_set(&pending->by_hash, hash, (uintptr_t)bucket);
     while (pending->queues.count <= job->queue)
         list_add(&pending->queues, (struct pending_queue){ 0 });
@@ -58,7 +63,7 @@ static struct pending_bucket *claim_bucket(struct pending *pending, const struct
 
 static void drop_bucket(struct pending *pending, struct pending_bucket *bucket)
 {
-    uint64_t hash = hash_of(bucket->queue, bucket->class, bucket->priority, bucket->array);
+    uint64_t hash = hash_of(bucket);
     uint64_t first = 0;
 
     map_get(&pending->by_hash, hash, &first);

@@ -4,9 +4,9 @@
 
 /* pending - the queued jobs, in buckets of those that are interchangeable
  *
- * A bucket holds the jobs of one queue, class, priority and (where the array bounds how many run
- * at a time) array, oldest first. Within a bucket only the head can be next, so a plan looks at
- * buckets, not at jobs. A bucket goes with its last job.
+ * A bucket holds the jobs of one queue, class, time limit, priority and (where the array bounds how
+ * many run at a time) array, oldest first. Within a bucket only the head can be next, so a plan
+ * looks at buckets, not at jobs. A bucket goes with its last job.
  */
 
 #include <stdbool.h>
@@ -20,6 +20,7 @@
 struct pending_bucket {
     uint32_t queue, class;
     int32_t priority;
+    usec_t max_duration;
     uint64_t array; /* 0: none that bounds */
     struct job *first, *last;
     uint32_t count;

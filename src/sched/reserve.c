@@ -34,8 +34,7 @@ static usec_t add_time(usec_t start, usec_t duration)
 usec_t reserve_end_of(const struct state *state, const struct job *job)
 {
     usec_t start = job->state == JOB_GRANTED ? job->granted : job->started;
-    usec_t end =
-        add_time(start > 0 ? start : job->granted, state_request(state, job)->max_duration);
+    usec_t end = add_time(start > 0 ? start : job->granted, job->max_duration);
 
     return job->state == JOB_STOPPING || end < state->now ? state->now : end;
 }
@@ -153,7 +152,7 @@ static void keep(struct reserve *reserve, uint64_t job, usec_t at)
 static bool promise_at(struct reserve *reserve, const struct place_query *query,
                        const struct job *job, usec_t at, struct arena *arena)
 {
-    usec_t end = add_time(at, query->request->max_duration);
+    usec_t end = add_time(at, job->max_duration);
     struct room room = { 0 };
     struct lease lease;
     struct why why;

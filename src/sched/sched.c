@@ -231,10 +231,10 @@ static bool array_allows(const struct state *state, const struct pending_bucket 
     return false;
 }
 
-static usec_t end_if_started_now(const struct state *state, const struct request *request)
+static usec_t end_if_started_now(const struct state *state, const struct job *job)
 {
-    return request->max_duration >= USEC_NEVER - state->now ? USEC_NEVER
-                                                            : state->now + request->max_duration;
+    return job->max_duration >= USEC_NEVER - state->now ? USEC_NEVER
+                                                        : state->now + job->max_duration;
 }
 
 /* Find out what keeps a job that has no place now; the first ones get a promise. */
@@ -269,7 +269,7 @@ static bool try_place(struct brain *brain, const struct job *job, struct lease *
         .queue = job->queue,
         .quota = PLACE_QUOTA_NOW,
     };
-    usec_t end = end_if_started_now(state, query.request);
+    usec_t end = end_if_started_now(state, job);
     query.spare = reserve_spare(&brain->reserve, end);
     const struct room *room = reserve_room(&brain->reserve, &state->room, end, &brain->scratch);
 
@@ -302,7 +302,7 @@ static bool try_grant(struct brain *brain, struct pending_bucket *bucket,
     struct state *state = brain->state;
     struct job *job = bucket->first;
     const struct request *request = state_request(state, job);
-    usec_t end = end_if_started_now(state, request);
+    usec_t end = end_if_started_now(state, job);
     struct lease lease;
 
     *why = (struct why){ .kind = WHY_NONE };

@@ -477,7 +477,7 @@ static void obey(struct chaos *chaos)
     for (struct job *job = lab->state->first_job; job; job = job->next) {
         uint64_t end = 0, limit;
         if (job->state == JOB_GRANTED) {
-            limit = (uint64_t)state_request(lab->state, job)->max_duration;
+            limit = (uint64_t)job->max_duration;
             end = (uint64_t)lab->now +
                   (chance(chaos, 30) ? limit : random_next(&chaos->random) % limit);
             map_set(&chaos->ends, job->id, end);

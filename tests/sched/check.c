@@ -557,7 +557,7 @@ static bool check_reserved(const struct lab *lab, const struct job *job, const s
                            struct error *err)
 {
     const struct job *holder = state_job(lab->state, why->job);
-    usec_t limit = state_request(lab->state, job)->max_duration;
+    usec_t limit = job->max_duration;
     usec_t end = limit == USEC_NEVER ? USEC_NEVER : lab->state->now + limit;
     struct why promise;
 
@@ -663,7 +663,7 @@ bool check_wakeup(const struct lab *lab, struct error *err)
     usec_t wakeup = sched_next_wakeup(lab->brain);
 
     for (const struct job *job = state->first_job; job; job = job->next) {
-        usec_t limit = state_request(state, job)->max_duration, due = USEC_NEVER;
+        usec_t limit = job->max_duration, due = USEC_NEVER;
 
         if (job->state == JOB_WAITING && job->needs_left + job->needs_expected == 0)
             due = job->begin;
