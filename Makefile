@@ -5,7 +5,7 @@ DESTDIR ?=
 MESON   ?= meson
 JOBS    ?= $(shell nproc)
 
-.PHONY: all demo check check-all bench install packages clean
+.PHONY: all demo check check-all bench results install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -35,6 +35,11 @@ bench: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
 	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn src/shim/tarn-shim tools/bench/stamp
 	@tools/bench/run $(BUILD)-release
+
+results: | packages
+	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
+	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn
+	@tools/results $(BUILD)-release --write doc/results.md
 
 install: $(BUILD)/build.ninja
 	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"

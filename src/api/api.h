@@ -35,7 +35,7 @@ struct api_change {
 struct api_ports {
     void *user;
     const struct state *(*state)(void *user);
-    const struct brain *(*brain)(void *user);
+    struct brain *(*brain)(void *user);
     usec_t (*now)(void *user);        /* journal time */
     usec_t (*wall_ahead)(void *user); /* what to add to it for wall time */
     void (*enqueue)(void *user, struct api_change *change);

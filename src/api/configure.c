@@ -79,10 +79,12 @@ static struct config *config_of(const struct state *state)
     }
     config->half_life = state->settings.half_life;
     config->has_half_life = config->half_life != CONFIG_HALF_LIFE;
-    config->placement = state->settings.placement == PLACEMENT_FIRST_FIT
-                            ? CONFIG_PLACEMENT_FIRST_FIT
-                            : CONFIG_PLACEMENT_BEST_FIT;
-    config->has_placement = config->placement != CONFIG_PLACEMENT_BEST_FIT;
+    config->placement = state->settings.placement;
+    config->has_placement = config->placement != CONFIG_PLACEMENT;
+    config->order = state->settings.order;
+    config->has_order = config->order != CONFIG_ORDER;
+    config->predict = state->settings.predict;
+    config->has_predict = config->predict != CONFIG_PREDICT;
     config->backfill_depth = state->settings.backfill_depth;
     config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
     return config;
@@ -271,9 +273,10 @@ static int run_apply(struct api_change *change, struct error *err)
     struct event settings = {
         .kind = EVENT_SETTINGS,
         .settings = { .half_life = apply->config->half_life,
-                      .placement = apply->config->placement == CONFIG_PLACEMENT_FIRST_FIT
-                                       ? PLACEMENT_FIRST_FIT
-                                       : PLACEMENT_BEST_FIT,
+                      .placement = (uint8_t)apply->config->placement,
+                      .order = (uint8_t)apply->config->order,
+                      .predict = apply->config->predict,
+                      .seed = state->settings.seed,
                       .backfill_depth = apply->config->backfill_depth },
     };
     emit(apply, &settings);

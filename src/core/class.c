@@ -29,6 +29,7 @@ uint32_t class_claim(struct class_table *table, const struct request *request)
     struct class *class = mem_zero(1, sizeof(*class));
     class->request = shape;
     class->references = 1;
+    class->serial = ++table->serial;
     class->next_alike = (uint32_t)first;
     uint32_t number;
     if (table->unused.count > 0) {

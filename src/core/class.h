@@ -19,6 +19,7 @@
 struct class
 {
     struct request request;
+    uint64_t serial; /* no other class ever has it */
     uint32_t references;
     uint32_t next_alike; /* with the same hash, plus one; 0: last */
 };
@@ -26,6 +27,7 @@ struct class
 struct class_table {
     LIST(struct class *) classes; /* NULL: free number */
     LIST(uint32_t) unused;
+    uint64_t serial;
     struct map by_hash; /* hash -> number plus one of the first */
 };
 

@@ -192,6 +192,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
+    demand_note(&state->demand, &state->classes, job->class, event->request.members, state->now);
     settle(state, job);
     return 0;
 }

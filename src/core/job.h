@@ -94,8 +94,9 @@ struct job {
     /* For the brain alone, not part of the state: its place among the pending. */
     struct job *pending_next, *pending_previous;
     struct pending_bucket *pending_bucket;
-    uint32_t active_place; /* among those that hold resources, plus one; 0: not there */
-    bool wants_attention;  /* on the brain's list of jobs to look after */
+    usec_t expected_end;
+    bool is_among_ends;   /* of those that hold resources */
+    bool wants_attention; /* on the brain's list of jobs to look after */
 };
 
 void job_destroy(struct job *job);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, KIND_COUNT };
+enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, DEMAND, KIND_COUNT };
 
 static const struct field world_fields[] = {
     RECORD_INT(struct state, 1, now, "journal time"),
@@ -18,6 +18,8 @@ static const struct field world_fields[] = {
     RECORD_UINT(struct state, 7, settings.order, ""),
     RECORD_UINT(struct state, 8, settings.predict, ""),
     RECORD_UINT(struct state, 9, settings.seed, ""),
+    RECORD_UINT(struct state, 10, demand.noted, "members that were asked for"),
+    RECORD_INT(struct state, 11, demand.decayed, "up to when"),
 };
 
 static const struct field node_fields[] = {
@@ -155,6 +157,15 @@ static const struct field need_fields[] = {
     RECORD_UINT(struct need, 3, kind, ""),
 };
 
+struct saved_demand {
+    struct request request;
+    uint64_t weight;
+};
+static const struct field demand_fields[] = {
+    RECORD_INNER(struct saved_demand, 1, request, "", &request_record),
+    RECORD_UINT(struct saved_demand, 2, weight, "in parts of 2^16 members"),
+};
+
 #define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
     TYPE(WORLD, "world", struct state, world_fields),
@@ -166,6 +177,7 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(GROUP, "group", struct group, group_fields),
     TYPE(JOB, "job", struct saved_job, job_fields),
     TYPE(NEED, "need", struct need, need_fields),
+    TYPE(DEMAND, "demand", struct saved_demand, demand_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)
@@ -246,6 +258,12 @@ void snapshot_save(const struct state *state, struct text *out)
     for (const struct job *job = state->first_job; job; job = job->next)
         put_job(out, state, job, &scratch);
     put_needs(out, &state->needs, &scratch);
+    for (size_t i = 0; i < state->demand.shapes.count; i++) {
+        const struct demand_shape *shape = &state->demand.shapes.items[i];
+        struct saved_demand saved = { .request = *class_request(&state->classes, shape->class),
+                                      .weight = shape->weight };
+        put(out, DEMAND, &saved, &scratch);
+    }
     text_release(&scratch);
 }
 
@@ -264,6 +282,8 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->next_id = saved->next_id;
     state->settings = saved->settings;
     state->next_begin = saved->next_begin;
+    state->demand.noted = saved->demand.noted;
+    state->demand.decayed = saved->demand.decayed;
     /* The built-in ones are in the snapshot, too. */
     for (size_t i = 0; i < state->pools.count; i++)
         pool_release(&state->pools.items[i]);
@@ -387,6 +407,14 @@ static int load_need(struct state *state, const struct need *saved, struct error
     return 0;
 }
 
+static void load_demand(struct state *state, const struct saved_demand *saved)
+{
+    if (state->demand.shapes.count < DEMAND_SHAPES_MAX)
+        list_add(&state->demand.shapes,
+                 (struct demand_shape){ class_claim(&state->classes, &saved->request),
+                                        saved->weight > 0 ? saved->weight : 1 });
+}
+
 static int load_group(struct state *state, const struct group *saved, struct error *err)
 {
     /* The parent may have been forgotten. */
@@ -423,6 +451,9 @@ static int load(struct state *state, enum kind kind, const void *object, struct 
         return load_job(state, object, err);
     case NEED:
         return load_need(state, object, err);
+    case DEMAND:
+        load_demand(state, object);
+        return 0;
     case KIND_COUNT:
         break;
     }
@@ -442,6 +473,7 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct group group;
         struct saved_job job;
         struct need need;
+        struct saved_demand demand;
     } object;
     uint64_t next_id = 0;
 

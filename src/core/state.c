@@ -65,6 +65,7 @@ void state_destroy(struct state *state)
     list_release(&state->queues);
     list_release(&state->users);
     room_release(&state->room);
+    demand_release(&state->demand);
     class_table_release(&state->classes);
     need_table_release(&state->needs);
     map_release(&state->jobs);
@@ -203,7 +204,7 @@ void state_count(struct state *state, const struct job *job, int sign)
 
     room_add(&state->room, lease, -sign);
     if (state->on_lease)
-        state->on_lease(state->on_job_user, lease, sign);
+        state->on_lease(state->on_lease_user, lease, sign);
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         struct queue *queue = &state->queues.items[at];
         queue->used_milli += sign * lease->milli;

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/class.h"
+#include "core/demand.h"
 #include "core/event.h"
 #include "core/group.h"
 #include "core/job.h"
@@ -65,6 +66,7 @@ struct state {
     LIST(char *) users;
     struct room room; /* what is free now */
     struct class_table classes;
+    struct demand demand; /* what is asked for mostly */
     struct need_table needs;
     struct map jobs;   /* id -> struct job * */
     struct map groups; /* id -> struct group * */
@@ -75,6 +77,7 @@ struct state {
 
     /* Told when machines have less room by a lease (sign 1), or more again (-1). */
     void (*on_lease)(void *user, const struct lease *lease, int sign);
+    void *on_lease_user;
 
     /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
     void (*on_job)(void *user, struct job *job, bool is_gone);

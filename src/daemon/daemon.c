@@ -51,7 +51,7 @@ static const struct state *port_state(void *user)
     return hub_state(((struct daemon *)user)->hub);
 }
 
-static const struct brain *port_brain(void *user)
+static struct brain *port_brain(void *user)
 {
     return hub_brain(((struct daemon *)user)->hub);
 }

@@ -32,6 +32,7 @@ int daemon_find_shim(char **ret, struct error *err);
 
 int run_serve(int argc, char **argv);
 int run_replay(int argc, char **argv);
+int run_simulate(int argc, char **argv);
 int run_doctor(int argc, char **argv);
 
 #endif

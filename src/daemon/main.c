@@ -19,6 +19,10 @@ int main(int argc, char **argv)
           .usage = "[OPTIONS]",
           .summary = "run the daemon in the foreground",
           .run = run_serve },
+        { .name = "simulate",
+          .usage = "FILE.yaml... [OPTIONS]",
+          .summary = "try a policy on a workload, on a virtual clock",
+          .run = run_simulate },
         { .name = NULL },
     };
 

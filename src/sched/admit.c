@@ -3,25 +3,62 @@
 #include "sched/place.h"
 #include "sched/sched.h"
 
-static bool fits_empty(const struct state *state, const struct request *request, uint32_t queue)
+/* The cluster with nothing on it. */
+struct empty {
+    const struct state *state;
+    struct layout layout;
+    struct fleet fleet;
+    struct typical typical;
+    struct scorer scorer;
+    struct arena arena;
+};
+
+static void empty_make(struct empty *empty, const struct state *state)
 {
-    struct place_query query = {
-        .state = state, .request = request, .queue = queue, .ignore_health = true
-    };
-    struct arena arena = { 0 };
-    struct room room = { 0 };
+    *empty = (struct empty){ .state = state };
+    layout_make(&empty->layout, state);
+    fleet_make(&empty->fleet, &empty->layout, state, true);
+    empty->scorer.typical = &empty->typical;
+    scorer_refresh(&empty->scorer, state, &empty->fleet);
+}
+
+static void empty_release(struct empty *empty)
+{
+    scorer_release(&empty->scorer);
+    typical_release(&empty->typical);
+    fleet_release(&empty->fleet);
+    layout_release(&empty->layout);
+    arena_release(&empty->arena);
+}
+
+static bool fits(struct empty *empty, const struct request *request, uint32_t queue,
+                 enum place_quota quota, bool ignore_health, struct why *ret_why)
+{
+    struct place_query query = { .state = empty->state,
+                                 .scorer = &empty->scorer,
+                                 .fleet = &empty->fleet,
+                                 .request = request,
+                                 .queue = queue,
+                                 .quota = quota,
+                                 .ignore_health = ignore_health };
     struct lease lease;
+
+    arena_clear(&empty->arena);
+    bool is_placed = place_job(&query, &empty->arena, &lease, ret_why);
+    if (!is_placed && !why_is_never(ret_why->kind) && ret_why->kind < WHY_QUOTA)
+        place_explain(&query, &empty->arena, ret_why);
+    return is_placed;
+}
+
+static bool fits_empty(struct empty *empty, const struct request *request, uint32_t queue)
+{
     struct why why;
 
-    place_empty_room(state, &room);
-    bool fits = place_job(&query, &room, &arena, &lease, &why);
-    room_release(&room);
-    arena_release(&arena);
-    return fits;
+    return fits(empty, request, queue, PLACE_QUOTA_NONE, true, &why);
 }
 
 /* The most devices of one machine that a member could have. */
-static int64_t most_gpus(const struct state *state, struct request member, uint32_t queue)
+static int64_t most_gpus(struct empty *empty, struct request member, uint32_t queue)
 {
     uint16_t most = 0;
 
@@ -29,7 +66,7 @@ static int64_t most_gpus(const struct state *state, struct request member, uint3
     for (uint16_t count = 1; count <= REQUEST_GPUS_MAX; count++) {
         for (uint32_t i = 0; i < member.gpu_alternatives; i++)
             member.gpus[i].count = count;
-        if (!fits_empty(state, &member, queue))
+        if (!fits_empty(empty, &member, queue))
             break;
         most = count;
     }
@@ -37,19 +74,20 @@ static int64_t most_gpus(const struct state *state, struct request member, uint3
 }
 
 /* The GPUs are there: is it the CPUs or the memory beside them, and how much is there? */
-static void name_what_is_beside(const struct state *state, struct request member, uint32_t queue,
+static void name_what_is_beside(struct empty *empty, struct request member, uint32_t queue,
                                 struct why *why)
 {
     const int64_t cpu_milli = member.cpu_milli, memory_mib = member.memory_mib;
+    const struct state *state = empty->state;
     int64_t most = 0;
 
     member.memory_mib = 0;
-    bool is_memory = fits_empty(state, &member, queue);
+    bool is_memory = fits_empty(empty, &member, queue);
     for (size_t i = 0; i < state->nodes.count; i++) {
         const struct node *node = &state->nodes.items[i];
         int64_t has = is_memory ? node->memory_mib : node->cpu_milli;
         *(is_memory ? &member.memory_mib : &member.cpu_milli) = has;
-        if (has > most && fits_empty(state, &member, queue))
+        if (has > most && fits_empty(empty, &member, queue))
             most = has;
     }
     *why = (struct why){ .kind = is_memory ? WHY_NEVER_MEMORY : WHY_NEVER_CPUS,
@@ -57,8 +95,8 @@ static void name_what_is_beside(const struct state *state, struct request member
                          .most = most };
 }
 
-static void name_what_is_never(const struct state *state, const struct request *request,
-                               uint32_t queue, struct why *why)
+static void name_what_is_never(struct empty *empty, const struct request *request, uint32_t queue,
+                               struct why *why)
 {
     struct request member = *request;
     int64_t most = 0;
@@ -70,14 +108,14 @@ static void name_what_is_never(const struct state *state, const struct request *
         return;
     }
     member.members = member.nodes_min = member.nodes_max = 1;
-    if (fits_empty(state, &member, queue)) {
+    if (fits_empty(empty, &member, queue)) {
         *why = (struct why){ .kind = WHY_NEVER_GANG, .wanted = request->members };
         return;
     }
     if (request->gpu_alternatives > 0)
-        most = most_gpus(state, member, queue);
+        most = most_gpus(empty, member, queue);
     if (most >= request->gpus[0].count) {
-        name_what_is_beside(state, member, queue, why);
+        name_what_is_beside(empty, member, queue, why);
         return;
     }
     enum why_kind none = request->pool[0] ? WHY_NEVER_POOL : WHY_NEVER_MODEL;
@@ -89,26 +127,16 @@ static void name_what_is_never(const struct state *state, const struct request *
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  struct why *ret_why)
 {
-    struct place_query query = { .state = state,
-                                 .request = request,
-                                 .queue = queue,
-                                 .quota = PLACE_QUOTA_EVER,
-                                 .ignore_health = true };
-    struct arena arena = { 0 };
-    struct room room = { 0 };
-    struct lease lease;
+    struct empty empty;
     struct why why;
 
-    place_empty_room(state, &room);
-    if (!place_job(&query, &room, &arena, &lease, ret_why))
-        name_what_is_never(state, request, queue, ret_why);
+    empty_make(&empty, state);
+    if (!fits(&empty, request, queue, PLACE_QUOTA_EVER, true, ret_why))
+        name_what_is_never(&empty, request, queue, ret_why);
     else {
         *ret_why = (struct why){ .kind = WHY_NONE };
-        query.ignore_health = false;
-        place_empty_room(state, &room);
-        if (!place_job(&query, &room, &arena, &lease, &why))
+        if (!fits(&empty, request, queue, PLACE_QUOTA_EVER, false, &why))
             *ret_why = (struct why){ .kind = WHY_UNUSABLE, .wanted = why.wanted, .free = why.free };
     }
-    room_release(&room);
-    arena_release(&arena);
+    empty_release(&empty);
 }

@@ -8,30 +8,48 @@
  *   1. a queue below its guarantee before one that is not;
  *   2. the smaller (usage + share held now * one hour) / weight;
  *   3. the lower number.
- * Inside a queue: the higher priority, then the lower job number. Usage halves every half-life
- * (core/queue.h), so a queue that was served less comes first, and who starts many at once pays
- * at once. Tree and weights as Slurm's Fair Tree has them (policies 2.1), in integers.
+ * Inside a queue: the higher priority, then as rank.h says, then the lower job number. Usage
+ * halves every half-life (core/queue.h), so a queue that was served less comes first, and who
+ * starts many at once pays at once. Tree and weights as Slurm's Fair Tree has them (policies 2.1),
+ * in integers.
  *
- * Order of calls:  order_start, (order_next, then grant or order_block)*, order_release
+ * Buckets whose jobs find no room anywhere are `stuck`: they are offered only to those who ask,
+ * for a promise; so a plan costs little however many wait.
+ *
+ * Order of calls:  order_start, (order_next, then order_block or order_served)*, order_release
  */
 
 #include "sched/pending.h"
+#include "sched/rank.h"
+
+struct order_line {                /* of a queue */
+    LIST(struct rank_entry) ready; /* a heap */
+    LIST(struct rank_entry) stuck; /* a heap */
+};
 
 struct order {
     const struct state *state;
-    struct pending *pending;
-    LIST(uint32_t) offers;      /* by queue: buckets not blocked yet, with all below */
+    const struct ranker *ranker;
+    LIST(struct order_line) lines; /* by queue */
+    LIST(uint32_t) ready;          /* by queue: ready entries with all below */
+    LIST(uint32_t) stuck;
     LIST(uint32_t) children;    /* queues by parent, then number */
     LIST(uint32_t) first_child; /* by queue: where its children start; one more at the end */
+    uint32_t queue;             /* of what order_next gave */
+    bool was_stuck;
 };
 
-void order_start(struct order *order, const struct state *state, struct pending *pending);
+/* Is there room for the head of this bucket somewhere, promises aside? */
+typedef bool order_fits(void *user, const struct pending_bucket *bucket);
+
+void order_start(struct order *order, const struct state *state, const struct ranker *ranker,
+                 const struct pending *pending, order_fits *fits, void *user);
 /* The bucket whose head is next; NULL when all are blocked. */
-struct pending_bucket *order_next(struct order *order);
-/* Nobody of this bucket can start in this plan. */
-void order_block(struct order *order, struct pending_bucket *bucket);
-/* A bucket went with its last job. */
-void order_gone(struct order *order, uint32_t queue);
+struct pending_bucket *order_next(struct order *order, bool with_stuck);
+/* Nobody of the bucket that order_next gave can start in this plan. */
+void order_block(struct order *order);
+/* Its head was started; is_gone: it was the last, and the bucket is no more. */
+void order_served(struct order *order, bool is_gone);
 void order_release(struct order *order);
 
 /* GPUs that the queue, or one above it, would hold over its limit with `milli` more: fills why. */

@@ -27,7 +27,6 @@ struct pending_bucket {
     uint32_t place;                    /* in its queue's list */
     struct pending_bucket *next_alike; /* with the same hash */
     struct why why;                    /* of its head, from the last plan */
-    bool is_blocked;                   /* in the present plan */
 };
 
 struct pending_queue {

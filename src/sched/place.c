@@ -2,472 +2,473 @@
 #include "sched/place.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sched/budget.h"
+#include "sched/domain.h"
 #include "sched/order.h"
 
 /* What is being placed, and where it has come to. */
 struct placing {
     const struct place_query *query;
-    const struct gpu_ask *ask; /* NULL: no GPUs */
-    struct room *room;
+    struct arena *arena;
+    struct shape *shape;
+    struct shape own; /* where there are no caches */
+    struct lease lease;
     struct lease_member *members;
     struct slice *slices;
-    uint32_t member_count, slice_count;
-    uint32_t *taken_by_node; /* members on each machine; only when they must be spread */
-    uint32_t pool_named;     /* number of the dynamic pool that shared slices count against */
+    promise_nodes barred;    /* machines that promises touch */
+    struct fleet_slot *seen; /* of a barred machine */
+    bool *avoid;
+    uint32_t *taken;   /* members on each machine; NULL: one member */
+    uint32_t spread;   /* no more on one machine; 0: no bound */
+    uint32_t machines; /* different ones so far */
+    struct domain domain;
+    uint32_t slots_most; /* of any machine */
 };
 
-static bool queue_is_below(const struct state *state, uint32_t queue, const char *name)
+static bool may_take(const struct placing *placing, uint32_t node)
 {
-    for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
-        if (strcmp(state->queues.items[at].name, name) == 0)
+    const struct request *request = placing->query->request;
+
+    if (!domain_has(&placing->domain, node))
+        return false;
+    if (!placing->taken)
+        return true;
+    if (placing->spread > 0 && placing->taken[node] >= placing->spread)
+        return false;
+    /* 1 is what a request has that says nothing of machines. */
+    return placing->taken[node] > 0 || request->nodes_max <= 1 ||
+           placing->machines < request->nodes_max;
+}
+
+static bool is_barred(const struct placing *placing, uint32_t node)
+{
+    for (size_t i = 0; i < placing->barred.count; i++) {
+        if (placing->barred.items[i] == node)
             return true;
     }
     return false;
 }
 
-/* May this job have devices like this one, were they free? */
-static bool may_have(const struct placing *placing, const struct device *device)
+static struct spot spot_for(const struct placing *placing, uint32_t node)
 {
-    const struct state *state = placing->query->state;
-    const char *named = placing->query->request->pool;
+    struct spot spot = spot_of(placing->query->fleet, node);
 
-    if (!placing->query->ignore_health && !device_is_usable(state, device))
-        return false;
-    if (device->is_synthetic && device->sick)
-        return false; /* made up, and not any more */
-    if (device->pool == 0) {
-        const struct pool *pool = &state->pools.items[placing->pool_named];
-        return !pool->is_static && pool_matches(pool, device, &state->nodes.items[device->node]);
+    if (placing->query->ignore_health) {
+        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
+        *at = *spot.at;
+        at->is_up = true;
+        spot.at = at;
     }
-    const struct pool *owner = &state->pools.items[device->pool];
-    return queue_is_below(state, placing->query->queue, owner->queue) &&
-           (!named[0] || strcmp(named, owner->name) == 0);
+    if (placing->barred.count > 0 && is_barred(placing, node))
+        promise_limit(placing->query->promises, placing->query->end, &spot, placing->seen);
+    return spot;
 }
 
-static bool is_asked_for(const struct gpu_ask *ask, const struct device *device)
-{
-    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
-        return false;
-    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
-        return false;
-    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
-}
-
-/* The slice of this device that would be handed out; milli 0 when it is too small for it. */
-static struct slice slice_of(const struct gpu_ask *ask, const struct device *device,
-                             uint32_t number)
-{
-    int64_t milli = ask->milli, memory_mib = ask->memory_mib;
-
-    if (ask->kind == SHARE_WHOLE) {
-        milli = GPU_MILLI;
-        memory_mib = device->memory_mib;
-    } else if (milli == 0) {
-        milli = device->memory_mib > 0
-                    ? (memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib
-                    : GPU_MILLI + 1;
-    } else if (memory_mib == 0) {
-        memory_mib = (device->memory_mib * milli + GPU_MILLI - 1) / GPU_MILLI;
-    }
-    bool fits = milli <= GPU_MILLI && memory_mib <= device->memory_mib;
-    return (struct slice){
-        .device = number,
-        .milli = fits ? (uint32_t)milli : 0,
-        .memory_mib = memory_mib,
-        .kind = ask->kind,
-    };
-}
-
-static bool has_room(const struct room *room, const struct slice *slice)
-{
-    const struct room_device *device = &room->devices.items[slice->device];
-
-    return slice->milli > 0 && device->milli >= slice->milli &&
-           device->memory_mib >= slice->memory_mib;
-}
-
-struct candidate {
-    struct slice slice;
-    uint32_t numa; /* node of memory, plus one */
-    bool is_own;   /* of a static pool of the job's queue */
-    bool is_kept;  /* another dynamic pool is promised some like it */
-    bool is_spare; /* one that somebody else could use better */
-    int64_t left;  /* milli that stay free */
+struct pick {
+    int64_t node; /* -1: none */
+    int32_t cost;
 };
 
-/* Whether a comes before b. */
-static bool is_better(const struct candidate *a, const struct candidate *b,
-                      enum placement placement)
+static void consider(const struct placing *placing, struct pick *pick, uint32_t node)
 {
-    if (a->is_own != b->is_own)
-        return a->is_own;
-    if (a->is_kept != b->is_kept)
-        return b->is_kept;
-    if (a->is_spare != b->is_spare)
-        return b->is_spare;
-    if (placement == PLACEMENT_BEST_FIT && a->left != b->left)
-        return a->left < b->left;
-    return a->slice.device < b->slice.device;
+    struct spot spot = spot_for(placing, node);
+    int32_t cost = score(placing->query->scorer, placing->shape, &spot);
+
+    if (cost != COST_NONE &&
+        (pick->node < 0 || cost < pick->cost || (cost == pick->cost && node < pick->node)))
+        *pick = (struct pick){ node, cost };
 }
 
-static void sort_candidates(struct candidate *items, uint32_t count, enum placement placement)
+static uint64_t mix(uint64_t value)
 {
-    for (uint32_t i = 1; i < count; i++) { /* they are few, and nearly sorted */
-        struct candidate item = items[i];
-        uint32_t at = i;
-        for (; at > 0 && is_better(&item, &items[at - 1], placement); at--)
-            items[at] = items[at - 1];
-        items[at] = item;
-    }
+    value += UINT64_C(0x9e3779b97f4a7c15);
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
 }
 
-static bool is_as_good(const struct candidate *a, const struct candidate *b)
-{
-    return a->is_own == b->is_own && a->is_kept == b->is_kept;
-}
-
-/* Several whole devices: those of the one NUMA node that has enough and the fewest over. */
-static void prefer_one_numa_node(struct candidate *items, uint32_t count, uint32_t wanted)
-{
-    uint32_t best = 0, best_count = UINT32_MAX;
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t alike = 0;
-        for (uint32_t k = 0; k < count; k++)
-            alike += items[k].numa == items[i].numa && is_as_good(&items[k], &items[0]);
-        if (items[i].numa != 0 && alike >= wanted && alike < best_count) {
-            best = items[i].numa;
-            best_count = alike;
-        }
-    }
-    if (best == 0)
-        return;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (items[i].numa == best && is_as_good(&items[i], &items[0])) {
-            struct candidate item = items[i];
-            memmove(&items[kept + 1], &items[kept], (i - kept) * sizeof(items[0]));
-            items[kept++] = item;
-        }
-    }
-}
-
-/* What this dynamic pool, unless it is the job's own, is promised and does not use. */
-static int64_t promised_to(const struct placing *placing, const struct room *room, size_t number)
-{
-    const struct pool *pool = &placing->query->state->pools.items[number];
-    int64_t held = room->pools.items[number];
-
-    if (number == placing->pool_named || pool->is_static || pool->is_removed ||
-        held >= pool->milli_min)
-        return 0;
-    return pool->milli_min - held;
-}
-
-static bool is_kept(const struct placing *placing, const struct device *device)
-{
-    const struct state *state = placing->query->state;
-
-    for (size_t i = 0; device->pool == 0 && i < state->pools.count; i++) {
-        if (promised_to(placing, placing->room, i) > 0 &&
-            pool_matches(&state->pools.items[i], device, &state->nodes.items[device->node]))
-            return true;
-    }
-    return false;
-}
-
-enum { CANDIDATES_MAX = 256 }; /* devices of one machine that are looked at */
-
-static uint32_t find_candidates(const struct placing *placing, uint32_t node,
-                                struct candidate *items)
-{
-    const struct state *state = placing->query->state;
-    const struct room *spare = placing->query->spare;
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < state->devices.count && count < CANDIDATES_MAX; i++) {
-        const struct device *device = &state->devices.items[i];
-        if (device->node != node || !is_asked_for(placing->ask, device) ||
-            !may_have(placing, device))
-            continue;
-        struct slice slice = slice_of(placing->ask, device, (uint32_t)i);
-        if (!has_room(placing->room, &slice))
-            continue;
-        slice.pool = device->pool ? device->pool : placing->pool_named;
-        items[count++] = (struct candidate){
-            .slice = slice,
-            .numa = (uint32_t)(device->numa_node > 0 ? device->numa_node : 0),
-            .is_own = device->pool != 0,
-            .is_kept = is_kept(placing, device),
-            .is_spare = spare && placing->ask->kind == SHARE_WHOLE &&
-                        spare->devices.items[i].milli == GPU_MILLI,
-            .left = placing->room->devices.items[i].milli - slice.milli,
-        };
-    }
-    enum placement placement = (enum placement)state->settings.placement;
-    sort_candidates(items, count, placement);
-    if (placing->ask->kind == SHARE_WHOLE && placing->ask->count > 1)
-        prefer_one_numa_node(items, count, placing->ask->count);
-    return count;
-}
-
-static bool node_has_room(const struct placing *placing, uint32_t number)
+/* Each machine draws a number; the least of those that fit wins. */
+static void consider_random(const struct placing *placing, struct pick *pick, uint32_t node)
 {
     const struct place_query *query = placing->query;
-    const struct room_node *room = &placing->room->nodes.items[number];
-    const struct request *request = query->request;
+    struct pick fit = { -1, 0 };
 
-    if (!query->ignore_health && query->state->nodes.items[number].state != NODE_UP)
-        return false;
-    if (request->nodes_min > 1 &&
-        placing->taken_by_node[number] >=
-            (request->members + request->nodes_min - 1) / request->nodes_min)
-        return false;
-    return room->cpu_milli >= request->cpu_milli && room->memory_mib >= request->memory_mib;
+    consider(placing, &fit, node);
+    if (fit.node < 0)
+        return;
+    uint64_t seed = mix(query->state->settings.seed ^ mix(query->job));
+    int32_t drawn = (int32_t)(mix(seed ^ mix(node + UINT64_C(1))) >> 34);
+    if (pick->node < 0 || drawn < pick->cost)
+        *pick = (struct pick){ node, drawn };
 }
 
-/* Shared devices that would be taken, those that are kept for others, then GPUs, then CPUs that
- * would stay free: fewer is better. */
-struct score {
-    int64_t shared, kept, milli, cpu_milli;
-};
-
-static bool score_is_less(const struct score *a, const struct score *b, enum placement placement)
+static struct pick pick_by_looking(const struct placing *placing)
 {
-    if (a->shared != b->shared)
-        return a->shared < b->shared;
-    if (a->kept != b->kept || placement == PLACEMENT_FIRST_FIT)
-        return a->kept < b->kept;
-    return a->milli != b->milli ? a->milli < b->milli : a->cpu_milli < b->cpu_milli;
+    const struct place_query *query = placing->query;
+    bool is_random = query->scorer->placement == PLACEMENT_RANDOM;
+    struct pick pick = { -1, 0 };
+
+    for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
+        if (!may_take(placing, i))
+            continue;
+        if (is_random)
+            consider_random(placing, &pick, i);
+        else
+            consider(placing, &pick, i);
+    }
+    return pick;
+}
+
+/* From the cache; machines that promises touch, or that are full of this gang, one by one. */
+static struct pick pick_by_cache(struct placing *placing)
+{
+    struct shape *shape = placing->shape;
+    struct pick pick = { -1, 0 };
+    LIST(int32_t) old = { 0 };
+
+    shape_catch_up(shape, placing->query->scorer, placing->query->fleet);
+    for (size_t i = 0; i < placing->barred.count; i++)
+        list_add(&old, shape_set_cost(shape, placing->barred.items[i], COST_NONE));
+    pick.node = shape_best(shape);
+    if (pick.node >= 0)
+        pick.cost = shape->costs.items[pick.node];
+    for (size_t i = placing->barred.count; i-- > 0;)
+        shape_set_cost(shape, placing->barred.items[i], old.items[i]);
+    list_release(&old);
+    for (size_t i = 0; i < placing->barred.count; i++)
+        consider(placing, &pick, placing->barred.items[i]);
+    return pick;
+}
+
+static struct pick pick_among(struct placing *placing)
+{
+    const struct shape *shape = placing->shape;
+    struct pick pick = { -1, 0 };
+
+    shape_catch_up(placing->shape, placing->query->scorer, placing->query->fleet);
+    for (uint32_t i = 0; i < placing->query->fleet->nodes.count; i++) {
+        int32_t cost = shape->costs.items[i];
+        if (cost == COST_NONE || !may_take(placing, i))
+            continue;
+        if (is_barred(placing, i))
+            consider(placing, &pick, i);
+        else if (pick.node < 0 || cost < pick.cost)
+            pick = (struct pick){ i, cost };
+    }
+    return pick;
+}
+
+static struct pick pick_machine(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+
+    if (query->only) {
+        struct pick pick = { -1, 0 };
+        for (uint32_t i = 0; i < query->only_count; i++) {
+            if (may_take(placing, query->only[i]))
+                consider(placing, &pick, query->only[i]);
+        }
+        return pick;
+    }
+    if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
+        return pick_by_looking(placing);
+    if (placing->spread == 0 && !placing->domain.is_bounded &&
+        (!placing->taken || query->request->nodes_max <= 1))
+        return pick_by_cache(placing);
+    return pick_among(placing);
+}
+
+/* Slots that should be left to others, if it can be helped. */
+static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+    const struct layout_node *at = &layout->nodes.items[node];
+
+    if (query->promises && query->promises->count > 0 &&
+        promise_avoid(query->promises, layout, query->end, node, placing->avoid))
+        return placing->avoid;
+    if (!query->spare)
+        return NULL;
+    for (uint32_t i = 0; i < at->count; i++)
+        placing->avoid[i] = query->spare->slots.items[at->first + i].milli == GPU_MILLI;
+    return placing->avoid;
 }
 
 static bool place_member(struct placing *placing)
 {
     const struct place_query *query = placing->query;
-    const struct state *state = query->state;
-    struct candidate found[CANDIDATES_MAX], best[CANDIDATES_MAX];
-    uint32_t wanted = placing->ask ? placing->ask->count : 0;
-    int64_t best_node = -1;
-    struct score best_score = { 0 };
+    struct shape *shape = placing->shape;
+    struct pick pick = pick_machine(placing);
 
-    for (uint32_t i = 0; i < state->nodes.count; i++) {
-        if (!node_has_room(placing, i))
-            continue;
-        uint32_t count = placing->ask ? find_candidates(placing, i, found) : 0;
-        if (count < wanted)
-            continue;
-        struct score score = { .cpu_milli = placing->room->nodes.items[i].cpu_milli };
-        for (uint32_t k = 0; k < count; k++)
-            score.milli += found[k].left + (k >= wanted ? found[k].slice.milli : 0);
-        for (uint32_t k = 0; k < wanted; k++) {
-            score.shared += !found[k].is_own;
-            score.kept += found[k].is_kept;
-        }
-        enum placement placement = (enum placement)state->settings.placement;
-        if (best_node >= 0 && !score_is_less(&score, &best_score, placement))
-            continue;
-        best_node = i;
-        best_score = score;
-        memcpy(best, found, wanted * sizeof(found[0]));
-        if (placement == PLACEMENT_FIRST_FIT && score.shared == 0 && score.kept == 0)
-            break;
-    }
-    if (best_node < 0)
+    while (pick.node < 0 && domain_next(&placing->domain))
+        pick = pick_machine(placing);
+    if (pick.node < 0)
         return false;
 
-    uint32_t rank = placing->member_count++;
-    placing->members[rank].node = (uint32_t)best_node;
-    placing->taken_by_node[best_node]++;
-    struct room_node *room = &placing->room->nodes.items[best_node];
-    room->cpu_milli -= query->request->cpu_milli;
-    room->memory_mib -= query->request->memory_mib;
+    struct lease *lease = &placing->lease;
+    uint32_t node = (uint32_t)pick.node, rank = lease->members_count++;
+    uint32_t wanted = shape->ask ? shape->ask->count : 0;
+    struct slice *slices = &placing->slices[lease->slices_count];
+    struct spot spot = spot_for(placing, node);
+    bool is_placed =
+        score_choose(query->scorer, shape, &spot, slots_to_avoid(placing, node), slices);
+    assert(is_placed); /* it has a cost */
+    (void)is_placed;
     for (uint32_t i = 0; i < wanted; i++) {
-        struct slice *slice = &placing->slices[placing->slice_count++];
-        *slice = best[i].slice;
-        slice->rank = rank;
-        placing->room->devices.items[slice->device].milli -= slice->milli;
-        placing->room->devices.items[slice->device].memory_mib -= slice->memory_mib;
-        placing->room->pools.items[slice->pool] += slice->milli;
+        slices[i].rank = rank;
+        lease->milli += slices[i].milli;
     }
+    placing->members[rank].node = node;
+    lease->slices_count += wanted;
+    if (placing->taken) {
+        placing->machines += placing->taken[node]++ == 0;
+        fleet_take_member(query->fleet, lease, rank, 1);
+    }
+    if (query->promises)
+        promise_take(query->promises, query->fleet->layout, query->end, lease, rank, 1);
     return true;
 }
 
-static bool is_shared_and_well(const struct placing *placing, const struct device *device)
+static void give_back(struct placing *placing, bool with_promises)
 {
-    return device->pool == 0 &&
-           (placing->query->ignore_health || device_is_usable(placing->query->state, device));
-}
+    const struct place_query *query = placing->query;
 
-/* Whether every shared device of `inner` is one that `outer` may use, too. */
-static bool pool_is_within(const struct placing *placing, const struct pool *inner,
-                           const struct pool *outer)
-{
-    const struct state *state = placing->query->state;
-
-    for (size_t i = 0; inner != outer && i < state->devices.count; i++) {
-        const struct device *device = &state->devices.items[i];
-        const struct node *node = &state->nodes.items[device->node];
-        if (is_shared_and_well(placing, device) && pool_matches(inner, device, node) &&
-            !pool_matches(outer, device, node))
-            return false;
+    for (uint32_t rank = placing->lease.members_count; rank-- > 0;) {
+        if (placing->taken)
+            fleet_take_member(query->fleet, &placing->lease, rank, -1);
+        if (with_promises && query->promises)
+            promise_take(query->promises, query->fleet->layout, query->end, &placing->lease, rank,
+                         -1);
     }
-    return true;
-}
-
-static bool pool_may_use(const struct placing *placing, const struct pool *pool, uint32_t number)
-{
-    const struct state *state = placing->query->state;
-    const struct device *device = &state->devices.items[number];
-
-    return is_shared_and_well(placing, device) &&
-           pool_matches(pool, device, &state->nodes.items[device->node]);
-}
-
-/* What is free of the devices that this pool may use, less what it and the pools within it are
- * promised. */
-static int64_t free_beside_promises(const struct placing *placing, const struct room *room,
-                                    const struct pool *pool)
-{
-    const struct state *state = placing->query->state;
-    int64_t milli = 0;
-
-    for (uint32_t i = 0; i < state->devices.count; i++) {
-        if (pool_may_use(placing, pool, i))
-            milli += room->devices.items[i].milli;
-    }
-    for (size_t i = 0; i < state->pools.count; i++) {
-        int64_t promised = promised_to(placing, room, i);
-        if (promised > 0 && pool_is_within(placing, &state->pools.items[i], pool))
-            milli -= promised;
-    }
-    return milli;
-}
-
-/* What this placement takes of the devices that the pool may use, where room does not know yet. */
-static int64_t taken_from(const struct placing *placing, const struct room *room,
-                          const struct pool *pool)
-{
-    int64_t milli = 0;
-
-    for (uint32_t i = 0; room != placing->room && i < placing->slice_count; i++)
-        milli +=
-            pool_may_use(placing, pool, placing->slices[i].device) ? placing->slices[i].milli : 0;
-    return milli;
-}
-
-/* Every other dynamic pool is left with what its min promises. */
-static bool mins_allow(const struct placing *placing, const struct room *room, int64_t wanted,
-                       struct why *why)
-{
-    const struct state *state = placing->query->state;
-
-    for (uint32_t i = 0; i < state->pools.count; i++) {
-        if (promised_to(placing, room, i) == 0)
-            continue;
-        const struct pool *pool = &state->pools.items[i];
-        int64_t left = free_beside_promises(placing, room, pool) - taken_from(placing, room, pool);
-        if (left < 0) {
-            *why = (struct why){ .kind = WHY_POOL_MIN,
-                                 .pool = i,
-                                 .wanted = wanted,
-                                 .free = wanted + left > 0 ? wanted + left : 0 };
-            return false;
-        }
-    }
-    return true;
-}
-
-/* No dynamic pool over its max, and every other one left with what its min promises. */
-static bool pools_allow(const struct placing *placing, struct why *why)
-{
-    const struct state *state = placing->query->state;
-    const struct pool *own = &state->pools.items[placing->pool_named];
-    int64_t held = placing->room->pools.items[placing->pool_named], shared_used = 0;
-
-    for (uint32_t i = 0; i < placing->slice_count && !own->is_static; i++)
-        shared_used +=
-            placing->slices[i].pool == placing->pool_named ? placing->slices[i].milli : 0;
-    if (shared_used == 0)
-        return true;
-    if (own->milli_max > 0 && held > own->milli_max) {
-        *why = (struct why){ .kind = WHY_POOL_MAX,
-                             .pool = placing->pool_named,
-                             .wanted = shared_used,
-                             .most = own->milli_max,
-                             .free = own->milli_max - (held - shared_used) };
-        return false;
-    }
-    return mins_allow(placing, placing->room, shared_used, why) &&
-           (!placing->query->now || mins_allow(placing, placing->query->now, shared_used, why));
 }
 
 static bool quota_allows(const struct placing *placing, struct why *ret_why)
 {
     const struct place_query *query = placing->query;
-    int64_t milli = 0;
     struct why why;
 
-    for (uint32_t i = 0; i < placing->slice_count; i++)
-        milli += placing->slices[i].milli;
     if (query->quota == PLACE_QUOTA_NONE ||
-        order_quota_allows(query->state, query->queue, milli, &why) ||
+        order_quota_allows(query->state, query->queue, placing->lease.milli, &why) ||
         (query->quota == PLACE_QUOTA_EVER && !why_is_never(why.kind)))
         return true;
     *ret_why = why;
     return false;
 }
 
-static int64_t give_back(struct placing *placing)
+static bool pools_allow(const struct placing *placing, struct why *why)
 {
-    const struct request *request = placing->query->request;
-    const struct lease lease = {
-        .members = placing->members,
-        .slices = placing->slices,
-        .members_count = placing->member_count,
-        .slices_count = placing->slice_count,
-        .cpu_milli = request->cpu_milli,
-        .memory_mib = request->memory_mib,
-    };
+    const struct place_query *query = placing->query;
+    uint32_t own = placing->shape->pool_named;
+    const struct lease *lease = &placing->lease;
 
-    room_add(placing->room, &lease, 1);
-    placing->slice_count = placing->member_count = 0;
-    return lease.members_count;
+    if (!budget_allows(query->state, query->fleet, own, lease->slices, lease->slices_count,
+                       placing->taken != NULL, why))
+        return false;
+    if (!query->promises || lease->slices_count == 0 ||
+        promise_pool_allows(query->promises, query->state, query->end, own))
+        return true;
+    *why = (struct why){ .kind = WHY_POOL_MAX, .pool = own, .wanted = lease->milli };
+    return false;
 }
 
-/* What the next member lacks, now that `placed` have been placed and given back: looked at for
- * one member alone, so that "2 free" means what a person would count. */
-static void explain(const struct placing *placing, int64_t placed, struct why *why)
+static enum why_kind what_is_missing(const struct placing *placing)
 {
-    const struct state *state = placing->query->state;
-    const struct request *request = placing->query->request;
-    struct why best = { .kind = WHY_GPUS, .wanted = placing->ask ? placing->ask->count : 0 };
-    struct candidate found[CANDIDATES_MAX];
+    return placing->shape->ask ? WHY_GPUS : WHY_CPUS;
+}
+
+static bool place_alternative(struct placing *placing, struct why *why)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = query->request;
+
+    placing->lease.members_count = placing->lease.slices_count = 0;
+    placing->lease.milli = 0;
+    placing->machines = 0;
+    if (placing->taken)
+        memset(placing->taken, 0, query->fleet->nodes.count * sizeof(uint32_t));
+    domain_start(&placing->domain, query, placing->shape, placing->arena);
+    bool is_placed = true;
+    for (uint32_t i = 0; i < request->members && is_placed; i++)
+        is_placed = place_member(placing);
+    if (!is_placed)
+        *why = (struct why){ .kind = what_is_missing(placing) };
+    bool is_allowed = is_placed && pools_allow(placing, why) && quota_allows(placing, why);
+    give_back(placing, !is_allowed);
+    return is_allowed;
+}
+
+static bool can_be_met(const struct gpu_ask *ask, const struct layout *layout, struct why *why)
+{
+    if (ask->kind == SHARE_MIG) {
+        *why = (struct why){ .kind = WHY_NEVER_MIG };
+        return false;
+    }
+    bool has_links = !ask->nvlink || ask->count <= 1;
+    for (size_t i = 0; !has_links && i < layout->slots.count; i++)
+        has_links = layout->slots.items[i].island != 0;
+    if (!has_links)
+        *why = (struct why){ .kind = WHY_NEVER_LINK };
+    return has_links;
+}
+
+static void choose_shape(struct placing *placing, uint32_t alternative)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+
+    if (query->shapes)
+        placing->shape = shape_claim(query->shapes, query->state, layout, query->class, alternative,
+                                     query->queue);
+    else {
+        shape_describe(&placing->own, query->state, layout, query->request, alternative,
+                       query->queue, query->ignore_health);
+        placing->shape = &placing->own;
+    }
+}
+
+static void mark_kept(const struct place_query *query, uint32_t own, struct arena *arena)
+{
+    const struct layout *layout = query->fleet->layout;
+
+    if (!layout->has_mins) {
+        scorer_set_kept(query->scorer, NULL);
+        return;
+    }
+    uint8_t *kept = arena_take(arena, layout->kinds.count + 1, 1);
+    bool is_any = budget_mark_kept(query->state, query->fleet, own, kept);
+    scorer_set_kept(query->scorer, is_any ? kept : NULL);
+}
+
+static void prepare(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+    const struct request *request = query->request;
+    uint32_t slices = 0;
+
+    for (size_t i = 0; i < layout->nodes.count; i++) {
+        if (layout->nodes.items[i].count > placing->slots_most)
+            placing->slots_most = layout->nodes.items[i].count;
+    }
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++)
+        slices = request->gpus[i].count > slices ? request->gpus[i].count : slices;
+    placing->members = arena_take(placing->arena, request->members, sizeof(struct lease_member));
+    placing->slices =
+        arena_take(placing->arena, (size_t)request->members * slices, sizeof(struct slice));
+    placing->avoid = arena_take(placing->arena, placing->slots_most + 1, sizeof(bool));
+    if (request->members > 1 || layout->has_mins)
+        placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
+    if (request->nodes_min > 1)
+        placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
+    if (query->promises && query->promises->count > 0) {
+        promise_list(query->promises, query->end, &placing->barred);
+        placing->seen =
+            arena_take(placing->arena, placing->slots_most + 1, sizeof(struct fleet_slot));
+    }
+    placing->lease = (struct lease){ .members = placing->members,
+                                     .slices = placing->slices,
+                                     .cpu_milli = request->cpu_milli,
+                                     .memory_mib = request->memory_mib };
+}
+
+static bool has_never(const struct place_query *query, struct why *ret_why)
+{
+    const struct request *request = query->request;
+
+    if (request->nodes_min > query->state->nodes.count)
+        *ret_why = (struct why){ .kind = WHY_NEVER_NODES,
+                                 .wanted = request->nodes_min,
+                                 .most = (int64_t)query->state->nodes.count };
+    else if (request->pool[0] && state_find_pool(query->state, request->pool) < 0)
+        *ret_why = (struct why){ .kind = WHY_NEVER_POOL };
+    else
+        return false;
+    return true;
+}
+
+bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
+               struct why *ret_why)
+{
+    const struct request *request = query->request;
+    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+    struct placing placing = { .query = query, .arena = arena };
+    bool is_placed = false;
+
+    *ret_why = (struct why){ .kind = WHY_NONE };
+    if (has_never(query, ret_why))
+        return false;
+    prepare(&placing);
+    for (uint32_t i = 0; i < alternatives && !is_placed; i++) {
+        struct why why = { .kind = WHY_NONE };
+        choose_shape(&placing, i);
+        mark_kept(query, placing.shape->pool_named, arena);
+        is_placed =
+            (!placing.shape->ask || can_be_met(placing.shape->ask, query->fleet->layout, &why)) &&
+            place_alternative(&placing, &why);
+        if (is_placed) {
+            *ret_lease = placing.lease;
+            ret_lease->alternative = i;
+        } else if (i == 0 || why_is_never(ret_why->kind))
+            *ret_why = why;
+    }
+    list_release(&placing.barred);
+    shape_release(&placing.own);
+    return is_placed;
+}
+
+bool place_may_fit(const struct place_query *query)
+{
+    const struct request *request = query->request;
+    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+
+    if (query->scorer->layout->has_mins)
+        return true; /* what it costs depends on whose pool it is */
+    for (uint32_t i = 0; i < alternatives; i++) {
+        struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
+                                          query->class, i, query->queue);
+        if (!shape->is_possible)
+            continue;
+        shape_catch_up(shape, query->scorer, query->fleet);
+        if (shape_best(shape) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Looked at for one member alone, so that "2 free" means what a person would count. */
+static void explain_member(struct placing *placing, int64_t placed, struct why *why)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = query->request;
+    const struct gpu_ask *ask = placing->shape->ask;
+    struct why best = { .kind = WHY_GPUS, .wanted = ask ? ask->count : 0 };
     bool any_node = false;
 
-    for (uint32_t i = 0; i < state->nodes.count; i++) {
-        const struct room_node *room = &placing->room->nodes.items[i];
-        if (!placing->query->ignore_health && state->nodes.items[i].state != NODE_UP)
+    for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
+        struct spot spot = spot_for(placing, i);
+        if (!spot.at->is_up)
             continue;
-        uint32_t count = placing->ask ? find_candidates(placing, i, found) : 0;
-        if (placing->ask && count < placing->ask->count) {
+        uint32_t count = ask ? score_free_slots(query->scorer, placing->shape, &spot) : 0;
+        if (ask && count < ask->count) {
             best.free = count > best.free ? count : best.free;
             continue;
         }
         any_node = true;
-        if (room->cpu_milli < request->cpu_milli)
+        if (spot.free.cpu_milli < request->cpu_milli)
             *why = (struct why){ .kind = WHY_CPUS,
                                  .wanted = request->cpu_milli,
-                                 .free = room->cpu_milli };
-        else if (room->memory_mib < request->memory_mib)
+                                 .free = spot.free.cpu_milli };
+        else if (spot.free.memory_mib < request->memory_mib)
             *why = (struct why){ .kind = WHY_MEMORY,
                                  .wanted = request->memory_mib,
-                                 .free = room->memory_mib };
+                                 .free = spot.free.memory_mib };
         else {
-            enum why_kind kind = placing->ask ? WHY_GPUS : WHY_CPUS;
-            int64_t unit = placing->ask ? placing->ask->count : request->cpu_milli;
-            *why = (struct why){ .kind = kind,
+            int64_t unit = ask ? ask->count : request->cpu_milli;
+            *why = (struct why){ .kind = ask ? WHY_GPUS : WHY_CPUS,
                                  .wanted = unit * request->members,
                                  .free = unit * placed };
             return;
@@ -477,99 +478,22 @@ static void explain(const struct placing *placing, int64_t placed, struct why *w
         *why = best;
 }
 
-static bool place_alternative(struct placing *placing, struct why *why)
+void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
 {
-    const struct request *request = placing->query->request;
+    struct placing placing = { .query = query, .arena = arena };
+    int64_t placed;
 
-    placing->member_count = placing->slice_count = 0;
-    for (uint32_t i = 0; i < request->members; i++) {
-        if (!place_member(placing)) {
-            explain(placing, give_back(placing), why);
-            return false;
-        }
-    }
-    if (pools_allow(placing, why) && quota_allows(placing, why))
-        return true;
-    give_back(placing);
-    return false;
-}
-
-static bool can_be_met(const struct gpu_ask *ask, struct why *why)
-{
-    if (ask->kind == SHARE_MIG)
-        *why = (struct why){ .kind = WHY_NEVER_MIG };
-    else if (ask->nvlink && ask->count > 1)
-        *why = (struct why){ .kind = WHY_NEVER_LINK };
-    else
-        return true;
-    return false;
-}
-
-bool place_job(const struct place_query *query, struct room *room, struct arena *arena,
-               struct lease *ret_lease, struct why *ret_why)
-{
-    const struct request *request = query->request;
-    uint32_t slices_max = 0;
-
-    *ret_why = (struct why){ .kind = WHY_NONE };
-    if (request->nodes_min > query->state->nodes.count) {
-        *ret_why = (struct why){ .kind = WHY_NEVER_NODES,
-                                 .wanted = request->nodes_min,
-                                 .most = (int64_t)query->state->nodes.count };
-        return false;
-    }
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        if (request->gpus[i].count > slices_max)
-            slices_max = request->gpus[i].count;
-    }
-    int64_t pool = request->pool[0] ? state_find_pool(query->state, request->pool) : 0;
-    struct placing placing = {
-        .query = query,
-        .room = room,
-        .members = arena_take(arena, request->members, sizeof(struct lease_member)),
-        .slices = arena_take(arena, (size_t)request->members * slices_max, sizeof(struct slice)),
-        .taken_by_node = arena_take(arena, query->state->nodes.count, sizeof(uint32_t)),
-        .pool_named = pool > 0 ? (uint32_t)pool : 0,
-    };
-    if (pool < 0) {
-        *ret_why = (struct why){ .kind = WHY_NEVER_POOL };
-        return false;
-    }
-
-    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
-    for (uint32_t i = 0; i < alternatives; i++) {
-        struct why why = { .kind = WHY_NONE };
-        placing.ask = request->gpu_alternatives ? &request->gpus[i] : NULL;
-        memset(placing.taken_by_node, 0, query->state->nodes.count * sizeof(uint32_t));
-        if ((!placing.ask || can_be_met(placing.ask, &why)) && place_alternative(&placing, &why)) {
-            *ret_lease = (struct lease){
-                .members = placing.members,
-                .slices = placing.slices,
-                .members_count = placing.member_count,
-                .slices_count = placing.slice_count,
-                .alternative = i,
-                .cpu_milli = request->cpu_milli,
-                .memory_mib = request->memory_mib,
-            };
-            for (uint32_t k = 0; k < placing.slice_count; k++)
-                ret_lease->milli += placing.slices[k].milli;
-            return true;
-        }
-        if (i == 0 || why_is_never(ret_why->kind))
-            *ret_why = why;
-    }
-    return false;
-}
-
-void place_empty_room(const struct state *state, struct room *room)
-{
-    room_copy(room, &state->room);
-    for (size_t i = 0; i < state->nodes.count; i++)
-        room->nodes.items[i] =
-            (struct room_node){ state->nodes.items[i].cpu_milli, state->nodes.items[i].memory_mib };
-    for (size_t i = 0; i < state->devices.count; i++)
-        room->devices.items[i] =
-            (struct room_device){ state->devices.items[i].memory_mib, GPU_MILLI };
-    for (size_t i = 0; i < state->pools.count; i++)
-        room->pools.items[i] = 0;
+    if (has_never(query, ret_why))
+        return;
+    prepare(&placing);
+    choose_shape(&placing, 0);
+    mark_kept(query, placing.shape->pool_named, arena);
+    domain_start(&placing.domain, query, placing.shape, arena);
+    while (placing.lease.members_count < query->request->members && place_member(&placing))
+        continue;
+    placed = placing.lease.members_count;
+    give_back(&placing, true);
+    explain_member(&placing, placed, ret_why);
+    list_release(&placing.barred);
+    shape_release(&placing.own);
 }

@@ -4,19 +4,18 @@
 
 /* place - find machines and slices of devices for all members of a job, or for none
  *
- * One transaction: on success the room is less by the lease, on "no" it is as it was, and why
- * says what was missing. Pure, and the same input gives the same lease.
+ * One transaction: the fleet is afterwards as it was, whatever the answer. Pure, and the same
+ * input gives the same lease. Each member goes to the machine with the least cost (score.h), of
+ * equals the lowest number; a gang into the smallest domain (machine, rack, block) that holds it
+ * all. Alternatives are tried in their order, each for the whole gang.
  *
- * Best-fit: the machine where the fewest GPUs (then CPUs) stay free; a share goes to the fullest
- * device that still has room; whole GPUs come from the NUMA node that they fill best. First-fit:
- * the lowest numbers. Of equals, the lowest number. Devices of a static pool of its own come
- * before shared ones, on whatever machine, and those that a dynamic pool is promised come last.
- * Alternatives are tried in their order, each for the whole gang.
+ * Costs come from the shapes' caches where the query has them, else from a look at every
+ * machine: the choice is the same, which is what the tests compare.
  */
 
 #include "base/arena.h"
-#include "core/state.h"
-#include "core/why.h"
+#include "sched/promise.h"
+#include "sched/shape.h"
 
 /* Alternatives that are more than the limits of the queues allow are passed over. */
 enum place_quota {
@@ -27,19 +26,31 @@ enum place_quota {
 
 struct place_query {
     const struct state *state;
+    struct scorer *scorer;
+    struct fleet *fleet;
+    struct shapes *shapes; /* caches of this fleet; NULL: look at every machine */
     const struct request *request;
+    uint32_t class;
     uint32_t queue;
-    const struct room *now;   /* where room is what others leave later: what is free now; or NULL */
-    const struct room *spare; /* whole devices that are free in it are taken last; NULL: none */
+    uint64_t job;              /* for random placement */
+    struct promises *promises; /* that are in the way of a job that ends at `end`; NULL: none */
+    usec_t end;
+    const uint32_t *only; /* look at these machines alone; NULL: at all */
+    uint32_t only_count;
+    const struct fleet *spare; /* whole devices that are free in it are taken last; NULL: none */
     enum place_quota quota;
     bool ignore_health; /* also what is drained, down or sick: could it run at all? */
 };
 
-/* ret_lease lives in arena; its share is 0. */
-bool place_job(const struct place_query *query, struct room *room, struct arena *arena,
-               struct lease *ret_lease, struct why *ret_why);
+/* ret_lease lives in arena; its share is 0. On success the promises know of the lease. When there
+ * is no room, why is GPUS, CPUS or MEMORY without numbers: place_explain has them. */
+bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
+               struct why *ret_why);
 
-/* All machines and devices with nothing on them. */
-void place_empty_room(const struct state *state, struct room *room);
+/* What is missing now, in numbers, for a job that does not fit. */
+void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why);
+
+/* Whether any machine has room for a member, promises aside: false is certain, true is not. */
+bool place_may_fit(const struct place_query *query);
 
 #endif

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/reserve.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-void reserve_start(struct reserve *reserve, struct job *const *active, size_t active_count)
+void reserve_start(struct reserve *reserve)
 {
-    reserve_follow(reserve, active, active_count);
-    reserve->count = 0;
-}
-
-void reserve_follow(struct reserve *reserve, struct job *const *active, size_t active_count)
-{
-    reserve->active = active;
-    reserve->active_count = active_count;
+    reserve->promises.count = 0;
+    reserve->bookings.count = 0;
 }
 
 void reserve_release(struct reserve *reserve)
 {
-    for (size_t i = 0; i < reserve->held.count; i++)
-        room_release(&reserve->held.items[i].rest);
-    list_release(&reserve->held);
-    room_release(&reserve->future);
+    promises_release(&reserve->promises);
+    fleet_release(&reserve->ahead);
+    list_release(&reserve->bookings);
+    list_release(&reserve->touched);
+    list_release(&reserve->counts);
 }
 
 static usec_t add_time(usec_t start, usec_t duration)
@@ -30,181 +23,165 @@ static usec_t add_time(usec_t start, usec_t duration)
     return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
 }
 
-/* One that is over its limit, or being stopped, is taken to end now. */
-usec_t reserve_end_of(const struct state *state, const struct job *job)
+static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
 {
-    usec_t start = job->state == JOB_GRANTED ? job->granted : job->started;
-    usec_t end = add_time(start > 0 ? start : job->granted, job->max_duration);
+    size_t place = reserve->bookings.count;
 
-    return job->state == JOB_STOPPING || end < state->now ? state->now : end;
+    list_add(&reserve->bookings, (struct booking){ at, lease, sign });
+    struct booking *items = reserve->bookings.items;
+    for (; place > 0 && (items[place - 1].at > at ||
+                         (items[place - 1].at == at && items[place - 1].sign > sign));
+         place--)
+        items[place] = items[place - 1];
+    items[place] = (struct booking){ at, lease, sign };
 }
 
-struct leaving {
-    usec_t end;
-    const struct job *job;
+/* ---- the walk ---- */
+
+struct walk {
+    struct reserve *reserve;
+    struct place_query query;
+    struct ends_walk ends;
+    const struct ends_entry *leaving; /* the next; NULL: none */
+    size_t booked;                    /* the next */
+    uint64_t members;                 /* of a gang that fit somewhere */
+    usec_t now;
 };
 
-static int compare_leaving(const void *a, const void *b)
+static void touch(struct walk *walk, const struct lease *lease)
 {
-    const struct leaving *left = a, *right = b;
+    struct reserve *reserve = walk->reserve;
 
-    if (left->end != right->end)
-        return left->end < right->end ? -1 : 1;
-    return (left->job->id > right->job->id) - (left->job->id < right->job->id);
-}
-
-static uint32_t list_leaving(const struct reserve *reserve, const struct state *state,
-                             struct arena *arena, struct leaving **ret_leaving)
-{
-    struct leaving *leaving = arena_take(arena, reserve->active_count, sizeof(*leaving));
-    uint32_t found = 0;
-
-    for (size_t i = 0; i < reserve->active_count; i++) {
-        const struct job *job = reserve->active[i];
-        if (job_is_active(job))
-            leaving[found++] = (struct leaving){ reserve_end_of(state, job), job };
-    }
-    qsort(leaving, found, sizeof(leaving[0]), compare_leaving);
-    *ret_leaving = leaving;
-    return found;
-}
-
-static void take_smaller(struct room *room, const struct room *other)
-{
-    for (size_t i = 0; i < room->nodes.count; i++) {
-        struct room_node *a = &room->nodes.items[i];
-        const struct room_node *b = &other->nodes.items[i];
-        a->cpu_milli = b->cpu_milli < a->cpu_milli ? b->cpu_milli : a->cpu_milli;
-        a->memory_mib = b->memory_mib < a->memory_mib ? b->memory_mib : a->memory_mib;
-    }
-    for (size_t i = 0; i < room->devices.count; i++) {
-        struct room_device *a = &room->devices.items[i];
-        const struct room_device *b = &other->devices.items[i];
-        a->milli = b->milli < a->milli ? b->milli : a->milli;
-        a->memory_mib = b->memory_mib < a->memory_mib ? b->memory_mib : a->memory_mib;
-    }
-    for (size_t i = 0; i < room->pools.count; i++) {
-        if (other->pools.items[i] > room->pools.items[i])
-            room->pools.items[i] = other->pools.items[i];
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        uint32_t node = lease->members[i].node;
+        size_t count = reserve->touched.count;
+        if (count == 0 || reserve->touched.items[count - 1] != node)
+            list_add(&reserve->touched, node);
     }
 }
 
-/* Whether a job that ends at `end` still runs at a promise's time. Two without end never agree. */
-static bool is_over(usec_t end, usec_t at)
+static usec_t time_of(const struct walk *walk, const struct ends_entry *entry)
 {
-    return end > at || end == USEC_NEVER;
+    return entry->end > walk->now ? entry->end : walk->now;
 }
 
-const struct room *reserve_room(const struct reserve *reserve, const struct room *now, usec_t end,
-                                struct room *scratch)
+/* The next time at which somebody gives something back; all that happens until then is done. */
+static bool step(struct walk *walk, usec_t *ret_at)
 {
-    bool is_copied = false;
+    struct reserve *reserve = walk->reserve;
+    const struct booking *bookings = reserve->bookings.items;
+    usec_t at = USEC_NEVER;
+    bool is_over = walk->leaving == NULL;
 
-    for (size_t i = 0; i < reserve->count; i++) {
-        const struct reservation *held = &reserve->held.items[i];
-        if (!is_over(end, held->at))
+    reserve->touched.count = 0;
+    if (walk->leaving)
+        at = time_of(walk, walk->leaving);
+    for (size_t i = walk->booked; i < reserve->bookings.count; i++) {
+        if (bookings[i].sign > 0)
             continue;
-        if (!is_copied)
-            room_copy(scratch, now);
-        is_copied = true;
-        take_smaller(scratch, &held->rest);
+        is_over = false;
+        at = bookings[i].at < at ? bookings[i].at : at;
+        break;
     }
-    return is_copied ? scratch : now;
+    if (is_over)
+        return false;
+    for (; walk->leaving && time_of(walk, walk->leaving) <= at;
+         walk->leaving = ends_next(&walk->ends)) {
+        fleet_take(&reserve->ahead, walk->leaving->job->lease, -1);
+        touch(walk, walk->leaving->job->lease);
+    }
+    for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
+         walk->booked++) {
+        fleet_take(&reserve->ahead, bookings[walk->booked].lease, bookings[walk->booked].sign);
+        touch(walk, bookings[walk->booked].lease);
+    }
+    *ret_at = at;
+    return true;
 }
 
-const struct room *reserve_spare(const struct reserve *reserve, usec_t end)
+static uint32_t members_on(const struct walk *walk, struct shape *shape, uint32_t node)
 {
-    for (size_t i = 0; i < reserve->count; i++) {
-        if (!is_over(end, reserve->held.items[i].at))
-            return &reserve->held.items[i].rest;
-    }
-    return NULL;
+    struct spot spot = spot_of(&walk->reserve->ahead, node);
+
+    return score_count(walk->query.scorer, shape, &spot, walk->query.request->members);
 }
 
-void reserve_take(struct reserve *reserve, const struct lease *lease, usec_t end)
+/* For a gang: how many members fit on each machine, of any alternative the most. */
+static void count_members(struct walk *walk, const uint32_t *nodes, size_t count)
 {
-    for (size_t i = 0; i < reserve->count; i++) {
-        if (is_over(end, reserve->held.items[i].at))
-            room_add(&reserve->held.items[i].rest, lease, -1);
+    const struct request *request = walk->query.request;
+    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = nodes ? nodes[i] : (uint32_t)i, most = 0;
+        for (uint32_t k = 0; k < alternatives; k++) {
+            struct shape *shape =
+                shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
+                            walk->query.class, k, walk->query.queue);
+            uint32_t here = members_on(walk, shape, node);
+            most = here > most ? here : most;
+        }
+        walk->members += (uint64_t)most - walk->reserve->counts.items[node];
+        walk->reserve->counts.items[node] = most;
     }
 }
 
-uint64_t reserve_holder(const struct reserve *reserve, usec_t end)
+static void start_counting(struct walk *walk)
 {
-    for (size_t i = 0; i < reserve->count; i++) {
-        if (is_over(end, reserve->held.items[i].at))
-            return reserve->held.items[i].job;
-    }
-    return 0;
+    struct reserve *reserve = walk->reserve;
+    size_t nodes = reserve->ahead.nodes.count;
+
+    list_reserve(&reserve->counts, nodes);
+    memset(reserve->counts.items, 0, nodes * sizeof(reserve->counts.items[0]));
+    count_members(walk, NULL, nodes);
 }
 
-static void keep(struct reserve *reserve, uint64_t job, usec_t at)
+bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
+                  usec_t duration, struct arena *arena, usec_t *ret_at)
 {
-    if (reserve->held.count == reserve->count)
-        list_add(&reserve->held, (struct reservation){ 0 });
-    struct reservation *held = &reserve->held.items[reserve->count++];
-    held->job = job;
-    held->at = at;
-    room_copy(&held->rest, &reserve->future);
-}
-
-/* `future` is what is free at `at` with the earlier promises that start by then taken out. */
-static bool promise_at(struct reserve *reserve, const struct place_query *query,
-                       const struct job *job, usec_t at, struct arena *arena)
-{
-    usec_t end = add_time(at, job->max_duration);
-    struct room room = { 0 };
-    struct lease lease;
-    struct why why;
-
-    room_copy(&room, &reserve->future);
-    for (size_t i = 0; i < reserve->count; i++) {
-        if (reserve->held.items[i].at > at && is_over(end, reserve->held.items[i].at))
-            take_smaller(&room, &reserve->held.items[i].rest);
-    }
-    bool fits = place_job(query, &room, arena, &lease, &why);
-    if (fits) {
-        reserve_take(reserve, &lease, end); /* from promises that start while it will run */
-        room_add(&reserve->future, &lease, -1);
-        keep(reserve, job->id, at);
-    }
-    room_release(&room);
-    return fits;
-}
-
-bool reserve_make(struct reserve *reserve, const struct state *state, const struct job *job,
-                  struct arena *arena, usec_t *ret_at)
-{
-    struct place_query query = {
-        .state = state,
-        .request = state_request(state, job),
-        .queue = job->queue,
-        .spare = &state->room, /* others may use what is free now until then, and longer */
-        .quota = PLACE_QUOTA_EVER,
+    struct walk walk = {
+        .reserve = reserve, .query = *query, .ends = { .ends = ends }, .now = query->state->now
     };
-    struct leaving *leaving;
-    uint32_t count = list_leaving(reserve, state, arena, &leaving);
+    bool is_gang = query->request->members > 1;
+    /* Room that opens elsewhere can matter when it is a pool's budget that is missing. */
+    bool is_local = !is_gang && !query->scorer->layout->has_bounds;
+    struct why why;
+    usec_t at;
+    bool is_made = false;
 
-    room_copy(&reserve->future, &state->room);
-    for (uint32_t i = 0; i < count;) {
-        usec_t at = leaving[i].end;
-        for (; i < count && leaving[i].end == at; i++)
-            room_add(&reserve->future, leaving[i].job->lease, 1);
-        /* Earlier promises: from their time on, only what they leave is free. */
-        struct room all = { 0 };
-        room_copy(&all, &reserve->future);
-        for (size_t k = 0; k < reserve->count; k++) {
-            if (reserve->held.items[k].at <= at)
-                take_smaller(&reserve->future, &reserve->held.items[k].rest);
+    fleet_follow(&reserve->ahead, query->fleet);
+    walk.leaving = ends_next(&walk.ends);
+    if (is_gang)
+        start_counting(&walk);
+    while (!is_made && step(&walk, &at)) {
+        struct place_query *then = &walk.query;
+        struct lease *lease = arena_take(arena, 1, sizeof(*lease));
+        if (is_gang) {
+            count_members(&walk, reserve->touched.items, reserve->touched.count);
+            if (walk.members < query->request->members)
+                continue;
         }
-        bool is_made = promise_at(reserve, &query, job, at, arena);
+        then->fleet = &reserve->ahead;
+        then->shapes = NULL;
+        then->promises = &reserve->promises;
+        then->end = add_time(at, duration);
+        then->spare = query->fleet; /* others may use what is free now until then, and longer */
+        then->quota = PLACE_QUOTA_EVER;
+        then->only = is_local ? reserve->touched.items : NULL;
+        then->only_count = (uint32_t)reserve->touched.count;
+        reserve->promises.from = at == USEC_NEVER ? at : at + 1;
+        is_made = place_job(then, arena, lease, &why);
+        then->shapes = query->shapes;
+        then->fleet = query->fleet;
+        reserve->promises.from = 0;
         if (!is_made)
-            room_copy(&reserve->future, &all);
-        room_release(&all);
-        if (is_made) {
-            *ret_at = at;
-            return true;
-        }
+            continue;
+        fleet_take(&reserve->ahead, lease, 1);
+        promise_add(&reserve->promises, query->job, at, &reserve->ahead, lease);
+        book(reserve, at, lease, 1);
+        if (add_time(at, duration) != USEC_NEVER)
+            book(reserve, add_time(at, duration), lease, -1);
+        *ret_at = at;
     }
-    return false;
+    return is_made;
 }

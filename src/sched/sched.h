@@ -47,7 +47,7 @@ usec_t sched_next_wakeup(const struct brain *brain);
 
 /* Why this job does not run; from its state, or as the last plan found it. Sets ahead to the
  * number of jobs of its own kind in front of it; NULL: not wanted (it is counted). */
-void sched_why(const struct brain *brain, const struct job *job, struct why *ret_why,
+void sched_why(struct brain *brain, const struct job *job, struct why *ret_why,
                uint32_t *ret_ahead);
 
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/turn.h"
 
-#include "sched/reserve.h"
-
 static struct turn *turn_of(const struct turns *turns, uint32_t queue)
 {
     for (size_t i = 0; i < turns->held.count; i++) {
@@ -21,39 +19,32 @@ static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
     return true;
 }
 
-/* The next end after `after` among those below the queue, and what is given back then. */
-static int64_t next_end(const struct state *state, struct job *const *active, size_t count,
-                        uint32_t queue, usec_t after, usec_t *ret_at)
-{
-    int64_t milli = 0;
-
-    *ret_at = USEC_NEVER;
-    for (size_t i = 0; i < count; i++) {
-        usec_t end = reserve_end_of(state, active[i]);
-        if (!is_below(state, active[i]->queue, queue) || end <= after || end > *ret_at)
-            continue;
-        milli = active[i]->lease->milli + (end == *ret_at ? milli : 0);
-        *ret_at = end;
-    }
-    return milli;
-}
-
-void turn_make(struct turns *turns, const struct state *state, struct job *const *active,
-               size_t active_count, const struct job *job, const struct why *why)
+void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
+               const struct job *job, const struct why *why)
 {
     const struct queue *queue = &state->queues.items[why->queue];
     struct turn turn = { .queue = why->queue, .job = job->id };
     int64_t left = queue->limit_milli - queue->used_milli - why->wanted;
+    struct ends_walk walk = { .ends = ends };
 
     if (turn_of(turns, why->queue))
         return;
-    /* Without backfill nobody passes. */
-    for (usec_t at = state->now - 1; state->settings.backfill_depth > 0 && left < 0;) {
-        left += next_end(state, active, active_count, why->queue, at, &turn.at);
-        if (turn.at == USEC_NEVER)
+    turn.at = state->now;
+    /* Without backfill nobody passes. All that end at the same time count. */
+    while (state->settings.backfill_depth > 0) {
+        struct ends_walk ahead = walk;
+        const struct ends_entry *entry = ends_next(&ahead);
+        usec_t end = !entry ? USEC_NEVER : entry->end > state->now ? entry->end : state->now;
+        if (!entry || (left >= 0 && end > turn.at))
             break;
-        at = turn.at;
+        walk = ahead;
+        if (!is_below(state, entry->job->queue, why->queue))
+            continue;
+        left += entry->job->lease->milli;
+        turn.at = end;
     }
+    if (left < 0)
+        turn.at = state->settings.backfill_depth > 0 ? USEC_NEVER : 0;
     turn.spare = left > 0 ? left : 0;
     list_add(&turns->held, turn);
 }

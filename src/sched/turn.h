@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "core/state.h"
 #include "core/why.h"
+#include "sched/ends.h"
 
 struct turn {
     uint32_t queue; /* at its limit */
@@ -25,10 +26,9 @@ struct turns {
     LIST(struct turn) held;
 };
 
-/* Keep what `why`, a QUOTA, says that this job lacks. The first one of a queue stays. active: who
- * holds resources, in any order. */
-void turn_make(struct turns *turns, const struct state *state, struct job *const *active,
-               size_t active_count, const struct job *job, const struct why *why);
+/* Keep what `why`, a QUOTA, says that this job lacks. The first one of a queue stays. */
+void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
+               const struct job *job, const struct why *why);
 
 /* May a job of this queue take so much until `end`? Fills why with TURN when not. */
 bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,

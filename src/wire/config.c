@@ -14,7 +14,27 @@
 
 static const int64_t gpus_milli_max = (int64_t)CONFIG_GPUS_MAX * GPU_MILLI;
 
-static const char *const placement_names[] = { "best-fit", "first-fit", NULL };
+const char *const config_placement_words[PLACEMENT_COUNT + 1] = {
+    [PLACEMENT_BEST_FIT] = "best-fit",
+    [PLACEMENT_FIRST_FIT] = "first-fit",
+    [PLACEMENT_SFG] = "sfg",
+    [PLACEMENT_FGD] = "fgd",
+    [PLACEMENT_DOT_PRODUCT] = "dot-product",
+    [PLACEMENT_SPREAD] = "spread",
+    [PLACEMENT_RANDOM] = "random",
+};
+
+const char *const config_order_words[ORDER_COUNT + 1] = {
+    [ORDER_DEFAULT] = "default",
+    [ORDER_FIFO] = "fifo",
+    [ORDER_SHORTEST] = "shortest",
+    [ORDER_LEAST_ATTAINED] = "least-attained",
+};
+
+const char *const config_keys[] = { "pools",    "queues", "fair_share", "placement",
+                                    "backfill", "order",  "predict",    NULL };
+const char *const config_policy_keys[] = { "fair_share", "placement", "backfill",
+                                           "order",      "predict",   NULL };
 
 struct parser {
     struct config *config;
@@ -26,7 +46,9 @@ struct config *config_create(void)
     struct config *config = mem_zero(1, sizeof(*config));
 
     config->half_life = CONFIG_HALF_LIFE;
-    config->placement = CONFIG_PLACEMENT_BEST_FIT;
+    config->placement = CONFIG_PLACEMENT;
+    config->order = CONFIG_ORDER;
+    config->predict = CONFIG_PREDICT;
     config->backfill_depth = CONFIG_BACKFILL_DEPTH;
     return config;
 }
@@ -451,12 +473,12 @@ static int check_pool_queues(const struct parser *parser, const json_t *document
     return 0;
 }
 
-static int read_fair_share(struct parser *parser, const json_t *document)
+static int read_fair_share(struct config *config, const struct reader *above,
+                           const json_t *document)
 {
     static const char *const keys[] = { "half_life", NULL };
     const json_t *fair_share = reader_get(document, "fair_share");
-    struct config *config = parser->config;
-    struct reader reader = parser->reader;
+    struct reader reader = *above;
 
     if (!fair_share)
         return 0;
@@ -472,15 +494,16 @@ static int read_fair_share(struct parser *parser, const json_t *document)
     return 0;
 }
 
-/* "easy", "none" or {depth: 1} */
-static int read_backfill(struct parser *parser, const json_t *document)
+/* "easy", "none", "conservative" or {depth: 1} */
+static int read_backfill(struct config *config, const struct reader *above, const json_t *document)
 {
     static const char *const keys[] = { "depth", NULL };
-    static const char *const words[] = { "none", "easy", NULL };
+    static const char *const words[] = { "none", "easy", "conservative", NULL };
+    static const int64_t depths[] = { 0, 1, CONFIG_BACKFILL_DEPTH_MAX };
     const json_t *backfill = reader_get(document, "backfill");
-    struct reader reader = parser->reader;
+    struct reader reader = *above;
     int64_t depth = CONFIG_BACKFILL_DEPTH;
-    size_t word = CONFIG_BACKFILL_DEPTH;
+    size_t word = 0;
     int code;
 
     if (!backfill)
@@ -492,52 +515,64 @@ static int read_backfill(struct parser *parser, const json_t *document)
             code = reader_integer(&reader, backfill, "depth", 0, CONFIG_BACKFILL_DEPTH_MAX, &depth);
     } else {
         code = reader_word(&reader, document, "backfill", words, &word);
-        depth = (int64_t)word;
+        depth = depths[word];
     }
-    parser->config->backfill_depth = (uint32_t)depth;
-    parser->config->has_backfill = true;
+    config->backfill_depth = (uint32_t)depth;
+    config->has_backfill = true;
     return code;
 }
 
-static int read_settings(struct parser *parser, const json_t *document)
+int config_read_policy(struct config *config, const struct reader *reader, const json_t *object)
 {
-    struct config *config = parser->config;
-    size_t placement = CONFIG_PLACEMENT_BEST_FIT;
+    size_t placement = config->placement, order = config->order;
 
-    int code = read_fair_share(parser, document);
+    int code = read_fair_share(config, reader, object);
     if (code == 0)
-        code = reader_word(&parser->reader, document, "placement", placement_names, &placement);
+        code = reader_word(reader, object, "placement", config_placement_words, &placement);
+    if (code == 0)
+        code = reader_word(reader, object, "order", config_order_words, &order);
+    if (code == 0)
+        code = reader_bool(reader, object, "predict", &config->predict);
     if (code < 0)
         return code;
-    config->placement = (enum config_placement)placement;
-    config->has_placement = reader_get(document, "placement") != NULL;
-    return read_backfill(parser, document);
+    config->placement = (enum placement)placement;
+    config->has_placement |= reader_get(object, "placement") != NULL;
+    config->order = (enum ordering)order;
+    config->has_order |= reader_get(object, "order") != NULL;
+    config->has_predict |= reader_get(object, "predict") != NULL;
+    return read_backfill(config, reader, object);
 }
 
-int config_parse(const json_t *document, const struct yaml_lines *lines, const char *source,
-                 struct config **ret, struct error *err)
+int config_read(const json_t *document, const struct yaml_lines *lines, const char *source,
+                struct config **ret, struct error *err)
 {
-    static const char *const keys[] = { "pools",     "queues",   "fair_share",
-                                        "placement", "backfill", NULL };
     AUTO(config) struct config *config = config_create();
     struct parser parser = {
         .config = config,
         .reader = { .source = source, .lines = lines, .err = err },
     };
-    int code = 0;
 
-    if (!json_is_null(document)) {
-        code = reader_check_keys(&parser.reader, document, keys);
-        if (code == 0)
-            code = read_pools(&parser, document);
-        if (code == 0)
-            code = read_queues(&parser, document);
-        if (code == 0)
-            code = check_pool_queues(&parser, document);
-        if (code == 0)
-            code = read_settings(&parser, document);
-    }
+    int code = read_pools(&parser, document);
+    if (code == 0)
+        code = read_queues(&parser, document);
+    if (code == 0)
+        code = check_pool_queues(&parser, document);
+    if (code == 0)
+        code = config_read_policy(config, &parser.reader, document);
     if (code == 0)
         *ret = TAKE(config);
     return code;
+}
+
+int config_parse(const json_t *document, const struct yaml_lines *lines, const char *source,
+                 struct config **ret, struct error *err)
+{
+    struct reader reader = { .source = source, .lines = lines, .err = err };
+
+    if (json_is_null(document)) {
+        *ret = config_create();
+        return 0;
+    }
+    int code = reader_check_keys(&reader, document, config_keys);
+    return code < 0 ? code : config_read(document, lines, source, ret, err);
 }

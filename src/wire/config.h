@@ -23,7 +23,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/request.h"
+#include "core/state.h"
+#include "wire/reader.h"
 #include "wire/yaml.h"
 
 enum {
@@ -58,8 +59,11 @@ struct config_queue {
     int64_t limit_milli;     /* CONFIG_NONE unless given */
 };
 
-enum config_placement { CONFIG_PLACEMENT_BEST_FIT, CONFIG_PLACEMENT_FIRST_FIT };
-enum { CONFIG_BACKFILL_DEPTH_MAX = 10000, CONFIG_BACKFILL_DEPTH = 1 };
+/* What holds where nothing is said: the one place where the defaults stand. */
+#define CONFIG_PLACEMENT PLACEMENT_BEST_FIT
+#define CONFIG_ORDER     ORDER_DEFAULT
+#define CONFIG_PREDICT   false
+enum { CONFIG_BACKFILL_DEPTH_MAX = 10000, CONFIG_BACKFILL_DEPTH = 1 /* EASY */ };
 #define CONFIG_HALF_LIFE (7 * USEC_PER_DAY)
 
 struct config {
@@ -67,15 +71,29 @@ struct config {
     size_t pool_count;
     struct config_queue *queues; /* a parent before its children */
     size_t queue_count;
-    bool has_half_life, has_placement, has_backfill; /* given; the values hold either way */
-    usec_t half_life;                                /* CONFIG_HALF_LIFE */
-    enum config_placement placement;                 /* CONFIG_PLACEMENT_BEST_FIT */
-    uint32_t backfill_depth;                         /* reservations kept: 0 no backfill, 1 EASY */
+    /* Given; the values hold either way. */
+    bool has_half_life, has_placement, has_backfill, has_order, has_predict;
+    usec_t half_life;         /* CONFIG_HALF_LIFE */
+    enum placement placement; /* CONFIG_PLACEMENT */
+    enum ordering order;      /* CONFIG_ORDER */
+    bool predict;             /* CONFIG_PREDICT: learn run times from jobs that ended */
+    uint32_t backfill_depth;  /* reservations kept: 0 no backfill, 1 EASY */
 };
 
 /* An empty or null document gives the defaults. lines and source may be NULL. */
 int config_parse(const json_t *document, const struct yaml_lines *lines, const char *source,
                  struct config **ret, struct error *err);
+/* The same, for a document that has keys of others, too: they are not looked at. */
+int config_read(const json_t *document, const struct yaml_lines *lines, const char *source,
+                struct config **ret, struct error *err);
+/* Take fair_share, placement, backfill, order and predict, those that are there, from an object. */
+int config_read_policy(struct config *config, const struct reader *reader, const json_t *object);
+/* The keys that config_parse takes, and those that config_read_policy takes; NULL-terminated. */
+extern const char *const config_keys[], *const config_policy_keys[];
+
+/* The words of a configuration, by enum placement and enum ordering; NULL-terminated. */
+extern const char *const config_placement_words[], *const config_order_words[];
+
 struct config *config_create(void);         /* the defaults: no pools, no queues */
 void config_destroy(struct config *config); /* NULL is fine */
 DEFINE_AUTO(config)

@@ -6,11 +6,6 @@
 #include "base/mem.h"
 #include "wire/config.h"
 
-static const char *const placement_names[] = {
-    [CONFIG_PLACEMENT_BEST_FIT] = "best-fit",
-    [CONFIG_PLACEMENT_FIRST_FIT] = "first-fit",
-};
-
 /* In thousandths, so that what is read back is the same. */
 static json_t *milli_to_json(int64_t milli)
 {
@@ -109,10 +104,15 @@ json_t *config_to_json(const struct config *config)
             document, "fair_share",
             json_pack("{s:s}", "half_life", duration_spell(buffer, config->half_life)));
     if (config->has_placement)
-        json_object_set_new(document, "placement", json_string(placement_names[config->placement]));
+        json_object_set_new(document, "placement",
+                            json_string(config_placement_words[config->placement]));
     if (config->has_backfill)
         json_object_set_new(document, "backfill",
                             json_pack("{s:I}", "depth", (json_int_t)config->backfill_depth));
+    if (config->has_order)
+        json_object_set_new(document, "order", json_string(config_order_words[config->order]));
+    if (config->has_predict)
+        json_object_set_new(document, "predict", json_boolean(config->predict));
     return document;
 }
 
@@ -128,42 +128,42 @@ struct changes {
 };
 
 /* One property as text. */
-struct field {
+struct property {
     const char *name;
     const char *unit;                  /* "" or " gpus" */
     char value[REQUEST_NAME_SIZE * 2]; /* "none" when there is none */
 };
 
-static struct field text_field(const char *name, const char *value)
+static struct property text_field(const char *name, const char *value)
 {
-    struct field field = { .name = name, .unit = "" };
+    struct property field = { .name = name, .unit = "" };
 
     snprintf(field.value, sizeof(field.value), "%s", value[0] ? value : "none");
     return field;
 }
 
-static struct field gpus_field(const char *name, int64_t milli)
+static struct property gpus_field(const char *name, int64_t milli)
 {
     char buffer[UNITS_TEXT_SIZE];
-    struct field field =
+    struct property field =
         text_field(name, milli == CONFIG_NONE ? "" : units_format_milli(buffer, milli));
 
     field.unit = milli == GPU_MILLI ? " gpu" : " gpus";
     return field;
 }
 
-static struct field number_field(const char *name, int64_t number)
+static struct property number_field(const char *name, int64_t number)
 {
-    struct field field = { .name = name, .unit = "" };
+    struct property field = { .name = name, .unit = "" };
 
     snprintf(field.value, sizeof(field.value), "%" PRId64, number);
     return field;
 }
 
-enum { QUEUE_FIELDS = 4, POOL_FIELDS = 8, SETTING_FIELDS = 3 };
+enum { QUEUE_FIELDS = 4, POOL_FIELDS = 8, SETTING_FIELDS = 5 };
 
 static void queue_fields(const struct config *config, const struct config_queue *queue,
-                         struct field fields[QUEUE_FIELDS])
+                         struct property fields[QUEUE_FIELDS])
 {
     fields[0] = number_field("weight", queue->weight);
     fields[1] = gpus_field("guarantee", queue->guarantee_milli);
@@ -172,7 +172,7 @@ static void queue_fields(const struct config *config, const struct config_queue 
         text_field("parent", queue->parent >= 0 ? config->queues[queue->parent].name : "root");
 }
 
-static void pool_fields(const struct config_pool *pool, struct field fields[POOL_FIELDS])
+static void pool_fields(const struct config_pool *pool, struct property fields[POOL_FIELDS])
 {
     AUTO_RELEASE(text) struct text nodes = { 0 };
     AUTO_RELEASE(text) struct text devices = { 0 };
@@ -193,17 +193,19 @@ static void pool_fields(const struct config_pool *pool, struct field fields[POOL
     fields[7] = text_field("devices", text_string(&devices));
 }
 
-static void setting_fields(const struct config *config, struct field fields[SETTING_FIELDS])
+static void setting_fields(const struct config *config, struct property fields[SETTING_FIELDS])
 {
     char buffer[UNITS_TEXT_SIZE];
 
     fields[0] = text_field("half_life", duration_spell(buffer, config->half_life));
-    fields[1] = text_field("placement", placement_names[config->placement]);
+    fields[1] = text_field("placement", config_placement_words[config->placement]);
     fields[2] = number_field("backfill", config->backfill_depth);
+    fields[3] = text_field("order", config_order_words[config->order]);
+    fields[4] = text_field("predict", config->predict ? "true" : "false");
 }
 
 /* "guarantee 8 -> 12 gpus, weight 1 -> 2", nothing when all are equal. */
-static void compare_fields(const struct field *from, const struct field *to, size_t count,
+static void compare_fields(const struct property *from, const struct property *to, size_t count,
                            struct text *words)
 {
     for (size_t i = 0; i < count; i++) {
@@ -217,7 +219,7 @@ static void compare_fields(const struct field *from, const struct field *to, siz
 }
 
 /* "new, weight 2, guarantee 4 gpus": the first field, and those that are not as usual. */
-static void describe_new(const struct field *usual, const struct field *fields, size_t count,
+static void describe_new(const struct property *usual, const struct property *fields, size_t count,
                          struct text *words)
 {
     text_add(words, "new");
@@ -236,7 +238,7 @@ static struct change *add_change(struct changes *changes, const char *kind, cons
 static void diff_queues(const struct config *from, const struct config *to, struct changes *changes)
 {
     static const struct config_queue usual = { .parent = -1, .weight = 1, .limit_milli = -1 };
-    struct field before[QUEUE_FIELDS], after[QUEUE_FIELDS];
+    struct property before[QUEUE_FIELDS], after[QUEUE_FIELDS];
 
     for (size_t i = 0; i < to->queue_count; i++) {
         const struct config_queue *queue = &to->queues[i];
@@ -259,7 +261,7 @@ static void diff_queues(const struct config *from, const struct config *to, stru
 static void diff_pools(const struct config *from, const struct config *to, struct changes *changes)
 {
     static const struct config_pool usual = { .gpus = -1, .min = -1, .max = -1 };
-    struct field before[POOL_FIELDS], after[POOL_FIELDS];
+    struct property before[POOL_FIELDS], after[POOL_FIELDS];
 
     for (size_t i = 0; i < to->pool_count; i++) {
         const struct config_pool *pool = &to->pools[i];
@@ -282,18 +284,14 @@ static void diff_pools(const struct config *from, const struct config *to, struc
 static void diff_settings(const struct config *from, const struct config *to,
                           struct changes *changes)
 {
-    struct field before[SETTING_FIELDS], after[SETTING_FIELDS];
+    struct property before[SETTING_FIELDS], after[SETTING_FIELDS];
 
     setting_fields(from, before);
     setting_fields(to, after);
     for (size_t i = 0; i < SETTING_FIELDS; i++) {
         if (strcmp(before[i].value, after[i].value) != 0)
-            text_printf(&add_change(changes, "setting",
-                                    i == 0   ? "half_life"
-                                    : i == 1 ? "placement"
-                                             : "backfill")
-                             ->words,
-                        "%s -> %s", before[i].value, after[i].value);
+            text_printf(&add_change(changes, "setting", before[i].name)->words, "%s -> %s",
+                        before[i].value, after[i].value);
     }
 }
 

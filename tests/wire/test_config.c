@@ -55,7 +55,7 @@ static void nothing_gives_the_defaults(void **state)
     assert_int_equal(config->pool_count, 0);
     assert_int_equal(config->queue_count, 0);
     assert_int_equal(config->half_life, 7 * USEC_PER_DAY);
-    assert_int_equal(config->placement, CONFIG_PLACEMENT_BEST_FIT);
+    assert_int_equal(config->placement, CONFIG_PLACEMENT);
     assert_int_equal(config->backfill_depth, 1);
     assert_false(config->has_half_life || config->has_placement || config->has_backfill);
 }
@@ -84,7 +84,7 @@ static void pools_queues_and_settings_are_read(void **state)
     assert_int_equal(research->limit_milli, 8500);
     assert_int_equal(research->parent, -1);
     assert_int_equal(config->half_life, 36 * USEC_PER_HOUR);
-    assert_int_equal(config->placement, CONFIG_PLACEMENT_FIRST_FIT);
+    assert_int_equal(config->placement, PLACEMENT_FIRST_FIT);
     assert_int_equal(config->backfill_depth, 3);
     assert_true(config->has_half_life && config->has_placement && config->has_backfill);
 }
@@ -111,9 +111,27 @@ static void backfill_has_words_too(void **state)
     (void)state;
     AUTO(config) struct config *none = parsed("backfill: none\n");
     AUTO(config) struct config *easy = parsed("backfill: easy\n");
+    AUTO(config) struct config *all = parsed("backfill: conservative\n");
 
     assert_int_equal(none->backfill_depth, 0);
     assert_int_equal(easy->backfill_depth, 1);
+    assert_int_equal(all->backfill_depth, CONFIG_BACKFILL_DEPTH_MAX);
+}
+
+static void order_and_prediction_are_settings_too(void **state)
+{
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    (void)state;
+    AUTO(config) struct config *plain = parsed("");
+    AUTO(config)
+    struct config *config = parsed("order: shortest\npredict: true\n"
+                                   "placement: dot-product\n");
+
+    assert_int_equal(config->order, ORDER_SHORTEST);
+    assert_true(config->predict);
+    assert_int_equal(config->placement, PLACEMENT_DOT_PRODUCT);
+    assert_int_equal(plain->order, CONFIG_ORDER);
+    assert_int_equal(config_diff(plain, config, &lines), 3);
 }
 
 static void what_is_shown_reads_back_the_same(void **state)
@@ -227,8 +245,12 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
                                           "mean 'half_life'?" },
         { "fair_share: {half_life: 1s}\n", "t.yaml:1: fair_share: half_life: expected at least a "
                                            "minute" },
-        { "placement: worst\n", "t.yaml:1: placement: 'worst', expected best-fit or first-fit" },
-        { "backfill: all\n", "t.yaml:1: backfill: 'all', expected none or easy" },
+        { "placement: worst\n", "t.yaml:1: placement: 'worst', expected best-fit, first-fit, sfg, "
+                                "fgd, dot-product, spread or random" },
+        { "order: lifo\n", "t.yaml:1: order: 'lifo', expected default, fifo, shortest or "
+                           "least-attained" },
+        { "predict: 1\n", "t.yaml:1: predict: expected true or false, not a number" },
+        { "backfill: all\n", "t.yaml:1: backfill: 'all', expected none, easy or conservative" },
         { "backfill: {depth: -1}\n", "t.yaml:1: backfill: depth: -1, expected 0 to 10000" },
     };
     (void)state;
@@ -279,6 +301,7 @@ int main(void)
         cmocka_unit_test(pools_queues_and_settings_are_read),
         cmocka_unit_test(a_parent_stands_before_its_children),
         cmocka_unit_test(backfill_has_words_too),
+        cmocka_unit_test(order_and_prediction_are_settings_too),
         cmocka_unit_test(what_is_shown_reads_back_the_same),
         cmocka_unit_test(differences_are_told_a_line_each),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tarn simulate: the room sim with what it can't do itself. */
+#include "sim/simulate.h"
+
+#include "daemon/daemon.h"
+#include "store/journal.h"
+
+static int read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err)
+{
+    __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
+
+    int code = journal_open(dir, JOURNAL_READ, &journal, err);
+    return code < 0 ? code : journal_read(journal, 1, fn, user, err);
+}
+
+int run_simulate(int argc, char **argv)
+{
+    static const struct sim_ports ports = { .read_journal = read_records };
+
+    return simulate(argc, argv, &ports);
+}

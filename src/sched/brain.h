@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_BRAIN_H
+#define SCHED_BRAIN_H
+
+/* brain - what the brain keeps beside the state; for this room alone
+ *
+ * All of it follows from the state: brain_create builds it, on_job and on_lease keep it up.
+ */
+
+#include "sched/deadline.h"
+#include "sched/ends.h"
+#include "sched/order.h"
+#include "sched/pending.h"
+#include "sched/place.h"
+#include "sched/reserve.h"
+#include "sched/sched.h"
+#include "sched/turn.h"
+
+struct brain {
+    struct state *state;
+    struct layout layout;
+    struct fleet fleet;
+    struct typical typical;
+    struct scorer scorer;
+    struct shapes shapes;
+    struct pending pending;
+    struct ranker ranker;
+    struct order order;
+    struct reserve reserve;
+    struct turns turns;
+    struct deadlines deadlines;
+    struct ends ends;         /* of those that hold resources */
+    LIST(uint64_t) attention; /* active jobs that may have to be stopped */
+    LIST(uint64_t) fits;      /* by class: 2 * plan, plus one when there is room somewhere */
+    uint64_t plans;
+    struct arena arena; /* of the plan */
+    bool is_dirty;      /* something happened that may let a job start or stop */
+    bool is_moved;      /* machines, devices or pools are others */
+};
+
+/* When a job that holds resources will have ended at the latest. */
+usec_t brain_end_of(const struct state *state, const struct job *job);
+
+/* Whether it must be stopped now; STOP_NONE: it may go on. */
+enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job);
+
+/* Layout, fleet and weights for what the state says now. */
+void brain_refresh(struct brain *brain);
+
+void brain_watch(struct brain *brain, struct job *job);
+void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
+void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
+
+/* plan.c */
+void plan_stops(struct brain *brain, struct decisions *decisions);
+void plan_grants(struct brain *brain, struct decisions *decisions);
+
+#endif

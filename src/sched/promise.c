@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/promise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct promise_spot *find_spot(const struct promise *promise, uint32_t node)
+{
+    size_t low = 0, high = promise->spots.count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (promise->spots.items[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < promise->spots.count && promise->spots.items[low].node == node;
+    return is_found ? &promise->spots.items[low] : NULL;
+}
+
+static void clear(struct promise *promise)
+{
+    for (size_t i = 0; i < promise->spots.count; i++)
+        free(promise->spots.items[i].slots);
+    promise->spots.count = 0;
+    promise->pools.count = 0;
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+    const struct promise_spot *left = a, *right = b;
+
+    return (left->node > right->node) - (left->node < right->node);
+}
+
+void promise_add(struct promises *promises, uint64_t job, usec_t at, const struct fleet *rest,
+                 const struct lease *lease)
+{
+    if (promises->held.count == promises->count)
+        list_add(&promises->held, (struct promise){ 0 });
+    struct promise *promise = &promises->held.items[promises->count++];
+
+    clear(promise);
+    promise->job = job;
+    promise->at = at;
+    for (uint32_t i = 0; i < lease->members_count; i++)
+        list_add(&promise->spots, (struct promise_spot){ .node = lease->members[i].node });
+    qsort(promise->spots.items, promise->spots.count, sizeof(promise->spots.items[0]),
+          compare_spots);
+    size_t kept = 0;
+    for (size_t i = 0; i < promise->spots.count; i++) {
+        uint32_t node = promise->spots.items[i].node;
+        const struct layout_node *at_node = &rest->layout->nodes.items[node];
+        if (kept > 0 && promise->spots.items[kept - 1].node == node)
+            continue;
+        struct promise_spot spot = { .node = node, .rest = rest->nodes.items[node] };
+        spot.slots = mem_zero(at_node->count + 1u, sizeof(spot.slots[0]));
+        memcpy(spot.slots, rest->slots.items + at_node->first,
+               at_node->count * sizeof(spot.slots[0]));
+        promise->spots.items[kept++] = spot;
+    }
+    promise->spots.count = kept;
+    for (size_t i = 0; i < rest->pools.count; i++)
+        list_add(&promise->pools, rest->pools.items[i]);
+}
+
+void promise_list(const struct promises *promises, usec_t end, promise_nodes *ret_nodes)
+{
+    ret_nodes->count = 0;
+    for (size_t i = 0; i < promises->count; i++) {
+        const struct promise *promise = &promises->held.items[i];
+        for (size_t k = 0; promise_is_touched(promises, promise, end) && k < promise->spots.count;
+             k++)
+            list_add(ret_nodes, promise->spots.items[k].node);
+    }
+}
+
+#define SMALLER(a, b) ((b) < (a) ? (b) : (a))
+
+void promise_limit(const struct promises *promises, usec_t end, struct spot *spot,
+                   struct fleet_slot *slots)
+{
+    bool is_copied = false;
+
+    for (size_t i = 0; i < promises->count; i++) {
+        const struct promise *promise = &promises->held.items[i];
+        const struct promise_spot *held =
+            promise_is_touched(promises, promise, end) ? find_spot(promise, spot->node) : NULL;
+        if (!held)
+            continue;
+        if (!is_copied)
+            memcpy(slots, spot->slots, spot->at->count * sizeof(slots[0]));
+        is_copied = true;
+        spot->free.cpu_milli = SMALLER(spot->free.cpu_milli, held->rest.cpu_milli);
+        spot->free.memory_mib = SMALLER(spot->free.memory_mib, held->rest.memory_mib);
+        for (uint32_t k = 0; k < spot->at->count; k++) {
+            slots[k].milli = SMALLER(slots[k].milli, held->slots[k].milli);
+            slots[k].memory_mib = SMALLER(slots[k].memory_mib, held->slots[k].memory_mib);
+        }
+    }
+    if (!is_copied)
+        return;
+    spot->slots = slots;
+    spot->free.change = 0;
+    spot->free.milli = 0;
+    spot->free.whole = 0;
+    for (uint32_t k = 0; k < spot->at->count; k++) {
+        spot->free.milli += slots[k].milli;
+        spot->free.whole += slots[k].milli == GPU_MILLI;
+    }
+}
+
+bool promise_avoid(const struct promises *promises, const struct layout *layout, usec_t end,
+                   uint32_t node, bool *avoid)
+{
+    for (size_t i = 0; i < promises->count; i++) {
+        const struct promise *promise = &promises->held.items[i];
+        const struct promise_spot *held =
+            promise_is_touched(promises, promise, end) ? NULL : find_spot(promise, node);
+        if (!held)
+            continue;
+        for (uint32_t k = 0; k < layout->nodes.items[node].count; k++)
+            avoid[k] = held->slots[k].milli == GPU_MILLI;
+        return true;
+    }
+    return false;
+}
+
+void promise_take(struct promises *promises, const struct layout *layout, usec_t end,
+                  const struct lease *lease, uint32_t rank, int sign)
+{
+    uint32_t node = lease->members[rank].node;
+    uint32_t first = layout->nodes.items[node].first;
+
+    for (size_t i = 0; i < promises->count; i++) {
+        struct promise *promise = &promises->held.items[i];
+        if (!promise_is_touched(promises, promise, end))
+            continue;
+        struct promise_spot *held = find_spot(promise, node);
+        if (held) {
+            held->rest.cpu_milli -= sign * lease->cpu_milli;
+            held->rest.memory_mib -= sign * lease->memory_mib;
+        }
+        for (uint32_t k = 0; k < lease->slices_count; k++) {
+            const struct slice *slice = &lease->slices[k];
+            if (slice->rank != rank)
+                continue;
+            promise->pools.items[slice->pool] += sign * (int64_t)slice->milli;
+            if (held) {
+                struct fleet_slot *slot =
+                    &held->slots[layout->slot_of_device.items[slice->device] - first];
+                slot->milli -= sign * (int32_t)slice->milli;
+                slot->memory_mib -= sign * slice->memory_mib;
+            }
+        }
+    }
+}
+
+bool promise_pool_allows(const struct promises *promises, const struct state *state, usec_t end,
+                         uint32_t pool)
+{
+    int64_t most = state->pools.items[pool].milli_max;
+
+    for (size_t i = 0; most > 0 && i < promises->count; i++) {
+        const struct promise *promise = &promises->held.items[i];
+        if (promise_is_touched(promises, promise, end) && pool < promise->pools.count &&
+            promise->pools.items[pool] > most)
+            return false;
+    }
+    return true;
+}
+
+uint64_t promise_holder(const struct promises *promises, usec_t end)
+{
+    for (size_t i = 0; i < promises->count; i++) {
+        if (promise_is_touched(promises, &promises->held.items[i], end))
+            return promises->held.items[i].job;
+    }
+    return 0;
+}
+
+void promises_release(struct promises *promises)
+{
+    for (size_t i = 0; i < promises->held.count; i++) {
+        clear(&promises->held.items[i]);
+        list_release(&promises->held.items[i].spots);
+        list_release(&promises->held.items[i].pools);
+    }
+    list_release(&promises->held);
+    promises->count = 0;
+}

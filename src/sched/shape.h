@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_SHAPE_H
+#define SCHED_SHAPE_H
+
+/* shape - one way to meet a class of requests, and what each machine would cost it
+ *
+ * A shape is a class with one of its GPU alternatives, seen from a queue (static pools serve some
+ * queues only). What it would take of a device is worked out once for each kind of slot. Its costs
+ * are kept for every machine, and caught up on those that changed (fleet.h): a choice looks at
+ * the least cost of each block of machines, then into one block. Policies 3.4.
+ *
+ * The most recently used SHAPES_MAX shapes are kept.
+ */
+
+#include "sched/score.h"
+
+enum { SHAPES_MAX = 512, SHAPE_BLOCK = 64 };
+
+struct shape {
+    uint64_t serial; /* of its class */
+    uint32_t alternative, queue;
+    const struct request *request;
+    const struct gpu_ask *ask;   /* NULL: no GPUs */
+    uint32_t pool_named;         /* that shared slices count against */
+    LIST(struct shape_cut) cuts; /* by kind */
+    bool is_possible;            /* some kind serves it */
+    uint64_t layout;             /* version that cuts and costs stand for; 0: none */
+    uint64_t scores;             /* of the scorer, the same */
+    uint64_t seen;               /* how far it has come in the fleet's log */
+    LIST(int32_t) costs;         /* by node; COST_NONE: does not fit */
+    LIST(int32_t) least;         /* of each block */
+    uint64_t used;               /* when it was asked for, as a count */
+};
+
+struct shapes {
+    LIST(struct shape *) all;
+    struct map by_key;
+    uint64_t uses;
+};
+
+/* Fill cuts (and is_possible) for the layout; costs stay unknown. */
+void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
+                    const struct request *request, uint32_t alternative, uint32_t queue,
+                    bool ignore_health);
+
+struct shape *shape_claim(struct shapes *shapes, const struct state *state,
+                          const struct layout *layout, uint32_t class, uint32_t alternative,
+                          uint32_t queue);
+void shapes_release(struct shapes *shapes);
+void shape_release(struct shape *shape);
+
+/* Bring the costs up to what is free now. Returns how many machines were looked at. */
+uint32_t shape_catch_up(struct shape *shape, struct scorer *scorer, const struct fleet *fleet);
+
+/* After catching up: the cheapest machine, of equals the lowest number; -1: none fits. */
+int64_t shape_best(const struct shape *shape);
+
+/* Set a cost by hand (COST_NONE bars the machine) until the machine changes. Returns the old. */
+int32_t shape_set_cost(struct shape *shape, uint32_t node, int32_t cost);
+
+#endif

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine.h"
+#include "sim/due.h"
+
+enum {
+    PLANS_AT_ONCE_MAX = 100000, /* more at one instant: the brain never has enough */
+    IDLE_WAKEUPS_MAX = 100000,  /* one after another that bring nothing, and nothing else is left */
+};
+
+/* The run begins at this time: 0 stands for "never" in places. */
+static const usec_t run_origin = USEC_PER_HOUR;
+
+/* A grant to be carried out: what must be known when the lease may be gone. */
+struct granted {
+    uint32_t job, attempt, members;
+    int64_t milli;
+    double speed;
+    bool is_backfill;
+};
+
+struct stopped {
+    uint32_t job, attempt, members;
+    uint8_t cause;
+};
+
+struct run_inside {
+    struct state *state;
+    struct brain *brain;
+    struct decisions decisions;
+    struct dues dues;
+    LIST(struct granted) granted;
+    LIST(struct stopped) stopped;
+    LIST(uint32_t) ended; /* to be forgotten */
+    struct fragment *fragment;
+    int64_t *demands;
+    double *speeds; /* of each device; NULL: all 1 */
+    double speed_least;
+    uint64_t first_id;
+    usec_t now;
+    uint32_t submitted, over;
+    int64_t arrived_milli;
+    uint32_t waiting;
+    uint64_t idle_wakeups;
+};
+
+struct run *run_create(const struct experiment *experiment, const struct workload *workload,
+                       const struct sim_ports *ports, uint64_t seed)
+{
+    struct run *run = mem_zero(1, sizeof(*run));
+
+    run->experiment = experiment;
+    run->workload = workload;
+    run->ports = ports;
+    run->seed = seed;
+    run->origin = run_origin;
+    run->outcomes = mem_zero(workload->jobs.count, sizeof(run->outcomes[0]));
+    run->inside = mem_zero(1, sizeof(*run->inside));
+    run->inside->state = state_create();
+    run->inside->brain = brain_create(run->inside->state);
+    run->inside->now = run_origin;
+    return run;
+}
+
+void run_destroy(struct run *run)
+{
+    if (!run)
+        return;
+    struct run_inside *inside = run->inside;
+    brain_destroy(inside->brain);
+    state_destroy(inside->state);
+    list_release(&inside->decisions.events);
+    due_release(&inside->dues);
+    list_release(&inside->granted);
+    list_release(&inside->stopped);
+    list_release(&inside->ended);
+    fragment_destroy(inside->fragment);
+    free(inside->demands);
+    free(inside->speeds);
+    free(inside);
+    meter_release(&run->meter);
+    for (size_t i = 0; i < run->queue_count; i++)
+        free((char *)(uintptr_t)run->queue_names[i]);
+    free(run->queue_names);
+    free(run->queue_shares);
+    free(run->outcomes);
+    free(run);
+}
+
+static int tell(struct run *run, struct event *event, struct error *err)
+{
+    event->at = run->inside->now;
+    run->events++;
+    return sched_step(run->inside->brain, event, &run->inside->decisions, err);
+}
+
+static int tell_setup(void *user, const struct event *event, struct error *err)
+{
+    struct event copy = *event;
+
+    return tell(user, &copy, err);
+}
+
+static int compare_demands(const void *a, const void *b)
+{
+    int64_t left, right;
+
+    memcpy(&left, a, sizeof(left));
+    memcpy(&right, b, sizeof(right));
+    return (left > right) - (left < right);
+}
+
+static void find_demands(struct run *run)
+{
+    const struct workload *workload = run->workload;
+    struct run_inside *inside = run->inside;
+    size_t count = workload->jobs.count;
+    uint32_t kinds = 0;
+
+    inside->demands = mem_zero(count + 1, sizeof(inside->demands[0]));
+    for (size_t i = 0; i < count; i++)
+        inside->demands[i] = sim_job_milli(&workload->jobs.items[i]);
+    qsort(inside->demands, count, sizeof(inside->demands[0]), compare_demands);
+    for (size_t i = 0; i < count; i++) {
+        if (kinds == 0 || inside->demands[kinds - 1] != inside->demands[i])
+            inside->demands[kinds++] = inside->demands[i];
+    }
+    usec_t span = workload->jobs.items[count - 1].submit;
+    meter_init(&run->meter, run->experiment->cluster.gpu_count * GPU_MILLI, run_origin, span,
+               inside->demands, kinds, run->queue_count);
+    run->meter.from = run_origin + (usec_t)((double)span * run->experiment->window_from);
+    if (run->experiment->window_to > 0)
+        run->meter.to = run_origin + (usec_t)((double)span * run->experiment->window_to);
+    for (size_t i = 0; i < count; i++) {
+        run->outcomes[i].start = run->outcomes[i].end = -1;
+        run->outcomes[i].demand =
+            meter_demand_of(&run->meter, sim_job_milli(&workload->jobs.items[i]));
+    }
+}
+
+static void find_speeds(struct run *run)
+{
+    const struct adapt *adapt = &run->experiment->adapt;
+    struct run_inside *inside = run->inside;
+    size_t count = inside->state->devices.count;
+
+    inside->speed_least = 1;
+    if (adapt->speed_count == 0)
+        return;
+    inside->speeds = mem_zero(count + 1, sizeof(double));
+    for (size_t i = 0; i < count; i++) {
+        inside->speeds[i] = 1;
+        for (size_t k = 0; k < adapt->speed_count; k++) {
+            if (strcmp(adapt->speeds[k].model, inside->state->devices.items[i].model) == 0)
+                inside->speeds[i] = adapt->speeds[k].factor;
+        }
+        if (inside->speeds[i] < inside->speed_least)
+            inside->speed_least = inside->speeds[i];
+    }
+}
+
+static void plan_snapshots(struct run *run)
+{
+    const struct wanted *wanted = &run->experiment->wanted;
+    const struct percents *lists[] = {
+        wanted->is_on[METRIC_ALLOCATION_AT] ? &wanted->allocation_at : NULL,
+        wanted->is_on[METRIC_FRAGMENTATION_AT] ? &wanted->fragmentation_at : NULL,
+    };
+
+    for (size_t k = 0; k < COUNT_OF(lists); k++) {
+        for (uint32_t i = 0; lists[k] && i < lists[k]->count; i++) {
+            bool is_known = false;
+            for (size_t m = 0; m < run->at_count; m++)
+                is_known |= run->at[m].percent == lists[k]->items[i];
+            if (!is_known)
+                run->at[run->at_count++].percent = lists[k]->items[i];
+        }
+    }
+}
+
+static int set_up(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+
+    int code = run_set_up(run, tell_setup, run, err);
+    if (code < 0)
+        return code;
+    inside->first_id = inside->state->next_id;
+    find_demands(run);
+    find_speeds(run);
+    plan_snapshots(run);
+    inside->fragment = fragment_create(inside->state, run->workload);
+    const struct wanted *wanted = &run->experiment->wanted;
+    if (run->has_report || wanted->is_on[METRIC_FRAGMENTATION] ||
+        wanted->is_on[METRIC_LARGEST_GANG])
+        run->meter.fragment = inside->fragment;
+    return 0;
+}
+
+static uint64_t id_of(const struct run *run, uint32_t job)
+{
+    return run->inside->first_id + job;
+}
+
+/* How long its user says that it may run, or the estimates of the experiment do. */
+static void say_times(const struct run *run, const struct sim_job *job, struct event_submit *submit)
+{
+    const struct adapt *adapt = &run->experiment->adapt;
+    usec_t longest = job->run, limit = 0;
+
+    if (job->run == USEC_NEVER)
+        return;
+    if (run->inside->speed_least < 1)
+        longest = (usec_t)((double)job->run / run->inside->speed_least) + 1;
+    switch (adapt->estimates) {
+    case ESTIMATES_REQUEST:
+    case ESTIMATES_PREDICTED:
+        limit = job->limit > longest ? job->limit : longest;
+        break;
+    case ESTIMATES_ORACLE:
+        limit = longest;
+        submit->estimate = job->run > 0 ? job->run : 1;
+        break;
+    case ESTIMATES_NONE:
+        return;
+    }
+    if (adapt->preemption)
+        limit += adapt->restart_cost; /* an attempt may have to do that as well */
+    submit->request.max_duration = limit > 0 ? limit : 1;
+}
+
+static int submit(struct run *run, uint32_t number, struct error *err)
+{
+    const struct sim_job *job = &run->workload->jobs.items[number];
+    const struct adapt *adapt = &run->experiment->adapt;
+    struct outcome *outcome = &run->outcomes[number];
+    struct run_inside *inside = run->inside;
+    struct event event = {
+        .kind = EVENT_SUBMIT,
+        .submit = { .id = id_of(run, number),
+                    .name = job->name[0] ? job->name : "job",
+                    .user = job->user[0] ? job->user : "user",
+                    .queue = run->queue_names[outcome->queue],
+                    .priority = job->priority,
+                    .deadline = job->deadline > 0 ? run_origin + job->deadline : 0,
+                    .preemptible = adapt->preemption,
+                    .restart_cost = adapt->preemption ? adapt->restart_cost : 0 },
+    };
+
+    run_request(run, job, &event.submit.request);
+    say_times(run, job, &event.submit);
+    outcome->contention = run->meter.contention;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
+    inside->arrived_milli += sim_job_milli(job);
+    return tell(run, &event, err);
+}
+
+/* Every member of an attempt has ended. */
+static int tell_end(struct run *run, uint32_t number, uint32_t attempt, uint32_t members,
+                    bool was_stopped, struct error *err)
+{
+    int code = 0;
+
+    for (uint32_t rank = 0; rank < members && code == 0; rank++) {
+        struct event event = {
+            .kind = EVENT_ENDED,
+            .ended = { .job = id_of(run, number),
+                       .attempt = attempt,
+                       .rank = rank,
+                       .kind = ENGINE_ENDED,
+                       .exit_code = was_stopped ? -1 : 0,
+                       .signal = was_stopped ? 15 : 0,
+                       .was_stopped = was_stopped,
+                       .reason = "" },
+        };
+        code = tell(run, &event, err);
+    }
+    return code;
+}
+
+/* It holds nothing any more. */
+static void give_back(struct run *run, uint32_t number)
+{
+    struct outcome *outcome = &run->outcomes[number];
+
+    meter_use(&run->meter, outcome->queue, -outcome->used_milli);
+    outcome->held += run->inside->now - outcome->began;
+    outcome->used_milli = 0;
+}
+
+static void be_over(struct run *run, uint32_t number, enum fate fate)
+{
+    struct outcome *outcome = &run->outcomes[number];
+    struct run_inside *inside = run->inside;
+
+    outcome->fate = (uint8_t)fate;
+    outcome->end = inside->now;
+    outcome->contention = run->meter.contention - outcome->contention;
+    inside->over++;
+    if (run->progress)
+        ++*run->progress;
+    list_add(&inside->ended, number);
+}
+
+static int end_those_due(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    struct due end;
+    int code = 0;
+
+    while (code == 0 && due_take(&inside->dues, inside->now, &end)) {
+        struct outcome *outcome = &run->outcomes[end.job];
+        if (outcome->fate != FATE_RUNS || outcome->attempt != end.attempt)
+            continue;
+        outcome->paid += outcome->owed;
+        outcome->owed = 0;
+        give_back(run, end.job);
+        be_over(run, end.job, FATE_DONE);
+        code = tell_end(run, end.job, end.attempt, run->workload->jobs.items[end.job].members,
+                        false, err);
+    }
+    return code;
+}
+
+static double speed_of(const struct run *run, const struct lease *lease)
+{
+    const double *speeds = run->inside->speeds;
+    double speed = 1;
+
+    for (uint32_t i = 0; speeds && i < lease->slices_count; i++) {
+        double one = speeds[lease->slices[i].device];
+        speed = i == 0 || one < speed ? one : speed;
+    }
+    return speed;
+}
+
+/* Note the decisions before anything else is told: leases do not outlive that. */
+static void take_decisions(struct run *run)
+{
+    struct run_inside *inside = run->inside;
+
+    inside->granted.count = inside->stopped.count = 0;
+    for (size_t i = 0; i < inside->decisions.events.count; i++) {
+        const struct event *event = &inside->decisions.events.items[i];
+        uint32_t number = (uint32_t)(event_job(event) - inside->first_id);
+        if (event->kind == EVENT_GRANT) {
+            list_add(&inside->granted,
+                     (struct granted){ .job = number,
+                                       .attempt = event->grant.attempt,
+                                       .members = event->grant.lease.members_count,
+                                       .milli = event->grant.lease.milli,
+                                       .speed = speed_of(run, &event->grant.lease),
+                                       .is_backfill = event->grant.is_backfill });
+        } else if (event->kind == EVENT_STOP) {
+            list_add(&inside->stopped,
+                     (struct stopped){ .job = number,
+                                       .attempt = run->outcomes[number].attempt,
+                                       .members = run->workload->jobs.items[number].members,
+                                       .cause = event->stop.cause });
+        }
+    }
+    run->events += inside->decisions.events.count;
+    inside->decisions.events.count = 0;
+}
+
+static int start(struct run *run, const struct granted *granted, struct error *err)
+{
+    const struct sim_job *job = &run->workload->jobs.items[granted->job];
+    struct outcome *outcome = &run->outcomes[granted->job];
+    struct run_inside *inside = run->inside;
+    int code = 0;
+
+    run->grants++;
+    run->backfills += granted->is_backfill;
+    if (outcome->start < 0) {
+        outcome->start = inside->now;
+        outcome->is_backfill = granted->is_backfill;
+    }
+    outcome->began = inside->now;
+    outcome->attempt = granted->attempt;
+    outcome->fate = FATE_RUNS;
+    outcome->speed = granted->speed;
+    outcome->used_milli = granted->milli;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, -1);
+    meter_use(&run->meter, outcome->queue, granted->milli);
+    if (job->run != USEC_NEVER) {
+        double left = (double)(job->run - outcome->done) / granted->speed;
+        usec_t at = inside->now + outcome->owed + (left > 0 ? (usec_t)(left + 0.5) : 0);
+        due_add(&inside->dues, (struct due){ at, granted->job, granted->attempt });
+    }
+    for (uint32_t rank = 0; rank < granted->members && code == 0; rank++) {
+        struct event event = {
+            .kind = EVENT_STARTED,
+            .started = { .job = id_of(run, granted->job),
+                         .attempt = granted->attempt,
+                         .rank = rank },
+        };
+        code = tell(run, &event, err);
+    }
+    return code;
+}
+
+/* What it did in this attempt stays, less what it had to pay first. */
+static void keep_progress(struct run *run, uint32_t number)
+{
+    struct outcome *outcome = &run->outcomes[number];
+    usec_t ran = run->inside->now - outcome->began;
+    usec_t paid = ran < outcome->owed ? ran : outcome->owed;
+
+    outcome->paid += paid;
+    outcome->done += (usec_t)((double)(ran - paid) * outcome->speed);
+    outcome->owed = run->experiment->adapt.restart_cost;
+    outcome->preemptions++;
+}
+
+static int stop(struct run *run, const struct stopped *stopped, struct error *err)
+{
+    struct outcome *outcome = &run->outcomes[stopped->job];
+
+    if (outcome->fate != FATE_RUNS)
+        return 0;
+    give_back(run, stopped->job);
+    int code = tell_end(run, stopped->job, outcome->attempt, stopped->members, true, err);
+    if (code < 0)
+        return code;
+    if (stopped->cause != STOP_PREEMPT) {
+        be_over(run, stopped->job, FATE_TIMEOUT);
+        return 0;
+    }
+    keep_progress(run, stopped->job);
+    outcome->fate = FATE_WAITS;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
+    return 0;
+}
+
+static int plan(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    bool is_timed = run->experiment->wanted.is_on[METRIC_DECISION_LATENCY];
+    struct event event = { .kind = EVENT_PLAN };
+    uint64_t before = is_timed ? latency_now() : 0;
+
+    int code = tell(run, &event, err);
+    if (is_timed)
+        latency_add(&run->latency, latency_now() - before);
+    run->plans++;
+    take_decisions(run);
+    for (size_t i = 0; i < inside->stopped.count && code == 0; i++)
+        code = stop(run, &inside->stopped.items[i], err);
+    for (size_t i = 0; i < inside->granted.count && code == 0; i++)
+        code = start(run, &inside->granted.items[i], err);
+    return code;
+}
+
+static int settle(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    uint64_t before = run->grants;
+    int code = 0;
+
+    for (uint32_t i = 0; code == 0 && sched_next_wakeup(inside->brain) <= inside->now; i++) {
+        if (i == PLANS_AT_ONCE_MAX)
+            return error_set(err, -ELOOP, "more than %d plans at one instant", i);
+        code = plan(run, err);
+    }
+    inside->idle_wakeups = run->grants == before ? inside->idle_wakeups + 1 : 0;
+    return code;
+}
+
+/* What does not fit at its arrival is gone. */
+static int drop(struct run *run, uint32_t number, struct error *err)
+{
+    struct outcome *outcome = &run->outcomes[number];
+    struct event event = {
+        .kind = EVENT_CANCEL,
+        .cancel = { .job = id_of(run, number), .user = "" },
+    };
+
+    meter_wait(&run->meter, outcome->queue, outcome->demand, -1);
+    be_over(run, number, FATE_DROPPED);
+    return tell(run, &event, err);
+}
+
+/* What was promised, and what is estimated, for those that came now and wait. */
+static void note_promise(struct run *run, uint32_t number)
+{
+    const struct wanted *wanted = &run->experiment->wanted;
+    struct outcome *outcome = &run->outcomes[number];
+    struct run_inside *inside = run->inside;
+    struct why why;
+
+    if (!wanted->is_on[METRIC_BACKFILL] && !wanted->is_on[METRIC_START_ESTIMATES])
+        return;
+    const struct job *job = state_job(inside->state, id_of(run, number));
+    if (!job)
+        return;
+    if (wanted->is_on[METRIC_BACKFILL]) {
+        sched_why(inside->brain, job, &why, NULL);
+        outcome->promised = why.at > inside->now && why.at != USEC_NEVER ? why.at : 0;
+    }
+    if (wanted->is_on[METRIC_START_ESTIMATES] && run->ports->estimate_start)
+        outcome->has_estimate = run->ports->estimate_start(inside->brain, job, &outcome->estimate);
+}
+
+static int look_after_arrivals(struct run *run, uint32_t from, struct error *err)
+{
+    int code = 0;
+
+    for (uint32_t i = from; i < run->inside->submitted && code == 0; i++) {
+        if (run->outcomes[i].fate != FATE_WAITS)
+            continue;
+        if (run->experiment->is_dropping)
+            code = drop(run, i, err);
+        else
+            note_promise(run, i);
+    }
+    return code;
+}
+
+static void take_snapshots(struct run *run, bool is_last)
+{
+    struct run_inside *inside = run->inside;
+    double capacity = (double)run->meter.capacity_milli;
+
+    for (size_t i = 0; i < run->at_count; i++) {
+        struct snapshot_at *at = &run->at[i];
+        double arrived = 100.0 * (double)inside->arrived_milli / capacity;
+        bool is_near = is_last && arrived > at->percent - 1.0;
+        if (at->is_taken || (arrived < at->percent && !is_near))
+            continue;
+        at->is_taken = true;
+        at->arrived_milli = inside->arrived_milli;
+        at->allocated_pct = 100.0 * (double)run->meter.used_milli / capacity;
+        fragment_look(inside->fragment, &at->fragment_pct, NULL, NULL);
+    }
+}
+
+static int forget(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    int code = 0;
+
+    for (size_t i = 0; i < inside->ended.count && code == 0; i++) {
+        struct event event = {
+            .kind = EVENT_FORGET,
+            .forget = { .id = id_of(run, inside->ended.items[i]) },
+        };
+        code = tell(run, &event, err);
+    }
+    inside->ended.count = 0;
+    return code;
+}
+
+/* One instant: ends, then submissions, then plans. */
+static int step(struct run *run, struct error *err)
+{
+    const struct workload *workload = run->workload;
+    struct run_inside *inside = run->inside;
+    uint32_t from = inside->submitted;
+
+    meter_advance(&run->meter, inside->now);
+    int code = end_those_due(run, err);
+    while (code == 0 && inside->submitted < workload->jobs.count &&
+           run_origin + workload->jobs.items[inside->submitted].submit <= inside->now)
+        code = submit(run, inside->submitted++, err);
+    if (inside->submitted > from)
+        inside->idle_wakeups = 0;
+    if (code == 0)
+        code = settle(run, err);
+    if (code == 0)
+        code = look_after_arrivals(run, from, err);
+    if (code < 0)
+        return code;
+    take_snapshots(run, inside->submitted == workload->jobs.count);
+    meter_settle(&run->meter, run->queue_shares, inside->over == workload->jobs.count);
+    return forget(run, err);
+}
+
+static usec_t next_instant(const struct run *run)
+{
+    const struct run_inside *inside = run->inside;
+    usec_t next = due_first(&inside->dues);
+
+    if (inside->submitted < run->workload->jobs.count) {
+        usec_t submit = run_origin + run->workload->jobs.items[inside->submitted].submit;
+        return submit < next ? submit : next;
+    }
+    return next;
+}
+
+int run_go(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    uint64_t before = latency_now();
+
+    int code = set_up(run, err);
+    while (code == 0) {
+        usec_t next = next_instant(run), wakeup = sched_next_wakeup(inside->brain);
+        if (next == USEC_NEVER &&
+            (inside->over == run->workload->jobs.count || inside->idle_wakeups > IDLE_WAKEUPS_MAX))
+            break; /* who still waits will never run */
+        next = wakeup < next ? wakeup : next;
+        if (next == USEC_NEVER)
+            break;
+        inside->now = next > inside->now ? next : inside->now;
+        code = step(run, err);
+    }
+    if (code == 0)
+        meter_settle(&run->meter, run->queue_shares, true);
+    run->seconds = (double)(latency_now() - before) / 1e9;
+    return code;
+}

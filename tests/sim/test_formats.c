@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "scene.h"
+#include "sim/dice.h"
+#include "sim/lines.h"
+
+#define SEC USEC_PER_SEC
+
+/* What a small file of each format gives: its job number `which`. */
+struct example {
+    const char *format, *content;
+    size_t count, which;
+    struct sim_job job;
+};
+
+static const char openb[] = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+                            "creation_time,deletion_time,scheduled_time\r\n"
+                            "a,4000,1024,1,460,,LS,Running,10,110,20\r\n"
+                            "b,88000,2048,8,1000,T4|P100,BE,Running,30,90,\r\n"
+                            "c,1000,512,0,0,,LS,Pending,40,41,\r\n";
+static const char muri[] = "\xef\xbb\xbfjob_id,num_gpu,submit_time,iterations,model_name,"
+                           "batch_size,duration,interval,iteration_time\n"
+                           "0,1,2000,50,vgg16,16,99,1,400\n";
+static const char itp[] = "job_id,submission_time,duration,num_gpu\nab-c,5010,1265,4\n";
+static const char philly[] = "vc,user,jobname,gpu_num,state,submit_time,duration\n"
+                             "v1,u1,\"train, \"\"big\"\"\",16,Pass,2017-10-03 00:00:01,60\n";
+static const char chronus[] =
+    "job_id,user,num_gpu,submit_time,duration,expect_time_list,best_effort,job_type\n"
+    "0,u,1,100,10,15,0,strict\n1,u,2,7,10,7,1,best\n";
+static const char shockwave[] = "job_id,arrival_s,num_gpus,effective_service_s,"
+                                "exclusive_runtime_for_ftf_s\n0,55,2,1182.61,1224.81\n";
+static const char helios[] =
+    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+    "7,u0,vcX,8,64,1,COMPLETED,2020-04-01 00:00:10,2020-04-01 00:01:00,2020-04-01 00:02:00,60,50\n";
+static const char pai[] = "j1,worker,3,Terminated,100,160,600,29.3,50,T4\n"
+                          "j2,ps,1,Running,100,,600,29.3,,\n"
+                          "j3,worker,1,Terminated,5,6,100,1,200,MISC\n";
+static const char azure[] = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                            "2023-11-16 18:17:03.9799600,1000,10\n";
+static const char sacct[] =
+    "JobID|User|Account|Partition|Submit|Start|End|Elapsed|Timelimit|AllocTRES|State|NNodes\n"
+    "10|ana|nlp|gpu|2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|01:00:00|"
+    "1-00:00:00|billing=8,cpu=16,gres/gpu=8,gres/gpu:a100=8,mem=64G,node=2|COMPLETED|2\n"
+    "10.batch||nlp||2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|01:00:00|||X|1\n"
+    "11|bo|nlp|gpu|2024-01-01T00:00:00|Unknown|Unknown|00:00:00|UNKNOWN||PENDING|1\n";
+static const char swf[] = "; MaxProcs: 100\n"
+                          "  1  10 5 60 4 -1 -1 8 120 -1 1 12 13 14 0 1 -1 -1\n"
+                          "  2  11 5 -1 4 -1 -1 8 120 -1 1 12 13 -1 0 1 -1 -1\n"
+                          "  3  12 5  0 0 -1 -1 0 120 -1 1 12 13 -1 0 1 -1 -1\n";
+static const char batsim[] =
+    "{\"jobs\": [{\"id\": 3, \"subtime\": 1.5, \"res\": 2, \"walltime\": 9, \"profile\": \"p\"}],"
+    "\"profiles\": {\"p\": {\"type\": \"delay\", \"delay\": 4.25}}}";
+
+static const struct example examples[] = {
+    { "openb",
+      openb,
+      3,
+      0,
+      { .name = "a",
+        .submit = 10 * SEC,
+        .run = 90 * SEC,
+        .cpu_milli = 4000,
+        .memory_mib = 1024,
+        .gpus = 1,
+        .milli = 460,
+        .members = 1,
+        .models = "" } },
+    { "openb",
+      openb,
+      3,
+      1,
+      { .name = "b",
+        .submit = 30 * SEC,
+        .run = 60 * SEC,
+        .cpu_milli = 88000,
+        .memory_mib = 2048,
+        .gpus = 8,
+        .milli = 1000,
+        .members = 1,
+        .models = "t4|p100" } },
+    { "muri",
+      muri,
+      1,
+      0,
+      { .name = "0",
+        .submit = 2 * SEC,
+        .run = 20 * SEC,
+        .gpus = 1,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "itp",
+      itp,
+      1,
+      0,
+      { .name = "ab-c",
+        .submit = 5010 * SEC,
+        .run = 1265 * SEC,
+        .gpus = 4,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "philly",
+      philly,
+      1,
+      0,
+      { .name = "train, \"big\"",
+        .submit = 1506988801 * SEC,
+        .run = 60 * SEC,
+        .gpus = 16,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "chronus",
+      chronus,
+      2,
+      0,
+      { .name = "0",
+        .submit = 6000 * SEC,
+        .run = 600 * SEC,
+        .deadline = 6900 * SEC,
+        .gpus = 1,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "chronus",
+      chronus,
+      2,
+      1,
+      { .name = "1",
+        .submit = 420 * SEC,
+        .run = 600 * SEC,
+        .gpus = 2,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "shockwave",
+      shockwave,
+      1,
+      0,
+      { .name = "0",
+        .submit = 55 * SEC,
+        .run = 1182610000,
+        .ideal = 1224810000,
+        .gpus = 2,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "helios",
+      helios,
+      1,
+      0,
+      { .name = "7",
+        .submit = 1585699210 * SEC,
+        .run = 60 * SEC,
+        .cpu_milli = 64000,
+        .gpus = 8,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "pai",
+      pai,
+      2,
+      0,
+      { .name = "j1",
+        .submit = 100 * SEC,
+        .run = 60 * SEC,
+        .cpu_milli = 6000,
+        .memory_mib = 30003,
+        .gpus = 1,
+        .milli = 500,
+        .members = 3,
+        .models = "t4" } },
+    { "pai",
+      pai,
+      2,
+      1,
+      { .name = "j3",
+        .submit = 5 * SEC,
+        .run = 1 * SEC,
+        .cpu_milli = 1000,
+        .memory_mib = 1024,
+        .gpus = 2,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "azure_llm",
+      azure,
+      1,
+      0,
+      { .name = "",
+        .submit = 1700158623979960,
+        .run = 300000,
+        .gpus = 1,
+        .milli = 125,
+        .members = 1,
+        .models = "" } },
+    { "sacct",
+      sacct,
+      1,
+      0,
+      { .name = "10",
+        .submit = 1704067200 * SEC,
+        .run = 3600 * SEC,
+        .limit = 86400 * SEC,
+        .cpu_milli = 8000,
+        .memory_mib = 32768,
+        .gpus = 4,
+        .milli = 1000,
+        .members = 2,
+        .models = "a100" } },
+    { "swf",
+      swf,
+      1,
+      0,
+      { .name = "p14",
+        .submit = 10 * SEC,
+        .run = 60 * SEC,
+        .limit = 120 * SEC,
+        .gpus = 8,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+    { "batsim",
+      batsim,
+      1,
+      0,
+      { .name = "3",
+        .submit = 1500000,
+        .run = 4250000,
+        .limit = 9 * SEC,
+        .gpus = 2,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
+};
+
+static void a_file_of_each_format_gives_its_jobs(void **state)
+{
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        const struct example *example = &examples[i];
+        struct workload workload = { 0 };
+        struct error err = { "" };
+
+        if (scene_read(example->format, example->content, false, &workload, &err) < 0)
+            fail_msg("%s: %s", example->format, err.text);
+        if (workload.jobs.count != example->count)
+            fail_msg("%s: %zu jobs", example->format, workload.jobs.count);
+        const struct sim_job *job = &workload.jobs.items[example->which];
+        const struct sim_job *expected = &example->job;
+        assert_string_equal(job->name, expected->name);
+        assert_string_equal(job->models, expected->models);
+        assert_int_equal(job->submit, expected->submit);
+        assert_int_equal(job->run, expected->run);
+        assert_int_equal(job->limit, expected->limit);
+        assert_int_equal(job->deadline, expected->deadline);
+        assert_int_equal(job->ideal, expected->ideal);
+        assert_int_equal(job->cpu_milli, expected->cpu_milli);
+        assert_int_equal(job->memory_mib, expected->memory_mib);
+        assert_int_equal(job->gpus, expected->gpus);
+        assert_int_equal(job->milli, expected->milli);
+        assert_int_equal(job->members, expected->members);
+        workload_release(&workload);
+    }
+}
+
+static void the_queue_of_helios_is_the_virtual_cluster(void **state)
+{
+    struct workload workload = { 0 };
+    struct error err;
+    (void)state;
+
+    assert_int_equal(scene_read("helios", helios, false, &workload, &err), 0);
+    assert_string_equal(workload.jobs.items[0].queue, "vcX");
+    assert_string_equal(workload.jobs.items[0].user, "u0");
+    workload_release(&workload);
+}
+
+static void a_bad_line_is_told_with_its_place_and_what_was_expected(void **state)
+{
+    static const struct {
+        const char *format, *content, *text;
+    } cases[] = {
+        { "itp", "", ": empty, expected a header line" },
+        { "itp", "a,b\n", ":1: no column 'job_id'; expected a header line with it" },
+        { "itp", "job_id,submission_time,duration,num_gpu\n", ": no job in it" },
+        { "itp", "job_id,submission_time,duration,num_gpu\na,x,1,1\n",
+          ":2:3: 'x', expected a time: a number, or like 2023-11-16 18:17:03" },
+        { "itp", "job_id,submission_time,duration,num_gpu\n\na, 1 ,-5,1\n",
+          ":3:7: '-5', expected a duration: a number from 0, or like 1-02:03:04" },
+        { "itp", "job_id,submission_time,duration,num_gpu\na,1,5,1.5\n",
+          ":2:7: '1.5', expected a whole number of GPUs, or less than one" },
+        { "itp", "job_id,submission_time,duration,num_gpu\na,1,5\n",
+          ":2: 3 fields, expected a value" },
+        { "itp", "job_id,submission_time,duration,num_gpu\n\"a,1,5,1\n",
+          ":2:1: '\"a,1,5,1', expected a quote at the end of the field" },
+        { "openb", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,2000\n",
+          ":2:9: '2000', expected a number, 0 to 1000" },
+        { "swf", "1 2 3\n", ":1: 3 fields, expected 18 fields of numbers" },
+        { "swf", "; c\n1 2 3 x 5 6 7 8 9 10 11\n",
+          ":2:7: 'x', expected a number, -6307200000 to 6307200000" },
+        { "batsim", "[]", ": expected a map with jobs and profiles" },
+        { "batsim", "{\"jobs\": [{\"subtime\": 1, \"res\": 0}], \"profiles\": {}}",
+          ": jobs[0]: res: expected a number of machines, 1 to 1000000" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct workload workload = { 0 };
+        struct error err = { "" };
+
+        assert_true(scene_read(cases[i].format, cases[i].content, false, &workload, &err) < 0);
+        assert_string_equal(err.text, cases[i].text);
+        workload_release(&workload);
+    }
+}
+
+static void bad_lines_are_counted_when_asked_for(void **state)
+{
+    struct workload workload = { 0 };
+    struct error err = { "" };
+    (void)state;
+
+    assert_int_equal(scene_read("itp",
+                                "job_id,submission_time,duration,num_gpu\na,x,1,1\nb,1,1,1\n"
+                                "\"c,1,1,1\nd,2,2,2\n",
+                                true, &workload, &err),
+                     0);
+    assert_int_equal(workload.jobs.count, 2);
+    assert_int_equal(workload.skipped, 2);
+    workload_release(&workload);
+}
+
+static void gzipped_files_are_read_too(void **state)
+{
+    struct workload workload = { 0 };
+    struct error err = { "" };
+    char path[] = "/tmp/tarn-sim-gz-XXXXXX";
+    (void)state;
+
+    gzFile file = gzdopen(mkstemp(path), "wb");
+    assert_int_equal(gzwrite(file, itp, sizeof(itp) - 1), sizeof(itp) - 1);
+    gzclose(file);
+    struct format_ask ask = { .path = path };
+    assert_int_equal(format_read(format_find("itp"), &ask, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, 1);
+    workload_release(&workload);
+    assert_int_equal(truncate(path, 40), 0);
+    assert_true(format_read(format_find("itp"), &ask, &workload, &err) < 0);
+    assert_non_null(strstr(err.text, path));
+    workload_release(&workload);
+    unlink(path);
+}
+
+/* Whatever bytes a file has: an answer, and no crash. Run it with sanitizers. */
+static void no_file_makes_a_reader_fall(void **state)
+{
+    static const char signs[] = ",;|\"\n\r\t -+.:eE0123456789{}[]\\ax\xff";
+    struct dice dice = dice_of(7);
+    (void)state;
+
+    for (int round = 0; round < 3000; round++) {
+        const struct example *example = &examples[dice_below(&dice, COUNT_OF(examples))];
+        struct workload workload = { 0 };
+        struct error err;
+        AUTO_FREE char *content = mem_string(example->content);
+        size_t length = strlen(content);
+        for (uint64_t i = dice_below(&dice, 6); i > 0; i--)
+            content[dice_below(&dice, length)] = signs[dice_below(&dice, sizeof(signs) - 1)];
+        if (dice_below(&dice, 4) == 0)
+            content[dice_below(&dice, length)] = '\0';
+        scene_read(example->format, content, dice_below(&dice, 2) == 0, &workload, &err);
+        for (size_t i = 0; i < workload.jobs.count; i++) {
+            assert_true(workload.jobs.items[i].run >= 0);
+            assert_true(workload.jobs.items[i].milli >= 1);
+            assert_true(workload.jobs.items[i].members >= 1);
+        }
+        workload_release(&workload);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_of_each_format_gives_its_jobs),
+        cmocka_unit_test(the_queue_of_helios_is_the_virtual_cluster),
+        cmocka_unit_test(a_bad_line_is_told_with_its_place_and_what_was_expected),
+        cmocka_unit_test(bad_lines_are_counted_when_asked_for),
+        cmocka_unit_test(gzipped_files_are_read_too),
+        cmocka_unit_test(no_file_makes_a_reader_fall),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Known figures on real workloads, where these are there (TARN_TRACES). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "scene.h"
+
+/* NULL, having said so, when the trace is not there. */
+static char *trace(const char *name)
+{
+    const char *folder = getenv("TARN_TRACES");
+    AUTO_FREE char *path = mem_printf("%s/%s", folder ? folder : "../shared/traces", name);
+
+    if (access(path, R_OK) == 0)
+        return TAKE(path);
+    print_message("skipped: no workload %s\n", path);
+    return NULL;
+}
+
+static void within(double value, double expected, double part)
+{
+    if (!(fabs(value - expected) <= part * expected))
+        fail_msg("%g, expected %g", value, expected);
+}
+
+static void easy_on_kth_is_what_textbooks_give(void **state)
+{
+    AUTO_FREE char *path = trace("swf/KTH-SP2-1996-2.1-cln.swf.gz");
+    (void)state;
+
+    if (!path)
+        skip();
+    AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 100}\n"
+                                      "workload: {format: swf, file: %s, estimates: request}\n"
+                                      "policy: {order: fifo, backfill: easy}\n"
+                                      "measure: [wait, bounded_slowdown: {tau: 10s}]\n",
+                                      path);
+    json_t *result = scene_run(yaml, -1);
+    within(scene_number(result, "wait.mean"), 6858.5, 0.005);
+    within(scene_number(result, "bounded_slowdown.mean"), 91.04, 0.005);
+    json_decref(result);
+}
+
+static void easy_on_batsim_is_a_little_better_than_its_own(void **state)
+{
+    AUTO_FREE char *path = trace("batsim/medium_late.json.gz");
+    (void)state;
+
+    if (!path)
+        skip();
+    AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 32}\n"
+                                      "workload: {format: batsim, file: %s}\n"
+                                      "policy: {order: fifo, backfill: easy}\n"
+                                      "measure: [wait, makespan]\n",
+                                      path);
+    json_t *result = scene_run(yaml, -1);
+    assert_true(scene_number(result, "wait.mean") < 9.516);
+    within(scene_number(result, "makespan"), 16088.51, 0.0001);
+    json_decref(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(easy_on_batsim_is_a_little_better_than_its_own),
+        cmocka_unit_test(easy_on_kth_is_what_textbooks_give),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
