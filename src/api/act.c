@@ -312,7 +312,7 @@ static int read_begin(const struct api *api, const json_t *value, struct event_u
     int code = begin_parse(json_string_value(value), &delay, &at, err);
     if (code == 0 && at) {
         usec_t wall;
-        code = when_parse(at, now + ahead, &wall, err);
+        code = when_parse("begin", at, now + ahead, &wall, err);
         delay = code == 0 ? wall - (now + ahead) : 0;
     }
     update->has_begin = 1;

@@ -229,6 +229,8 @@ static const struct route {
     { "GET", "/v1/jobs/*", handle_show },
     { "PATCH", "/v1/jobs/*", handle_update },
     { "GET", "/v1/jobs/*/why", handle_why },
+    { "GET", "/v1/jobs/*/when", handle_when },
+    { "POST", "/v1/when", handle_when_like },
     { "GET", "/v1/jobs/*/output", handle_output },
     { "GET", "/v1/jobs/*/events", handle_job_events },
     { "POST", "/v1/jobs/*/cancel", handle_act },

@@ -52,6 +52,12 @@ json_t *view_milli(int64_t milli);
 json_t *view_isolation(const struct engine_isolation *isolation);
 /* "7", "7_3" */
 void view_id(const struct api *api, const struct job *job, struct text *text);
+/* When a job that waits will start (expect.c). */
+json_t *view_start(const struct api *api, const struct start_estimate *start);
+/* What would make it start sooner: a list. */
+json_t *view_sooner(const struct api *api, const struct job *job);
+/* "in about 25 min (between 10 min and 1 h 10 min, 8 of 10 times)" */
+void say_start(const struct api *api, const struct start_estimate *start, struct text *text);
 /* In words, without a full stop: "4 gpus wanted, 2 free". */
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text);
@@ -65,6 +71,7 @@ void say_mib(struct text *text, int64_t mib);
 /* Routes, a file each. */
 call_fn handle_submit;
 call_fn handle_list, handle_show, handle_why;
+call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
 call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_apply;

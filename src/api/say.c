@@ -245,7 +245,13 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
     AUTO_RELEASE(text) struct text text = { 0 };
 
     why_say(api, job, why, ahead, &text);
+    struct start_estimate start;
     usec_t at = why->kind == WHY_BEGIN ? why->at : ahead == 0 ? why->at : 0;
-    return json_pack("{s:s, s:s, s:o}", "kind", why_name(why->kind), "text", text_string(&text),
-                     "expected_start", view_time(api, at));
+    bool is_known = job->state == JOB_QUEUED &&
+                    sched_estimate_start(api->ports.brain(api->ports.user), job, &start);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", why_name(why->kind), "text",
+                     text_string(&text), "expected_start",
+                     view_time(api, is_known ? start.median : at), "low",
+                     view_time(api, is_known ? start.low : 0), "high",
+                     view_time(api, is_known ? start.high : 0));
 }

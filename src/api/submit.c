@@ -123,10 +123,39 @@ static int settle_begin(struct submit *submit, struct job_draft *draft, struct e
 
     if (!draft->begin_at)
         return 0;
-    int code = when_parse(draft->begin_at, wall, &at, err);
+    int code = when_parse("begin", draft->begin_at, wall, &at, err);
     if (code == 0)
         draft->begin_delay = at > wall ? at - wall : 0;
     return code;
+}
+
+/* After its begin: a deadline that can't be met is refused, not missed. */
+static int settle_deadline(struct submit *submit, struct job_draft *draft, struct error *err)
+{
+    usec_t wall = ports_of(submit)->now(ports_of(submit)->user) +
+                  ports_of(submit)->wall_ahead(ports_of(submit)->user);
+    char spelt[2][UNITS_TEXT_SIZE];
+    usec_t at;
+
+    if (draft->deadline_at) {
+        int code = when_parse("deadline", draft->deadline_at, wall, &at, err);
+        if (code < 0)
+            return code;
+        if (at <= wall)
+            return error_set(err, -EINVAL, "deadline '%.40s': it has passed", draft->deadline_at);
+        draft->deadline_delay = at - wall;
+    }
+    if (draft->deadline_delay == 0)
+        return 0;
+    if (draft->deadline_delay <= draft->begin_delay)
+        return error_set(err, -EINVAL, "deadline in %s: before its begin time, in %s",
+                         units_format_duration(spelt[0], draft->deadline_delay),
+                         units_format_duration(spelt[1], draft->begin_delay));
+    if (draft->estimate > draft->deadline_delay - draft->begin_delay)
+        return error_set(err, -EINVAL, "deadline in %s: too early for an estimate of %s",
+                         units_format_duration(spelt[0], draft->deadline_delay),
+                         units_format_duration(spelt[1], draft->estimate));
+    return 0;
 }
 
 static int check_submission(struct submit *submit, struct submission *submission, struct error *err)
@@ -139,6 +168,8 @@ static int check_submission(struct submit *submit, struct submission *submission
             code = check_draft(submit, &stage->jobs[k], err);
             if (code == 0)
                 code = settle_begin(submit, &stage->jobs[k], err);
+            if (code == 0)
+                code = settle_deadline(submit, &stage->jobs[k], err);
             if (code < 0)
                 return submission->is_pipeline ? error_prefix(err, code, "stage %s", stage->name)
                                                : code;
@@ -272,6 +303,10 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .launch = add_launch(emitting, stage, draft),
         .grace = draft->grace >= 0 ? draft->grace : ports_of(submit)->grace,
         .need_count = (uint32_t)(stage->need_count + draft->depend_count),
+        .estimate = draft->estimate,
+        .deadline = draft->deadline_delay > 0 ? now + draft->deadline_delay : 0,
+        .preemptible = draft->preemptible,
+        .restart_cost = draft->restart_cost,
     };
     uint64_t first = emitting->next_id;
 
@@ -389,11 +424,12 @@ static int run_submit(struct api_change *change, struct error *err)
 
 static json_t *view_submitted(const struct submit *submit, size_t number)
 {
+    static const char *const times[] = { "expected_start", "low", "high" };
     const struct state *state = api_state(submit->api);
     const struct submission *submission = submit->submissions[number];
     const struct group *group = state_group(state, submit->ids[number]);
     const struct job *job = state_job(state, submit->ids[number]);
-    json_t *jobs = json_array(), *waits = json_null();
+    json_t *jobs = json_array(), *waits = json_null(), *why_view = NULL;
 
     for (uint64_t id = submit->ids[number]; id <= (group ? group->last : id); id++) {
         const struct job *part = state_job(state, id);
@@ -410,11 +446,17 @@ static json_t *view_submitted(const struct submit *submit, size_t number)
         why_say(submit->api, job, &why, ahead, &text);
         json_decref(waits);
         waits = json_string(text_string(&text));
+        why_view = view_why(submit->api, job, &why, ahead);
     }
-    return json_pack("{s:I, s:s, s:s, s:o, s:I, s:o}", "id", (json_int_t)submit->ids[number],
-                     "kind", group ? group_kind_name(group->kind) : "job", "name",
-                     submission->name ? submission->name : "", "jobs", jobs, "job_count",
-                     (json_int_t)submission->job_count, "waits", waits);
+    json_t *view =
+        json_pack("{s:I, s:s, s:s, s:o, s:I, s:o}", "id", (json_int_t)submit->ids[number], "kind",
+                  group ? group_kind_name(group->kind) : "job", "name",
+                  submission->name ? submission->name : "", "jobs", jobs, "job_count",
+                  (json_int_t)submission->job_count, "waits", waits);
+    for (size_t i = 0; why_view && i < COUNT_OF(times); i++)
+        json_object_set(view, times[i], json_object_get(why_view, times[i]));
+    json_decref(why_view);
+    return view;
 }
 
 static json_t *view_checked(const struct submission *submission)

@@ -166,6 +166,11 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "retry", json_integer(job->retry_max));
     json_object_set_new(view, "retries", json_integer(job->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));
+    json_object_set_new(view, "estimate",
+                        job->estimate > 0 ? view_seconds(job->estimate) : json_null());
+    json_object_set_new(view, "deadline", view_time(api, job->deadline));
+    json_object_set_new(view, "preemptible", json_boolean(job->is_preemptible));
+    json_object_set_new(view, "restart_cost", view_seconds(job->restart_cost));
     json_object_set_new(view, "devices", view_devices(api, job));
     json_object_set_new(view, "isolation",
                         job->started == 0 ? json_null() : view_isolation(&job->isolation));
@@ -227,6 +232,8 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
                         group && group->kind == GROUP_ARRAY ? json_integer(job->index)
                                                             : json_null());
     json_object_set_new(view, "attempt", json_integer(job->attempt));
+    json_object_set_new(view, "preemptions", json_integer(job->preemptions));
+    json_object_set_new(view, "attained_seconds", view_seconds(job->attained));
     json_object_set_new(view, "submitted", view_time(api, job->submitted));
     json_object_set_new(view, "started", view_time(api, job->started));
     json_object_set_new(view, "ended", view_time(api, job->ended));

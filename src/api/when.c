@@ -6,15 +6,15 @@
 
 #include "wire/begin.h"
 
-int when_parse(const char *text, usec_t now, usec_t *ret, struct error *err)
+int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, struct error *err)
 {
     time_t seconds = (time_t)(now / USEC_PER_SEC);
     struct begin_fields fields;
     struct tm parts;
 
     if (!begin_split(text, &fields))
-        return error_set(err, -EINVAL, "begin '%.40s': expected one like 14:30 or 2030-01-31T08:00",
-                         text);
+        return error_set(err, -EINVAL, "%s '%.40s': expected one like 14:30 or 2030-01-31T08:00",
+                         what, text);
     localtime_r(&seconds, &parts);
     if (fields.has_date) {
         parts.tm_year = fields.year - 1900;
@@ -32,7 +32,7 @@ int when_parse(const char *text, usec_t now, usec_t *ret, struct error *err)
         wanted = mktime(&parts);
     }
     if (wanted == (time_t)-1 || wanted > seconds + (time_t)10 * 366 * 86400)
-        return error_set(err, -EINVAL, "begin '%.40s': not within ten years", text);
+        return error_set(err, -EINVAL, "%s '%.40s': not within ten years", what, text);
     *ret = (usec_t)wanted * USEC_PER_SEC;
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "base/units.h"
 
 /* "HH:MM[:SS]": the next time the clock shows it; "YYYY-MM-DD[THH:MM[:SS]]". Local time of this
- * machine. now: wall time. */
-int when_parse(const char *text, usec_t now, usec_t *ret, struct error *err);
+ * machine. now: wall time. what: the key, for errors. */
+int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, struct error *err);
 
 #endif

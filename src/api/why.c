@@ -113,6 +113,34 @@ static void add_promise(const struct api *api, const struct why *why, bool is_fi
     add_line(lines, "promised", line);
 }
 
+static void add_expected(const struct api *api, const struct job *job, json_t **ret_start,
+                         json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct start_estimate start;
+
+    if (!sched_estimate_start(api->ports.brain(api->ports.user), job, &start))
+        return;
+    say_start(api, &start, &text);
+    add_line(lines, "starts", text.bytes);
+    *ret_start = view_start(api, &start);
+}
+
+static void add_sooner(const struct api *api, const struct job *job, json_t *lines,
+                       json_t **ret_sooner)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    const json_t *advice;
+    size_t i;
+
+    json_decref(*ret_sooner);
+    *ret_sooner = view_sooner(api, job);
+    json_array_foreach(*ret_sooner, i, advice) text_printf(
+        &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
+    if (text.length > 0)
+        add_line(lines, "sooner", text.bytes);
+}
+
 static void add_wants(const struct api *api, const struct job *job, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -204,6 +232,7 @@ void handle_why(struct call *call)
     why_say(api, job, &why, ahead, &text);
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
+    json_t *start = json_null(), *sooner = json_array();
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -216,13 +245,15 @@ void handle_why(struct call *call)
             add_free(api, &why, wants_gpus, free_devices, lines);
             add_holders(api, wants_gpus, held_by, lines);
             add_promise(api, &why, is_promised, lines);
+            add_expected(api, job, &start, lines);
+            add_sooner(api, job, lines, &sooner);
         }
     }
     bool has_most = why.kind == WHY_QUOTA || why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX ||
                     why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
-        "s:o}",
+        "s:o, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
         "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
         "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
@@ -232,7 +263,10 @@ void handle_why(struct call *call)
             ? json_string(state->pools.items[why.pool].name)
             : json_null(),
         "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
-        "promised", is_promised, "expected_start", view_time(api, ahead == 0 ? why.at : 0),
-        "free_devices", free_devices, "held_by", held_by, "lines", lines);
+        "promised", is_promised, "expected_start",
+        json_is_object(start) ? json_incref(json_object_get(start, "expected"))
+                              : view_time(api, why.at),
+        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "lines",
+        lines);
     reply_json(call->request, 200, view);
 }

@@ -8,6 +8,7 @@
 #include "cli/fields.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"
+#include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/send.h"
 
@@ -18,9 +19,13 @@ static int follow(const struct sending *sending, const struct follow_plan *plan,
 
     if (strcmp(field_text(plan->submitted, "kind"), "job") != 0)
         return follow_group(plan, ret_status, err);
-    if (waits[0] && !sending->sbatch.is_quiet && !sending->sbatch.is_json)
-        talk("job %" PRId64 " · %s · waits: %s", field_number(plan->submitted, "id"),
-             field_text(plan->submitted, "name"), waits);
+    if (waits[0] && !sending->sbatch.is_quiet && !sending->sbatch.is_json) {
+        AUTO_RELEASE(text) struct text expected = { 0 };
+        job_expected_add(plan->submitted, &expected);
+        talk("job %" PRId64 " · %s · waits: %s%s%s", field_number(plan->submitted, "id"),
+             field_text(plan->submitted, "name"), waits, expected.length > 0 ? " · starts " : "",
+             text_string(&expected));
+    }
     return follow_job(plan, ret_status, err);
 }
 

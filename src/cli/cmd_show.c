@@ -153,6 +153,22 @@ static void add_asked(struct text *text, const json_t *job)
     add_line(text, "wants", line.bytes);
 }
 
+/* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
+static void add_preemptible(struct text *text, const json_t *job)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    int64_t count = field_number(job, "preemptions");
+    char buffer[UNITS_TEXT_SIZE];
+
+    text_add(&line, "yes");
+    if (field_seconds(job, "restart_cost") > 0)
+        text_printf(&line, " · a restart costs %s", field_duration(job, "restart_cost", buffer));
+    if (count > 0)
+        text_printf(&line, " · stopped %" PRId64 " time%s, after %s of work", count,
+                    count == 1 ? "" : "s", field_duration(job, "attained_seconds", buffer));
+    add_line(text, "preemptible", line.bytes);
+}
+
 static void print_job(const json_t *job)
 {
     const json_t *request = json_object_get(job, "request");
@@ -171,6 +187,10 @@ static void print_job(const json_t *job)
         add_line(&text, "priority", priority);
     }
     add_duration(&text, "limit", request, "max_duration");
+    add_duration(&text, "estimate", job, "estimate");
+    add_time(&text, job, "deadline");
+    if (field_is_true(job, "preemptible"))
+        add_preemptible(&text, job);
     add_time(&text, job, "submitted");
     add_time(&text, job, "begin");
     add_time(&text, job, "started");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/job_view.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -60,8 +61,13 @@ void job_expected_add(const json_t *why, struct text *text)
     time_t expected = field_time(why, "expected_start");
     char buffer[CLOCK_SIZE];
 
-    if (expected > 0)
-        text_printf(text, "about %s", clock_format(buffer, expected));
+    if (expected <= 0)
+        return;
+    text_printf(text, "about %s", clock_format(buffer, expected));
+    if (field_time(why, "low") > 0 && field_time(why, "high") > field_time(why, "low") + 60) {
+        text_printf(text, " (%s", clock_format(buffer, field_time(why, "low")));
+        text_printf(text, " to %s)", clock_format(buffer, field_time(why, "high")));
+    }
 }
 
 /* "exit status 3", "Killed"; nothing where the result says it all. */
@@ -79,6 +85,20 @@ static void add_reason(const json_t *job, struct text *text)
         text_printf(text, "exit status %d", (int)field_number(job, "exit_code"));
 }
 
+void job_preempted_add(const json_t *job, struct text *text)
+{
+    int64_t count = field_number(job, "preemptions");
+    char buffer[UNITS_TEXT_SIZE];
+
+    if (count == 0 || job_is_ended(job))
+        return;
+    text_printf(text, "stopped for others %s", count == 1 ? "once" : "");
+    if (count > 1)
+        text_printf(text, "%" PRId64 " times", count);
+    if (field_seconds(job, "attained_seconds") > 0)
+        text_printf(text, " after %s", field_duration(job, "attained_seconds", buffer));
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
@@ -87,6 +107,9 @@ void job_why_add(const json_t *job, struct text *text)
         add_reason(job, text);
         return;
     }
+    job_preempted_add(job, text);
+    if (text->length > 0 && field_text(why, "text")[0])
+        text_add(text, " · ");
     text_add(text, field_text(why, "text"));
     if (field_time(why, "expected_start") > 0) {
         text_add(text, text->length > 0 ? " · " : "");

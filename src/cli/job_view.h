@@ -15,9 +15,12 @@ bool job_is_ended(const json_t *job);
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);
 
-void job_gpus_add(const json_t *job, struct text *text);     /* "4 (0-3)", "1 (3) synthetic", "" */
-void job_why_add(const json_t *job, struct text *text);      /* "gpus · about 14:20", "" */
-void job_expected_add(const json_t *why, struct text *text); /* "about 14:20", "" */
+void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) synthetic", "" */
+/* "stopped for others 2 times after 4m" of one that is to go on; "" */
+void job_preempted_add(const json_t *job, struct text *text);
+void job_why_add(const json_t *job, struct text *text); /* "gpus · about 14:20", "" */
+void job_expected_add(const json_t *why,
+                      struct text *text); /* "about 14:20 (14:05 to 14:50)", "" */
 
 /* "job 7 ended ok · ran 4m12s", "job 7 failed: exit status 3 · ran 2s" */
 void job_end_add(const json_t *job, struct text *text);

@@ -50,7 +50,7 @@ static const char *const meanings[EVENT_KIND_MAX] = {
 
 bool event_is_decision(enum event_kind kind)
 {
-    return kind == EVENT_GRANT || kind == EVENT_STOP;
+    return kind == EVENT_GRANT || kind == EVENT_STOP || kind == EVENT_FORESEE;
 }
 
 /* Whatever is about a job names it first. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "core/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -18,9 +19,17 @@ static void notify(struct state *state, struct job *job, bool is_gone)
         state->on_job(state->on_job_user, job, is_gone);
 }
 
+/* Waits for GPUs or holds them. */
+static bool wants_gpus(enum job_state state)
+{
+    return state >= JOB_QUEUED && state <= JOB_STOPPING;
+}
+
 static void become(struct state *state, struct job *job, enum job_state to)
 {
     assert(job->state == to || job_may_become(job->state, to));
+    if (wants_gpus(job->state) != wants_gpus(to))
+        state_want(state, job, wants_gpus(to) ? 1 : -1);
     state->job_counts[job->state]--;
     state->job_counts[to]++;
     job->state = (uint8_t)to;
@@ -152,6 +161,17 @@ static int fold_group(struct state *state, const struct event_group *event, stru
     return 0;
 }
 
+/* Work that is known, as it comes. */
+static void note_arrival(struct state *state, struct job *job)
+{
+    int64_t milli = request_milli(state_request(state, job), 0, 0);
+
+    job->fair_from = pressure_clock(&state->pressure, state->now, state->capacity.milli);
+    if (job->estimate > 0 && milli > 0)
+        pressure_arrival(&state->pressure, state->now,
+                         wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
+}
+
 static int fold_submit(struct state *state, const struct event_submit *event, struct error *err)
 {
     int64_t queue = state_find_queue(state, event->queue);
@@ -192,6 +212,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
+    note_arrival(state, job);
     demand_note(&state->demand, &state->classes, job->class, event->request.members, state->now);
     settle(state, job);
     return 0;
@@ -310,6 +331,9 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     }
 
     clear_end(job);
+    if (job->foreseen_at > 0 && job->attempt == 0)
+        calibration_learn(&state->calibration, job->foreseen_wait, job->is_foreseen_busy,
+                          state->now - job->foreseen_at);
     job->lease = lease_copy(&event->lease);
     job->member_states = mem_zero(event->lease.members_count, 1);
     job->members_started = job->members_ended = 0;
@@ -317,17 +341,23 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     job->granted = state->now;
     job->gpus_milli_last = (uint32_t)event->lease.milli;
     job->is_backfill = event->is_backfill;
+    job->tier = event->tier;
+    job->is_awaited = false;
     become(state, job, JOB_GRANTED);
     state_charge(state, job, 1);
     notify(state, job, false);
     return 0;
 }
 
-static void fold_stop(struct state *state, struct job *job, enum stop_cause cause)
+static void fold_stop(struct state *state, struct job *job, const struct event_stop *event)
 {
+    struct job *other = event->other ? state_job(state, event->other) : NULL;
+
     if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
         return;
-    job->stop_cause = (uint8_t)cause;
+    job->stop_cause = event->cause;
+    if (other && other->state == JOB_QUEUED)
+        other->is_awaited = true;
     become(state, job, JOB_STOPPING);
     notify(state, job, false);
 }
@@ -430,15 +460,41 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
 }
 
 /* It goes on later where it was. What the restart cost brought nothing. */
-static void note_preemption(const struct state *state, struct job *job)
+static void note_preemption(struct state *state, struct job *job)
 {
     bool has_run = job->members_started > 0 && job->started >= job->granted;
     usec_t gained = has_run ? state->now - job->started : 0;
 
     gained -= job->preemptions > 0 ? job->restart_cost : 0;
+    usec_t before = job->attained;
     job->attained += gained > 0 ? gained : 0;
+    residual_pass(&state->residual, residual_class(job->gpus_milli_last), residual_bin(before),
+                  residual_bin(job->attained));
     job->preemptions++;
     job->stop_cause = STOP_NONE;
+}
+
+/* Those that failed or were cancelled say nothing of how long the good ones take. */
+static void learn(struct state *state, const struct job *job)
+{
+    struct history_job described;
+    usec_t run = job->attained + state->now - job->started;
+
+    state_describe(state, job, &described);
+    history_learn(&state->history, &described, run > 0 ? run : 0);
+}
+
+/* Every job that came to its end by itself says how far jobs come. */
+static void note_residual(struct state *state, const struct job *job)
+{
+    uint32_t class = residual_class(job->gpus_milli_last);
+    usec_t paid = job->preemptions > 0 ? job->restart_cost : 0;
+    usec_t gained = state->now - job->started - paid;
+    uint32_t from = residual_bin(job->attained);
+    uint32_t to = residual_bin(job->attained + (gained > 0 ? gained : 0));
+
+    residual_pass(&state->residual, class, from, to);
+    residual_end(&state->residual, class, to);
 }
 
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
@@ -454,6 +510,7 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
     }
 
     enum job_result result = result_of(job);
+    bool has_run = job->members_started == job->lease->members_count;
     bool is_preempted = job->stop_cause == STOP_PREEMPT && !job->is_cancel_wanted &&
                         (job->end.was_stopped || job->end.kind == ENGINE_LOST);
     state_charge(state, job, -1);
@@ -475,6 +532,10 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
         settle(state, job);
         return;
     }
+    if (has_run && job->gpus_milli_last > 0 && result != RESULT_CANCELLED && result != RESULT_LOST)
+        note_residual(state, job);
+    if (state->settings.predict && has_run && (result == RESULT_OK || result == RESULT_TIMEOUT))
+        learn(state, job);
     end_job(state, job, result);
 }
 
@@ -509,6 +570,8 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
 /* Jobs whose begin time has come. next_begin keeps this from looking at all jobs each time. */
 static void fold_plan(struct state *state)
 {
+    state->plan_from = state->plan_until;
+    state->plan_until = state->next_id;
     if (state->next_begin > state->now)
         return;
     state->next_begin = USEC_NEVER;
@@ -542,8 +605,13 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         return fold_update(state, job, &event->update, err);
     case EVENT_GRANT:
         return fold_grant(state, job, &event->grant, err);
+    case EVENT_FORESEE:
+        job->foreseen_at = state->now;
+        job->foreseen_wait = event->foresee.wait;
+        job->is_foreseen_busy = event->foresee.is_busy;
+        return 0;
     case EVENT_STOP:
-        fold_stop(state, job, event->stop.cause);
+        fold_stop(state, job, &event->stop);
         return 0;
     case EVENT_STARTED:
         fold_started(state, job, &event->started);

@@ -38,6 +38,8 @@ void state_measure(struct state *state)
 {
     struct capacity capacity = { 0 };
 
+    if (state->capacity.milli > 0) /* none: before there is anything, also of a snapshot */
+        pressure_advance(&state->pressure, state->now, state->capacity.milli);
     for (size_t i = 0; i < state->devices.count; i++)
         state->devices.items[i].pool = 0;
     for (size_t i = 1; i < state->pools.count; i++) {

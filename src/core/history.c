@@ -184,6 +184,11 @@ static const struct history_errors *errors_of(const struct history *history, uin
     return user < history->users.count ? &history->users.items[user] : &none;
 }
 
+uint32_t history_version(const struct history *history, uint32_t user)
+{
+    return errors_of(history, user)->version;
+}
+
 static bool ratios_are_better(const struct history *history, const struct history_job *job)
 {
     const struct history_errors *own = errors_of(history, job->user), *all = &history->all;
@@ -299,9 +304,10 @@ void history_learn(struct history *history, const struct history_job *job, usec_
     struct history_guess guess;
 
     history_guess(history, job, &guess);
+    while (history->users.count <= job->user)
+        list_add(&history->users, (struct history_errors){ 0 });
+    history->users.items[job->user].version++;
     if (guess.is_known) {
-        while (history->users.count <= job->user)
-            list_add(&history->users, (struct history_errors){ 0 });
         note_error(&history->users.items[job->user], ERRORS_USER, &guess, log);
         note_error(&history->all, ERRORS_ALL, &guess, log);
         note_offset(history, job, &guess, log);

@@ -47,6 +47,7 @@ struct history_ring {
 struct history_errors {
     int32_t runs, ratios;
     uint32_t count;
+    uint32_t version; /* ends ever */
 };
 
 struct history {
@@ -76,6 +77,8 @@ struct history_guess {
 };
 
 uint64_t history_name(const char *name);
+/* Changes when what is known of this user's jobs does. */
+uint32_t history_version(const struct history *history, uint32_t user);
 void history_guess(const struct history *history, const struct history_job *job,
                    struct history_guess *ret);
 /* The upper quantile for one that runs for `elapsed` already: more than that. */

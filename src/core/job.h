@@ -69,6 +69,9 @@ struct job {
     usec_t deadline;     /* 0: none */
     usec_t restart_cost; /* run time that a stop and new start costs */
     usec_t attained;     /* run time that earlier attempts, stopped for others, brought it */
+    usec_t foreseen_at;   /* when it was said how long it would wait; 0: never */
+    usec_t foreseen_wait; /* and how long */
+    usec_t fair_from;    /* the fair clock (pressure.h) when it was submitted */
     uint32_t preemptions;
     uint32_t user; /* number in the state */
     uint32_t uid, gid;
@@ -84,6 +87,9 @@ struct job {
     uint8_t stop_cause;
     bool is_held;
     bool is_preemptible;
+    bool is_awaited; /* others were stopped for it, and it has not been granted since */
+    uint8_t tier;    /* of its last grant (sched/claim.h) */
+    bool is_foreseen_busy;
     bool no_requeue; /* not tried again after it was lost */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
@@ -94,7 +100,11 @@ struct job {
     /* For the brain alone, not part of the state: its place among the pending. */
     struct job *pending_next, *pending_previous;
     struct pending_bucket *pending_bucket;
+    struct job *line_next, *line_previous; /* of all that wait in its queue, by id */
+    usec_t window;                         /* how long its room is kept for it */
+    usec_t first_promise;                  /* when it was first promised to start; 0: never */
     usec_t expected_end;
+    uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, DEMAND, KIND_COUNT };
+enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, DEMAND, RUNS, ERRORS, BAND, PRESSURE, ARRIVED, BIN, KIND_COUNT };
 
 static const struct field world_fields[] = {
     RECORD_INT(struct state, 1, now, "journal time"),
@@ -20,6 +20,22 @@ static const struct field world_fields[] = {
     RECORD_UINT(struct state, 9, settings.seed, ""),
     RECORD_UINT(struct state, 10, demand.noted, "members that were asked for"),
     RECORD_INT(struct state, 11, demand.decayed, "up to when"),
+    RECORD_UINT(struct state, 12, history.hand, ""),
+    RECORD_INT(struct state, 13, history.all.runs, ""),
+    RECORD_INT(struct state, 14, history.all.ratios, ""),
+    RECORD_UINT(struct state, 15, history.all.count, ""),
+    RECORD_UINT(struct state, 16, history.version, ""),
+    RECORD_UINT(struct state, 17, history.actual, ""),
+    RECORD_UINT(struct state, 18, history.expected, ""),
+    RECORD_INT(struct state, 19, history.offsets[0], "of the upper quantile, by level"),
+    RECORD_INT(struct state, 20, history.offsets[1], ""),
+    RECORD_INT(struct state, 21, history.offsets[2], ""),
+    RECORD_INT(struct state, 22, history.offsets[3], ""),
+    RECORD_INT(struct state, 23, history.offsets[4], ""),
+    RECORD_INT(struct state, 24, history.offsets[5], ""),
+    RECORD_INT(struct state, 25, history.offsets[6], ""),
+    RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
+    RECORD_UINT(struct state, 27, plan_until, ""),
 };
 
 static const struct field node_fields[] = {
@@ -149,6 +165,12 @@ static const struct field job_fields[] = {
     RECORD_INT(struct saved_job, 55, job.attained, ""),
     RECORD_UINT(struct saved_job, 56, job.preemptions, ""),
     RECORD_UINT(struct saved_job, 57, job.is_preemptible, ""),
+    RECORD_INT(struct saved_job, 58, job.foreseen_at, ""),
+    RECORD_INT(struct saved_job, 59, job.foreseen_wait, ""),
+    RECORD_UINT(struct saved_job, 60, job.is_foreseen_busy, ""),
+    RECORD_INT(struct saved_job, 61, job.fair_from, ""),
+    RECORD_UINT(struct saved_job, 62, job.is_awaited, ""),
+    RECORD_UINT(struct saved_job, 63, job.tier, ""),
 };
 
 static const struct field need_fields[] = {
@@ -166,6 +188,64 @@ static const struct field demand_fields[] = {
     RECORD_UINT(struct saved_demand, 2, weight, "in parts of 2^16 members"),
 };
 
+/* Numbers in four hex digits each. */
+struct saved_runs {
+    uint64_t key;
+    uint32_t count;
+    uint8_t is_used;
+    const char *runs, *ratios;
+};
+static const struct field runs_fields[] = {
+    RECORD_UINT(struct saved_runs, 1, key, "of the template"),
+    RECORD_UINT(struct saved_runs, 2, count, ""),
+    RECORD_TEXT(struct saved_runs, 3, runs, "log2 of milliseconds in parts of 2^8, hexadecimal"),
+    RECORD_TEXT(struct saved_runs, 4, ratios, "the same to the limit"),
+    RECORD_UINT(struct saved_runs, 5, is_used, ""),
+};
+static const struct field errors_fields[] = {
+    RECORD_INT(struct history_errors, 1, runs, ""),
+    RECORD_INT(struct history_errors, 2, ratios, ""),
+    RECORD_UINT(struct history_errors, 3, count, ""),
+    RECORD_UINT(struct history_errors, 4, version, ""),
+};
+
+struct saved_band {
+    uint32_t number;
+    struct calibration_band band;
+};
+static const struct field band_fields[] = {
+    RECORD_UINT(struct saved_band, 1, number, "of the calibration of start estimates"),
+    RECORD_INT(struct saved_band, 2, band.low, "10 % of the scores, log2 in parts of 2^12"),
+    RECORD_INT(struct saved_band, 3, band.median, ""),
+    RECORD_INT(struct saved_band, 4, band.high, "90 %"),
+    RECORD_UINT(struct saved_band, 5, band.count, ""),
+};
+
+static const struct field pressure_fields[] = {
+    RECORD_INT(struct pressure, 1, clock, "fair time"),
+    RECORD_INT(struct pressure, 2, clock_at, "when it was that"),
+    RECORD_INT(struct pressure, 3, arrived_at, ""),
+};
+
+struct saved_arrived {
+    uint32_t level;
+    uint64_t work;
+};
+static const struct field arrived_fields[] = {
+    RECORD_UINT(struct saved_arrived, 1, level, "halves in 1 min x 2^level"),
+    RECORD_UINT(struct saved_arrived, 2, work, "submitted, milli-GPU x ms"),
+};
+
+struct saved_bin {
+    uint32_t class, bin, left, ended;
+};
+static const struct field bin_fields[] = {
+    RECORD_UINT(struct saved_bin, 1, class, "log2 of GPUs; 7: all"),
+    RECORD_UINT(struct saved_bin, 2, bin, "of run time"),
+    RECORD_UINT(struct saved_bin, 3, left, "jobs that came through it, or ended in it"),
+    RECORD_UINT(struct saved_bin, 4, ended, "jobs that ended in it"),
+};
+
 #define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
     TYPE(WORLD, "world", struct state, world_fields),
@@ -178,6 +258,12 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(JOB, "job", struct saved_job, job_fields),
     TYPE(NEED, "need", struct need, need_fields),
     TYPE(DEMAND, "demand", struct saved_demand, demand_fields),
+    TYPE(RUNS, "runs", struct saved_runs, runs_fields),
+    TYPE(ERRORS, "errors", struct history_errors, errors_fields),
+    TYPE(BAND, "band", struct saved_band, band_fields),
+    TYPE(PRESSURE, "pressure", struct pressure, pressure_fields),
+    TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
+    TYPE(BIN, "bin", struct saved_bin, bin_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)
@@ -238,6 +324,52 @@ static void put_needs(struct text *out, const struct need_table *table, struct t
     list_release(&needs);
 }
 
+static void put_numbers(struct text *text, const int16_t *numbers)
+{
+    text_clear(text);
+    for (int i = 0; i < HISTORY_RUNS; i++)
+        text_printf(text, "%04x", (unsigned)(uint16_t)numbers[i]);
+}
+
+static void put_history(struct text *out, const struct history *history, struct text *scratch)
+{
+    struct text runs = { 0 }, ratios = { 0 };
+
+    for (size_t i = 0; i < history->rings.count; i++) {
+        const struct history_ring *ring = &history->rings.items[i];
+        put_numbers(&runs, ring->runs);
+        put_numbers(&ratios, ring->ratios);
+        put(out, RUNS,
+            &(struct saved_runs){ ring->key, ring->count, ring->is_used, runs.bytes,
+                                  ratios.bytes },
+            scratch);
+    }
+    for (size_t i = 0; i < history->users.count; i++)
+        put(out, ERRORS, &history->users.items[i], scratch);
+    text_release(&runs);
+    text_release(&ratios);
+}
+
+static void put_load(struct text *out, const struct state *state, struct text *scratch)
+{
+    const struct pressure *pressure = &state->pressure;
+    const struct residual *residual = &state->residual;
+
+    put(out, PRESSURE, pressure, scratch);
+    for (uint32_t i = 0; i < PRESSURE_LEVELS; i++) {
+        if (pressure->arrived[i] > 0)
+            put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);
+    }
+    for (uint32_t class = 0; class < RESIDUAL_CLASSES; class++) {
+        for (uint32_t bin = 0; bin < RESIDUAL_BINS; bin++) {
+            struct saved_bin saved = { class, bin, residual->left[class][bin],
+                                       residual->ended[class][bin] };
+            if (saved.left > 0)
+                put(out, BIN, &saved, scratch);
+        }
+    }
+}
+
 void snapshot_save(const struct state *state, struct text *out)
 {
     struct text scratch = { 0 };
@@ -264,6 +396,12 @@ void snapshot_save(const struct state *state, struct text *out)
                                       .weight = shape->weight };
         put(out, DEMAND, &saved, &scratch);
     }
+    put_history(out, &state->history, &scratch);
+    put_load(out, state, &scratch);
+    for (uint32_t i = 0; i < CALIBRATION_BANDS; i++) {
+        if (state->calibration.bands[i].count > 0)
+            put(out, BAND, &(struct saved_band){ i, state->calibration.bands[i] }, &scratch);
+    }
     text_release(&scratch);
 }
 
@@ -284,6 +422,14 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->next_begin = saved->next_begin;
     state->demand.noted = saved->demand.noted;
     state->demand.decayed = saved->demand.decayed;
+    state->history.hand = saved->history.hand % HISTORY_RINGS_MAX;
+    state->history.all = saved->history.all;
+    state->history.version = saved->history.version;
+    state->history.actual = saved->history.actual;
+    state->history.expected = saved->history.expected;
+    state->plan_from = saved->plan_from;
+    state->plan_until = saved->plan_until;
+    memcpy(state->history.offsets, saved->history.offsets, sizeof(saved->history.offsets));
     /* The built-in ones are in the snapshot, too. */
     for (size_t i = 0; i < state->pools.count; i++)
         pool_release(&state->pools.items[i]);
@@ -384,6 +530,8 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
     job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
     state_link_job(state, job);
+    if (job->state >= JOB_QUEUED && job->state <= JOB_STOPPING)
+        state_count_wanted(state, job, 1);
     if (!job_is_active(job))
         return 0;
 
@@ -415,6 +563,49 @@ static void load_demand(struct state *state, const struct saved_demand *saved)
                                         saved->weight > 0 ? saved->weight : 1 });
 }
 
+static bool load_numbers(const char *text, int16_t *numbers)
+{
+    if (!text || strlen(text) != 4 * HISTORY_RUNS)
+        return false;
+    for (int i = 0; i < HISTORY_RUNS; i++) {
+        char digits[5] = { 0 }, *end;
+        memcpy(digits, text + 4 * i, 4);
+        numbers[i] = (int16_t)(uint16_t)strtoul(digits, &end, 16);
+        if (*end)
+            return false;
+    }
+    return true;
+}
+
+static int load_runs(struct state *state, const struct saved_runs *saved, struct error *err)
+{
+    struct history *history = &state->history;
+    struct history_ring ring = { .key = saved->key,
+                                 .count = saved->count,
+                                 .is_used = saved->is_used };
+    uint64_t found;
+
+    if (!load_numbers(saved->runs, ring.runs) || !load_numbers(saved->ratios, ring.ratios) ||
+        history->rings.count == HISTORY_RINGS_MAX || map_get(&history->by_key, ring.key, &found))
+        return error_set(err, -EBADMSG, "snapshot: run times make no sense");
+    list_add(&history->rings, ring);
+    map_set(&history->by_key, ring.key, history->rings.count);
+    return 0;
+}
+
+static int load_band(struct state *state, const struct saved_band *saved, struct error *err)
+{
+    const struct calibration_band *band = &saved->band;
+    const int32_t most = 1 << 20;
+
+    if (saved->number >= CALIBRATION_BANDS || band->low < -most || band->high > most ||
+        band->low > band->median || band->median > band->high)
+        return error_set(err, -EBADMSG, "snapshot: band %" PRIu32 " of estimates makes no sense",
+                         saved->number);
+    state->calibration.bands[saved->number] = *band;
+    return 0;
+}
+
 static int load_group(struct state *state, const struct group *saved, struct error *err)
 {
     /* The parent may have been forgotten. */
@@ -425,6 +616,35 @@ static int load_group(struct state *state, const struct group *saved, struct err
     *group = *saved;
     group->name = mem_string(saved->name);
     state_link_group(state, group);
+    return 0;
+}
+
+static int load_pressure(struct state *state, const struct pressure *saved, struct error *err)
+{
+    if (saved->clock < 0 || saved->clock_at < 0 || saved->clock_at > state->now ||
+        saved->clock > state->now || saved->arrived_at < 0 || saved->arrived_at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: its fair time makes no sense");
+    state->pressure.clock = saved->clock;
+    state->pressure.clock_at = saved->clock_at;
+    state->pressure.arrived_at = saved->arrived_at;
+    return 0;
+}
+
+static int load_arrived(struct state *state, const struct saved_arrived *saved, struct error *err)
+{
+    if (saved->level >= PRESSURE_LEVELS)
+        return error_set(err, -EBADMSG, "snapshot: arrivals make no sense");
+    state->pressure.arrived[saved->level] = saved->work;
+    return 0;
+}
+
+static int load_bin(struct state *state, const struct saved_bin *saved, struct error *err)
+{
+    if (saved->class >= RESIDUAL_CLASSES || saved->bin >= RESIDUAL_BINS ||
+        saved->ended > saved->left)
+        return error_set(err, -EBADMSG, "snapshot: how far jobs came makes no sense");
+    state->residual.left[saved->class][saved->bin] = saved->left;
+    state->residual.ended[saved->class][saved->bin] = saved->ended;
     return 0;
 }
 
@@ -454,6 +674,19 @@ static int load(struct state *state, enum kind kind, const void *object, struct 
     case DEMAND:
         load_demand(state, object);
         return 0;
+    case RUNS:
+        return load_runs(state, object, err);
+    case ERRORS:
+        list_add(&state->history.users, *(const struct history_errors *)object);
+        return 0;
+    case BAND:
+        return load_band(state, object, err);
+    case PRESSURE:
+        return load_pressure(state, object, err);
+    case ARRIVED:
+        return load_arrived(state, object, err);
+    case BIN:
+        return load_bin(state, object, err);
     case KIND_COUNT:
         break;
     }
@@ -474,6 +707,12 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct saved_job job;
         struct need need;
         struct saved_demand demand;
+        struct saved_runs runs;
+        struct history_errors errors;
+        struct saved_band band;
+        struct pressure pressure;
+        struct saved_arrived arrived;
+        struct saved_bin bin;
     } object;
     uint64_t next_id = 0;
 

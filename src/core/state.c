@@ -31,6 +31,7 @@ struct state *state_create(void)
         .half_life = QUEUE_HALF_LIFE_DEFAULT,
         .placement = PLACEMENT_BEST_FIT,
         .backfill_depth = 1,
+        .predict = 1,
     };
     add_builtin(state);
     return state;
@@ -66,6 +67,7 @@ void state_destroy(struct state *state)
     list_release(&state->users);
     room_release(&state->room);
     demand_release(&state->demand);
+    history_release(&state->history);
     class_table_release(&state->classes);
     need_table_release(&state->needs);
     map_release(&state->jobs);
@@ -100,6 +102,19 @@ struct group *state_group(const struct state *state, uint64_t id)
 const struct request *state_request(const struct state *state, const struct job *job)
 {
     return class_request(&state->classes, job->class);
+}
+
+void state_describe(const struct state *state, const struct job *job, struct history_job *ret)
+{
+    const struct request *request = state_request(state, job);
+    int64_t milli = request_milli(request, 0, 0);
+    int64_t size = milli > 0 ? milli : request->cpu_milli * request->members;
+
+    *ret = (struct history_job){ .user = job->user,
+                                 .queue = job->queue,
+                                 .size = (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),
+                                 .name = history_name(job->name),
+                                 .limit = job->max_duration };
 }
 
 const char *state_user(const struct state *state, uint32_t user)
@@ -196,6 +211,17 @@ void state_charge(struct state *state, const struct job *job, int sign)
             break;
     }
     state_count(state, job, sign);
+}
+
+void state_count_wanted(struct state *state, const struct job *job, int sign)
+{
+    state->pressure.wanted_milli += sign * request_milli(state_request(state, job), 0, 0);
+}
+
+void state_want(struct state *state, const struct job *job, int sign)
+{
+    pressure_advance(&state->pressure, state->now, state->capacity.milli);
+    state_count_wanted(state, job, sign);
 }
 
 void state_count(struct state *state, const struct job *job, int sign)

@@ -17,15 +17,19 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "core/calibration.h"
 #include "core/class.h"
 #include "core/demand.h"
 #include "core/event.h"
 #include "core/group.h"
+#include "core/history.h"
 #include "core/job.h"
 #include "core/need.h"
 #include "core/node.h"
 #include "core/pool.h"
+#include "core/pressure.h"
 #include "core/queue.h"
+#include "core/residual.h"
 
 enum placement {
     PLACEMENT_BEST_FIT,
@@ -66,7 +70,12 @@ struct state {
     LIST(char *) users;
     struct room room; /* what is free now */
     struct class_table classes;
-    struct demand demand; /* what is asked for mostly */
+    struct demand demand;   /* what is asked for mostly */
+    struct history history; /* how long jobs ran */
+    struct residual residual; /* and how far they came */
+    struct pressure pressure; /* how much is asked of the GPUs */
+    struct calibration calibration; /* how estimates of waits turned out */
+    uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
     struct map jobs;   /* id -> struct job * */
     struct map groups; /* id -> struct group * */
@@ -93,6 +102,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
 struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none */
 struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
 const struct request *state_request(const struct state *state, const struct job *job);
+/* What the history goes by. */
+void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
 const char *state_user(const struct state *state, uint32_t user);
 int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
@@ -112,6 +123,9 @@ void state_link_job(struct state *state, struct job *job);
 void state_link_group(struct state *state, struct group *group);
 void state_charge(struct state *state, const struct job *job, int sign); /* and what was used */
 void state_count(struct state *state, const struct job *job, int sign);  /* what it holds */
+/* It wants GPUs (sign 1), or no more (-1). */
+void state_want(struct state *state, const struct job *job, int sign);
+void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */
 void state_measure(struct state *state); /* capacity and the dealing of static pools, anew */
 
 #endif

@@ -288,7 +288,7 @@ void launcher_decided(struct launcher *launcher, const struct event *decision)
         return;
     if (decision->kind == EVENT_GRANT)
         start_job(launcher, job);
-    else
+    else if (decision->kind == EVENT_STOP)
         stop_job(launcher, job, job->grace);
 }
 

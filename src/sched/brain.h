@@ -9,9 +9,12 @@
 
 #include "sched/deadline.h"
 #include "sched/ends.h"
+#include "sched/estimate.h"
 #include "sched/order.h"
+#include "sched/patience.h"
 #include "sched/pending.h"
 #include "sched/place.h"
+#include "sched/preempt.h"
 #include "sched/reserve.h"
 #include "sched/sched.h"
 #include "sched/turn.h"
@@ -28,8 +31,11 @@ struct brain {
     struct order order;
     struct reserve reserve;
     struct turns turns;
+    struct patience patience;
+    struct preempt preempt;
     struct deadlines deadlines;
-    struct ends ends;         /* of those that hold resources */
+    struct estimator estimator;
+    struct ends ends;         /* of those that hold resources: when they are expected to */
     LIST(uint64_t) attention; /* active jobs that may have to be stopped */
     LIST(uint64_t) fits;      /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
@@ -38,7 +44,7 @@ struct brain {
     bool is_moved;      /* machines, devices or pools are others */
 };
 
-/* When a job that holds resources will have ended at the latest. */
+/* When a job that holds resources will have ended at the latest: its limit. */
 usec_t brain_end_of(const struct state *state, const struct job *job);
 
 /* Whether it must be stopped now; STOP_NONE: it may go on. */
@@ -47,12 +53,19 @@ enum stop_cause brain_stop_wanted(const struct state *state, const struct job *j
 /* Layout, fleet and weights for what the state says now. */
 void brain_refresh(struct brain *brain);
 
+/* Jobs that outlived the window that they were given get a longer one. */
+void brain_extend_windows(struct brain *brain);
+
 void brain_watch(struct brain *brain, struct job *job);
 void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
 /* plan.c */
+/* Give a job what the lease says; its share is filled in. */
+void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
+                 struct decisions *decisions);
 void plan_stops(struct brain *brain, struct decisions *decisions);
+void plan_preempt(struct brain *brain, struct decisions *decisions);
 void plan_grants(struct brain *brain, struct decisions *decisions);
 
 #endif

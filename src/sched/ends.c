@@ -59,6 +59,25 @@ static void split(struct ends *ends, size_t at)
     insert_block(ends, at + 1, half);
 }
 
+static void sum_up(struct ends *ends, const struct ends_entry *entry, int sign)
+{
+    int64_t share = entry->share / 1024;
+
+    if (entry->end == USEC_NEVER) {
+        ends->share_open += sign * share;
+        return;
+    }
+    ends->share += sign * share;
+    ends->area += sign * share * (entry->end / 1000);
+}
+
+int64_t ends_work(const struct ends *ends, usec_t now)
+{
+    int64_t work = ends->area - ends->share * (now / 1000);
+
+    return (work > 0 ? work : 0) + ends->share_open * (USEC_PER_HOUR / 1000);
+}
+
 void ends_add(struct ends *ends, usec_t end, struct job *job)
 {
     if (ends->blocks.count == 0)
@@ -72,7 +91,8 @@ void ends_add(struct ends *ends, usec_t end, struct job *job)
     uint32_t at = find_entry(block, end, job->id);
     memmove(&block->entries[at + 1], &block->entries[at],
             (block->count - at) * sizeof(block->entries[0]));
-    block->entries[at] = (struct ends_entry){ end, job };
+    block->entries[at] = (struct ends_entry){ end, job, job->lease ? job->lease->share : 0 };
+    sum_up(ends, &block->entries[at], 1);
     block->count++;
     ends->count++;
 }
@@ -84,6 +104,7 @@ void ends_remove(struct ends *ends, usec_t end, const struct job *job)
     uint32_t at = find_entry(block, end, job->id);
 
     assert(at < block->count && block->entries[at].job == job);
+    sum_up(ends, &block->entries[at], -1);
     block->count--;
     ends->count--;
     memmove(&block->entries[at], &block->entries[at + 1],
@@ -99,5 +120,5 @@ void ends_release(struct ends *ends)
     for (size_t i = 0; i < ends->blocks.count; i++)
         free(ends->blocks.items[i]);
     list_release(&ends->blocks);
-    ends->count = 0;
+    *ends = (struct ends){ 0 };
 }

@@ -16,6 +16,7 @@ enum { ENDS_BLOCK = 128 };
 struct ends_entry {
     usec_t end;
     struct job *job;
+    uint32_t share; /* of the cluster, in parts of 2^20 */
 };
 
 struct ends_block {
@@ -26,6 +27,9 @@ struct ends_block {
 struct ends {
     LIST(struct ends_block *) blocks; /* none is empty */
     size_t count;
+    int64_t share;      /* held by those with an end, in parts of 2^10 */
+    int64_t share_open; /* by those without */
+    int64_t area;       /* sum of end (ms) x share */
 };
 
 /* Where a walk from the first end on has come to. */
@@ -38,6 +42,9 @@ struct ends_walk {
 void ends_add(struct ends *ends, usec_t end, struct job *job);
 void ends_remove(struct ends *ends, usec_t end, const struct job *job); /* it is there */
 void ends_release(struct ends *ends);
+
+/* The work that is left to those that run, share (2^10) x ms; who has no end has an hour. */
+int64_t ends_work(const struct ends *ends, usec_t now);
 
 /* The next in order; NULL: that was the last. */
 static inline const struct ends_entry *ends_next(struct ends_walk *walk)

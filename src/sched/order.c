@@ -99,6 +99,8 @@ void order_start(struct order *order, const struct state *state, const struct ra
         const struct pending_queue *queue = &pending->queues.items[i];
         struct order_line *line = &order->lines.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++) {
+            if (queue->buckets.items[k]->is_settled)
+                continue;
             struct rank_entry entry = rank_of_bucket(ranker, queue->buckets.items[k]);
             if (fits(user, entry.bucket))
                 list_add(&line->ready, entry);

@@ -16,46 +16,65 @@ static uint64_t bounding_array(const struct state *state, const struct job *job)
 static uint64_t hash_of(const struct pending_bucket *bucket)
 {
     uint64_t key[] = { (uint64_t)bucket->queue << 32 | bucket->class,
-                       (uint64_t)(uint32_t)bucket->priority, bucket->array,
-                       (uint64_t)bucket->max_duration };
+                       (uint64_t)(uint32_t)bucket->priority << 32 | bucket->user,
+                       bucket->array,
+                       bucket->name,
+                       (uint64_t)bucket->max_duration,
+                       (uint64_t)bucket->estimate * 2 + bucket->is_preemptible };
 
     return map_hash(key, sizeof(key));
 }
 
-static bool is_of(const struct pending_bucket *bucket, const struct job *job, uint64_t array)
+static bool are_alike(const struct pending_bucket *a, const struct pending_bucket *b)
 {
-    return bucket->queue == job->queue && bucket->class == job->class &&
-           bucket->priority == job->priority && bucket->array == array &&
-           bucket->max_duration == job->max_duration;
+    return a->queue == b->queue && a->class == b->class && a->priority == b->priority &&
+           a->array == b->array && a->max_duration == b->max_duration &&
+           a->estimate == b->estimate && a->user == b->user && a->name == b->name &&
+           a->is_preemptible == b->is_preemptible;
 }
 
-static struct pending_bucket *claim_bucket(struct pending *pending, const struct job *job,
-                                           uint64_t array)
+/* The bucket that the job belongs into. One that was stopped for others has a bucket with those
+ * that have as much left of their estimate. */
+static struct pending_bucket bucket_for(const struct state *state, const struct job *job)
 {
-    const struct pending_bucket wanted = {
+    bool is_learned = state->settings.predict && job->estimate == 0;
+
+    return (struct pending_bucket){
         .queue = job->queue,
         .class = job->class,
         .max_duration = job->max_duration,
+        .estimate =
+            job->estimate > 0 || job->attained > 0
+                ? job->estimate - job->attained + (job->attained > 0 ? job->restart_cost : 0)
+                : 0,
+        .is_preemptible = job->is_preemptible,
+        .user = is_learned ? job->user : 0,
+        .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,
-        .array = array,
+        .array = bounding_array(state, job),
         .why = { .kind = WHY_NEW },
     };
-    uint64_t hash = hash_of(&wanted);
+}
+
+static struct pending_bucket *claim_bucket(struct pending *pending,
+                                           const struct pending_bucket *wanted)
+{
+    uint64_t hash = hash_of(wanted);
     uint64_t first = 0;
 
     map_get(&pending->by_hash, hash, &first);
     for (struct pending_bucket *at = (void *)(uintptr_t)first; at; at = at->next_alike) {
-        if (is_of(at, job, array))
+        if (are_alike(at, wanted))
             return at;
     }
 
     struct pending_bucket *bucket = mem_zero(1, sizeof(*bucket));
-    *bucket = wanted;
+    *bucket = *wanted;
     bucket->next_alike = (void *)(uintptr_t)first;
     map_set(&pending->by_hash, hash, (uintptr_t)bucket);
-    while (pending->queues.count <= job->queue)
+    while (pending->queues.count <= wanted->queue)
         list_add(&pending->queues, (struct pending_queue){ 0 });
-    struct pending_queue *queue = &pending->queues.items[job->queue];
+    struct pending_queue *queue = &pending->queues.items[wanted->queue];
     bucket->place = (uint32_t)queue->buckets.count;
     list_add(&queue->buckets, bucket);
     return bucket;
@@ -102,6 +121,27 @@ static void link_job(struct pending_bucket *bucket, struct job *job)
     bucket->count++;
 }
 
+static void join_line(struct pending_queue *queue, struct job *job)
+{
+    struct job *before = queue->last;
+
+    if (queue->first && queue->first->id > job->id)
+        before = NULL;
+    while (before && before->id > job->id)
+        before = before->line_previous;
+    job->line_previous = before;
+    job->line_next = before ? before->line_next : queue->first;
+    *(before ? &before->line_next : &queue->first) = job;
+    *(job->line_next ? &job->line_next->line_previous : &queue->last) = job;
+}
+
+static void leave_line(struct pending_queue *queue, struct job *job)
+{
+    *(job->line_previous ? &job->line_previous->line_next : &queue->first) = job->line_next;
+    *(job->line_next ? &job->line_next->line_previous : &queue->last) = job->line_previous;
+    job->line_next = job->line_previous = NULL;
+}
+
 void pending_remove(struct pending *pending, struct job *job)
 {
     struct pending_bucket *bucket = job->pending_bucket;
@@ -114,6 +154,7 @@ void pending_remove(struct pending *pending, struct job *job)
         job->pending_previous;
     job->pending_next = job->pending_previous = NULL;
     job->pending_bucket = NULL;
+    leave_line(&pending->queues.items[bucket->queue], job);
     pending->count--;
     if (--bucket->count == 0)
         drop_bucket(pending, bucket);
@@ -125,13 +166,14 @@ void pending_update(struct pending *pending, const struct state *state, struct j
         pending_remove(pending, job);
         return;
     }
-    uint64_t array = bounding_array(state, job);
+    struct pending_bucket wanted = bucket_for(state, job);
     if (job->pending_bucket) {
-        if (is_of(job->pending_bucket, job, array))
+        if (are_alike(job->pending_bucket, &wanted))
             return;
         pending_remove(pending, job);
     }
-    link_job(claim_bucket(pending, job, array), job);
+    link_job(claim_bucket(pending, &wanted), job);
+    join_line(&pending->queues.items[job->queue], job);
     pending->count++;
 }
 

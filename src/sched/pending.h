@@ -4,7 +4,8 @@
 
 /* pending - the queued jobs, in buckets of those that are interchangeable
  *
- * A bucket holds the jobs of one queue, class, time limit, priority and (where the array bounds how
+ * A bucket holds the jobs of one queue, class, time limit, estimate, priority, where run times are
+ * predicted also of one user and name (digits aside), and (where the array bounds how
  * many run at a time) array, oldest first. Within a bucket only the head can be next, so a plan
  * looks at buckets, not at jobs. A bucket goes with its last job.
  */
@@ -20,17 +21,27 @@
 struct pending_bucket {
     uint32_t queue, class;
     int32_t priority;
-    usec_t max_duration;
+    usec_t max_duration, estimate;
+    bool is_preemptible;
+    uint32_t user; /* with name: whose run times tell; 0 where none are predicted */
+    uint64_t name;
     uint64_t array; /* 0: none that bounds */
     struct job *first, *last;
     uint32_t count;
     uint32_t place;                    /* in its queue's list */
+    bool is_settled;                   /* preempt.h has decided about its jobs */
     struct pending_bucket *next_alike; /* with the same hash */
     struct why why;                    /* of its head, from the last plan */
+    /* How long its jobs are taken to run (guess.h); usual and most are USEC_NEVER when unknown. */
+    usec_t usual, most;
+    uint32_t guess_version; /* of what the history said, plus one; 0: not yet */
+    uint32_t share;         /* dominant share of the cluster that one needs, in parts of 2^20 */
+    uint64_t promised;      /* the plan in which its head got a promise */
 };
 
 struct pending_queue {
     LIST(struct pending_bucket *) buckets;
+    struct job *first, *last; /* all that wait, by id */
 };
 
 struct pending {

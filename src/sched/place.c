@@ -62,8 +62,13 @@ static struct spot spot_for(const struct placing *placing, uint32_t node)
         at->is_up = true;
         spot.at = at;
     }
-    if (placing->barred.count > 0 && is_barred(placing, node))
-        promise_limit(placing->query->promises, placing->query->end, &spot, placing->seen);
+    if (placing->barred.count > 0 && is_barred(placing, node)) {
+        bool by_number = placing->shape->ask && placing->shape->ask->kind == SHARE_WHOLE &&
+                         spot.at->kind != LAYOUT_MIXED &&
+                         spot.free.milli == (int32_t)spot.free.whole * GPU_MILLI;
+        promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
+                      placing->seen);
+    }
     return spot;
 }
 

@@ -83,10 +83,9 @@ static bool array_allows(const struct state *state, const struct pending_bucket 
     return false;
 }
 
-static usec_t end_if_started_now(const struct state *state, const struct job *job)
+static usec_t add_time(usec_t start, usec_t duration)
 {
-    return job->max_duration >= USEC_NEVER - state->now ? USEC_NEVER
-                                                        : state->now + job->max_duration;
+    return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
 }
 
 /* One answer for a class and a plan. Room only gets less while a plan goes on, so a "no" stays; a
@@ -96,6 +95,8 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     struct brain *brain = user;
     struct place_query query;
 
+    if (bucket->is_settled)
+        return false;
     while (brain->fits.count <= bucket->class)
         list_add(&brain->fits, 0);
     uint64_t *fits = &brain->fits.items[bucket->class];
@@ -106,19 +107,23 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return *fits % 2 != 0;
 }
 
-static void promise_start(struct brain *brain, const struct job *job, struct why *why)
+static void promise_start(struct brain *brain, struct job *job, struct why *why)
 {
+    const struct pending_bucket *bucket = job->pending_bucket;
     struct place_query query;
     usec_t at;
 
-    if (why_is_never(why->kind) || why->kind == WHY_QUOTA ||
-        brain->reserve.promises.count >= brain->state->settings.backfill_depth)
-        return;
+    if (why_is_never(why->kind) || why->kind == WHY_QUOTA || why->kind == WHY_TURN ||
+        why->kind == WHY_ARRAY)
+        return; /* it is not room that it waits for */
     brain_query(brain, job, &query);
-    if (reserve_make(&brain->reserve, &query, &brain->ends, job->max_duration, &brain->arena, &at))
-        why->at = at;
+    if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, &brain->arena, &at))
+        return;
+    why->at = at;
+    job->pending_bucket->promised = brain->plans;
 }
 
+/* Find a place beside the promises; if there is none, say what is missing. */
 static bool try_place(struct brain *brain, const struct job *job, usec_t end,
                       struct lease *ret_lease, struct why *why)
 {
@@ -127,11 +132,6 @@ static bool try_place(struct brain *brain, const struct job *job, usec_t end,
     struct why without;
 
     brain_query(brain, job, &query);
-    if (brain->order.was_stuck) {
-        *why = (struct why){ .kind = query.request->gpu_alternatives ? WHY_GPUS : WHY_CPUS };
-        promise_start(brain, job, why);
-        return false;
-    }
     query.promises = promises;
     query.end = end;
     if (place_job(&query, &brain->arena, ret_lease, why))
@@ -140,20 +140,37 @@ static bool try_place(struct brain *brain, const struct job *job, usec_t end,
     query.promises = NULL;
     if (holder != 0 && place_job(&query, &brain->arena, ret_lease, &without))
         *why = (struct why){ .kind = WHY_RESERVED, .job = holder };
-    else {
-        *why = holder != 0 ? without : *why;
-        promise_start(brain, job, why);
-    }
+    else if (holder != 0)
+        *why = without;
     return false;
 }
 
-static bool try_grant(struct brain *brain, struct pending_bucket *bucket,
-                      struct decisions *decisions, struct why *why)
+void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
+                 struct decisions *decisions)
+{
+    lease->share = dominant_share(brain->state, lease);
+    struct event grant = {
+        .kind = EVENT_GRANT,
+        .at = brain->state->now,
+        .grant = { .job = job->id,
+                   .attempt = job->attempt + 1,
+                   .lease = *lease,
+                   .is_backfill = brain->reserve.promises.count > 0,
+                   .tier = tier },
+    };
+    guess_bucket(brain->state, job->pending_bucket);
+    job->window = job->pending_bucket->most;
+    brain_decide(brain, &grant, decisions);
+}
+
+/* Start it now, if everything allows it. */
+static bool try_grant(struct brain *brain, struct job *job, struct decisions *decisions,
+                      struct why *why)
 {
     struct state *state = brain->state;
-    struct job *job = bucket->first;
+    const struct pending_bucket *bucket = job->pending_bucket;
     int64_t least = least_milli(state_request(state, job));
-    usec_t end = end_if_started_now(state, job);
+    usec_t window = bucket->most, end = add_time(state->now, window);
     struct lease lease;
 
     *why = (struct why){ .kind = WHY_NONE };
@@ -165,17 +182,8 @@ static bool try_grant(struct brain *brain, struct pending_bucket *bucket,
         return false;
     }
 
-    lease.share = dominant_share(state, &lease);
-    struct event grant = {
-        .kind = EVENT_GRANT,
-        .at = state->now,
-        .grant = { .job = job->id,
-                   .attempt = job->attempt + 1,
-                   .lease = lease,
-                   .is_backfill = brain->reserve.promises.count > 0 },
-    };
     turn_take(&brain->turns, state, job->queue, lease.milli, end);
-    brain_decide(brain, &grant, decisions);
+    brain_grant(brain, job, &lease, 0, decisions);
     return true;
 }
 
@@ -189,15 +197,153 @@ static void explain_stuck(struct brain *brain)
 {
     for (size_t i = 0; i < brain->order.lines.count; i++) {
         const struct order_line *line = &brain->order.lines.items[i];
-        for (size_t k = 0; k < line->stuck.count; k++)
-            line->stuck.items[k].bucket->why = (struct why){ .kind = WHY_GPUS };
+        for (size_t k = 0; k < line->stuck.count; k++) {
+            if (line->stuck.items[k].bucket->promised != brain->plans)
+                line->stuck.items[k].bucket->why = (struct why){ .kind = WHY_GPUS };
+        }
     }
+}
+
+/* ---- those whose patience is at its end ---- */
+
+enum {
+    PROTECTED_MOST = 4, /* promises to the oldest of a queue */
+    SLIP_LATER = 20,    /* the first of them may be delayed by 1/20 of its own length, */
+    SLIP_SHORTER = 10,  /* by jobs of at most 1/10 of its length */
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    return rank_is_before(a, b) ? -1 : 1;
+}
+
+static void start_shorts(struct brain *brain, struct pending_queue *queue, const struct job *job,
+                         struct decisions *decisions)
+{
+    usec_t most = job->pending_bucket->most / SLIP_SHORTER;
+    LIST(struct rank_entry) shorts = { 0 };
+    struct why why;
+
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        struct pending_bucket *bucket = queue->buckets.items[i];
+        if (bucket != job->pending_bucket && bucket->most <= most && fits_somewhere(brain, bucket))
+            list_add(&shorts, rank_of_bucket(&brain->ranker, bucket));
+    }
+    if (shorts.count > 0)
+        qsort(shorts.items, shorts.count, sizeof(shorts.items[0]), compare_ranks);
+    for (size_t i = 0; i < shorts.count; i++) {
+        struct pending_bucket *bucket = shorts.items[i].bucket;
+        bool is_started = true;
+        for (uint32_t left = bucket->count; left > 0 && is_started; left--)
+            is_started = try_grant(brain, bucket->first, decisions, &why);
+    }
+    list_release(&shorts);
+}
+
+/* Short ones go before the first of the protected, even when it could start now, as long as that
+ * delays it by no more than a part of its own length, or its patience is not yet at its end. */
+static void let_slip(struct brain *brain, struct pending_queue *queue, struct job *job,
+                     usec_t latest, struct decisions *decisions)
+{
+    struct state *state = brain->state;
+    usec_t most = job->pending_bucket->most, at = state->now, later;
+    struct place_query query;
+    struct lease lease;
+    struct why why;
+
+    brain_query(brain, job, &query);
+    if (place_job(&query, &brain->arena, &lease, &why))
+        reserve_keep(&brain->reserve, &query, &lease, at);
+    else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
+        return;
+    if (job->first_promise == 0)
+        job->first_promise = at;
+    later = add_time(job->first_promise, most / SLIP_LATER);
+    later = later > latest ? later : latest;
+    at = later > at ? later : at;
+    brain->reserve.promises.held.items[0].at = at;
+    if (at > state->now)
+        start_shorts(brain, queue, job, decisions);
+    reserve_start(&brain->reserve);
+}
+
+/* The oldest of a queue, each started or promised a start. Returns how many were promised. */
+static uint32_t protect(struct brain *brain, struct pending_queue *queue,
+                        struct decisions *decisions)
+{
+    struct state *state = brain->state;
+    const struct patience *patience = &brain->patience;
+    bool always = state->settings.order == ORDER_SHORTEST; /* the oldest one, whatever its age */
+    usec_t bound = patience_bound(patience), latest = 0;
+    uint32_t promised = 0, most = always ? 1 : PROTECTED_MOST;
+
+    if (!always)
+        latest = patience_latest(patience, queue);
+    for (struct job *job = queue->first, *next; job && promised < most; job = next) {
+        struct pending_bucket *bucket = job->pending_bucket;
+        bool is_old = state->now - job->submitted >= bound / 20 * 17; /* 0.85 */
+        struct why why;
+        next = job->line_next;
+        if (bucket->is_settled)
+            continue;
+        if (!always && latest > state->now && !(is_old && patience_is_lull(patience, state->now)))
+            break;
+        if (!always && brain->reserve.promises.count == 0)
+            let_slip(brain, queue, job, latest, decisions);
+        next = job->line_next;
+        if (try_grant(brain, job, decisions, &why))
+            continue;
+        promise_start(brain, job, &why);
+        bucket->why = why;
+        promised += why.at != 0; /* else no end of any job would help it: let others go on */
+    }
+    return promised;
+}
+
+static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
+{
+    enum ordering order = (enum ordering)brain->state->settings.order;
+    uint32_t promised = 0;
+
+    if ((order != ORDER_DEFAULT && order != ORDER_SHORTEST) ||
+        brain->state->settings.backfill_depth == 0)
+        return 0;
+    for (size_t i = 0; i < brain->pending.queues.count; i++) {
+        struct pending_queue *queue = &brain->pending.queues.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++)
+            guess_bucket(brain->state, queue->buckets.items[k]);
+        promised += protect(brain, queue, decisions);
+    }
+    return promised;
+}
+
+/* ---- everybody ---- */
+
+/* How many may be promised a start because they come first in order. */
+static uint32_t promises_by_order(const struct settings *settings, uint32_t protected)
+{
+    uint32_t depth = settings->backfill_depth;
+
+    if (depth == 0 || settings->order == ORDER_FIFO || settings->order == ORDER_LEAST_ATTAINED)
+        return depth;
+    if (settings->order == ORDER_SHORTEST)
+        return depth > protected ? depth - protected : 0;
+    return protected > 0 ? depth : depth + 1;
+}
+
+/* Emptying nearly all for a long job is for a lull, or for when its patience ends. */
+static bool may_drain_for(const struct brain *brain, const struct pending_bucket *bucket)
+{
+    return brain->state->settings.order != ORDER_DEFAULT ||
+           bucket->share <= QUEUE_SHARE_ONE / 10 * 9 ||
+           bucket->usual < brain->patience.short_below ||
+           patience_is_lull(&brain->patience, brain->state->now);
 }
 
 void plan_grants(struct brain *brain, struct decisions *decisions)
 {
     struct state *state = brain->state;
-    uint32_t depth = state->settings.backfill_depth;
+    uint32_t depth = state->settings.backfill_depth, by_order;
     uint64_t stopped_by = 0; /* without backfill: the job that nobody may pass */
 
     if (brain->pending.count == 0)
@@ -205,22 +351,31 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     brain->plans++;
     reserve_start(&brain->reserve);
     brain->turns.held.count = 0;
+    patience_look(&brain->patience, state, &brain->pending, &brain->ends);
+    brain->ranker.drain = brain->patience.drain_most;
+    uint32_t protected = protect_oldest(brain, decisions);
+    by_order = promises_by_order(&state->settings, protected);
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);
-    for (;;) {
-        bool with_stuck = depth == 0 || brain->reserve.promises.count < depth;
-        struct pending_bucket *bucket = order_next(&brain->order, with_stuck);
+    for (uint32_t promised = 0;;) {
+        struct pending_bucket *bucket =
+            order_next(&brain->order, depth == 0 || promised < by_order);
         if (!bucket)
             break;
-        if (stopped_by != 0) {
-            bucket->why = (struct why){ .kind = WHY_BEHIND, .job = stopped_by };
+        bool was_last = bucket->count == 1;
+        struct why why = { .kind = WHY_BEHIND, .job = stopped_by };
+        if (bucket->promised == brain->plans) {
             order_block(&brain->order);
             continue;
         }
-        bool was_last = bucket->count == 1;
-        struct why why;
-        if (try_grant(brain, bucket, decisions, &why)) {
+        if (stopped_by == 0 && brain->order.was_stuck)
+            why = (struct why){ .kind = WHY_GPUS };
+        else if (stopped_by == 0 && try_grant(brain, bucket->first, decisions, &why)) {
             order_served(&brain->order, was_last);
             continue;
+        }
+        if (stopped_by == 0 && promised < by_order && may_drain_for(brain, bucket)) {
+            promise_start(brain, bucket->first, &why);
+            promised += why.at != 0;
         }
         bucket->why = why;
         order_block(&brain->order);

@@ -54,7 +54,9 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, const struc
         const struct layout_node *at_node = &rest->layout->nodes.items[node];
         if (kept > 0 && promise->spots.items[kept - 1].node == node)
             continue;
-        struct promise_spot spot = { .node = node, .rest = rest->nodes.items[node] };
+        struct promise_spot spot = { .node = node,
+                                     .whole = (int32_t)rest->nodes.items[node].whole,
+                                     .rest = rest->nodes.items[node] };
         spot.slots = mem_zero(at_node->count + 1u, sizeof(spot.slots[0]));
         memcpy(spot.slots, rest->slots.items + at_node->first,
                at_node->count * sizeof(spot.slots[0]));
@@ -78,9 +80,10 @@ void promise_list(const struct promises *promises, usec_t end, promise_nodes *re
 
 #define SMALLER(a, b) ((b) < (a) ? (b) : (a))
 
-void promise_limit(const struct promises *promises, usec_t end, struct spot *spot,
+void promise_limit(const struct promises *promises, usec_t end, bool by_number, struct spot *spot,
                    struct fleet_slot *slots)
 {
+    int32_t whole = (int32_t)spot->free.whole;
     bool is_copied = false;
 
     for (size_t i = 0; i < promises->count; i++) {
@@ -94,7 +97,8 @@ void promise_limit(const struct promises *promises, usec_t end, struct spot *spo
         is_copied = true;
         spot->free.cpu_milli = SMALLER(spot->free.cpu_milli, held->rest.cpu_milli);
         spot->free.memory_mib = SMALLER(spot->free.memory_mib, held->rest.memory_mib);
-        for (uint32_t k = 0; k < spot->at->count; k++) {
+        whole = SMALLER(whole, held->whole);
+        for (uint32_t k = 0; k < spot->at->count && !by_number; k++) {
             slots[k].milli = SMALLER(slots[k].milli, held->slots[k].milli);
             slots[k].memory_mib = SMALLER(slots[k].memory_mib, held->slots[k].memory_mib);
         }
@@ -103,6 +107,10 @@ void promise_limit(const struct promises *promises, usec_t end, struct spot *spo
         return;
     spot->slots = slots;
     spot->free.change = 0;
+    if (by_number) {
+        spot->free.whole = (uint32_t)(whole > 0 ? whole : 0);
+        return;
+    }
     spot->free.milli = 0;
     spot->free.whole = 0;
     for (uint32_t k = 0; k < spot->at->count; k++) {
@@ -150,7 +158,11 @@ void promise_take(struct promises *promises, const struct layout *layout, usec_t
             if (held) {
                 struct fleet_slot *slot =
                     &held->slots[layout->slot_of_device.items[slice->device] - first];
-                slot->milli -= sign * (int32_t)slice->milli;
+                int32_t before = slot->milli, after = before - sign * (int32_t)slice->milli;
+                bool is_one = slice->milli == GPU_MILLI ||
+                              (sign > 0 ? before : after) == GPU_MILLI;
+                held->whole -= is_one ? sign : 0;
+                slot->milli = after;
                 slot->memory_mib -= sign * slice->memory_mib;
             }
         }

@@ -8,6 +8,7 @@
  * time beside it. Machines that it does not touch only get emptier until then, so nobody needs to
  * look at them. A job that still runs at that time may use no more of a touched machine than is
  * free now and beside the promise; one that will have ended should use what is promised anyway.
+ * Whole devices that are alike are promised by their number: which of them is left open.
  */
 
 #include "core/why.h"
@@ -15,6 +16,7 @@
 
 struct promise_spot {
     uint32_t node;
+    int32_t whole; /* devices that nobody will have a part of */
     struct fleet_node rest;
     struct fleet_slot *slots; /* as many as the machine has */
 };
@@ -47,8 +49,9 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, const struc
 typedef LIST(uint32_t) promise_nodes;
 void promise_list(const struct promises *promises, usec_t end, promise_nodes *ret_nodes);
 
-/* What such a job may see of this machine; slots: room for as many as it has. */
-void promise_limit(const struct promises *promises, usec_t end, struct spot *spot,
+/* What such a job may see of this machine; slots: room for as many as it has. by_number: it wants
+ * whole devices, and those that are free there are. */
+void promise_limit(const struct promises *promises, usec_t end, bool by_number, struct spot *spot,
                    struct fleet_slot *slots);
 
 /* Slots of the machine that a job which ends at `end` should leave to those that end later.

@@ -2,9 +2,18 @@
 #ifndef SCHED_RANK_H
 #define SCHED_RANK_H
 
-/* rank - who comes first inside a queue, and how long a job is taken to run */
+/* rank - who comes first inside a queue
+ *
+ * default          0.3 log2(usual run time) + 0.7 log2(limit) + 0.1 log2(share) - 2 age / drain
+ * fifo             the job number
+ * shortest         the limit
+ * least-attained   what it has run so far, times its share
+ *
+ * Prediction and limit both tell something: their mean in the log domain beats either alone. Age
+ * counts in units of the longest time that draining the system ever took (patience.h).
+ */
 
-#include "sched/pending.h"
+#include "sched/guess.h"
 
 struct rank_entry {
     struct pending_bucket *bucket;
@@ -16,6 +25,7 @@ struct rank_entry {
 
 struct ranker {
     const struct state *state;
+    usec_t drain; /* ageing is counted in it */
 };
 
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket);

@@ -185,3 +185,11 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     }
     return is_made;
 }
+
+void reserve_keep(struct reserve *reserve, const struct place_query *query,
+                  const struct lease *lease, usec_t at)
+{
+    fleet_follow(&reserve->ahead, query->fleet);
+    fleet_take(&reserve->ahead, lease, 1);
+    promise_add(&reserve->promises, query->job, at, &reserve->ahead, lease);
+}

@@ -16,10 +16,20 @@ usec_t brain_end_of(const struct state *state, const struct job *job)
     return job->state == JOB_STOPPING ? state->now : end;
 }
 
+/* When it is expected to end; not before its window is over. */
+static usec_t expected_end(const struct state *state, const struct job *job)
+{
+    usec_t start = job->state != JOB_GRANTED && job->started > 0 ? job->started : job->granted;
+    usec_t end = job->window >= USEC_NEVER - start ? USEC_NEVER : start + job->window;
+    usec_t limit = brain_end_of(state, job);
+
+    return end < limit ? end : limit;
+}
+
 /* Where it stands among the ends. */
 static void update_end(struct brain *brain, struct job *job, bool is_active)
 {
-    usec_t end = is_active ? brain_end_of(brain->state, job) : 0;
+    usec_t end = is_active ? expected_end(brain->state, job) : 0;
 
     if (job->is_among_ends && is_active && job->expected_end == end)
         return;
@@ -29,6 +39,25 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
     job->expected_end = end;
     if (is_active)
         ends_add(&brain->ends, end, job);
+}
+
+void brain_extend_windows(struct brain *brain)
+{
+    struct state *state = brain->state;
+
+    for (;;) {
+        struct ends_walk walk = { .ends = &brain->ends };
+        const struct ends_entry *first = brain->ends.count > 0 ? ends_next(&walk) : NULL;
+        if (!first || first->end > state->now)
+            return;
+        struct job *job = first->job;
+        if (job->state == JOB_STOPPING || brain_end_of(state, job) <= state->now)
+            return; /* it ends now */
+        job->window = guess_window(state, job);
+        update_end(brain, job, true);
+        if (job->expected_end <= state->now)
+            return;
+    }
 }
 
 /* Its time limit counts from its grant until it runs, then from its start. */
@@ -94,6 +123,11 @@ static void on_job(void *user, struct job *job, bool is_gone)
         pending_remove(&brain->pending, job);
     else
         pending_update(&brain->pending, brain->state, job);
+    if (job->pending_bucket && !was_pending && job->attempt == 0) {
+        guess_bucket(brain->state, job->pending_bucket);
+        patience_arrival(&brain->patience, brain->state->now, job->pending_bucket);
+    }
+    preempt_note(&brain->preempt, job, is_gone);
     update_end(brain, job, is_active);
     if (is_active)
         brain_watch(brain, job);
@@ -106,8 +140,10 @@ static void on_lease(void *user, const struct lease *lease, int sign)
 {
     struct brain *brain = user;
 
-    if (!brain->is_moved)
-        fleet_take(&brain->fleet, lease, sign);
+    if (brain->is_moved)
+        return;
+    fleet_take(&brain->fleet, lease, sign);
+    estimator_lease(&brain->estimator, &brain->layout, lease, sign);
 }
 
 void brain_refresh(struct brain *brain)
@@ -153,6 +189,10 @@ struct brain *brain_create(struct state *state)
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
         job->is_among_ends = false;
+        job->line_next = job->line_previous = NULL;
+        job->preempt_place = 0;
+        job->first_promise = 0;
+        job->window = job_is_active(job) ? guess_window(state, job) : 0;
         job->wants_attention = false;
         on_job(brain, job, false);
     }
@@ -170,6 +210,8 @@ void brain_destroy(struct brain *brain)
     reserve_release(&brain->reserve);
     turns_release(&brain->turns);
     deadlines_release(&brain->deadlines);
+    estimator_release(&brain->estimator);
+    preempt_release(&brain->preempt);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
     scorer_release(&brain->scorer);
@@ -198,6 +240,7 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
         brain->is_dirty = true;
     if (event->kind <= EVENT_SETTINGS)
         brain->is_moved = true;
+    estimator_forget(&brain->estimator);
     return state_apply(brain->state, event, err);
 }
 
@@ -211,7 +254,10 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     arena_clear(&brain->arena);
     brain_refresh(brain);
     plan_stops(brain, decisions);
+    brain_extend_windows(brain);
+    plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
+    estimate_note(brain, decisions);
     brain->is_dirty = false;
     return 0;
 }
@@ -223,7 +269,13 @@ usec_t sched_next_wakeup(const struct brain *brain)
     if (brain->is_dirty)
         return brain->state->now;
     usec_t deadline = deadline_first(&brain->deadlines);
-    return deadline < wakeup ? deadline : wakeup;
+    wakeup = deadline < wakeup ? deadline : wakeup;
+    wakeup = brain->preempt.review < wakeup ? brain->preempt.review : wakeup;
+    if (brain->pending.count > 0 && brain->state->settings.order == ORDER_DEFAULT) {
+        usec_t lull = patience_lull_at(&brain->patience, brain->state->now);
+        wakeup = lull < wakeup ? lull : wakeup;
+    }
+    return wakeup;
 }
 
 static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)

@@ -50,6 +50,16 @@ usec_t sched_next_wakeup(const struct brain *brain);
 void sched_why(struct brain *brain, const struct job *job, struct why *ret_why,
                uint32_t *ret_ahead);
 
+/* When a job that waits will start: 8 of 10 times between low and high; times. */
+struct start_estimate {
+    usec_t low, median, high; /* USEC_NEVER: no end in sight */
+    usec_t limits_only;       /* if all ran up to their limits, and nobody else came */
+    bool is_open;             /* somebody without a time limit has what it needs */
+};
+
+/* False: it does not wait, is held or waits for others, or can never run. */
+bool sched_estimate_start(struct brain *brain, const struct job *job, struct start_estimate *ret);
+
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  struct why *ret_why);

@@ -182,7 +182,7 @@ int adapt_workload(const struct experiment *experiment, const struct workload *f
     list_reserve(&ret->jobs, from->jobs.count);
     memcpy(ret->jobs.items, from->jobs.items, from->jobs.count * sizeof(from->jobs.items[0]));
     ret->jobs.count = from->jobs.count;
-    if (!adapt->shuffle && !adapt->inflate)
+    if (!adapt->shuffle && adapt->inflate <= 0)
         workload_sort(ret);
     if (slice >= 0)
         code = take_slice(ret, adapt, slice, err);

@@ -193,6 +193,62 @@ static int read_end(const struct draft_source *source, struct job_draft *draft)
     return code;
 }
 
+/* "+6h", or whatever begin takes. */
+static int read_deadline(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *layer = scope_find(source->scope, "deadline");
+    char buffer[READER_SCALAR_SIZE];
+    const char *text;
+
+    int code = reader_scalar(&layer->reader, layer->object, "deadline", "a time", buffer, &text);
+    if (code < 0 || !text)
+        return code;
+    code = begin_parse(text[0] == '+' ? text + 1 : text, &draft->deadline_delay,
+                       &draft->deadline_at, layer->reader.err);
+    if (code == 0 && draft->deadline_at && text[0] == '+')
+        code = -EINVAL;
+    if (code == -EINVAL)
+        error_set(layer->reader.err, code,
+                  "'%.40s': not a time; expected one like +6h, 18:00 or 2030-01-31T18:00", text);
+    if (code < 0)
+        return reader_place(&layer->reader, code, layer->object, "deadline");
+    if (!draft->deadline_at && draft->deadline_delay == 0)
+        return reader_fail(&layer->reader, -EINVAL, layer->object, "deadline",
+                           "'%.40s': expected a time to come", text);
+    return 0;
+}
+
+/* What the brain plans with; after max_duration. */
+static int read_times(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *estimate = scope_find(source->scope, "estimate");
+    const struct scope_layer *cost = scope_find(source->scope, "restart_cost");
+    usec_t given = -1;
+    char spelt[2][UNITS_TEXT_SIZE];
+
+    int code = reader_duration(&estimate->reader, estimate->object, "estimate", &given);
+    if (code < 0)
+        return code;
+    if (given == 0 || given == USEC_NEVER)
+        return reader_fail(&estimate->reader, -EINVAL, estimate->object, "estimate",
+                           "expected how long it will run, more than 0s");
+    if (given > draft->request.max_duration)
+        return reader_fail(&estimate->reader, -EINVAL, estimate->object, "estimate",
+                           "%s, but max_duration ends it after %s",
+                           units_format_duration(spelt[0], given),
+                           units_format_duration(spelt[1], draft->request.max_duration));
+    draft->estimate = given > 0 ? given : 0;
+    code = read_deadline(source, draft);
+    if (code == 0)
+        code = read_bool(source, "preemptible", &draft->preemptible);
+    if (code == 0)
+        code = reader_duration(&cost->reader, cost->object, "restart_cost", &draft->restart_cost);
+    if (code == 0 && draft->restart_cost > GRACE_MAX)
+        return reader_fail(&cost->reader, -ERANGE, cost->object, "restart_cost",
+                           "longer than a day");
+    return code;
+}
+
 /* A pattern, checked. */
 static int read_pattern(const struct draft_source *source, const char *key, char **ret)
 {
@@ -497,8 +553,8 @@ static int check_size(const struct draft_source *source, struct job_draft *draft
 int draft_read(const struct draft_source *source, struct job_draft *draft)
 {
     static int (*const parts[])(const struct draft_source *, struct job_draft *) = {
-        command_read, read_name,  draft_read_request, read_queueing, read_end,   read_files,
-        read_env,     read_array, read_depends,       read_results,  check_size,
+        command_read, read_name, draft_read_request, read_queueing, read_end,     read_times,
+        read_files,   read_env,  read_array,         read_depends,  read_results, check_size,
     };
 
     request_default(&draft->request);
@@ -517,6 +573,7 @@ void draft_release(struct job_draft *draft)
     free(draft->directory);
     free(draft->queue);
     free(draft->begin_at);
+    free(draft->deadline_at);
     string_list_destroy(draft->argv);
     free(draft->script);
     string_list_destroy(draft->env);

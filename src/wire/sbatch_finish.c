@@ -423,11 +423,23 @@ static void set_plain(struct sbatch *sbatch)
         enum sbatch_id id;
         const char *key;
     } plain[] = {
-        { SBATCH_NAME, "name" },       { SBATCH_QUEUE, "queue" },    { SBATCH_ACCOUNT, "queue" },
-        { SBATCH_POOL, "pool" },       { SBATCH_PARTITION, "pool" }, { SBATCH_ARRAY, "array" },
-        { SBATCH_BEGIN, "begin" },     { SBATCH_GRACE, "grace" },    { SBATCH_OUTPUT, "output" },
-        { SBATCH_ERROR, "error" },     { SBATCH_INPUT, "input" },    { SBATCH_CHDIR, "cwd" },
-        { SBATCH_COMMENT, "comment" }, { SBATCH_WRAP, "run" },
+        { SBATCH_NAME, "name" },
+        { SBATCH_QUEUE, "queue" },
+        { SBATCH_ACCOUNT, "queue" },
+        { SBATCH_POOL, "pool" },
+        { SBATCH_PARTITION, "pool" },
+        { SBATCH_ARRAY, "array" },
+        { SBATCH_BEGIN, "begin" },
+        { SBATCH_GRACE, "grace" },
+        { SBATCH_OUTPUT, "output" },
+        { SBATCH_ERROR, "error" },
+        { SBATCH_INPUT, "input" },
+        { SBATCH_CHDIR, "cwd" },
+        { SBATCH_COMMENT, "comment" },
+        { SBATCH_WRAP, "run" },
+        { SBATCH_ESTIMATE, "estimate" },
+        { SBATCH_DEADLINE, "deadline" },
+        { SBATCH_RESTART_COST, "restart_cost" },
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
@@ -437,6 +449,8 @@ static void set_plain(struct sbatch *sbatch)
     }
     if (given(sbatch, SBATCH_HOLD))
         json_object_set_new(sbatch->job, "hold", json_true());
+    if (given(sbatch, SBATCH_PREEMPTIBLE))
+        json_object_set_new(sbatch->job, "preemptible", json_true());
     if (either(sbatch, SBATCH_REQUEUE, SBATCH_NO_REQUEUE))
         json_object_set_new(sbatch->job, "requeue",
                             json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));

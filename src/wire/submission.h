@@ -59,11 +59,16 @@ struct job_draft {
     bool hold;
     bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
-    usec_t begin_delay; /* from now; 0: at once */
-    char *begin_at;     /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for who has a clock; NULL */
-    usec_t grace;       /* between SIGTERM and SIGKILL; -1: the daemon's default */
-    char **argv;        /* NULL-terminated */
-    char *script;       /* text to write to a file, whose path goes to argv[script_at]; NULL */
+    usec_t begin_delay;    /* from now; 0: at once */
+    char *begin_at;        /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for who has a clock; NULL */
+    usec_t estimate;       /* how long it will run, as its user says; 0: he does not */
+    usec_t deadline_delay; /* from now; 0: none, or deadline_at */
+    char *deadline_at;     /* as begin_at */
+    usec_t restart_cost;   /* run time that a stop and new start costs */
+    bool preemptible;
+    usec_t grace; /* between SIGTERM and SIGKILL; -1: the daemon's default */
+    char **argv;  /* NULL-terminated */
+    char *script; /* text to write to a file, whose path goes to argv[script_at]; NULL */
     size_t script_at;
     char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
     char *cwd;  /* absolute, or NULL: the daemon's choice */

@@ -123,13 +123,13 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
           "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less than 1" },
         { "0.5:2", "gpus '0.5:2': '0.5:2': a part is of one gpu; for more of them ask for more "
                    "members (ranks)" },
-        { "-1", "gpus '-1': '-1': expected 1 to 64 gpus, or a part like 0.5" },
-        { "h100:-1", "gpus 'h100:-1': '-1': expected 1 to 64 gpus, or a part like 0.5" },
+        { "-1", "gpus '-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
+        { "h100:-1", "gpus 'h100:-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
         { "h100:", "gpus 'h100:': nothing after ':'; expected a number, as in h100:2" },
         { "h100:x", "gpus 'h100:x': 'x': not a number of gpus" },
-        { "h100:0", "gpus 'h100:0': '0': no gpu at all; expected 1 to 64, or a part like 0.5" },
+        { "h100:0", "gpus 'h100:0': '0': no gpu at all; expected 1 to 4096, or a part like 0.5" },
         { "0.0005", "gpus '0.0005': '0.0005': not a number with at most three decimals" },
-        { "65", "gpus '65': '65': at most 64 gpus a member" },
+        { "4097", "gpus '4097': '4097': at most 4096 gpus a member" },
         { "99999999999999999999", "gpus '99999999999999999999': '99999999999999999999': more than "
                                   "1000000000" },
         { "24GB", "gpus '24GB': '24GB': neither a number of gpus nor a model; for memory say "
@@ -342,7 +342,7 @@ static void parts_that_do_not_fit_together_are_refused(void **state)
     REFUSED(request->memory_mib = -1, "memory: below 0");
     REFUSED(request->max_duration = 0, "max_duration: expected more than 0");
     REFUSED(request->gpu_alternatives = 5, "gpus: more than 4 alternatives");
-    REFUSED(request->gpus[0].count = 0, "gpus: 0 a member, not 1 to 64");
+    REFUSED(request->gpus[0].count = 0, "gpus: 0 a member, not 1 to 4096");
     REFUSED(request->gpus[0].milli = 1001, "gpus: a share that is more than one gpu");
     REFUSED(request->gpus[0].kind = SHARE_FRACTION, "gpus: a share of 2 gpus, not of one");
     REFUSED(request->gpus[0].memory_mib = -1, "gpus: memory below 0");

@@ -84,13 +84,24 @@ static void change_pool(struct chaos *chaos)
     chaos->world_changes++;
 }
 
+static bool is_any(const struct chaos *chaos)
+{
+    return chaos->kind != CHAOS_OBEDIENT;
+}
+
 static void change_settings(struct chaos *chaos)
 {
     lab_tell(chaos->lab,
-             &(struct event){ .kind = EVENT_SETTINGS,
-                              .settings = { .half_life = (1 + below(chaos, 100)) * USEC_PER_MIN,
-                                            .placement = (uint8_t)below(chaos, 2),
-                                            .backfill_depth = below(chaos, 4) } });
+             &(struct event){
+                 .kind = EVENT_SETTINGS,
+                 .settings = { .half_life = (1 + below(chaos, 100)) * USEC_PER_MIN,
+                               .placement = (uint8_t)below(
+                                   chaos, chaos->kind == CHAOS_ANY_ORDER ? PLACEMENT_COUNT : 2),
+                               .order = (uint8_t)(chaos->kind == CHAOS_ANY_ORDER
+                                                      ? below(chaos, ORDER_COUNT)
+                                                      : ORDER_FIFO),
+                               .predict = chaos->kind == CHAOS_ANY_ORDER,
+                               .backfill_depth = below(chaos, 4) } });
     chaos->world_changes++;
 }
 
@@ -229,7 +240,7 @@ static struct request random_request(struct chaos *chaos)
     }
     if (chaos->kind == CHAOS_OBEDIENT || chance(chaos, 75))
         request.max_duration = (1 + below(chaos, 120)) * USEC_PER_MIN;
-    if (chaos->kind == CHAOS_ANY && chance(chaos, 10))
+    if (is_any(chaos) && chance(chaos, 10))
         snprintf(request.pool, sizeof(request.pool), "%s",
                  pool_names[below(chaos, COUNT_OF(pool_names))]);
     return request;
@@ -240,22 +251,30 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
     struct lab *lab = chaos->lab;
     struct event event = { .kind = EVENT_SUBMIT };
     uint64_t id = lab->state->next_id;
-    bool is_any = chaos->kind == CHAOS_ANY;
+    bool is_all = is_any(chaos);
 
     event.submit = (struct event_submit){
         .id = id,
         .name = "job",
         .user = chance(chaos, 50) ? "ana" : "ben",
-        .queue = queue_names[is_any ? below(chaos, chaos->queues_max + 1) : 0],
+        .queue = queue_names[is_all ? below(chaos, chaos->queues_max + 1) : 0],
         .request = *request,
-        .priority = is_any && chance(chaos, 30) ? (int32_t)below(chaos, 5) - 2 : 0,
-        .begin = is_any && chance(chaos, 10) ? lab->now + below(chaos, 60) * USEC_PER_MIN : 0,
-        .held = is_any && chance(chaos, 5),
-        .retry = is_any ? below(chaos, 3) : 0,
-        .no_requeue = is_any && chance(chaos, 30),
+        .priority = is_all && chance(chaos, 30) ? (int32_t)below(chaos, 5) - 2 : 0,
+        .begin = is_all && chance(chaos, 10) ? lab->now + below(chaos, 60) * USEC_PER_MIN : 0,
+        .held = is_all && chance(chaos, 5),
+        .retry = is_all ? below(chaos, 3) : 0,
+        .no_requeue = is_all && chance(chaos, 30),
         .group = group,
         .grace = USEC_PER_SEC,
-        .need_count = is_any && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
+        .estimate = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 30)
+                        ? (1 + below(chaos, 100)) * USEC_PER_MIN
+                        : 0,
+        .deadline = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 20)
+                        ? lab->now + (1 + below(chaos, 300)) * USEC_PER_MIN
+                        : 0,
+        .preemptible = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 50),
+        .restart_cost = chaos->kind == CHAOS_ANY_ORDER ? USEC_PER_MIN : 0,
+        .need_count = is_all && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
     };
     lab_tell(lab, &event);
     for (uint32_t i = 0; i < event.submit.need_count; i++) {
@@ -512,7 +531,7 @@ static void act_obedient(struct chaos *chaos)
 
 void chaos_act(struct chaos *chaos)
 {
-    if (chaos->kind == CHAOS_ANY)
+    if (is_any(chaos))
         act_any(chaos);
     else
         act_obedient(chaos);
@@ -521,7 +540,7 @@ void chaos_act(struct chaos *chaos)
 void chaos_step(struct chaos *chaos)
 {
     chaos_act(chaos);
-    if (chaos->kind == CHAOS_ANY && chance(chaos, 3))
+    if (is_any(chaos) && chance(chaos, 3))
         lab_plan(chaos->lab);
     while (sched_next_wakeup(chaos->lab->brain) <= chaos->lab->now) {
         lab_plan(chaos->lab);

@@ -19,9 +19,11 @@ uint32_t random_below(struct random *random, uint32_t bound); /* 0 to bound - 1 
 bool random_chance(struct random *random, uint32_t percent);
 
 enum chaos_kind {
-    CHAOS_ANY,      /* everything, also changes of the world and of the settings */
-    CHAOS_OBEDIENT, /* one queue, one priority; jobs start at once and end by their limits; all
-                     * GPUs stay: what was promised must come true */
+    CHAOS_ANY,       /* everything, also changes of the world and of the settings */
+    CHAOS_OBEDIENT,  /* one queue, one priority; jobs start at once and end by their limits; all
+                      * GPUs stay: what was promised must come true */
+    CHAOS_ANY_ORDER, /* as CHAOS_ANY, with all orders and placements, predictions, and jobs that may
+                      * be stopped for others */
 };
 
 struct chaos {

@@ -19,6 +19,9 @@ struct lab *lab_create(void)
 
     lab->state = state_create();
     lab->brain = brain_create(lab->state);
+    /* The plain rules, unless a test asks for others: in order, and by limits. */
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .order = ORDER_FIFO, .backfill_depth = 1 } });
     return lab;
 }
 

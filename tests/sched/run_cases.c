@@ -382,14 +382,22 @@ static void do_queue(struct run *run)
 
 static void do_settings(struct run *run)
 {
-    const char *placement = string_of(run, "placement");
+    const char *placement = string_of(run, "placement"), *order = string_of(run, "order");
+    static const char *const placements[] = { "best-fit",    "first-fit", "sfg",   "fgd",
+                                              "dot-product", "spread",    "random" };
+    static const char *const orders[] = { "default", "fifo", "shortest", "least-attained" };
+    uint8_t place = PLACEMENT_BEST_FIT, ordering = ORDER_FIFO;
 
+    for (uint8_t i = 0; i < COUNT_OF(placements); i++)
+        place = strcmp(placement, placements[i]) == 0 ? i : place;
+    for (uint8_t i = 0; i < COUNT_OF(orders); i++)
+        ordering = strcmp(order, orders[i]) == 0 ? i : ordering;
     tell(run,
          &(struct event){ .kind = EVENT_SETTINGS,
                           .settings = { .half_life = duration_of(run, "half_life", 0),
-                                        .placement = strcmp(placement, "first-fit") == 0
-                                                         ? PLACEMENT_FIRST_FIT
-                                                         : PLACEMENT_BEST_FIT,
+                                        .placement = place,
+                                        .order = ordering,
+                                        .predict = (uint8_t)number_of(run, "predict", 0),
                                         .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
 }
 

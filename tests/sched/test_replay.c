@@ -88,8 +88,15 @@ static void decide_again(struct state *state, const struct lab *lab, size_t firs
                 fail_msg("seed %" PRIu64 ", record %zu: was not decided again", seed, i);
             event_encode(&decisions.events.items[decided++], &bytes);
             if (bytes.length != record->length ||
-                memcmp(bytes.bytes, record->bytes, record->length) != 0)
-                fail_msg("seed %" PRIu64 ", record %zu: decided otherwise", seed, i);
+                memcmp(bytes.bytes, record->bytes, record->length) != 0) {
+                struct event was;
+                decode(record, &arena, &was);
+                fail_msg(
+                    "seed %" PRIu64 ", record %zu: decided otherwise %d %d, job %d %d wait %ld %ld",
+                    seed, i, (int)was.kind, (int)decisions.events.items[decided - 1].kind,
+                    (int)was.hold.job, (int)decisions.events.items[decided - 1].hold.job,
+                    (long)was.foresee.wait, (long)decisions.events.items[decided - 1].foresee.wait);
+            }
             continue;
         }
         if (decided != decisions.events.count)

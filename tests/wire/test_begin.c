@@ -71,7 +71,7 @@ static void the_daemon_refuses_what_a_document_refuses(void **state)
         usec_t at;
 
         assert_false(begin_split(cases[i], &fields));
-        assert_int_equal(when_parse(cases[i], 0, &at, &err), -EINVAL);
+        assert_int_equal(when_parse("begin", cases[i], 0, &at, &err), -EINVAL);
         AUTO_FREE char *text =
             mem_printf("begin '%s': expected one like 14:30 or 2030-01-31T08:00", cases[i]);
         assert_string_equal(err.text, text);
@@ -100,12 +100,12 @@ static void the_daemon_knows_when_it_is(void **state)
         struct error err;
         usec_t at;
 
-        assert_int_equal(when_parse(cases[i].text, then, &at, &err), 0);
+        assert_int_equal(when_parse("begin", cases[i].text, then, &at, &err), 0);
         assert_int_equal((at - then) / USEC_PER_SEC, cases[i].after);
     }
     struct error err;
     usec_t at;
-    assert_int_equal(when_parse("2050-01-01", then, &at, &err), -EINVAL);
+    assert_int_equal(when_parse("begin", "2050-01-01", then, &at, &err), -EINVAL);
     assert_string_equal(err.text, "begin '2050-01-01': not within ten years");
 }
 

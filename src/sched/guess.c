@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/guess.h"
+
+static int64_t part(int64_t amount, int64_t of)
+{
+    return of > 0 ? amount * QUEUE_SHARE_ONE / of : 0;
+}
+
+/* The largest of its parts of the cluster's GPUs, CPUs and memory. */
+static uint32_t share_of(const struct state *state, const struct request *request)
+{
+    int64_t members = request->members, most;
+    int64_t gpu = part(request_milli(request, 0, 0), state->capacity.milli);
+    int64_t cpu = part(request->cpu_milli * members, state->capacity.cpu_milli);
+    int64_t memory = part(request->memory_mib * members, state->capacity.memory_mib);
+
+    most = gpu > cpu ? gpu : cpu;
+    most = memory > most ? memory : most;
+    return (uint32_t)(most < QUEUE_SHARE_ONE ? most : QUEUE_SHARE_ONE);
+}
+
+static usec_t least(usec_t a, usec_t b)
+{
+    return a < b ? a : b;
+}
+
+void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+{
+    const struct job *job = bucket->first;
+    struct history_job described;
+    struct history_guess guess;
+
+    bucket->share = share_of(state, state_request(state, job));
+    if (job->estimate > 0) {
+        bucket->usual = bucket->most = least(bucket->estimate, bucket->max_duration);
+        return;
+    }
+    uint32_t version =
+        state->settings.predict ? history_version(&state->history, job->user) + 1 : 1;
+    if (bucket->guess_version == version)
+        return;
+    bucket->guess_version = version;
+    bucket->usual = bucket->most = bucket->max_duration;
+    if (!state->settings.predict)
+        return;
+    state_describe(state, job, &described);
+    history_guess(&state->history, &described, &guess);
+    bucket->usual = guess.usual;
+    bucket->most = guess.most;
+}
+
+usec_t guess_window(const struct state *state, const struct job *job)
+{
+    usec_t start = job->started >= job->granted ? job->started : job->granted;
+    usec_t elapsed = state->now - start, known = 0;
+    struct history_job described;
+
+    if (job->estimate > 0)
+        known = job->estimate - job->attained + (job->attained > 0 ? job->restart_cost : 0);
+    if (known > elapsed)
+        return least(known, job->max_duration);
+    if (!state->settings.predict)
+        return job->max_duration;
+    state_describe(state, job, &described);
+    usec_t most = history_most_after(&state->history, &described, job->attained + elapsed);
+    return most == USEC_NEVER ? most : least(most - job->attained, job->max_duration);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/pack.h"
+
+#include <string.h>
+
+void pack_release(struct pack *pack)
+{
+    fleet_release(&pack->ahead);
+    list_release(&pack->nodes);
+    list_release(&pack->order);
+    list_release(&pack->fitting);
+    list_release(&pack->takers);
+    list_release(&pack->moved);
+}
+
+/* What is at hand while a claim is placed. */
+struct packing {
+    struct pack *pack;
+    struct claims *claims;
+    struct place_query query;
+    struct arena *arena;
+};
+
+static bool lease_fits(const struct fleet *fleet, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        const struct fleet_slot *slot =
+            &fleet->slots.items[fleet->layout->slot_of_device.items[slice->device]];
+        if (slot->milli < (int32_t)slice->milli || slot->memory_mib < slice->memory_mib)
+            return false;
+    }
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        const struct fleet_node *node = &fleet->nodes.items[lease->members[i].node];
+        if (node->cpu_milli < lease->cpu_milli || node->memory_mib < lease->memory_mib)
+            return false;
+    }
+    return true;
+}
+
+/* All members on one machine? */
+static bool is_local(const struct lease *lease)
+{
+    for (uint32_t i = 1; i < lease->members_count; i++) {
+        if (lease->members[i].node != lease->members[0].node)
+            return false;
+    }
+    return true;
+}
+
+/* GPUs that a member needs at least. */
+static int32_t need_of(const struct request *request)
+{
+    int64_t least = 0;
+
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        int64_t milli = request_milli(request, i, GPU_MILLI) / request->members;
+        least = i == 0 || milli < least ? milli : least;
+    }
+    return (int32_t)least;
+}
+
+static void note_place(struct packing *packing, struct claim *claim, const struct lease *lease)
+{
+    struct pack *pack = packing->pack;
+
+    fleet_take(&pack->ahead, lease, 1);
+    claim->first_node = (uint32_t)pack->nodes.count;
+    claim->node_count = lease->members_count;
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        list_add(&pack->nodes, lease->members[i].node);
+        pack->takers.items[lease->members[i].node] = claim->job->id;
+    }
+}
+
+static bool try_nodes(struct packing *packing, struct claim *claim)
+{
+    struct place_query *query = &packing->query;
+    struct lease lease;
+    struct why why;
+
+    query->request = state_request(query->state, claim->job);
+    query->class = claim->job->class;
+    query->job = claim->job->id;
+    query->only = packing->pack->fitting.items;
+    query->only_count = (uint32_t)packing->pack->fitting.count;
+    if (query->only_count == 0 || !place_job(query, packing->arena, &lease, &why))
+        return false;
+    note_place(packing, claim, &lease);
+    return true;
+}
+
+/* Fewest free GPUs first; a gang takes from all that have enough for a member. */
+static bool try_place(struct packing *packing, struct claim *claim)
+{
+    struct pack *pack = packing->pack;
+    const struct request *request = state_request(packing->query.state, claim->job);
+    int32_t need = need_of(request), above = need - 1;
+
+    for (;;) {
+        int32_t least = INT32_MAX;
+        pack->fitting.count = 0;
+        for (uint32_t i = 0; i < pack->ahead.nodes.count; i++) {
+            int32_t free = pack->ahead.nodes.items[i].milli;
+            if (free <= above || (request->members == 1 && free > least))
+                continue;
+            if (request->members == 1 && free < least)
+                pack->fitting.count = 0;
+            least = free < least ? free : least;
+            list_add(&pack->fitting, i);
+        }
+        if (pack->fitting.count == 0)
+            return false;
+        if (try_nodes(packing, claim))
+            return true;
+        if (request->members > 1)
+            return false;
+        above = least;
+    }
+}
+
+/* May this one be moved for that one? */
+static bool may_move(const struct claim *claim, const struct claim *other)
+{
+    return other->is_kept && other->is_selected && other->tier != CLAIM_FIXED &&
+           other->milli < claim->milli && other->job->priority <= claim->job->priority;
+}
+
+static void move(struct packing *packing, uint32_t number)
+{
+    struct claim *claim = &packing->claims->items.items[number];
+
+    fleet_take(&packing->pack->ahead, claim->job->lease, -1);
+    claim->is_kept = false;
+    list_add(&packing->pack->moved, number);
+}
+
+/* The machine with the most free GPUs on which moves would make enough; -1: none. */
+static int64_t node_to_clear(struct packing *packing, const struct claim *claim, int32_t need)
+{
+    const struct fleet *ahead = &packing->pack->ahead;
+    int32_t *movable = arena_take(packing->arena, ahead->nodes.count + 1, sizeof(*movable));
+    int64_t best = -1;
+
+    memset(movable, 0, ahead->nodes.count * sizeof(*movable));
+    for (size_t i = 0; i < packing->claims->items.count; i++) {
+        const struct claim *other = &packing->claims->items.items[i];
+        if (may_move(claim, other) && is_local(other->job->lease))
+            movable[other->job->lease->members[0].node] += (int32_t)other->milli;
+    }
+    for (uint32_t i = 0; i < ahead->nodes.count; i++) {
+        int32_t free = ahead->nodes.items[i].milli;
+        if (free < need && free + movable[i] >= need &&
+            (best < 0 || free > ahead->nodes.items[best].milli))
+            best = i;
+    }
+    return best;
+}
+
+/* The largest there that is not above what is missing, else the smallest. */
+static int64_t one_to_move(const struct packing *packing, const struct claim *claim, uint32_t node,
+                           int64_t missing)
+{
+    const struct claim *items = packing->claims->items.items;
+    int64_t best = -1;
+
+    for (size_t i = 0; i < packing->claims->items.count; i++) {
+        const struct claim *other = &items[i];
+        if (!may_move(claim, other) || !is_local(other->job->lease) ||
+            other->job->lease->members[0].node != node)
+            continue;
+        bool is_more = best >= 0 && other->milli > items[best].milli;
+        bool was_above = best >= 0 && items[best].milli > missing;
+        if (best < 0 || (was_above ? !is_more : is_more && other->milli <= missing))
+            best = (int64_t)i;
+    }
+    return best;
+}
+
+static void undo_moves(struct packing *packing)
+{
+    struct pack *pack = packing->pack;
+
+    for (size_t i = 0; i < pack->moved.count; i++) {
+        struct claim *claim = &packing->claims->items.items[pack->moved.items[i]];
+        fleet_take(&pack->ahead, claim->job->lease, 1);
+        claim->is_kept = true;
+    }
+    pack->moved.count = 0;
+}
+
+/* A gang on several machines that may be moved: the last in order. */
+static int64_t gang_to_move(const struct packing *packing, const struct claim *claim)
+{
+    for (size_t i = packing->claims->items.count; i-- > 0;) {
+        const struct claim *other = &packing->claims->items.items[i];
+        if (may_move(claim, other) && !is_local(other->job->lease))
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static bool place_by_moving(struct packing *packing, struct claim *claim)
+{
+    struct pack *pack = packing->pack;
+    int32_t need = need_of(state_request(packing->query.state, claim->job));
+
+    pack->moved.count = 0;
+    for (;;) {
+        int64_t node = node_to_clear(packing, claim, need), number;
+        if (node >= 0) {
+            while (pack->ahead.nodes.items[node].milli < need &&
+                   (number = one_to_move(packing, claim, (uint32_t)node,
+                                         need - pack->ahead.nodes.items[node].milli)) >= 0)
+                move(packing, (uint32_t)number);
+        } else {
+            number = gang_to_move(packing, claim);
+            if (number < 0)
+                break;
+            move(packing, (uint32_t)number);
+        }
+        if (!try_place(packing, claim))
+            continue;
+        for (size_t i = 0; i < pack->moved.count; i++)
+            list_add(&pack->order, pack->moved.items[i]);
+        return true;
+    }
+    undo_moves(packing);
+    return false;
+}
+
+/* One that has to go runs on if its place is free all the same. */
+static bool keep(struct packing *packing, struct claim *claim)
+{
+    struct pack *pack = packing->pack;
+
+    if (!claim->is_running || !lease_fits(&pack->ahead, claim->job->lease))
+        return false;
+    fleet_take(&pack->ahead, claim->job->lease, 1);
+    claim->is_kept = true;
+    return true;
+}
+
+static void place_claim(struct packing *packing, struct claim *claim)
+{
+    if (claim->is_running && keep(packing, claim))
+        return;
+    if (!try_place(packing, claim) && !place_by_moving(packing, claim))
+        claim->is_selected = false;
+}
+
+/* The widest of those that are left to place; the order of claims among equals. */
+static uint32_t take_widest(struct packing *packing)
+{
+    struct pack *pack = packing->pack;
+    const struct claim *items = packing->claims->items.items;
+    size_t best = 0;
+
+    for (size_t i = 1; i < pack->order.count; i++) {
+        uint32_t a = pack->order.items[i], b = pack->order.items[best];
+        if (items[a].milli > items[b].milli || (items[a].milli == items[b].milli && a < b))
+            best = i;
+    }
+    uint32_t number = pack->order.items[best];
+    list_remove(&pack->order, best);
+    return number;
+}
+
+void pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
+               struct arena *arena)
+{
+    struct packing packing = { .pack = pack, .claims = claims, .query = *query, .arena = arena };
+
+    packing.query.fleet = &pack->ahead;
+    packing.query.shapes = NULL;
+    packing.query.quota = PLACE_QUOTA_EVER;
+    pack->nodes.count = pack->order.count = pack->takers.count = 0;
+    for (size_t i = 0; i < pack->ahead.nodes.count; i++)
+        list_add(&pack->takers, 0);
+    for (uint32_t i = 0; i < claims->items.count; i++) {
+        struct claim *claim = &claims->items.items[i];
+        claim->is_kept = claim->is_running && claim->is_selected;
+        if (claim->is_running && !claim->is_selected)
+            fleet_take(&pack->ahead, claim->job->lease, -1);
+        if (!claim->is_running && claim->is_selected)
+            list_add(&pack->order, i);
+    }
+    while (pack->order.count > 0)
+        place_claim(&packing, &claims->items.items[take_widest(&packing)]);
+    for (size_t i = 0; i < claims->items.count; i++) {
+        struct claim *claim = &claims->items.items[i];
+        if (!claim->is_kept && (!claim->is_selected || claim->node_count == 0))
+            keep(&packing, claim);
+    }
+}
+
+uint64_t pack_taker(const struct pack *pack, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (pack->takers.items[lease->members[i].node] != 0)
+            return pack->takers.items[lease->members[i].node];
+    }
+    return 0;
+}
