@@ -12,7 +12,8 @@ const struct option_entry options_completion[] = { { 0 } };
 
 static bool sends_jobs(const struct command *command)
 {
-    return strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0;
+    return strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0 ||
+           strcmp(command->name, "when") == 0;
 }
 
 /* Whether its words are numbers of jobs. */

@@ -8,24 +8,13 @@
 #include "cli/fields.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"
-#include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/send.h"
 
-static int follow(const struct sending *sending, const struct follow_plan *plan, int *ret_status,
-                  struct error *err)
+static int follow(const struct follow_plan *plan, int *ret_status, struct error *err)
 {
-    const char *waits = field_text(plan->submitted, "waits");
-
     if (strcmp(field_text(plan->submitted, "kind"), "job") != 0)
         return follow_group(plan, ret_status, err);
-    if (waits[0] && !sending->sbatch.is_quiet && !sending->sbatch.is_json) {
-        AUTO_RELEASE(text) struct text expected = { 0 };
-        job_expected_add(plan->submitted, &expected);
-        talk("job %" PRId64 " · %s · waits: %s%s%s", field_number(plan->submitted, "id"),
-             field_text(plan->submitted, "name"), waits, expected.length > 0 ? " · starts " : "",
-             text_string(&expected));
-    }
     return follow_job(plan, ret_status, err);
 }
 
@@ -71,7 +60,7 @@ static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_st
     if (sending->is_dry)
         tell_dry(plan.submitted);
     else
-        code = follow(sending, &plan, ret_status, err);
+        code = follow(&plan, ret_status, err);
     json_decref(reply);
     return code;
 }

@@ -4,10 +4,11 @@
 #include "base/log2.h"
 
 enum {
-    FINE = 16,          /* scores are finer than logarithms by so much */
-    PRIOR = 256 * FINE, /* half to double, until something is known */
+    FINE = 16, /* scores are finer than logarithms by so much */
+    OCTAVE = LOG2_ONE * FINE,
+    PRIOR = OCTAVE, /* half to double, until something is known */
     STEP_LEAST = 8,
-    STEP_WIDTH = 192, /* a step is the width by this */
+    STEP_WIDTH = 128, /* a step is the width by this */
     HASTE = 24,       /* the first scores move more */
 };
 
@@ -46,41 +47,41 @@ static const struct calibration_band *known(const struct calibration *calibratio
     return all->count > 0 ? all : &prior;
 }
 
-/* Of `one_in` scores one should lie beyond: so far back for one that does not, so far on for one
- * that does. */
-static void track(int32_t *quantile, int32_t score, int32_t step, int32_t below, int32_t above)
+static int32_t bound(int32_t value, int32_t least, int32_t most)
 {
-    *quantile += score > *quantile ? step * below : -step * above;
+    return value < least ? least : value > most ? most : value;
 }
 
-static void learn(struct calibration *calibration, uint32_t number, int32_t score)
+/* What moves what was wrong by nine steps when one of ten is to be, and by one when it was right,
+ * leaves one of ten wrong. */
+static void learn(struct calibration *calibration, uint32_t number,
+                  const struct calibration_note *note, usec_t actual)
 {
     struct calibration_band *band = &calibration->bands[number];
+    int32_t score = (log_of(actual) - log_of(note->wait)) * FINE;
 
-    if (band->count == 0) {
+    if (band->count == 0)
         *band = *known(calibration, number);
-        band->count = 0;
-    }
-    int32_t width = band->high - band->low;
+    int32_t width = bound(band->high - band->low, 0, 4 * OCTAVE);
     int32_t step = STEP_LEAST + width / STEP_WIDTH;
-    step += step * HASTE / (HASTE + (int32_t)(band->count < 100000 ? band->count : 100000)) * 2;
-    track(&band->low, score, step, 1, 9);
-    track(&band->median, score, step, 5, 5);
-    track(&band->high, score, step, 9, 1);
-    /* Quantiles that cross make no range. */
-    if (band->median < band->low)
-        band->median = band->low;
-    if (band->high < band->median)
-        band->high = band->median;
+    int32_t young = band->count < HASTE ? (int32_t)(HASTE - band->count) : 0;
+    step += step * young / HASTE * 3;
+    band->low += actual < note->low ? -9 * step : step;
+    band->high += actual > note->high ? 9 * step : -step;
+    band->median += score > band->median ? step : -step;
+    band->median = bound(band->median, -12 * OCTAVE, 12 * OCTAVE);
+    band->low = bound(band->low, -16 * OCTAVE, 12 * OCTAVE);
+    band->high = bound(band->high, -12 * OCTAVE, 16 * OCTAVE);
+    if (band->low > band->high) /* quantiles that cross make no range */
+        band->low = band->high = band->low - (band->low - band->high) / 2;
     band->count++;
 }
 
-void calibration_learn(struct calibration *calibration, usec_t noted, bool is_busy, usec_t actual)
+void calibration_learn(struct calibration *calibration, const struct calibration_note *note,
+                       usec_t actual)
 {
-    int32_t score = (log_of(actual) - log_of(noted)) * FINE;
-
-    learn(calibration, band_of(noted, is_busy), score);
-    learn(calibration, CALIBRATION_BANDS - 1, score);
+    learn(calibration, band_of(note->wait, note->is_busy), note, actual);
+    learn(calibration, CALIBRATION_BANDS - 1, note, actual);
 }
 
 void calibration_range(const struct calibration *calibration, usec_t base, bool is_busy,
@@ -91,7 +92,7 @@ void calibration_range(const struct calibration *calibration, usec_t base, bool 
 
     *ret = (struct calibration_range){
         .low = wait_of(log + band->low),
-        .median = wait_of(log + band->median),
+        .median = wait_of(log + bound(band->median, band->low, band->high)),
         .high = wait_of(log + band->high),
         .count = band->count,
     };

@@ -8,7 +8,8 @@
  * granted, the score is known: log2((actual + 1 s) / (noted + 1 s)). For each band of the noted
  * wait, apart for a busy and for a quiet system, three quantiles of the scores are tracked: 10, 50
  * and 90 %. Each score moves a quantile by a step, up or down in the proportion that leaves the
- * wanted part below it in the long run, whatever the scores are (adaptive conformal inference:
+ * wanted part outside of the ranges that were given, in the long run, whatever the scores are and
+ * however late they come (adaptive conformal inference:
  * Gibbs and Candes 2021; as quantile tracking: Angelopoulos and others 2023). The step follows the
  * width, so that a calm band stays narrow. A band starts from what holds for all.
  *
@@ -40,8 +41,13 @@ struct calibration_range {
     uint32_t count;           /* scores that stand behind it */
 };
 
-/* The wait that was noted, and what it came to. */
-void calibration_learn(struct calibration *calibration, usec_t noted, bool is_busy, usec_t actual);
+/* A wait that was noted, the range that was given for it, and what it came to. */
+struct calibration_note {
+    usec_t wait, low, high;
+    bool is_busy;
+};
+void calibration_learn(struct calibration *calibration, const struct calibration_note *note,
+                       usec_t actual);
 
 /* 8 of 10 waits that are estimated as `base` lie between low and high. */
 void calibration_range(const struct calibration *calibration, usec_t base, bool is_busy,

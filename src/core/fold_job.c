@@ -33,6 +33,7 @@ static void become(struct state *state, struct job *job, enum job_state to)
     state->job_counts[job->state]--;
     state->job_counts[to]++;
     job->state = (uint8_t)to;
+    job->is_awaited = false;
     if (to == JOB_QUEUED)
         job->queued = state->now;
 }
@@ -297,6 +298,7 @@ static int fold_update(struct state *state, struct job *job, const struct event_
             return error_set(err, -EBADMSG, "job %" PRIu64 ": no queue '%s'", job->id,
                              event->queue);
         job->queue = (uint32_t)queue;
+        job->is_awaited = false; /* those who made room for it are of the other queue */
     }
     if (event->has_priority)
         job->priority = event->priority;
@@ -309,6 +311,18 @@ static int fold_update(struct state *state, struct job *job, const struct event_
     else if (job->state != JOB_ENDED)
         settle(state, job);
     return 0;
+}
+
+static void fold_foresee(const struct state *state, struct job *job,
+                         const struct event_foresee *event)
+{
+    struct calibration_range range;
+
+    calibration_range(&state->calibration, event->wait, event->is_busy, &range);
+    job->foreseen_at = state->now;
+    job->foreseen = (struct calibration_note){
+        .wait = event->wait, .low = range.low, .high = range.high, .is_busy = event->is_busy
+    };
 }
 
 static int fold_grant(struct state *state, struct job *job, const struct event_grant *event,
@@ -332,8 +346,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
 
     clear_end(job);
     if (job->foreseen_at > 0 && job->attempt == 0)
-        calibration_learn(&state->calibration, job->foreseen_wait, job->is_foreseen_busy,
-                          state->now - job->foreseen_at);
+        calibration_learn(&state->calibration, &job->foreseen, state->now - job->foreseen_at);
     job->lease = lease_copy(&event->lease);
     job->member_states = mem_zero(event->lease.members_count, 1);
     job->members_started = job->members_ended = 0;
@@ -342,7 +355,6 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     job->gpus_milli_last = (uint32_t)event->lease.milli;
     job->is_backfill = event->is_backfill;
     job->tier = event->tier;
-    job->is_awaited = false;
     become(state, job, JOB_GRANTED);
     state_charge(state, job, 1);
     notify(state, job, false);
@@ -606,9 +618,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
     case EVENT_GRANT:
         return fold_grant(state, job, &event->grant, err);
     case EVENT_FORESEE:
-        job->foreseen_at = state->now;
-        job->foreseen_wait = event->foresee.wait;
-        job->is_foreseen_busy = event->foresee.is_busy;
+        fold_foresee(state, job, &event->foresee);
         return 0;
     case EVENT_STOP:
         fold_stop(state, job, &event->stop);

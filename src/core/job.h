@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/calibration.h"
 #include "core/engine.h"
 #include "core/lease.h"
 
@@ -69,9 +70,9 @@ struct job {
     usec_t deadline;     /* 0: none */
     usec_t restart_cost; /* run time that a stop and new start costs */
     usec_t attained;     /* run time that earlier attempts, stopped for others, brought it */
-    usec_t foreseen_at;   /* when it was said how long it would wait; 0: never */
-    usec_t foreseen_wait; /* and how long */
-    usec_t fair_from;    /* the fair clock (pressure.h) when it was submitted */
+    usec_t foreseen_at;  /* when it was said how long it would wait; 0: never */
+    struct calibration_note foreseen; /* and how long */
+    usec_t fair_from;                 /* the fair clock (pressure.h) when it was submitted */
     uint32_t preemptions;
     uint32_t user; /* number in the state */
     uint32_t uid, gid;
@@ -89,7 +90,6 @@ struct job {
     bool is_preemptible;
     bool is_awaited; /* others were stopped for it, and it has not been granted since */
     uint8_t tier;    /* of its last grant (sched/claim.h) */
-    bool is_foreseen_busy;
     bool no_requeue; /* not tried again after it was lost */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
@@ -105,8 +105,8 @@ struct job {
     usec_t first_promise;                  /* when it was first promised to start; 0: never */
     usec_t expected_end;
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
-    bool is_among_ends;   /* of those that hold resources */
-    bool wants_attention; /* on the brain's list of jobs to look after */
+    bool is_among_ends;     /* of those that hold resources */
+    bool wants_attention;   /* on the brain's list of jobs to look after */
 };
 
 void job_destroy(struct job *job);

@@ -6,7 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORLD = 1, NODE, DEVICE, POOL, QUEUE, USER, GROUP, JOB, NEED, DEMAND, RUNS, ERRORS, BAND, PRESSURE, ARRIVED, BIN, KIND_COUNT };
+enum kind {
+    WORLD = 1,
+    NODE,
+    DEVICE,
+    POOL,
+    QUEUE,
+    USER,
+    GROUP,
+    JOB,
+    NEED,
+    DEMAND,
+    RUNS,
+    ERRORS,
+    BAND,
+    PRESSURE,
+    ARRIVED,
+    BIN,
+    KIND_COUNT
+};
 
 static const struct field world_fields[] = {
     RECORD_INT(struct state, 1, now, "journal time"),
@@ -166,11 +184,13 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 56, job.preemptions, ""),
     RECORD_UINT(struct saved_job, 57, job.is_preemptible, ""),
     RECORD_INT(struct saved_job, 58, job.foreseen_at, ""),
-    RECORD_INT(struct saved_job, 59, job.foreseen_wait, ""),
-    RECORD_UINT(struct saved_job, 60, job.is_foreseen_busy, ""),
-    RECORD_INT(struct saved_job, 61, job.fair_from, ""),
-    RECORD_UINT(struct saved_job, 62, job.is_awaited, ""),
-    RECORD_UINT(struct saved_job, 63, job.tier, ""),
+    RECORD_INT(struct saved_job, 59, job.foreseen.wait, ""),
+    RECORD_UINT(struct saved_job, 60, job.foreseen.is_busy, ""),
+    RECORD_INT(struct saved_job, 61, job.foreseen.low, ""),
+    RECORD_INT(struct saved_job, 62, job.foreseen.high, ""),
+    RECORD_UINT(struct saved_job, 63, job.tier, "of its last grant"),
+    RECORD_INT(struct saved_job, 64, job.fair_from, "fair time when it was submitted"),
+    RECORD_UINT(struct saved_job, 65, job.is_awaited, "others were stopped for it"),
 };
 
 static const struct field need_fields[] = {
@@ -340,8 +360,7 @@ static void put_history(struct text *out, const struct history *history, struct 
         put_numbers(&runs, ring->runs);
         put_numbers(&ratios, ring->ratios);
         put(out, RUNS,
-            &(struct saved_runs){ ring->key, ring->count, ring->is_used, runs.bytes,
-                                  ratios.bytes },
+            &(struct saved_runs){ ring->key, ring->count, ring->is_used, runs.bytes, ratios.bytes },
             scratch);
     }
     for (size_t i = 0; i < history->users.count; i++)
@@ -360,7 +379,7 @@ static void put_load(struct text *out, const struct state *state, struct text *s
         if (pressure->arrived[i] > 0)
             put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);
     }
-    for (uint32_t class = 0; class < RESIDUAL_CLASSES; class++) {
+    for (uint32_t class = 0; class < RESIDUAL_CLASSES; class ++) {
         for (uint32_t bin = 0; bin < RESIDUAL_BINS; bin++) {
             struct saved_bin saved = { class, bin, residual->left[class][bin],
                                        residual->ended[class][bin] };
@@ -599,7 +618,7 @@ static int load_band(struct state *state, const struct saved_band *saved, struct
     const int32_t most = 1 << 20;
 
     if (saved->number >= CALIBRATION_BANDS || band->low < -most || band->high > most ||
-        band->low > band->median || band->median > band->high)
+        band->low > band->high || band->median < -most || band->median > most)
         return error_set(err, -EBADMSG, "snapshot: band %" PRIu32 " of estimates makes no sense",
                          saved->number);
     state->calibration.bands[saved->number] = *band;

@@ -230,7 +230,7 @@ void state_count(struct state *state, const struct job *job, int sign)
 
     room_add(&state->room, lease, -sign);
     if (state->on_lease)
-        state->on_lease(state->on_lease_user, lease, sign);
+        state->on_lease(state->on_lease_user, job, sign);
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         struct queue *queue = &state->queues.items[at];
         queue->used_milli += sign * lease->milli;

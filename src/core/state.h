@@ -70,10 +70,10 @@ struct state {
     LIST(char *) users;
     struct room room; /* what is free now */
     struct class_table classes;
-    struct demand demand;   /* what is asked for mostly */
-    struct history history; /* how long jobs ran */
-    struct residual residual; /* and how far they came */
-    struct pressure pressure; /* how much is asked of the GPUs */
+    struct demand demand;           /* what is asked for mostly */
+    struct history history;         /* how long jobs ran */
+    struct residual residual;       /* and how far they came */
+    struct pressure pressure;       /* how much is asked of the GPUs */
     struct calibration calibration; /* how estimates of waits turned out */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
@@ -84,8 +84,8 @@ struct state {
     uint32_t job_counts[JOB_STATE_COUNT];
     usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
 
-    /* Told when machines have less room by a lease (sign 1), or more again (-1). */
-    void (*on_lease)(void *user, const struct lease *lease, int sign);
+    /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
+    void (*on_lease)(void *user, const struct job *job, int sign);
     void *on_lease_user;
 
     /* Told whenever a job's standing may have changed, and before it goes (is_gone). */

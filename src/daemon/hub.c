@@ -38,6 +38,7 @@ struct hub {
     uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
     bool is_in_trouble;
+    bool is_reloaded; /* the brain is another than the journal knows of */
     bool has_stopped_planning;
 
     uv_check_t check;
@@ -296,6 +297,7 @@ static void undo(struct hub *hub, struct api_change *accepted, const struct erro
     }
     hub->trouble = *err;
     hub->is_in_trouble = true;
+    hub->is_reloaded = true;
     answer(accepted, -ENOSPC, err);
     uv_timer_stop(&hub->wakeup);
     uv_timer_start(&hub->retry, on_retry, RETRY_MS, RETRY_MS);
@@ -343,6 +345,10 @@ static void run_batch(struct hub *hub)
         run_changes(hub, take_changes(hub));
         return;
     }
+    if (hub->is_reloaded) /* who decides from here on knows no more than the state says */
+        put(hub, &(struct event){
+                     .kind = EVENT_BOOT,
+                     .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "" } });
     put_reports(hub);
     struct api_change *accepted = run_changes(hub, take_changes(hub));
     put_plan(hub);
@@ -352,6 +358,7 @@ static void run_batch(struct hub *hub)
             undo(hub, accepted, &err);
             return;
         }
+        hub->is_reloaded = false;
         forget_reports(hub);
         save_snapshot(hub, 2 * SNAPSHOT_RECORDS);
         uv_timer_start(&hub->quiet, on_quiet, IDLE_MS, 0);

@@ -43,14 +43,15 @@ usec_t claim_left(const struct job *job, usec_t now)
 
 /* ---- who takes part ---- */
 
-static void add_claim(struct claims *claims, const struct state *state, struct job *job,
+/* False: it wants no GPUs. */
+static bool add_claim(struct claims *claims, const struct state *state, struct job *job,
                       bool is_running)
 {
     int64_t milli =
         is_running ? job->lease->milli : request_milli(state_request(state, job), 0, GPU_MILLI);
 
     if (milli == 0)
-        return;
+        return false;
     struct claim claim = {
         .job = job,
         .milli = milli,
@@ -59,6 +60,7 @@ static void add_claim(struct claims *claims, const struct state *state, struct j
         .left = claim_left(job, state->now),
     };
     list_add(&claims->items, claim);
+    return true;
 }
 
 bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
@@ -74,16 +76,14 @@ bool claims_collect(struct claims *claims, const struct state *state, uint32_t q
         if (job->queue != queue || !job->is_preemptible || job->state == JOB_STOPPING ||
             job->is_cancel_wanted || job->is_requeue_wanted)
             continue;
-        add_claim(claims, state, job, true);
-        is_any = true;
+        is_any |= add_claim(claims, state, job, true);
     }
     if (queue >= pending->queues.count)
         return is_any;
     for (struct job *job = pending->queues.items[queue].first; job; job = job->line_next) {
         if (job->pending_bucket->array != 0)
             continue; /* how many of them may run is not a matter of room */
-        add_claim(claims, state, job, false);
-        is_any |= job->is_preemptible;
+        is_any |= add_claim(claims, state, job, false) && job->is_preemptible;
     }
     return is_any;
 }
@@ -222,11 +222,23 @@ static void rank_least_attained(struct claims *claims, struct claim *claim,
     usec_t owed = owed_of(claim->job) - elapsed_of(claim->job, state->now);
     usec_t step = residual_start(bin + 1) - claim->attained;
 
-    claim->key = times(claim->attained, claim->milli);
+    claim->key = times(residual_start(bin), claim->milli);
     step = step < REVIEW_LEAST ? REVIEW_LEAST : step;
     step = step > REVIEW_MOST ? REVIEW_MOST : step;
     if (claim->is_running)
         review_at(claims, state->now + (owed > 0 ? owed : 0) + step);
+}
+
+void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state)
+{
+    usec_t owed = owed_of(claim->job);
+    bool is_known = claim->left > 0 && state->settings.order != ORDER_LEAST_ATTAINED;
+    usec_t step = residual_start(residual_bin(claim->attained) + 1) - claim->attained;
+
+    if (!is_known)
+        review_at(claims, state->now + owed + (step < REVIEW_LEAST ? REVIEW_LEAST : step));
+    else if (owed > 0)
+        review_at(claims, state->now + owed);
 }
 
 static void rank_claim(struct claims *claims, struct claim *claim, const struct state *state,

@@ -62,6 +62,8 @@ struct claim {
     bool is_running;
     bool is_selected;
     bool is_kept;                    /* runs on where it is */
+    bool is_homeless;                /* finds no place among those that are better */
+    struct claim *mover;             /* took its place; NULL */
     uint32_t first_node, node_count; /* where it shall start; see pack.h */
 };
 
@@ -84,6 +86,8 @@ bool claims_collect(struct claims *claims, const struct state *state, uint32_t q
                     const struct pending *pending, const struct ends *ends);
 /* Tiers, keys and order; after `milli` was set. Also finds the time of the next review. */
 void claims_sort(struct claims *claims, const struct state *state);
+/* A claim that was granted now: when does its standing change by itself? Moves the review. */
+void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state);
 void claims_release(struct claims *claims);
 
 #endif

@@ -1,376 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/estimate.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/wide.h"
-#include "sched/brain.h"
-
-enum {
-    LANE_CPU = PROFILE_GPU_LANES,
-    LANE_MEMORY,
-    LANE_QUEUE, /* limited queues, four */
-    LANE_ARRAY = PROFILE_LANES - 1,
-    NO_LANE = UINT8_MAX,
-    RUNNING_WHOLE = 2048,          /* running jobs that a walk to the end looks at */
-    CHARGE_AHEAD_MS = 3600 * 1000, /* as order.c has it */
-};
-
-struct estimate_entry {
-    struct rank_entry rank;
-    const struct job *next;
-    uint32_t need; /* place in needs, plus one */
-};
-
-struct estimate_line {
-    LIST(struct estimate_entry) heap;
-};
-
-/* ---- what there is, and who has it ---- */
-
-void estimator_forget(struct estimator *estimator)
-{
-    estimator->is_known[0] = estimator->is_known[1] = false;
-    estimator->asked = 0;
-}
-
-void estimator_release(struct estimator *estimator)
-{
-    for (size_t i = 0; i < estimator->lines.count; i++)
-        list_release(&estimator->lines.items[i].heap);
-    list_release(&estimator->lines);
-    list_release(&estimator->needs);
-    list_release(&estimator->releases);
-    list_release(&estimator->lane_of_kind);
-    list_release(&estimator->offers);
-    list_release(&estimator->extra_share);
-    list_release(&estimator->extra_milli);
-    profile_release(&estimator->profile);
-    map_release(&estimator->starts[0]);
-    map_release(&estimator->starts[1]);
-}
-
-static void add_lease(const struct estimator *estimator, const struct layout *layout,
-                      const struct lease *lease, int64_t sign, int64_t *amounts)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
-        uint8_t lane = estimator->lane_of_kind.items[layout->slots.items[slot].kind];
-        if (lane != NO_LANE)
-            amounts[lane] += sign * (int64_t)lease->slices[i].milli;
-    }
-    amounts[LANE_CPU] += sign * lease->cpu_milli * lease->members_count;
-    amounts[LANE_MEMORY] += sign * lease->memory_mib * lease->members_count;
-}
-
-void estimator_lease(struct estimator *estimator, const struct layout *layout,
-                     const struct lease *lease, int sign)
-{
-    if (estimator->layout == layout->version && estimator->layout != 0)
-        add_lease(estimator, layout, lease, sign, estimator->held);
-}
-
-/* Kinds in lanes; beyond PROFILE_GPU_LANES kinds the last lane has several. */
-static void refresh(struct brain *brain)
-{
-    struct estimator *estimator = &brain->estimator;
-    const struct layout *layout = &brain->layout;
-    struct ends_walk walk = { .ends = &brain->ends };
-    uint8_t next = 0;
-
-    if (estimator->layout == layout->version)
-        return;
-    estimator->layout = layout->version;
-    estimator->lane_of_kind.count = 0;
-    memset(estimator->capacity, 0, sizeof(estimator->capacity));
-    memset(estimator->held, 0, sizeof(estimator->held));
-    for (size_t i = 0; i < layout->kinds.count; i++) {
-        const struct layout_kind *kind = &layout->kinds.items[i];
-        const struct device *device = &brain->state->devices.items[kind->device];
-        uint8_t lane = NO_LANE;
-        if (kind->slots > 0 && device_is_usable(brain->state, device)) {
-            lane = next;
-            if (next < PROFILE_GPU_LANES - 1)
-                next++;
-            estimator->capacity[lane] += (int64_t)kind->slots * GPU_MILLI;
-        }
-        list_add(&estimator->lane_of_kind, lane);
-    }
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        add_lease(estimator, layout, entry->job->lease, 1, estimator->held);
-}
-
-/* ---- a walk ---- */
-
-struct walk {
-    struct brain *brain;
-    struct estimator *estimator;
-    const struct job *wanted; /* NULL: all */
-    uint64_t array;           /* that bounds it; 0: none */
-    usec_t from;              /* nobody who waits starts before */
-    usec_t ready;             /* nor the one who is wanted */
-    usec_t behind;            /* when all that were placed have started */
-    uint32_t placed;
-    uint32_t line_count; /* with somebody in it */
-    uint32_t last_line;
-    bool by_limits;
-};
-
-/* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
-static usec_t run_of(const struct walk *walk, const struct job *job, usec_t elapsed)
-{
-    const struct state *state = walk->brain->state;
-    usec_t limit = job->max_duration;
-    struct history_job described;
-    struct history_guess guess;
-
-    if (walk->by_limits)
-        return limit;
-    usec_t known = job->estimate > 0 ? job->estimate - job->attained : 0;
-    known += job->attained > 0 ? job->restart_cost : 0;
-    if (known > elapsed)
-        return known < limit ? known : limit;
-    if (!state->settings.predict)
-        return limit;
-    state_describe(state, job, &described);
-    history_guess(&state->history, &described, &guess);
-    if (!guess.is_known)
-        return limit;
-    usec_t run = history_quantile(&state->history, &described, job->attained + elapsed, 50);
-    if (run == USEC_NEVER || run - job->attained > limit)
-        return limit;
-    return run - job->attained;
-}
-
-static usec_t end_of(const struct walk *walk, const struct job *job)
-{
-    usec_t now = walk->brain->state->now;
-    usec_t start = job->started >= job->granted ? job->started : job->granted;
-
-    if (job->state == JOB_STOPPING)
-        return now + 1;
-    usec_t run = run_of(walk, job, now - start);
-    if (run >= USEC_NEVER - start)
-        return USEC_NEVER;
-    return start + run > now ? start + run : now + 1;
-}
-
-static bool is_in_array(const struct state *state, const struct job *job, uint64_t array)
-{
-    for (const struct group *group = state_group(state, job->group); group;
-         group = state_group(state, group->parent)) {
-        if (group->id == array)
-            return true;
-    }
-    return false;
-}
-
-/* Limited queues that it counts for. */
-static void add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts)
-{
-    const struct state *state = walk->brain->state;
-
-    for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
-        for (size_t lane = LANE_QUEUE; lane < LANE_ARRAY; lane++)
-            amounts[lane] += walk->estimator->lane_queues[lane] == at ? milli : 0;
-    }
-}
-
-static int compare_releases(const void *a, const void *b)
-{
-    const struct estimate_release *left = a, *right = b;
-
-    return (left->at > right->at) - (left->at < right->at);
-}
-
-static void add_running(struct walk *walk)
-{
-    struct estimator *estimator = walk->estimator;
-    const struct brain *brain = walk->brain;
-    struct ends_walk ends = { .ends = &brain->ends };
-    size_t most = walk->wanted ? ESTIMATE_RUNNING : RUNNING_WHOLE;
-    size_t each = (brain->ends.count + most - 1) / most, number = 0;
-
-    estimator->releases.count = 0;
-    for (const struct ends_entry *entry = ends_next(&ends); entry; entry = ends_next(&ends)) {
-        const struct job *job = entry->job;
-        struct estimate_release release = { 0 };
-        if (each > 1 && number++ % each != each / 2)
-            continue;
-        release.at = end_of(walk, job);
-        add_lease(estimator, &brain->layout, job->lease, (int64_t)(each > 1 ? each : 1),
-                  release.amounts);
-        add_queues(walk, job->queue, job->lease->milli, release.amounts);
-        if (walk->array != 0 && is_in_array(brain->state, job, walk->array))
-            release.amounts[LANE_ARRAY] = 1;
-        list_add(&estimator->releases, release);
-    }
-    if (estimator->releases.count > 0)
-        qsort(estimator->releases.items, estimator->releases.count,
-              sizeof(estimator->releases.items[0]), compare_releases);
-    for (size_t i = 0; i < estimator->releases.count; i++)
-        profile_give_back(&estimator->profile, estimator->releases.items[i].at,
-                          estimator->releases.items[i].amounts);
-}
-
-static void start_profile(struct walk *walk)
-{
-    struct estimator *estimator = walk->estimator;
-    const struct state *state = walk->brain->state;
-    const struct group *array = walk->array ? state_group(state, walk->array) : NULL;
-    int64_t free[PROFILE_LANES] = { 0 };
-    size_t lane = LANE_QUEUE;
-
-    for (size_t i = 0; i < PROFILE_GPU_LANES; i++)
-        free[i] = estimator->capacity[i] - estimator->held[i];
-    free[LANE_CPU] = state->capacity.cpu_milli - estimator->held[LANE_CPU];
-    free[LANE_MEMORY] = state->capacity.memory_mib - estimator->held[LANE_MEMORY];
-    memset(estimator->lane_queues, 0, sizeof(estimator->lane_queues));
-    for (uint32_t i = 1; i < state->queues.count && lane < LANE_ARRAY; i++) {
-        const struct queue *queue = &state->queues.items[i];
-        if (queue->limit_milli == QUEUE_UNLIMITED || queue->is_removed)
-            continue;
-        estimator->lane_queues[lane] = i;
-        free[lane++] = queue->limit_milli - queue->used_milli;
-    }
-    if (array)
-        free[LANE_ARRAY] = (int64_t)array->max_running - (int64_t)array->active_count;
-    profile_start(&estimator->profile, state->now, free);
-    add_running(walk);
-}
-
-/* ---- who is next ---- */
-
-static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
-{
-    for (;;) {
-        size_t first = at, left = 2 * at + 1, right = left + 1;
-        if (left < count && rank_is_before(&heap[left].rank, &heap[first].rank))
-            first = left;
-        if (right < count && rank_is_before(&heap[right].rank, &heap[first].rank))
-            first = right;
-        if (first == at)
-            return;
-        struct estimate_entry entry = heap[at];
-        heap[at] = heap[first];
-        heap[first] = entry;
-        at = first;
-    }
-}
-
-static void count_offers(struct walk *walk, uint32_t queue, uint32_t more)
-{
-    for (uint32_t at = queue;; at = walk->brain->state->queues.items[at].parent) {
-        walk->estimator->offers.items[at] += more;
-        if (at == QUEUE_ROOT)
-            return;
-    }
-}
-
-static void start_lines(struct walk *walk, struct pending_bucket *candidate)
-{
-    struct estimator *estimator = walk->estimator;
-    const struct brain *brain = walk->brain;
-    size_t count = brain->state->queues.count;
-
-    estimator->needs.count = 0;
-    estimator->offers.count = estimator->extra_share.count = estimator->extra_milli.count = 0;
-    for (size_t i = 0; i < count; i++) {
-        list_add(&estimator->offers, 0);
-        list_add(&estimator->extra_share, 0);
-        list_add(&estimator->extra_milli, 0);
-        if (estimator->lines.count <= i)
-            list_add(&estimator->lines, (struct estimate_line){ 0 });
-        estimator->lines.items[i].heap.count = 0;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct estimate_line *line = &estimator->lines.items[i];
-        size_t buckets =
-            i < brain->pending.queues.count ? brain->pending.queues.items[i].buckets.count : 0;
-        for (size_t k = 0; k < buckets; k++) {
-            struct pending_bucket *bucket = brain->pending.queues.items[i].buckets.items[k];
-            if (why_is_never(bucket->why.kind))
-                continue;
-            list_add(&line->heap,
-                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, bucket),
-                                              .next = bucket->first });
-        }
-        if (candidate && candidate->queue == i)
-            list_add(&line->heap,
-                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, candidate),
-                                              .next = candidate->first });
-        for (size_t k = line->heap.count / 2; k-- > 0;)
-            sift_down(line->heap.items, line->heap.count, k);
-        if (line->heap.count == 0)
-            continue;
-        walk->line_count++;
-        walk->last_line = i;
-        count_offers(walk, i, (uint32_t)line->heap.count);
-    }
-}
-
-/* As order.h has it, with what was placed so far as if it ran. */
-static bool is_before(const struct walk *walk, uint32_t a, uint32_t b)
-{
-    const struct state *state = walk->brain->state;
-    const struct estimator *estimator = walk->estimator;
-    const struct queue *left = &state->queues.items[a], *right = &state->queues.items[b];
-    usec_t half_life = state->settings.half_life;
-    bool left_owed = left->used_milli + estimator->extra_milli.items[a] < left->guarantee_milli;
-    bool right_owed = right->used_milli + estimator->extra_milli.items[b] < right->guarantee_milli;
-
-    if (left_owed != right_owed)
-        return left_owed;
-    uint64_t left_use = queue_usage(left, state->now, half_life) +
-                        (uint64_t)(left->share + estimator->extra_share.items[a]) * CHARGE_AHEAD_MS;
-    uint64_t right_use =
-        queue_usage(right, state->now, half_life) +
-        (uint64_t)(right->share + estimator->extra_share.items[b]) * CHARGE_AHEAD_MS;
-    int sign = wide_compare(left_use, right->weight, right_use, left->weight);
-    return sign != 0 ? sign < 0 : a < b;
-}
-
-static uint32_t next_line(const struct walk *walk)
-{
-    const struct estimator *estimator = walk->estimator;
-    const struct state *state = walk->brain->state;
-    uint32_t at = QUEUE_ROOT;
-
-    if (walk->line_count == 1)
-        return walk->last_line;
-    while (estimator->lines.items[at].heap.count == 0) {
-        uint32_t best = 0;
-        for (uint32_t i = 1; i < state->queues.count; i++) {
-            if (state->queues.items[i].parent == at && estimator->offers.items[i] > 0 &&
-                (best == 0 || is_before(walk, i, best)))
-                best = i;
-        }
-        at = best;
-    }
-    return at;
-}
-
-/* Its first job was placed: the next of the same kind, or nobody. */
-static void advance(struct walk *walk, uint32_t number)
-{
-    struct estimate_line *line = &walk->estimator->lines.items[number];
-    struct estimate_entry *top = &line->heap.items[0];
-
-    top->next = top->next->pending_next;
-    if (top->next) {
-        top->rank.id = top->next->id;
-    } else {
-        *top = line->heap.items[--line->heap.count];
-        count_offers(walk, number, UINT32_MAX);
-        if (line->heap.count == 0 && --walk->line_count == 1) {
-            for (uint32_t i = 0; i < walk->estimator->lines.count; i++)
-                walk->last_line =
-                    walk->estimator->lines.items[i].heap.count > 0 ? i : walk->last_line;
-        }
-    }
-    sift_down(line->heap.items, line->heap.count, 0);
-}
+#include "sched/walk.h"
 
 /* ---- where they go ---- */
 
@@ -404,12 +36,12 @@ static const struct profile_need *need_of(struct walk *walk, struct estimate_ent
 
     if (entry->need > 0)
         return &estimator->needs.items[entry->need - 1];
-    struct profile_need need = { .run = run_of(walk, job, 0) };
+    struct profile_need need = { .run = walk_run_of(walk, job, 0) };
     describe_gpus(walk, job, &need);
     need.amount[LANE_CPU] = request->cpu_milli * request->members;
     need.amount[LANE_MEMORY] = request->memory_mib * request->members;
-    add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
-    if (walk->array != 0 && is_in_array(walk->brain->state, job, walk->array))
+    walk_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
+    if (walk->array != 0 && walk_is_in_array(walk->brain->state, job, walk->array))
         need.amount[LANE_ARRAY] = 1;
     list_add(&estimator->needs, need);
     entry->need = (uint32_t)estimator->needs.count;
@@ -468,8 +100,8 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;
 
-    refresh(walk->brain);
-    start_profile(walk);
+    walk_refresh(walk->brain);
+    walk_start_profile(walk);
     /* Who was looked at and waits does so until somebody gives something back. */
     walk->from = USEC_NEVER;
     if (walk->ready > walk->brain->state->now)
@@ -477,13 +109,13 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
     else if (estimator->profile.steps.count > 1)
         walk->from = estimator->profile.steps.items[1].at;
     walk->behind = walk->brain->state->now;
-    start_lines(walk, candidate);
+    walk_start_lines(walk, candidate);
     while (walk->line_count > 0) {
-        uint32_t number = next_line(walk);
+        uint32_t number = walk_next_line(walk);
         struct estimate_entry *top = &estimator->lines.items[number].heap.items[0];
         const struct job *job = top->next;
         if (candidate && job != walk->wanted && job->id == walk->wanted->id) {
-            advance(walk, number); /* what it would be instead of */
+            walk_advance(walk, number); /* what it would be instead of */
             continue;
         }
         struct profile_need need = *need_of(walk, top);
@@ -492,7 +124,7 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
             return start;
         if (!walk->wanted)
             map_set(&estimator->starts[walk->by_limits], job->id, (uint64_t)start);
-        advance(walk, number);
+        walk_advance(walk, number);
     }
     return USEC_NEVER;
 }
@@ -638,7 +270,7 @@ void estimate_note(struct brain *brain, struct decisions *decisions)
         usec_t promised;
         uint64_t number = job->id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
         if (job->state != JOB_QUEUED || job->attempt > 0 || job->foreseen_at > 0 ||
-            number % one_in != 0 || why_is_never(job->pending_bucket->why.kind))
+            number % one_in != 0)
             continue;
         usec_t wait = base_wait(brain, job, NULL, &promised);
         if (wait == USEC_NEVER)

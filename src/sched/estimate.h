@@ -21,7 +21,7 @@
 #include "sched/profile.h"
 #include "sched/sched.h"
 
-enum { ESTIMATE_PLACED = 512, ESTIMATE_RUNNING = 512, ESTIMATE_NOTED = 32, ESTIMATE_AT_ONCE = 8 };
+enum { ESTIMATE_PLACED = 512, ESTIMATE_RUNNING = 512, ESTIMATE_NOTED = 64, ESTIMATE_AT_ONCE = 8 };
 
 struct layout;
 struct pending_bucket;

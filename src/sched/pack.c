@@ -63,13 +63,15 @@ static int32_t need_of(const struct request *request)
 static void note_place(struct packing *packing, struct claim *claim, const struct lease *lease)
 {
     struct pack *pack = packing->pack;
+    uint32_t number = (uint32_t)(claim - packing->claims->items.items) + 1;
 
     fleet_take(&pack->ahead, lease, 1);
     claim->first_node = (uint32_t)pack->nodes.count;
     claim->node_count = lease->members_count;
     for (uint32_t i = 0; i < lease->members_count; i++) {
         list_add(&pack->nodes, lease->members[i].node);
-        pack->takers.items[lease->members[i].node] = claim->job->id;
+        uint32_t *taker = &pack->takers.items[lease->members[i].node];
+        *taker = *taker == 0 || number < *taker ? number : *taker;
     }
 }
 
@@ -221,8 +223,10 @@ static bool place_by_moving(struct packing *packing, struct claim *claim)
         }
         if (!try_place(packing, claim))
             continue;
-        for (size_t i = 0; i < pack->moved.count; i++)
+        for (size_t i = 0; i < pack->moved.count; i++) {
+            packing->claims->items.items[pack->moved.items[i]].mover = claim;
             list_add(&pack->order, pack->moved.items[i]);
+        }
         return true;
     }
     undo_moves(packing);
@@ -241,12 +245,18 @@ static bool keep(struct packing *packing, struct claim *claim)
     return true;
 }
 
-static void place_claim(struct packing *packing, struct claim *claim)
+/* Nobody loses its place to one that is not better: then that one has none. */
+static bool place_claim(struct packing *packing, struct claim *claim)
 {
-    if (claim->is_running && keep(packing, claim))
-        return;
-    if (!try_place(packing, claim) && !place_by_moving(packing, claim))
-        claim->is_selected = false;
+    struct claim *loser = claim;
+
+    if ((claim->is_running && keep(packing, claim)) || try_place(packing, claim) ||
+        place_by_moving(packing, claim))
+        return true;
+    if (claim->mover && claim < claim->mover)
+        loser = claim->mover;
+    loser->is_homeless = true;
+    return false;
 }
 
 /* The widest of those that are left to place; the order of claims among equals. */
@@ -266,7 +276,43 @@ static uint32_t take_widest(struct packing *packing)
     return number;
 }
 
-void pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
+static int32_t most_free(const struct pack *pack)
+{
+    int32_t most = 0;
+
+    for (size_t i = 0; i < pack->ahead.nodes.count; i++)
+        most = pack->ahead.nodes.items[i].milli > most ? pack->ahead.nodes.items[i].milli : most;
+    return most;
+}
+
+/* Nobody took the place of some that were to go, and some of the selected found none: what they
+ * leave is for the others, in order. */
+static void fill(struct packing *packing)
+{
+    struct claims *claims = packing->claims;
+    int64_t left = claims->milli;
+    int32_t most = most_free(packing->pack);
+
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        left -= claim->is_kept || claim->is_selected ? claim->milli : 0;
+    }
+    for (size_t i = 0; i < claims->items.count && most > 0 && left > 0; i++) {
+        struct claim *claim = &claims->items.items[i];
+        if (claim->is_kept || claim->is_selected || claim->milli > left)
+            continue;
+        if (claim->is_running)
+            claim->is_selected = keep(packing, claim);
+        else if (need_of(state_request(packing->query.state, claim->job)) <= most)
+            claim->is_selected = try_place(packing, claim);
+        if (!claim->is_selected)
+            continue;
+        left -= claim->milli;
+        most = most_free(packing->pack);
+    }
+}
+
+bool pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
                struct arena *arena)
 {
     struct packing packing = { .pack = pack, .claims = claims, .query = *query, .arena = arena };
@@ -279,26 +325,33 @@ void pack_make(struct pack *pack, struct claims *claims, const struct place_quer
         list_add(&pack->takers, 0);
     for (uint32_t i = 0; i < claims->items.count; i++) {
         struct claim *claim = &claims->items.items[i];
+        claim->node_count = 0;
+        claim->mover = NULL;
         claim->is_kept = claim->is_running && claim->is_selected;
         if (claim->is_running && !claim->is_selected)
             fleet_take(&pack->ahead, claim->job->lease, -1);
         if (!claim->is_running && claim->is_selected)
             list_add(&pack->order, i);
     }
-    while (pack->order.count > 0)
-        place_claim(&packing, &claims->items.items[take_widest(&packing)]);
-    for (size_t i = 0; i < claims->items.count; i++) {
-        struct claim *claim = &claims->items.items[i];
-        if (!claim->is_kept && (!claim->is_selected || claim->node_count == 0))
-            keep(&packing, claim);
+    bool is_packed = true;
+    while (pack->order.count > 0) {
+        struct claim *claim = &claims->items.items[take_widest(&packing)];
+        is_packed &= place_claim(&packing, claim);
     }
+    if (is_packed)
+        fill(&packing);
+    return is_packed;
 }
 
-uint64_t pack_taker(const struct pack *pack, const struct lease *lease)
+const struct claim *pack_taker(const struct pack *pack, const struct claims *claims,
+                               const struct lease *lease)
 {
+    uint32_t first = 0;
+
     for (uint32_t i = 0; i < lease->members_count; i++) {
-        if (pack->takers.items[lease->members[i].node] != 0)
-            return pack->takers.items[lease->members[i].node];
+        uint32_t taker = pack->takers.items[lease->members[i].node];
+        if (taker > 0 && (first == 0 || taker < first))
+            first = taker;
     }
-    return 0;
+    return first > 0 ? &claims->items.items[first - 1] : NULL;
 }

@@ -8,8 +8,8 @@
  * from it. The newly selected are placed widest first, each on the machines with the fewest free
  * GPUs that suffice. Where none suffice, selected but smaller ones that run on the machine with
  * the most free GPUs (largest first that is not above what is missing) are moved: they are placed
- * again afterwards, and pay their restart cost. Who finds no place is not selected after all. At
- * the end, those that were not selected and whose place nobody took run on.
+ * again afterwards, and pay their restart cost. What is left in the
+ * end is for those that were not selected, in order: they run on, or start.
  */
 
 #include "sched/claim.h"
@@ -20,17 +20,18 @@ struct pack {
     LIST(uint32_t) nodes;   /* chosen machines of all claims, one after another */
     LIST(uint32_t) order;   /* claims to be placed */
     LIST(uint32_t) fitting; /* candidates of one placement */
-    LIST(uint64_t) takers;  /* by machine: the job that gets a place there; 0: none */
+    LIST(uint32_t) takers;  /* by machine: the best claim that gets a place there, plus one; 0 */
     LIST(uint32_t) moved;   /* for one placement */
 };
 
-/* Sets is_kept, first_node and node_count of the claims; deselects those that find no place.
- * pack->ahead: what is free now, and what is coming free (the caller makes it so); query: as
- * brain_query gives it for any job of the queue. */
-void pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
+/* Sets is_kept, first_node and node_count of the claims. pack->ahead: what is free now, and what is
+ * coming free (the caller makes it so); query: as brain_query gives it for any job of the queue.
+ * False: some of the selected found no place; they are marked is_homeless, nothing else holds. */
+bool pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
                struct arena *arena);
-/* A job that gets a place on a machine of this lease; 0: none. */
-uint64_t pack_taker(const struct pack *pack, const struct lease *lease);
+/* The first of those that get a place on a machine of this lease; NULL: nobody does. */
+const struct claim *pack_taker(const struct pack *pack, const struct claims *claims,
+                               const struct lease *lease);
 void pack_release(struct pack *pack);
 
 #endif

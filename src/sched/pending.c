@@ -20,6 +20,7 @@ static uint64_t hash_of(const struct pending_bucket *bucket)
                        bucket->array,
                        bucket->name,
                        (uint64_t)bucket->max_duration,
+                       (uint64_t)bucket->deadline,
                        (uint64_t)bucket->estimate * 2 + bucket->is_preemptible };
 
     return map_hash(key, sizeof(key));
@@ -29,8 +30,8 @@ static bool are_alike(const struct pending_bucket *a, const struct pending_bucke
 {
     return a->queue == b->queue && a->class == b->class && a->priority == b->priority &&
            a->array == b->array && a->max_duration == b->max_duration &&
-           a->estimate == b->estimate && a->user == b->user && a->name == b->name &&
-           a->is_preemptible == b->is_preemptible;
+           a->estimate == b->estimate && a->deadline == b->deadline && a->user == b->user &&
+           a->name == b->name && a->is_preemptible == b->is_preemptible;
 }
 
 /* The bucket that the job belongs into. One that was stopped for others has a bucket with those
@@ -47,6 +48,7 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
             job->estimate > 0 || job->attained > 0
                 ? job->estimate - job->attained + (job->attained > 0 ? job->restart_cost : 0)
                 : 0,
+        .deadline = job->deadline,
         .is_preemptible = job->is_preemptible,
         .user = is_learned ? job->user : 0,
         .name = is_learned ? history_name(job->name) : 0,

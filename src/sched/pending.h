@@ -21,7 +21,7 @@
 struct pending_bucket {
     uint32_t queue, class;
     int32_t priority;
-    usec_t max_duration, estimate;
+    usec_t max_duration, estimate, deadline;
     bool is_preemptible;
     uint32_t user; /* with name: whose run times tell; 0 where none are predicted */
     uint64_t name;

@@ -238,14 +238,14 @@ static bool place_member(struct placing *placing)
     return true;
 }
 
-static void give_back(struct placing *placing, bool with_promises)
+static void give_back(struct placing *placing)
 {
     const struct place_query *query = placing->query;
 
     for (uint32_t rank = placing->lease.members_count; rank-- > 0;) {
         if (placing->taken)
             fleet_take_member(query->fleet, &placing->lease, rank, -1);
-        if (with_promises && query->promises)
+        if (query->promises)
             promise_take(query->promises, query->fleet->layout, query->end, &placing->lease, rank,
                          -1);
     }
@@ -302,7 +302,7 @@ static bool place_alternative(struct placing *placing, struct why *why)
     if (!is_placed)
         *why = (struct why){ .kind = what_is_missing(placing) };
     bool is_allowed = is_placed && pools_allow(placing, why) && quota_allows(placing, why);
-    give_back(placing, !is_allowed);
+    give_back(placing);
     return is_allowed;
 }
 
@@ -497,7 +497,7 @@ void place_explain(const struct place_query *query, struct arena *arena, struct 
     while (placing.lease.members_count < query->request->members && place_member(&placing))
         continue;
     placed = placing.lease.members_count;
-    give_back(&placing, true);
+    give_back(&placing);
     explain_member(&placing, placed, ret_why);
     list_release(&placing.barred);
     shape_release(&placing.own);

@@ -42,8 +42,8 @@ struct place_query {
     bool ignore_health; /* also what is drained, down or sick: could it run at all? */
 };
 
-/* ret_lease lives in arena; its share is 0. On success the promises know of the lease. When there
- * is no room, why is GPUS, CPUS or MEMORY without numbers: place_explain has them. */
+/* ret_lease lives in arena; its share is 0. When there is no room, why is GPUS, CPUS or MEMORY
+ * without numbers: place_explain has them. */
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why);
 

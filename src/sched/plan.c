@@ -208,6 +208,7 @@ static void explain_stuck(struct brain *brain)
 
 enum {
     PROTECTED_MOST = 4, /* promises to the oldest of a queue */
+    BY_ORDER_MORE = 4,  /* promises to the first in order, beyond the depth */
     SLIP_LATER = 20,    /* the first of them may be delayed by 1/20 of its own length, */
     SLIP_SHORTER = 10,  /* by jobs of at most 1/10 of its length */
 };
@@ -217,12 +218,13 @@ static int compare_ranks(const void *a, const void *b)
     return rank_is_before(a, b) ? -1 : 1;
 }
 
-static void start_shorts(struct brain *brain, struct pending_queue *queue, const struct job *job,
+static bool start_shorts(struct brain *brain, struct pending_queue *queue, const struct job *job,
                          struct decisions *decisions)
 {
     usec_t most = job->pending_bucket->most / SLIP_SHORTER;
     LIST(struct rank_entry) shorts = { 0 };
     struct why why;
+    bool is_any = false;
 
     for (size_t i = 0; i < queue->buckets.count; i++) {
         struct pending_bucket *bucket = queue->buckets.items[i];
@@ -234,10 +236,13 @@ static void start_shorts(struct brain *brain, struct pending_queue *queue, const
     for (size_t i = 0; i < shorts.count; i++) {
         struct pending_bucket *bucket = shorts.items[i].bucket;
         bool is_started = true;
-        for (uint32_t left = bucket->count; left > 0 && is_started; left--)
+        for (uint32_t left = bucket->count; left > 0 && is_started; left--) {
             is_started = try_grant(brain, bucket->first, decisions, &why);
+            is_any |= is_started;
+        }
     }
     list_release(&shorts);
+    return is_any;
 }
 
 /* Short ones go before the first of the protected, even when it could start now, as long as that
@@ -253,7 +258,7 @@ static void let_slip(struct brain *brain, struct pending_queue *queue, struct jo
 
     brain_query(brain, job, &query);
     if (place_job(&query, &brain->arena, &lease, &why))
-        reserve_keep(&brain->reserve, &query, &lease, at);
+        reserve_keep(&brain->reserve, &query, &lease, at, add_time(at, most));
     else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
         return;
     if (job->first_promise == 0)
@@ -261,10 +266,14 @@ static void let_slip(struct brain *brain, struct pending_queue *queue, struct jo
     later = add_time(job->first_promise, most / SLIP_LATER);
     later = later > latest ? later : latest;
     at = later > at ? later : at;
-    brain->reserve.promises.held.items[0].at = at;
-    if (at > state->now)
-        start_shorts(brain, queue, job, decisions);
-    reserve_start(&brain->reserve);
+    struct promise *promise = &brain->reserve.promises.held.items[0];
+    usec_t first = promise->at;
+    promise->at = at;
+    bool is_any = at > state->now && start_shorts(brain, queue, job, decisions);
+    promise->at = first;
+    if (is_any || first <= state->now)
+        reserve_forget(&brain->reserve);
+    brain->reserve.promises.count = 0;
 }
 
 /* The oldest of a queue, each started or promised a start. Returns how many were promised. */
@@ -328,7 +337,7 @@ static uint32_t promises_by_order(const struct settings *settings, uint32_t prot
         return depth;
     if (settings->order == ORDER_SHORTEST)
         return depth > protected ? depth - protected : 0;
-    return protected > 0 ? depth : depth + 1;
+    return protected > 0 ? depth + BY_ORDER_MORE - 1 : depth + BY_ORDER_MORE;
 }
 
 /* Emptying nearly all for a long job is for a lull, or for when its patience ends. */
@@ -382,5 +391,6 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         if (depth == 0 && is_about_room(why.kind))
             stopped_by = bucket->first->id;
     }
+    reserve_finish(&brain->reserve);
     explain_stuck(brain);
 }

@@ -3,6 +3,8 @@
 
 #include "sched/brain.h"
 
+enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
+
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
 {
     bool counts =
@@ -84,18 +86,41 @@ static void size_up(struct brain *brain, uint32_t queue)
     claims->milli = most < claims->milli ? most : claims->milli;
 }
 
-static void select_claims(struct claims *claims)
+/* only_running: nobody is stopped, nobody is cleared for. */
+static void select_claims(struct claims *claims, bool only_running)
 {
     int64_t left = claims->milli;
+    bool is_closed = false; /* what is left is first for one that may have to go */
 
     for (size_t i = 0; i < claims->items.count; i++) {
         struct claim *claim = &claims->items.items[i];
-        claim->is_selected = claim->tier == CLAIM_FIXED || claim->milli <= left;
+        bool is_barred = claim->is_homeless || (is_closed && !claim->is_running);
+        claim->is_selected = claim->tier == CLAIM_FIXED || (!is_barred && claim->milli <= left);
+        is_closed |= claim->is_homeless && claim->is_running;
+        if (only_running)
+            claim->is_selected = claim->is_running;
         left -= claim->is_selected ? claim->milli : 0;
     }
 }
 
 /* ---- what follows ---- */
+
+/* Whom it is stopped for: the best that gets a place where it runs, and is better than it; else the
+ * best of all that start, which took the GPUs that it could have moved to. */
+static uint64_t stopped_for(const struct brain *brain, const struct claim *claim)
+{
+    const struct claims *claims = &brain->preempt.claims;
+    const struct claim *taker = pack_taker(&brain->preempt.pack, claims, claim->job->lease);
+
+    if (taker && taker < claim && !taker->is_running)
+        return taker->job->id;
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *other = &claims->items.items[i];
+        if (!other->is_running && other->is_selected)
+            return other->job->id;
+    }
+    return 0;
+}
 
 static void stop_claim(struct brain *brain, const struct claim *claim, struct decisions *decisions)
 {
@@ -104,13 +129,14 @@ static void stop_claim(struct brain *brain, const struct claim *claim, struct de
         .at = brain->state->now,
         .stop = { .job = claim->job->id,
                   .cause = STOP_PREEMPT,
-                  .other = pack_taker(&brain->preempt.pack, claim->job->lease) },
+                  .other = stopped_for(brain, claim) },
     };
 
     brain_decide(brain, &stop, decisions);
 }
 
-static void start_claim(struct brain *brain, const struct claim *claim, struct decisions *decisions)
+/* False: its place is not free yet. */
+static bool start_claim(struct brain *brain, const struct claim *claim, struct decisions *decisions)
 {
     struct place_query query;
     struct lease lease;
@@ -121,14 +147,34 @@ static void start_claim(struct brain *brain, const struct claim *claim, struct d
     query.only_count = claim->node_count;
     if (!place_job(&query, &brain->arena, &lease, &why)) {
         claim->job->pending_bucket->why = why;
-        return;
+        return false;
     }
+    claims_note_start(&brain->preempt.claims, claim, brain->state);
     brain_grant(brain, claim->job, &lease, claim->tier, decisions);
+    return true;
+}
+
+/* Those that wait on: there is no room, or what there is is kept for `holder`. */
+static void explain(struct brain *brain, uint64_t holder)
+{
+    const struct claims *claims = &brain->preempt.claims;
+    struct place_query query;
+
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        struct pending_bucket *bucket = claim->job->pending_bucket;
+        if (!bucket || !bucket->is_settled || claim->is_selected)
+            continue;
+        brain_query(brain, claim->job, &query);
+        bucket->why = place_may_fit(&query) ? (struct why){ .kind = WHY_RESERVED, .job = holder }
+                                            : (struct why){ .kind = WHY_GPUS };
+    }
 }
 
 static void decide(struct brain *brain, struct decisions *decisions)
 {
     const struct claims *claims = &brain->preempt.claims;
+    uint64_t holder = 0;
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
@@ -137,9 +183,11 @@ static void decide(struct brain *brain, struct decisions *decisions)
     }
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
-        if (!claim->is_running && claim->is_selected)
-            start_claim(brain, claim, decisions);
+        if (!claim->is_running && claim->is_selected && !start_claim(brain, claim, decisions))
+            holder = claim->job->id;
     }
+    if (holder != 0)
+        explain(brain, holder);
 }
 
 /* plan_grants has nothing to do with it. */
@@ -187,12 +235,15 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
         settle(preempt, claims->items.items[i].job->pending_bucket);
     size_up(brain, queue);
     claims_sort(claims, brain->state);
-    preempt->review = claims->review < preempt->review ? claims->review : preempt->review;
-    select_claims(claims);
     brain_query(brain, claims->items.items[0].job, &query);
-    look_ahead(brain, queue);
-    pack_make(&preempt->pack, claims, &query, &brain->arena);
+    for (int round = 0;; round++) {
+        select_claims(claims, round == ROUNDS_MOST);
+        look_ahead(brain, queue);
+        if (pack_make(&preempt->pack, claims, &query, &brain->arena))
+            break;
+    }
     decide(brain, decisions);
+    preempt->review = claims->review < preempt->review ? claims->review : preempt->review;
 }
 
 void plan_preempt(struct brain *brain, struct decisions *decisions)
@@ -202,6 +253,7 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
     preempt->review = USEC_NEVER;
     if (preempt->has_settled)
         unsettle(brain);
+    reserve_start(&brain->reserve); /* the promises of the last plan are over */
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
     for (uint32_t i = 0; i < preempt->counts.count; i++) {

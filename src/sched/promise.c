@@ -19,12 +19,53 @@ static struct promise_spot *find_spot(const struct promise *promise, uint32_t no
     return is_found ? &promise->spots.items[low] : NULL;
 }
 
+/* Whether a job that ends at `end` still holds what it has at the promise's time. */
+static bool is_over(const struct promise *promise, usec_t end)
+{
+    return end > promise->at || end == USEC_NEVER;
+}
+
+static void take_member(struct promise *promise, const struct layout *layout,
+                        const struct lease *lease, uint32_t rank, int sign)
+{
+    uint32_t node = lease->members[rank].node, first = layout->nodes.items[node].first;
+    struct promise_spot *held = find_spot(promise, node);
+
+    if (held) {
+        held->rest.cpu_milli -= sign * lease->cpu_milli;
+        held->rest.memory_mib -= sign * lease->memory_mib;
+    }
+    for (uint32_t k = 0; k < lease->slices_count; k++) {
+        const struct slice *slice = &lease->slices[k];
+        if (slice->rank != rank)
+            continue;
+        promise->pools.items[slice->pool] += sign * (int64_t)slice->milli;
+        if (!held)
+            continue;
+        struct fleet_slot *slot = &held->slots[layout->slot_of_device.items[slice->device] - first];
+        int32_t before = slot->milli, after = before - sign * (int32_t)slice->milli;
+        bool is_one = slice->milli == GPU_MILLI || (sign > 0 ? before : after) == GPU_MILLI;
+        held->whole -= is_one ? sign : 0;
+        slot->milli = after;
+        slot->memory_mib -= sign * slice->memory_mib;
+    }
+}
+
+static void take_all(struct promise *promise, const struct layout *layout,
+                     const struct lease *lease, int sign)
+{
+    for (uint32_t rank = 0; rank < lease->members_count; rank++)
+        take_member(promise, layout, lease, rank, sign);
+}
+
 static void clear(struct promise *promise)
 {
     for (size_t i = 0; i < promise->spots.count; i++)
         free(promise->spots.items[i].slots);
     promise->spots.count = 0;
     promise->pools.count = 0;
+    lease_destroy(promise->lease);
+    promise->lease = NULL;
 }
 
 static int compare_spots(const void *a, const void *b)
@@ -34,16 +75,20 @@ static int compare_spots(const void *a, const void *b)
     return (left->node > right->node) - (left->node < right->node);
 }
 
-void promise_add(struct promises *promises, uint64_t job, usec_t at, const struct fleet *rest,
-                 const struct lease *lease)
+void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
+                 const struct fleet *rest, const struct lease *lease)
 {
+    promise_drop(promises, rest->layout, promises->count);
     if (promises->held.count == promises->count)
         list_add(&promises->held, (struct promise){ 0 });
-    struct promise *promise = &promises->held.items[promises->count++];
+    struct promise *promise = &promises->held.items[promises->count];
 
     clear(promise);
     promise->job = job;
     promise->at = at;
+    promise->end = end;
+    promise->lease = lease_copy(lease);
+    promise->is_stale = false;
     for (uint32_t i = 0; i < lease->members_count; i++)
         list_add(&promise->spots, (struct promise_spot){ .node = lease->members[i].node });
     qsort(promise->spots.items, promise->spots.count, sizeof(promise->spots.items[0]),
@@ -65,6 +110,93 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, const struc
     promise->spots.count = kept;
     for (size_t i = 0; i < rest->pools.count; i++)
         list_add(&promise->pools, rest->pools.items[i]);
+    for (size_t i = 0; i < promises->count; i++) {
+        struct promise *other = &promises->held.items[i];
+        if (other->at > at && is_over(other, end))
+            take_all(other, rest->layout, lease, 1);
+    }
+    promises->kept = ++promises->count;
+}
+
+void promise_drop(struct promises *promises, const struct layout *layout, size_t count)
+{
+    while (promises->kept > count) {
+        struct promise *promise = &promises->held.items[--promises->kept];
+        for (size_t i = 0; i < promises->kept; i++) {
+            struct promise *other = &promises->held.items[i];
+            if (other->at > promise->at && is_over(other, promise->end))
+                take_all(other, layout, promise->lease, -1);
+        }
+    }
+    if (promises->count > promises->kept)
+        promises->count = promises->kept;
+}
+
+/* What is promised is no longer free at its time. */
+static bool is_broken(const struct promise_spot *spot, const struct layout *layout)
+{
+    if (spot->rest.cpu_milli < 0 || spot->rest.memory_mib < 0 || spot->whole < 0)
+        return true;
+    for (uint32_t i = 0; i < layout->nodes.items[spot->node].count; i++) {
+        if (spot->slots[i].milli < 0 && spot->slots[i].milli > -GPU_MILLI)
+            return true; /* a part of a device is promised where it is */
+    }
+    return false;
+}
+
+bool promise_renew(struct promises *promises, const struct layout *layout, uint64_t job, usec_t now)
+{
+    if (promises->count == promises->kept)
+        return false;
+    struct promise *promise = &promises->held.items[promises->count];
+    if (promise->job != job || promise->is_stale || promise->at <= now)
+        return false;
+    for (size_t i = 0; i < promise->spots.count; i++) {
+        if (is_broken(&promise->spots.items[i], layout))
+            return false;
+    }
+    promises->count++;
+    return true;
+}
+
+static bool shares_a_machine(const struct promise *promise, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (find_spot(promise, lease->members[i].node))
+            return true;
+    }
+    return false;
+}
+
+/* Whoever had no end was counted on to end by a promise without a time: nobody knows any more. */
+static void doubt(struct promise *promise, const struct lease *lease, usec_t end)
+{
+    if (promise->at == USEC_NEVER && end == USEC_NEVER && shares_a_machine(promise, lease))
+        promise->is_stale = true;
+}
+
+void promise_account(struct promises *promises, const struct layout *layout,
+                     const struct lease *lease, usec_t end, int sign)
+{
+    for (size_t i = 0; i < promises->kept; i++) {
+        struct promise *promise = &promises->held.items[i];
+        if (sign < 0)
+            doubt(promise, lease, end);
+        if (is_over(promise, end))
+            take_all(promise, layout, lease, sign);
+    }
+}
+
+void promise_shift(struct promises *promises, const struct layout *layout,
+                   const struct lease *lease, usec_t from, usec_t to)
+{
+    for (size_t i = 0; i < promises->kept; i++) {
+        struct promise *promise = &promises->held.items[i];
+        int change = (int)is_over(promise, to) - (int)is_over(promise, from);
+        doubt(promise, lease, from);
+        if (change != 0)
+            take_all(promise, layout, lease, change);
+    }
 }
 
 void promise_list(const struct promises *promises, usec_t end, promise_nodes *ret_nodes)
@@ -138,34 +270,9 @@ bool promise_avoid(const struct promises *promises, const struct layout *layout,
 void promise_take(struct promises *promises, const struct layout *layout, usec_t end,
                   const struct lease *lease, uint32_t rank, int sign)
 {
-    uint32_t node = lease->members[rank].node;
-    uint32_t first = layout->nodes.items[node].first;
-
     for (size_t i = 0; i < promises->count; i++) {
-        struct promise *promise = &promises->held.items[i];
-        if (!promise_is_touched(promises, promise, end))
-            continue;
-        struct promise_spot *held = find_spot(promise, node);
-        if (held) {
-            held->rest.cpu_milli -= sign * lease->cpu_milli;
-            held->rest.memory_mib -= sign * lease->memory_mib;
-        }
-        for (uint32_t k = 0; k < lease->slices_count; k++) {
-            const struct slice *slice = &lease->slices[k];
-            if (slice->rank != rank)
-                continue;
-            promise->pools.items[slice->pool] += sign * (int64_t)slice->milli;
-            if (held) {
-                struct fleet_slot *slot =
-                    &held->slots[layout->slot_of_device.items[slice->device] - first];
-                int32_t before = slot->milli, after = before - sign * (int32_t)slice->milli;
-                bool is_one = slice->milli == GPU_MILLI ||
-                              (sign > 0 ? before : after) == GPU_MILLI;
-                held->whole -= is_one ? sign : 0;
-                slot->milli = after;
-                slot->memory_mib -= sign * slice->memory_mib;
-            }
-        }
+        if (promise_is_touched(promises, &promises->held.items[i], end))
+            take_member(&promises->held.items[i], layout, lease, rank, sign);
     }
 }
 
@@ -200,5 +307,5 @@ void promises_release(struct promises *promises)
         list_release(&promises->held.items[i].pools);
     }
     list_release(&promises->held);
-    promises->count = 0;
+    promises->count = promises->kept = 0;
 }

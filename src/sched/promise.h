@@ -23,15 +23,20 @@ struct promise_spot {
 
 struct promise {
     uint64_t job;
-    usec_t at;                       /* USEC_NEVER: when somebody without a limit ends */
+    usec_t at;  /* USEC_NEVER: when somebody without a limit ends */
+    usec_t end; /* of the job, if it starts then */
+    struct lease *lease;
+    bool is_stale;                   /* what it counted on is no more */
     LIST(struct promise_spot) spots; /* by node */
     LIST(int64_t) pools;             /* what each pool's jobs hold then, with this one */
 };
 
+/* A stack: each was made with those before it in force, and takes its part of what they leave. */
 struct promises {
-    LIST(struct promise) held; /* the first `count` are in force */
-    size_t count;
-    usec_t from; /* those of an earlier time don't count: who looks ahead has them in his fleet */
+    LIST(struct promise) held;
+    size_t count; /* the first so many are in force */
+    size_t kept;  /* of an earlier plan, all that follow are kept up for this one to use again */
+    usec_t from;  /* those of an earlier time don't count: who looks ahead has them in his fleet */
 };
 
 /* Whether a job that ends at `end` still runs at a promise's time. Two without end never agree. */
@@ -41,9 +46,21 @@ static inline bool promise_is_touched(const struct promises *promises,
     return promise->at >= promises->from && (end > promise->at || end == USEC_NEVER);
 }
 
-/* Make another one: `rest` is what will be free then, with the lease taken out. */
-void promise_add(struct promises *promises, uint64_t job, usec_t at, const struct fleet *rest,
-                 const struct lease *lease);
+/* Make another one, in the place of all that are not in force: `rest` is what will be free then,
+ * with the lease taken out. */
+void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
+                 const struct fleet *rest, const struct lease *lease);
+/* Forget all but the first so many. */
+void promise_drop(struct promises *promises, const struct layout *layout, size_t count);
+/* Whether the next one that was kept is this job's and still holds; it is in force then. */
+bool promise_renew(struct promises *promises, const struct layout *layout, uint64_t job,
+                   usec_t now);
+/* A job that is expected to end at `end` holds a lease (sign 1), or does no more (-1). */
+void promise_account(struct promises *promises, const struct layout *layout,
+                     const struct lease *lease, usec_t end, int sign);
+/* It is expected to end at another time. */
+void promise_shift(struct promises *promises, const struct layout *layout,
+                   const struct lease *lease, usec_t from, usec_t to);
 
 /* Machines that a job which ends at `end` may not see as they are. */
 typedef LIST(uint32_t) promise_nodes;

@@ -2,6 +2,7 @@
 #include "sched/rank.h"
 
 #include "base/log2.h"
+#include "sched/claim.h"
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
 
@@ -27,6 +28,16 @@ static int64_t key_by_length(const struct ranker *ranker, const struct pending_b
     return key - 20 * (aged < AGE_MOST * LOG2_ONE ? aged : AGE_MOST * LOG2_ONE);
 }
 
+/* Deadlines that are near before those that can be kept before the rest; the least work first. */
+static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *entry)
+{
+    const struct pending_bucket *bucket = entry->bucket;
+
+    entry->band = (uint8_t)(2 - claim_deadline_band(bucket->first, ranker->state->now));
+    if (entry->band < 2)
+        entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
+}
+
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     struct rank_entry entry = { .bucket = bucket,
@@ -37,6 +48,7 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
         entry.key = key_by_length(ranker, bucket);
+        rank_by_deadline(ranker, &entry);
         break;
     case ORDER_SHORTEST:
         entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;

@@ -3,10 +3,34 @@
 
 #include <string.h>
 
+enum { WALK_WORTH = 128 }; /* leases walked through for each job that ended */
+
 void reserve_start(struct reserve *reserve)
 {
     reserve->promises.count = 0;
-    reserve->bookings.count = 0;
+    if (reserve->walked <= reserve->ended * WALK_WORTH)
+        reserve_forget(reserve);
+}
+
+void reserve_forget(struct reserve *reserve)
+{
+    if (reserve->promises.kept > 0)
+        promise_drop(&reserve->promises, reserve->ahead.layout, 0);
+    reserve->promises.count = 0;
+    reserve->walked = reserve->ended = 0;
+}
+
+void reserve_finish(struct reserve *reserve)
+{
+    if (reserve->promises.kept > reserve->promises.count)
+        promise_drop(&reserve->promises, reserve->ahead.layout, reserve->promises.count);
+}
+
+void reserve_account(struct reserve *reserve, const struct lease *lease, usec_t end, int sign)
+{
+    reserve->ended += sign < 0;
+    if (reserve->promises.kept > 0)
+        promise_account(&reserve->promises, reserve->ahead.layout, lease, end, sign);
 }
 
 void reserve_release(struct reserve *reserve)
@@ -34,6 +58,17 @@ static void book(struct reserve *reserve, usec_t at, const struct lease *lease, 
          place--)
         items[place] = items[place - 1];
     items[place] = (struct booking){ at, lease, sign };
+}
+
+static void book_all(struct reserve *reserve)
+{
+    reserve->bookings.count = 0;
+    for (size_t i = 0; i < reserve->promises.count; i++) {
+        const struct promise *promise = &reserve->promises.held.items[i];
+        book(reserve, promise->at, promise->lease, 1);
+        if (promise->end != USEC_NEVER)
+            book(reserve, promise->end, promise->lease, -1);
+    }
 }
 
 /* ---- the walk ---- */
@@ -88,6 +123,7 @@ static bool step(struct walk *walk, usec_t *ret_at)
     for (; walk->leaving && time_of(walk, walk->leaving) <= at;
          walk->leaving = ends_next(&walk->ends)) {
         fleet_take(&reserve->ahead, walk->leaving->job->lease, -1);
+        reserve->walked++;
         touch(walk, walk->leaving->job->lease);
     }
     for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
@@ -149,6 +185,12 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     usec_t at;
     bool is_made = false;
 
+    if (promise_renew(&reserve->promises, query->fleet->layout, query->job, walk.now)) {
+        *ret_at = reserve->promises.held.items[reserve->promises.count - 1].at;
+        return true;
+    }
+    reserve_finish(reserve);
+    book_all(reserve);
     fleet_follow(&reserve->ahead, query->fleet);
     walk.leaving = ends_next(&walk.ends);
     if (is_gang)
@@ -177,19 +219,18 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         if (!is_made)
             continue;
         fleet_take(&reserve->ahead, lease, 1);
-        promise_add(&reserve->promises, query->job, at, &reserve->ahead, lease);
-        book(reserve, at, lease, 1);
-        if (add_time(at, duration) != USEC_NEVER)
-            book(reserve, add_time(at, duration), lease, -1);
+        promise_add(&reserve->promises, query->job, at, add_time(at, duration), &reserve->ahead,
+                    lease);
         *ret_at = at;
     }
     return is_made;
 }
 
 void reserve_keep(struct reserve *reserve, const struct place_query *query,
-                  const struct lease *lease, usec_t at)
+                  const struct lease *lease, usec_t at, usec_t end)
 {
+    reserve_finish(reserve);
     fleet_follow(&reserve->ahead, query->fleet);
     fleet_take(&reserve->ahead, lease, 1);
-    promise_add(&reserve->promises, query->job, at, &reserve->ahead, lease);
+    promise_add(&reserve->promises, query->job, at, end, &reserve->ahead, lease);
 }

@@ -13,7 +13,7 @@
 #include "sched/ends.h"
 #include "sched/place.h"
 
-struct booking { /* a promise made before, as what it takes and gives back */
+struct booking { /* a promise in force, as what it takes and gives back */
     usec_t at;
     const struct lease *lease;
     int sign;
@@ -25,9 +25,17 @@ struct reserve {
     LIST(struct booking) bookings; /* by time; what is given back before what is taken */
     LIST(uint32_t) touched;        /* machines, in the walk */
     LIST(uint32_t) counts;         /* by machine: members of a gang that fit */
+    uint64_t walked;               /* leases that walks went through since all were made anew */
+    uint64_t ended;                /* jobs that ended since */
 };
 
+/* A new plan. The promises of the last one may be used again, as long as they are asked for in the
+ * same order and hold; now and then, as often as it costs little, all are made anew. */
 void reserve_start(struct reserve *reserve);
+void reserve_forget(struct reserve *reserve); /* all of them */
+void reserve_finish(struct reserve *reserve); /* those that were not asked for */
+/* A job that is expected to end at `end` holds a lease (sign 1), or does no more (-1). */
+void reserve_account(struct reserve *reserve, const struct lease *lease, usec_t end, int sign);
 void reserve_release(struct reserve *reserve);
 
 /* Promise this job its earliest start; query: as for placing it now, its end aside. False: it
@@ -37,6 +45,6 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
 
 /* Promise this job a place that is free now, from `at` on. */
 void reserve_keep(struct reserve *reserve, const struct place_query *query,
-                  const struct lease *lease, usec_t at);
+                  const struct lease *lease, usec_t at, usec_t end);
 
 #endif

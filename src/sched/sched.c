@@ -35,6 +35,8 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
         return;
     if (job->is_among_ends)
         ends_remove(&brain->ends, job->expected_end, job);
+    if (job->is_among_ends && is_active && !brain->is_moved && brain->reserve.promises.kept > 0)
+        promise_shift(&brain->reserve.promises, &brain->layout, job->lease, job->expected_end, end);
     job->is_among_ends = is_active;
     job->expected_end = end;
     if (is_active)
@@ -125,7 +127,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
         pending_update(&brain->pending, brain->state, job);
     if (job->pending_bucket && !was_pending && job->attempt == 0) {
         guess_bucket(brain->state, job->pending_bucket);
-        patience_arrival(&brain->patience, brain->state->now, job->pending_bucket);
+        patience_arrival(&brain->patience, job->submitted, job->pending_bucket);
     }
     preempt_note(&brain->preempt, job, is_gone);
     update_end(brain, job, is_active);
@@ -136,19 +138,22 @@ static void on_job(void *user, struct job *job, bool is_gone)
         brain->is_dirty = true;
 }
 
-static void on_lease(void *user, const struct lease *lease, int sign)
+static void on_lease(void *user, const struct job *job, int sign)
 {
     struct brain *brain = user;
 
     if (brain->is_moved)
         return;
-    fleet_take(&brain->fleet, lease, sign);
-    estimator_lease(&brain->estimator, &brain->layout, lease, sign);
+    fleet_take(&brain->fleet, job->lease, sign);
+    estimator_lease(&brain->estimator, &brain->layout, job->lease, sign);
+    reserve_account(&brain->reserve, job->lease,
+                    sign > 0 ? expected_end(brain->state, job) : job->expected_end, sign);
 }
 
 void brain_refresh(struct brain *brain)
 {
     if (brain->is_moved) {
+        reserve_forget(&brain->reserve);
         layout_make(&brain->layout, brain->state);
         fleet_make(&brain->fleet, &brain->layout, brain->state, false);
         brain->is_moved = false;
@@ -171,20 +176,16 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
     };
 }
 
-struct brain *brain_create(struct state *state)
+/* What a brain knows beside the state, from the state alone. */
+static void learn_state(struct brain *brain)
 {
-    struct brain *brain = mem_zero(1, sizeof(*brain));
+    struct state *state = brain->state;
 
-    brain->state = state;
     brain->is_dirty = true;
     brain->is_moved = true;
     brain->fleet.is_now = true;
     brain->scorer.typical = &brain->typical;
     brain->ranker.state = state;
-    state->on_job = on_job;
-    state->on_lease = on_lease;
-    state->on_lease_user = brain;
-    state->on_job_user = brain;
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
@@ -196,15 +197,10 @@ struct brain *brain_create(struct state *state)
         job->wants_attention = false;
         on_job(brain, job, false);
     }
-    return brain;
 }
 
-void brain_destroy(struct brain *brain)
+static void forget_state(struct brain *brain)
 {
-    if (!brain)
-        return;
-    brain->state->on_job = NULL;
-    brain->state->on_lease = NULL;
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);
@@ -221,7 +217,39 @@ void brain_destroy(struct brain *brain)
     list_release(&brain->attention);
     list_release(&brain->fits);
     arena_release(&brain->arena);
+}
+
+struct brain *brain_create(struct state *state)
+{
+    struct brain *brain = mem_zero(1, sizeof(*brain));
+
+    brain->state = state;
+    state->on_job = on_job;
+    state->on_lease = on_lease;
+    state->on_lease_user = brain;
+    state->on_job_user = brain;
+    learn_state(brain);
+    return brain;
+}
+
+void brain_destroy(struct brain *brain)
+{
+    if (!brain)
+        return;
+    brain->state->on_job = NULL;
+    brain->state->on_lease = NULL;
+    forget_state(brain);
     free(brain);
+}
+
+/* As if it had just been put onto the state: from here on a new brain decides the same. */
+static void start_afresh(struct brain *brain)
+{
+    struct state *state = brain->state;
+
+    forget_state(brain);
+    *brain = (struct brain){ .state = state };
+    learn_state(brain);
 }
 
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions)
@@ -241,7 +269,10 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     if (event->kind <= EVENT_SETTINGS)
         brain->is_moved = true;
     estimator_forget(&brain->estimator);
-    return state_apply(brain->state, event, err);
+    int code = state_apply(brain->state, event, err);
+    if (code == 0 && event->kind == EVENT_BOOT)
+        start_afresh(brain);
+    return code;
 }
 
 int sched_step(struct brain *brain, const struct event *event, struct decisions *decisions,

@@ -5,8 +5,9 @@
 /* sched - the brain: events in, decisions out
  *
  * A brain sits on a state and decides. It reads no clock, does no I/O, has no floats and no
- * threads; what it knows beside the state follows from the state, so a brain can be put on any
- * state at any time and decides the same. Daemon, simulator and replay run this code.
+ * threads. What it knows beside the state follows from the events since the last BOOT: on a BOOT
+ * it starts afresh from the state, so a brain that is put on a state and told a BOOT decides as
+ * one that was there all along. Daemon, simulator and replay run this code.
  *
  *   sched_step(event)      the event is folded in; on a PLAN event the brain then decides, and
  *                          each decision (GRANT, STOP) is folded in and handed out
@@ -25,7 +26,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 1 };
+enum { SCHED_VERSION = 2 };
 
 struct brain;
 

@@ -393,6 +393,39 @@ static json_t *deadlines(const struct run *run)
                      "best_effort", best);
 }
 
+static int compare_starts(const void *a, const void *b)
+{
+    const struct outcome *left = *(const struct outcome *const *)a;
+    const struct outcome *right = *(const struct outcome *const *)b;
+
+    if (left->start != right->start)
+        return left->start < right->start ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* Who started when, in that order; those of one instant by number. */
+static json_t *starts(const struct run *run)
+{
+    size_t count = run->workload->jobs.count, started = 0;
+    const struct outcome **sorted = mem_zero(count + 1, sizeof(sorted[0]));
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        if (run->outcomes[i].start >= 0)
+            sorted[started++] = &run->outcomes[i];
+    }
+    qsort(sorted, started, sizeof(sorted[0]), compare_starts);
+    for (size_t i = 0; i < started; i++) {
+        size_t number = (size_t)(sorted[i] - run->outcomes);
+        json_array_append_new(list, json_pack("{s:s, s:I, s:f}", "name",
+                                              run->workload->jobs.items[number].name, "number",
+                                              (json_int_t)number, "start",
+                                              seconds(sorted[i]->start - run->origin)));
+    }
+    free(sorted);
+    return list;
+}
+
 static json_t *start_estimates(const struct run *run)
 {
     struct spread error = { 0 }, limits = { 0 };
@@ -490,6 +523,8 @@ static json_t *metric_of(const struct run *run, enum metric metric)
         return start_estimates(run);
     case METRIC_ENERGY:
         return energy(run);
+    case METRIC_STARTS:
+        return starts(run);
     case METRIC_DECISION_LATENCY:
         return decision_latency(run);
     case METRIC_COUNT:

@@ -128,7 +128,8 @@ def test_keys_given_twice_are_refused(daemon):
 KEYS = ["name", "run", "command", "script", "args", "queue", "pool", "priority", "hold", "begin", "depends", "gpus",
         "cpus", "memory", "ranks", "nodes", "array", "matrix", "needs", "when", "inputs", "outputs", "retry", "requeue",
         "max_duration", "grace", "env", "export", "cwd", "output", "error", "input", "append", "comment", "stages",
-        "defaults", "sender_env", "sender_cwd", "checkpoint", "spot", "preemptible", "cache", "schedule", "deadline"]
+        "defaults", "sender_env", "sender_cwd", "checkpoint", "spot", "preemptible", "cache", "schedule", "deadline",
+        "estimate", "restart_cost"]
 VALUES = [None, True, False, 0, -1, 1, 0.5, -0.5, 1e300, -1e300, 9223372036854775807, -9223372036854775808, 4294967296,
           "", " ", "x", "-1", "18446744073709551616", "\u0001", "../../etc", "/", "%", "%s%n%99999999d", "a" * 70000,
           "now-1h", "0-", "1:2:3:4:5", "99999999999999999999h", "${x}", "\U0001f4a9" * 100, [], [None], [[]], [{}], [0],

@@ -541,6 +541,8 @@ void chaos_step(struct chaos *chaos)
 {
     chaos_act(chaos);
     if (is_any(chaos) && chance(chaos, 3))
+        lab_tell(chaos->lab, &(struct event){ .kind = EVENT_BOOT });
+    if (is_any(chaos) && chance(chaos, 3))
         lab_plan(chaos->lab);
     while (sched_next_wakeup(chaos->lab->brain) <= chaos->lab->now) {
         lab_plan(chaos->lab);

@@ -180,8 +180,9 @@ static void say_end(struct run *run, const struct job *job)
 
 static void say_job(struct run *run, const struct job *job)
 {
-    static const char *const causes[] = { "", "cancelled", "time limit", "a member failed",
-                                          "to run once more" };
+    static const char *const causes[] = {
+        "", "cancelled", "time limit", "a member failed", "to run once more", "preempted"
+    };
 
     say_time(run, run->lab->now);
     text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
@@ -268,7 +269,8 @@ static usec_t end_of_run(const struct run *run, const struct job *job)
 
     if (job->state != JOB_RUNNING || !map_get(&run->runs, job->id, &runs))
         return USEC_NEVER;
-    return job->started + (usec_t)runs;
+    usec_t cost = job->preemptions > 0 ? job->restart_cost : 0;
+    return job->started + (usec_t)runs - job->attained + cost;
 }
 
 /* Let time pass: what ends by itself ends, and the brain is asked when it wants to be. */
@@ -458,6 +460,10 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .retry = (uint32_t)number_of(run, "retry", 0),
         .group = group,
         .index = index,
+        .estimate = duration_of(run, "estimate", 0),
+        .deadline = duration_of(run, "deadline", 0),
+        .preemptible = has(run, "preemptible"),
+        .restart_cost = duration_of(run, "restart", 0),
     };
     request_default(&job->request);
     job->request.cpu_milli = milli_of(run, "cpus", 0);

@@ -71,6 +71,10 @@ static void slurm_options_become_keys(void **state)
     assert_line("-t 90", "{\"max_duration\":\"5400000ms\"}");
     assert_line("-t 2h", "{\"max_duration\":\"7200000ms\"}");
     assert_line("-t 1-12", "{\"max_duration\":\"129600000ms\"}");
+    assert_line("--estimate 90m --restart-cost 30s --preemptible",
+                "{\"estimate\":\"90m\",\"preemptible\":true,\"restart_cost\":\"30s\"}");
+    assert_line("--deadline=2030-01-31T18:00", "{\"deadline\":\"2030-01-31T18:00\"}");
+    assert_line("--requeue", "{\"requeue\":true}"); /* does not mean preemptible */
     assert_line("--time=0", "{\"max_duration\":\"unlimited\"}");
     assert_line("--max-duration 90", "{\"max_duration\":\"90\"}");
     assert_line("-o %j.out -e err -i in -D /tmp --open-mode=append",

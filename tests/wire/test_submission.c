@@ -88,6 +88,7 @@ static void every_key_reaches_its_field(void **state)
                "command: [python3, train.py, 7]\nargs: [--lr, 0.1]\n"
                "gpus: h100:2\ncpus: 2.5\nmemory: 8G\nranks: 4\nnodes: 2\n"
                "array: 0-9:3%2\nretry: 3\nrequeue: false\nmax_duration: 2h\ngrace: 30s\n"
+               "estimate: 90m\ndeadline: +6h\npreemptible: true\nrestart_cost: 30s\n"
                "env: {A: b, N: 5, T: true}\ncwd: /tmp\noutput: \"%x-%j.out\"\nerror: e\ninput: i\n"
                "append: true\noutputs: [model]\ncomment: hello\n"
                "depends: [12, {on: 13, when: any}]\n");
@@ -114,6 +115,11 @@ static void every_key_reaches_its_field(void **state)
     assert_false(job->requeue);
     assert_int_equal(job->request.max_duration, 2 * USEC_PER_HOUR);
     assert_int_equal(job->grace, 30 * USEC_PER_SEC);
+    assert_int_equal(job->estimate, 90 * USEC_PER_MIN);
+    assert_int_equal(job->deadline_delay, 6 * USEC_PER_HOUR);
+    assert_null(job->deadline_at);
+    assert_true(job->preemptible);
+    assert_int_equal(job->restart_cost, 30 * USEC_PER_SEC);
     assert_strings(job->env, "{A=b} {N=5} {T=true}");
     assert_string_equal(job->cwd, "/tmp");
     assert_string_equal(job->output, "%x-%j.out");
@@ -467,6 +473,18 @@ static const struct {
     { "run: x\nmax_duration: 2x\n", "x.yaml:2: max_duration: '2x': not a duration; expected one "
                                     "like 90s, 1h30m or 2-12:00:00" },
     { "run: x\nmax_duration: 0s\n", "x.yaml:2: max_duration: expected more than 0s" },
+    { "run: x\nestimate: 0\n", "x.yaml:2: estimate: expected how long it will run, more than 0s" },
+    { "run: x\nestimate: unlimited\n",
+      "x.yaml:2: estimate: expected how long it will run, more than 0s" },
+    { "run: x\nmax_duration: 2h\nestimate: 3h\n",
+      "x.yaml:3: estimate: 3h00m, but max_duration ends it after 2h00m" },
+    { "run: x\ndeadline: soon\n", "x.yaml:2: deadline: 'soon': not a time; expected one like "
+                                  "+6h, 18:00 or 2030-01-31T18:00" },
+    { "run: x\ndeadline: +18:00\n", "x.yaml:2: deadline: '+18:00': not a time; expected one like "
+                                    "+6h, 18:00 or 2030-01-31T18:00" },
+    { "run: x\ndeadline: now\n", "x.yaml:2: deadline: 'now': expected a time to come" },
+    { "run: x\npreemptible: 1\n", "x.yaml:2: preemptible: expected true or false, not a number" },
+    { "run: x\nrestart_cost: 2d\n", "x.yaml:2: restart_cost: longer than a day" },
     { "run: x\ngrace: 2d\n", "x.yaml:2: grace: longer than a day" },
     { "run: x\nenv: [a]\n", "x.yaml:2: env: expected a map from name to value, not a list" },
     { "run: x\nenv: {1a: b}\n", "x.yaml:2: env: 1a: no name of a variable; expected 1 to 255 "

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a waiting job will start: the estimate and its range, and what would make it start sooner."""
+
+import datetime
+import json
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from tarn_test import Refused, TARN, wait_until
+
+# Little of the CPUs, so that GPUs are what is waited for on any machine.
+SMALL = {"cpus": 0.01}
+
+
+def submit(api, run_s, gpus, **keys):
+    return api.submit(command=["sleep", str(run_s)], gpus=gpus, **dict(SMALL, **keys))
+
+
+def clock(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").timestamp()
+
+
+def when(api, number):
+    return api.get("/v1/jobs/%s/when" % number)
+
+
+def sooner(api, number, kind):
+    found = [advice for advice in when(api, number)["sooner"] if advice["kind"] == kind]
+    return found[0] if found else None
+
+
+def tarn(daemon, *words, status=0):
+    done = subprocess.run([TARN, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                          env=dict(daemon.environment(), TARN_SOCKET=daemon.socket))
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+# Estimates
+
+
+def test_the_estimate_is_the_first_end_that_makes_room_and_it_starts_then(api):
+    first = submit(api, 4, 2, estimate="4s", max_duration="1m")
+    second = submit(api, 20, 2, estimate="20s", max_duration="1m")
+    api.wait_state(first, "running")
+    api.wait_state(second, "running")
+    third = submit(api, 0, 2, max_duration="1m")
+    api.wait_state(third, "queued")
+    said = when(api, third)
+    assert said["waits"] and not said["start"]["open"]
+    due = clock(api.job(first)["started"]) + 4
+    assert abs(clock(said["start"]["expected"]) - due) < 1, said
+    assert clock(said["start"]["low"]) <= clock(said["start"]["expected"]) <= clock(said["start"]["high"])
+    assert said["start"]["low_seconds"] < said["start"]["high_seconds"] < 60
+    done = api.wait_end(third)
+    assert clock(done["started"]) - due > -1
+    assert clock(done["started"]) >= clock(api.job(first)["ended"]) - 0.01
+    assert api.job(second)["state"] == "running" or clock(api.job(second)["ended"]) > clock(done["started"])
+
+
+def test_by_limits_alone_is_later_than_by_estimates(api):
+    submit(api, 60, 4, estimate="10s", max_duration="10m")
+    start = when(api, submit(api, 0, 4))["start"]
+    assert start["in_seconds"] < 11
+    wait = clock(start["limits_only"]) - time.time()
+    assert 500 < wait < 601
+
+
+def test_those_in_front_count(api):
+    submit(api, 60, 4, estimate="1m", max_duration="1m")
+    for _ in range(3):
+        last = submit(api, 60, 4, estimate="1m", max_duration="1m")
+    assert 170 < when(api, last)["start"]["in_seconds"] < 181
+
+
+def test_behind_somebody_without_a_limit_the_end_is_open(api, daemon):
+    holder = submit(api, 60, 4)
+    waiting = submit(api, 0, 1)
+    said = when(api, waiting)
+    assert said["start"]["open"] and said["start"]["expected"] is None and said["start"]["high"] is None
+    assert "open-ended: job %d " % holder in said["text"]
+    assert "open-ended" in tarn(daemon, "when", str(waiting))
+
+
+def test_held_running_and_ended_jobs_have_no_estimate(api):
+    running = submit(api, 60, 1)
+    ended = submit(api, 0, 1)
+    held = submit(api, 0, 1, hold=True)
+    api.wait_state(running, "running")
+    api.wait_end(ended)
+    for number, words in ((running, "has started"), (ended, "has ended"), (held, "is held")):
+        said = when(api, number)
+        assert not said["waits"] and said["start"] is None and words in said["text"]
+    with pytest.raises(Refused) as caught:
+        when(api, 99)
+    assert caught.value.status == 404
+
+
+def test_a_begin_time_is_waited_for(api):
+    said = when(api, submit(api, 0, 1, begin="now+1h"))
+    assert 3590 < said["start"]["in_seconds"] <= 3601
+
+
+def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daemon):
+    api.put("/v1/config", {"order": "fifo", "predict": False})
+    submit(api, 60, 2, max_duration="1m")
+    wide = submit(api, 0, 4, max_duration="1m")
+    late = submit(api, 0, 2, max_duration="1h")
+    wait_until("the last is behind the reservation", lambda: api.why(late)["kind"] == "reserved")
+    assert api.why(late)["on"] == wide
+    why = api.why(wide)
+    assert why["promised"] and 0 < why["start"]["in_seconds"] < 61
+    assert clock(why["start"]["high"]) <= time.time() + 61
+    lines = "\n".join(why["lines"])
+    assert "starts    in about" in lines and "first in line" in lines
+    assert "8 of 10 times" in tarn(daemon, "why", str(late))
+
+
+# What would make it start sooner
+
+
+def test_fewer_gpus_are_advised_and_start_at_once(api, daemon):
+    submit(api, 60, 1, max_duration="10m")
+    waiting = submit(api, 0, 4, max_duration="1m")
+    api.wait_state(waiting, "queued")
+    advice = sooner(api, waiting, "gpus")
+    assert advice["now"] and advice["change"] == "--gpus 3", advice
+    assert "with --gpus 3 it would start now" in tarn(daemon, "when", str(waiting))
+    tarn(daemon, "run", "--cpus", "0.01", "--max-duration", "1m", *advice["change"].split(), "--", "true")
+    assert api.job(waiting)["state"] == "queued"
+
+
+def test_a_limit_that_ends_before_the_reservation_is_advised_and_starts_at_once(api, daemon):
+    api.put("/v1/config", {"order": "fifo", "predict": False})
+    submit(api, 60, 2, max_duration="1m")
+    submit(api, 0, 4, max_duration="1m")
+    waiting = submit(api, 0, 2, max_duration="1h")
+    wait_until("it is behind the reservation", lambda: api.why(waiting)["kind"] == "reserved")
+    advice = sooner(api, waiting, "limit")
+    seconds = int(advice["change"].split()[1].rstrip("s"))
+    assert advice["now"] and 40 < seconds < 60
+    tarn(daemon, "run", "--gpus", "2", "--cpus", "0.01", *advice["change"].split(), "--", "true")
+    assert api.job(waiting)["state"] == "queued"
+
+
+def test_another_queue_with_room_is_advised_and_starts_at_once(api, daemon):
+    api.put("/v1/config", {"queues": {"small": {"limit": 1}, "large": {"limit": 4}}})
+    submit(api, 60, 1, queue="small", max_duration="10m")
+    waiting = submit(api, 0, 1, queue="small", max_duration="1m")
+    wait_until("its queue is full", lambda: api.why(waiting)["kind"] == "quota")
+    advice = sooner(api, waiting, "queue")
+    assert advice["now"], advice
+    tarn(daemon, "run", "--gpus", "1", "--cpus", "0.01", "--max-duration", "1m", *advice["change"].split(), "--", "true")
+    assert api.job(waiting)["state"] == "queued"
+
+
+def test_nothing_is_advised_where_nothing_helps(api):
+    submit(api, 60, 4, max_duration="10m")
+    waiting = submit(api, 0, 1, max_duration="1m")
+    api.wait_state(waiting, "queued")
+    assert when(api, waiting)["sooner"] == []
+
+
+# Without a job
+
+
+def test_when_would_a_job_start_that_nobody_submitted(api, daemon):
+    assert "would start now" in tarn(daemon, "when", "--gpus", "4", "--cpus", "0.01", "--time", "2h")
+    submit(api, 60, 1, max_duration="5m")
+    submit(api, 60, 1, max_duration="10m")
+    said = json.loads(tarn(daemon, "when", "--json", "--gpus", "3", "--cpus", "0.01"))
+    assert not said["now"] and 290 < said["start"]["in_seconds"] < 301
+    said = json.loads(tarn(daemon, "when", "--json", "--gpus", "2", "--cpus", "0.01"))
+    assert said["now"]
+    assert "no node has more than 4" in tarn(daemon, "when", "--gpus", "5", status=1)
+    assert len(api.jobs()) == 2
+    tarn(daemon, "when", status=2)
+    tarn(daemon, "when", "--gpus", "1", "extra", status=2)
+
+
+# The options
+
+
+def test_options_are_kept_and_shown(api, daemon):
+    tarn(daemon, "submit", "--hold", "--estimate", "2h", "--max-duration", "3h", "--deadline", "+6h", "--preemptible",
+         "--restart-cost", "30s", "--", "true")
+    job = api.job(1)
+    assert (job["estimate"], job["preemptible"], job["restart_cost"], job["preemptions"]) == (7200, True, 30, 0)
+    assert abs(clock(job["deadline"]) - clock(job["submitted"]) - 6 * 3600) < 2
+    shown = tarn(daemon, "show", "1")
+    for words in ("estimate    2h00m", "deadline", "preemptible yes · a restart costs 30s"):
+        assert words in shown, shown
+    daemon.kill()
+    daemon.start()
+    again = daemon.api.job(1)
+    assert [again[key] for key in ("estimate", "deadline", "preemptible")] == \
+        [job[key] for key in ("estimate", "deadline", "preemptible")]
+
+
+@pytest.mark.parametrize("keys, words", [
+    ({"estimate": "3h", "max_duration": "2h"}, "estimate: 3h00m, but max_duration ends it after 2h00m"),
+    ({"estimate": 0}, "estimate: expected how long it will run"),
+    ({"deadline": "2020-01-01"}, "deadline '2020-01-01': it has passed"),
+    ({"deadline": "now"}, "deadline: 'now': expected a time to come"),
+    ({"deadline": "+18:00"}, "deadline: '+18:00': not a time"),
+    ({"deadline": "soon"}, "deadline: 'soon': not a time"),
+    ({"deadline": "+1h", "estimate": "2h"}, "deadline in 1h00m: too early for an estimate of 2h00m"),
+    ({"deadline": "+1h", "begin": "now+2h"}, "deadline in 1h00m: before its begin time, in 2h00m"),
+    ({"restart_cost": "2d"}, "restart_cost: longer than a day"),
+    ({"preemptible": "perhaps"}, "preemptible"),
+])
+def test_options_that_make_no_sense_are_refused_in_words(api, keys, words):
+    with pytest.raises(Refused) as caught:
+        api.submit(run="true", **keys)
+    assert caught.value.status == 400 and words in caught.value.message, caught.value.message
+
+
+# Live and simulated
+
+
+INSTANT_S = 0.1  # those that start within it may change places
+
+
+def trace():
+    """59 jobs as (gpus, run in seconds, limit in seconds). No two limits are the same: of two jobs that start at one
+    instant the same ends first here and there. Of many seeds one with which 60 ms more of any run change no order."""
+    rng = random.Random(1)
+    return [(rng.choice((1, 1, 1, 2, 2, 3, 4)), (200 + 10 * rng.randrange(0, 110)) / 1000,
+             60 * (1 + rng.randrange(9)) + number) for number in range(59)]
+
+
+def test_a_trace_starts_in_the_same_order_live_and_in_the_simulator(make_daemon):
+    daemon = make_daemon()
+    daemon.start()
+    api = daemon.api
+    api.put("/v1/config", {"predict": False})  # what is learned from runs differs with a millisecond
+    # Until all have come, one job has the machine: the order is then the brain's alone.
+    gate = submit(api, 2, 4, name="gate", max_duration="1m")
+    api.wait_state(gate, "running")
+    numbers = api.submit(*[dict(SMALL, command=["sleep", "%.2f" % run], name="n%02d" % number, gpus=gpus,
+                                max_duration="%ds" % limit) for number, (gpus, run, limit) in enumerate(trace())])
+    for number in numbers:
+        assert api.wait_end(number)["result"] == "ok"
+    live = {job["name"]: clock(job["started"]) for job in api.jobs()}
+    assert len(live) == 60
+    daemon.verify()
+    daemon.terminate()
+
+    experiment = os.path.join(daemon.root, "same.yaml")
+    with open(experiment, "w") as file:
+        file.write("cluster: {nodes: 1, gpus: 4, model: h100, cpus: 64}\n"
+                   "workload: {format: journal, file: %s}\npolicy: {order: default, predict: false}\n"
+                   "measure: [starts]\n" % daemon.state)
+    done = subprocess.run([TARN, "simulate", experiment, "--json"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120, env=daemon.environment())
+    assert done.returncode == 0, done.stderr
+    starts = {job["name"]: job["start"] for job in json.loads(done.stdout)["runs"][0]["starts"]}
+    assert set(starts) == set(live)
+    for first in live:
+        for then in live:
+            if live[first] + INSTANT_S < live[then]:
+                assert starts[first] <= starts[then] + INSTANT_S, (first, then, live[first], live[then],
+                                                                   starts[first], starts[then])
