@@ -128,6 +128,7 @@ static void describe_slots(struct layout *layout, const struct state *state)
     }
     for (size_t i = 0; i < layout->nodes.count; i++) {
         struct layout_node *node = &layout->nodes.items[i];
+        layout->slots_most = node->count > layout->slots_most ? node->count : layout->slots_most;
         node->kind = node->count > 0 ? layout->slots.items[node->first].kind : 0;
         for (uint32_t k = 1; k < node->count; k++) {
             if (layout->slots.items[node->first + k].kind != node->kind)
@@ -139,6 +140,7 @@ static void describe_slots(struct layout *layout, const struct state *state)
 void layout_make(struct layout *layout, const struct state *state)
 {
     layout->version++;
+    layout->slots_most = 0;
     layout->nodes.count = layout->slots.count = layout->kinds.count = 0;
     layout->has_static_pools = layout->has_mins = layout->has_bounds = false;
     for (size_t i = 0; i < state->nodes.count; i++)

@@ -40,6 +40,7 @@ struct layout {
     LIST(struct layout_slot) slots;
     LIST(struct layout_kind) kinds;
     LIST(uint32_t) slot_of_device;
+    uint32_t slots_most; /* of any machine */
     uint32_t rack_count, block_count;
     bool has_static_pools, has_mins; /* pools that own, pools that are promised */
     bool has_bounds;                 /* pools with a min or a max */

@@ -25,7 +25,6 @@ struct placing {
     uint32_t spread;   /* no more on one machine; 0: no bound */
     uint32_t machines; /* different ones so far */
     struct domain domain;
-    uint32_t slots_most; /* of any machine */
 };
 
 static bool may_take(const struct placing *placing, uint32_t node)
@@ -355,16 +354,12 @@ static void prepare(struct placing *placing)
     const struct request *request = query->request;
     uint32_t slices = 0;
 
-    for (size_t i = 0; i < layout->nodes.count; i++) {
-        if (layout->nodes.items[i].count > placing->slots_most)
-            placing->slots_most = layout->nodes.items[i].count;
-    }
     for (uint32_t i = 0; i < request->gpu_alternatives; i++)
         slices = request->gpus[i].count > slices ? request->gpus[i].count : slices;
     placing->members = arena_take(placing->arena, request->members, sizeof(struct lease_member));
     placing->slices =
         arena_take(placing->arena, (size_t)request->members * slices, sizeof(struct slice));
-    placing->avoid = arena_take(placing->arena, placing->slots_most + 1, sizeof(bool));
+    placing->avoid = arena_take(placing->arena, layout->slots_most + 1, sizeof(bool));
     if (request->members > 1 || layout->has_mins)
         placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
     if (request->nodes_min > 1)
@@ -372,7 +367,7 @@ static void prepare(struct placing *placing)
     if (query->promises && query->promises->count > 0) {
         promise_list(query->promises, query->end, &placing->barred);
         placing->seen =
-            arena_take(placing->arena, placing->slots_most + 1, sizeof(struct fleet_slot));
+            arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
     }
     placing->lease = (struct lease){ .members = placing->members,
                                      .slices = placing->slices,

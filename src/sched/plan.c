@@ -123,6 +123,11 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     job->pending_bucket->promised = brain->plans;
 }
 
+static bool is_about_room(enum why_kind kind)
+{
+    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
+}
+
 /* Find a place beside the promises; if there is none, say what is missing. */
 static bool try_place(struct brain *brain, const struct job *job, usec_t end,
                       struct lease *ret_lease, struct why *why)
@@ -137,10 +142,13 @@ static bool try_place(struct brain *brain, const struct job *job, usec_t end,
     if (place_job(&query, &brain->arena, ret_lease, why))
         return true;
     uint64_t holder = promise_holder(promises, end);
+    bool is_simple = query.request->members == 1 && !brain->layout.has_bounds;
     query.promises = NULL;
-    if (holder != 0 && place_job(&query, &brain->arena, ret_lease, &without))
+    if (holder != 0 && is_about_room(why->kind) && is_simple && place_may_fit(&query))
         *why = (struct why){ .kind = WHY_RESERVED, .job = holder };
-    else if (holder != 0)
+    else if (holder != 0 && !is_simple && place_job(&query, &brain->arena, ret_lease, &without))
+        *why = (struct why){ .kind = WHY_RESERVED, .job = holder };
+    else if (holder != 0 && !is_simple)
         *why = without;
     return false;
 }
@@ -185,11 +193,6 @@ static bool try_grant(struct brain *brain, struct job *job, struct decisions *de
     turn_take(&brain->turns, state, job->queue, lease.milli, end);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
-}
-
-static bool is_about_room(enum why_kind kind)
-{
-    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
 }
 
 /* What is left when nobody else can start: those that found no room, without a promise. */

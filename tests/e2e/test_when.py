@@ -219,6 +219,22 @@ def test_options_that_make_no_sense_are_refused_in_words(api, keys, words):
     assert caught.value.status == 400 and words in caught.value.message, caught.value.message
 
 
+def test_a_job_that_is_stopped_for_others_says_so_and_goes_on_later(api, daemon):
+    first = submit(api, 600, 4, estimate="1h", max_duration="1h", preemptible=True, restart_cost="1s", grace="5s")
+    api.wait_state(first, "running")
+    time.sleep(1.5)
+    urgent = submit(api, 2, 4, estimate="2s", max_duration="10s", priority="high")
+    api.wait_state(urgent, "running")
+    job = api.wait_state(first, "queued")
+    assert job["preemptions"] == 1 and job["attained_seconds"] >= 1.4 and job["preemptible"]
+    assert "stopped for others once after" in tarn(daemon, "ls")
+    assert "stopped 1 time, after" in tarn(daemon, "show", str(first))
+    assert when(api, first)["start"]["in_seconds"] < 11
+    api.wait_end(urgent)
+    job = api.wait_state(first, "running")
+    assert (job["attempt"], job["preemptions"]) == (2, 1)
+
+
 # Live and simulated
 
 
