@@ -84,7 +84,7 @@ static struct config *config_of(const struct state *state)
     config->order = state->settings.order;
     config->has_order = config->order != CONFIG_ORDER;
     config->predict = state->settings.predict;
-    config->has_predict = config->predict != CONFIG_PREDICT;
+    config->has_predict = config->predict != CONFIG_PREDICT(config->order);
     config->backfill_depth = state->settings.backfill_depth;
     config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
     return config;

@@ -29,7 +29,7 @@ struct state *state_create(void)
     state->next_begin = USEC_NEVER;
     state->settings = (struct settings){
         .half_life = QUEUE_HALF_LIFE_DEFAULT,
-        .placement = PLACEMENT_BEST_FIT,
+        .placement = PLACEMENT_SFG,
         .backfill_depth = 1,
         .predict = 1,
     };

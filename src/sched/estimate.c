@@ -262,7 +262,8 @@ void estimate_stranger(struct brain *brain, const struct job *job, struct pendin
 void estimate_note(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
-    uint64_t one_in = brain->pending.count / ESTIMATE_NOTED + 1;
+    uint64_t one_in =
+        (brain->pending.count / ESTIMATE_NOTED + 1) * (brain->ends.count / ESTIMATE_OFTEN + 1);
     uint32_t noted = 0;
 
     for (struct job *job = state->last_job; job && job->id >= state->plan_from;

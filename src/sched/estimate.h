@@ -15,13 +15,19 @@
  * at, and counts n times, unless all estimates are asked for.
  *
  * Each job that begins to wait is noted (event foresee), of many one in
- * pending / ESTIMATE_NOTED, and at most ESTIMATE_AT_ONCE in a plan.
+ * (pending / ESTIMATE_NOTED) * (running / ESTIMATE_OFTEN), and at most ESTIMATE_AT_ONCE in a plan.
  */
 
 #include "sched/profile.h"
 #include "sched/sched.h"
 
-enum { ESTIMATE_PLACED = 512, ESTIMATE_RUNNING = 512, ESTIMATE_NOTED = 64, ESTIMATE_AT_ONCE = 8 };
+enum {
+    ESTIMATE_PLACED = 512,
+    ESTIMATE_RUNNING = 512,
+    ESTIMATE_NOTED = 64,
+    ESTIMATE_OFTEN = 256,
+    ESTIMATE_AT_ONCE = 8
+};
 
 struct layout;
 struct pending_bucket;

@@ -14,8 +14,6 @@ static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, s
     enum estimates estimates = run->experiment->adapt.estimates;
     bool predict = config->predict || (estimates == ESTIMATES_PREDICTED && !config->has_predict);
 
-    if (estimates == ESTIMATES_NONE && !config->has_predict)
-        predict = false;
     struct event event = {
         .kind = EVENT_SETTINGS,
         .settings = { .half_life = config->half_life,

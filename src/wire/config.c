@@ -48,7 +48,7 @@ struct config *config_create(void)
     config->half_life = CONFIG_HALF_LIFE;
     config->placement = CONFIG_PLACEMENT;
     config->order = CONFIG_ORDER;
-    config->predict = CONFIG_PREDICT;
+    config->predict = CONFIG_PREDICT(CONFIG_ORDER);
     config->backfill_depth = CONFIG_BACKFILL_DEPTH;
     return config;
 }
@@ -540,6 +540,8 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     config->order = (enum ordering)order;
     config->has_order |= reader_get(object, "order") != NULL;
     config->has_predict |= reader_get(object, "predict") != NULL;
+    if (!config->has_predict)
+        config->predict = CONFIG_PREDICT(config->order);
     return read_backfill(config, reader, object);
 }
 

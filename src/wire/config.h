@@ -60,9 +60,10 @@ struct config_queue {
 };
 
 /* What holds where nothing is said: the one place where the defaults stand. */
-#define CONFIG_PLACEMENT PLACEMENT_BEST_FIT
+#define CONFIG_PLACEMENT PLACEMENT_SFG
 #define CONFIG_ORDER     ORDER_DEFAULT
-#define CONFIG_PREDICT   false
+/* The default order goes by predicted run times, the others by what was asked for. */
+#define CONFIG_PREDICT(order) ((order) == ORDER_DEFAULT)
 enum { CONFIG_BACKFILL_DEPTH_MAX = 10000, CONFIG_BACKFILL_DEPTH = 1 /* EASY */ };
 #define CONFIG_HALF_LIFE (7 * USEC_PER_DAY)
 
