@@ -336,7 +336,8 @@ static uint32_t promises_by_order(const struct settings *settings, uint32_t prot
 {
     uint32_t depth = settings->backfill_depth;
 
-    if (depth == 0 || settings->order == ORDER_FIFO || settings->order == ORDER_LEAST_ATTAINED)
+    if (depth == 0 || settings->order == ORDER_FIFO || settings->order == ORDER_LEAST_ATTAINED ||
+        settings->order == ORDER_DEADLINE)
         return depth;
     if (settings->order == ORDER_SHORTEST)
         return depth > protected ? depth - protected : 0;

@@ -56,6 +56,9 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
     case ORDER_LEAST_ATTAINED:
         entry.key = bucket->first->attained / 1024 * bucket->share;
         break;
+    case ORDER_DEADLINE:
+        entry.key = bucket->first->deadline > 0 ? bucket->first->deadline : USEC_NEVER;
+        break;
     default:
         break;
     }

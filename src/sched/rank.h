@@ -8,6 +8,7 @@
  * fifo             the job number
  * shortest         the limit
  * least-attained   what it has run so far, times its share
+ * deadline         the deadline; those without one last
  *
  * Prediction and limit both tell something: their mean in the log domain beats either alone. Age
  * counts in units of the longest time that draining the system ever took (patience.h).

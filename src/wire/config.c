@@ -29,6 +29,7 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_FIFO] = "fifo",
     [ORDER_SHORTEST] = "shortest",
     [ORDER_LEAST_ATTAINED] = "least-attained",
+    [ORDER_DEADLINE] = "deadline",
 };
 
 const char *const config_keys[] = { "pools",    "queues", "fair_share", "placement",

@@ -263,6 +263,7 @@ def test_why_names_the_queue_at_its_limit(api):
 
 
 def test_why_tells_what_a_reservation_keeps_back(api):
+    api.put("/v1/config", {"order": "fifo"})  # by limits, not by what was learned of "true"
     running = api.submit(run="sleep 60", gpus=3, max_duration="1h")
     api.wait_state(running, "running")
     first = api.submit(run="true", gpus=4, max_duration="1h")

@@ -247,8 +247,8 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
                                            "minute" },
         { "placement: worst\n", "t.yaml:1: placement: 'worst', expected best-fit, first-fit, sfg, "
                                 "fgd, dot-product, spread or random" },
-        { "order: lifo\n", "t.yaml:1: order: 'lifo', expected default, fifo, shortest or "
-                           "least-attained" },
+        { "order: lifo\n", "t.yaml:1: order: 'lifo', expected default, fifo, shortest, "
+                           "least-attained or deadline" },
         { "predict: 1\n", "t.yaml:1: predict: expected true or false, not a number" },
         { "backfill: all\n", "t.yaml:1: backfill: 'all', expected none, easy or conservative" },
         { "backfill: {depth: -1}\n", "t.yaml:1: backfill: depth: -1, expected 0 to 10000" },
