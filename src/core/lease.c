@@ -15,6 +15,8 @@ static const struct field slice_fields[] = {
     RECORD_UINT(struct slice, 6, mig_size, "memory slices"),
     RECORD_INT(struct slice, 7, memory_mib, "device memory"),
     RECORD_UINT(struct slice, 8, pool, "number of the pool that it counts against"),
+    RECORD_UINT(struct slice, 9, mig_compute, "compute slices"),
+    RECORD_UINT(struct slice, 10, mig_media, "with the media engines"),
 };
 static const struct record_type slice_record = { "slice", sizeof(struct slice), slice_fields,
                                                  COUNT_OF(slice_fields) };
@@ -44,7 +46,8 @@ bool lease_is_plausible(const struct lease *lease)
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct slice *slice = &lease->slices[i];
         if (slice->rank >= lease->members_count || slice->milli > 1000 || slice->memory_mib < 0 ||
-            slice->memory_mib > most)
+            slice->memory_mib > most || slice->mig_start + slice->mig_size > 8 ||
+            slice->mig_compute > 7 || slice->mig_media > 1)
             return false;
     }
     return lease->milli >= 0 && lease->milli <= most && lease->cpu_milli >= 0 &&

@@ -4,8 +4,8 @@
 
 /* lease - what a job holds: a machine for each member, and slices of devices
  *
- * A slice is a part of one device that is handed out. Today whole devices and fractions are;
- * the fields for MIG are there so that stored leases need not change.
+ * A slice is a part of one device that is handed out: all of it, a fraction, or a MIG instance,
+ * whose milli are its memory slices of the device's (mig.h).
  */
 
 #include <stdbool.h>
@@ -17,9 +17,10 @@ struct slice {
     uint32_t device; /* number in the state */
     uint32_t rank;   /* the member that holds it */
     uint32_t milli;
-    uint32_t pool; /* number of the pool whose budget it counts against */
-    uint8_t kind;  /* enum share_kind */
-    uint8_t mig_start, mig_size;
+    uint32_t pool;                  /* number of the pool whose budget it counts against */
+    uint8_t kind;                   /* enum share_kind */
+    uint8_t mig_start, mig_size;    /* memory slices */
+    uint8_t mig_compute, mig_media; /* compute slices; whether it has the media engines */
     int64_t memory_mib;
 };
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mig.h"
+
 void node_release(struct node *node)
 {
     free(node->name);
@@ -60,6 +62,7 @@ void room_add(struct room *room, const struct lease *lease, int sign)
         struct room_device *device = &room->devices.items[slice->device];
         device->milli += sign * (int64_t)slice->milli;
         device->memory_mib += sign * slice->memory_mib;
+        device->mig -= (uint32_t)sign * mig_hold_of_slice(slice);
         room->pools.items[slice->pool] -= sign * (int64_t)slice->milli;
     }
 }

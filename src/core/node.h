@@ -49,6 +49,7 @@ struct room_node {
 struct room_device {
     int64_t memory_mib;
     int64_t milli;
+    uint32_t mig; /* what its MIG instances hold (mig.h) */
 };
 
 struct room {

@@ -146,18 +146,20 @@ static int read_range(struct draft *draft, struct span item, struct error *err)
     return has_amount ? read_amount(draft, span_string(span_trim(rest), buffer), err) : 0;
 }
 
-/* Whether it looks like one: "3g.40gb", "1g.10gb+me", "1c.3g.40gb". */
+/* Whether it looks like one: "3g.40gb", "1g.10gb+me", "1c.3g.40gb", for short "3g", "1g+me". */
 static bool is_profile(const char *s)
 {
     if (isdigit((unsigned char)s[0]) && s[1] == 'c' && s[2] == '.')
         s += 3;
-    if (s[0] < '1' || s[0] > '0' + MIG_SLICES || s[1] != 'g' || s[2] != '.')
+    if (s[0] < '1' || s[0] > '0' + MIG_SLICES || s[1] != 'g')
         return false;
-    s += 3;
-    size_t digits = strspn(s, "0123456789");
-    if (digits == 0 || strncmp(s + digits, "gb", 2) != 0)
-        return false;
-    s += digits + 2;
+    s += 2;
+    if (s[0] == '.') {
+        size_t digits = strspn(++s, "0123456789");
+        if (digits == 0 || strncmp(s + digits, "gb", 2) != 0)
+            return false;
+        s += digits + 2;
+    }
     return s[0] == '\0' || ((s[0] == '+' || s[0] == '-') && s[1] &&
                             strspn(s + 1, "abcdefghijklmnopqrstuvwxyz.") == strlen(s + 1));
 }
@@ -597,9 +599,10 @@ int64_t request_milli(const struct request *request, uint32_t alternative, int64
     const struct gpu_ask *ask = &request->gpus[alternative];
     int64_t each = GPU_MILLI;
     if (ask->kind == SHARE_MIG) {
+        /* memory slices of eight; a board of four has larger ones */
         const char *g = strchr(ask->profile, 'g');
         int64_t slices = g && g > ask->profile ? g[-1] - '0' : MIG_SLICES;
-        each = (slices * GPU_MILLI + MIG_SLICES - 1) / MIG_SLICES;
+        each = slices < 3 ? slices * GPU_MILLI / 8 : slices < 5 ? GPU_MILLI / 2 : GPU_MILLI;
     } else if (ask->kind != SHARE_WHOLE) {
         each = share_milli(ask, reference_mib);
     }

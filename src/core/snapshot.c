@@ -492,7 +492,8 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.vendor = mem_string(saved->vendor);
     device.sick = text_or_null(saved->sick);
     list_add(&state->devices, device);
-    list_add(&state->room.devices, (struct room_device){ device.memory_mib, GPU_MILLI });
+    list_add(&state->room.devices,
+             (struct room_device){ .memory_mib = device.memory_mib, .milli = GPU_MILLI });
     return 0;
 }
 

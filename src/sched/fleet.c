@@ -40,7 +40,7 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
         const struct room_device *room = &state->room.devices.items[device];
         fleet->slots.items[i] =
             is_empty ? (struct fleet_slot){ GPU_MILLI, 0, state->devices.items[device].memory_mib }
-                     : (struct fleet_slot){ (int32_t)room->milli, 0, room->memory_mib };
+                     : (struct fleet_slot){ (int32_t)room->milli, room->mig, room->memory_mib };
     }
     for (uint32_t i = 0; i < layout->nodes.count; i++) {
         const struct node *node = &state->nodes.items[i];
@@ -76,6 +76,7 @@ static void take_slice(struct fleet *fleet, const struct slice *slice, uint32_t 
     at->whole -= slot->milli == GPU_MILLI;
     slot->milli -= milli;
     slot->memory_mib -= sign * slice->memory_mib;
+    slot->mig += (uint32_t)sign * mig_hold_of_slice(slice);
     at->whole += slot->milli == GPU_MILLI;
     at->milli -= milli;
     fleet->pools.items[slice->pool] += milli;

@@ -22,7 +22,7 @@ struct fleet_node {
 
 struct fleet_slot {
     int32_t milli;
-    uint32_t padding;
+    uint32_t mig; /* what its MIG instances hold (core/mig.h) */
     int64_t memory_mib;
 };
 

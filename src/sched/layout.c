@@ -25,6 +25,20 @@ static bool are_alike(const struct state *state, const struct device *a, const s
            state->nodes.items[a->node].state == state->nodes.items[b->node].state;
 }
 
+static void find_instances(struct layout *layout, const struct device *device,
+                           struct layout_kind *kind)
+{
+    kind->board = device->mig_enabled ? mig_board_of(device->model, device->memory_mib) : NULL;
+    if (!kind->board)
+        return;
+    struct mig_table **table = &layout->tables[kind->board->layout];
+    if (!*table) {
+        *table = mem_zero(1, sizeof(**table));
+        mig_table_make(*table, kind->board->layout);
+    }
+    kind->table = *table;
+}
+
 /* Devices alike come in rows: the kind of the slot before is tried first. */
 static uint32_t claim_kind(struct layout *layout, const struct state *state, uint32_t number,
                            uint32_t guess)
@@ -44,6 +58,7 @@ static uint32_t claim_kind(struct layout *layout, const struct state *state, uin
     }
     struct layout_kind kind = { .device = number, .slots = 1 };
     memcpy(kind.pools, pools, sizeof(pools));
+    find_instances(layout, device, &kind);
     list_add(&layout->kinds, kind);
     return (uint32_t)layout->kinds.count - 1;
 }
@@ -165,4 +180,8 @@ void layout_release(struct layout *layout)
     list_release(&layout->slots);
     list_release(&layout->kinds);
     list_release(&layout->slot_of_device);
+    for (size_t i = 0; i < MIG_LAYOUTS; i++) {
+        free(layout->tables[i]);
+        layout->tables[i] = NULL;
+    }
 }

@@ -10,6 +10,7 @@
  * device. Follows from the state; made anew when machines, devices or pools change.
  */
 
+#include "core/mig.h"
 #include "core/state.h"
 
 enum { LAYOUT_MIXED = UINT32_MAX };
@@ -32,7 +33,9 @@ struct layout_slot {
 struct layout_kind {
     uint32_t device; /* one like it */
     uint32_t slots;
-    uint64_t pools[4]; /* bit i: pool i of the state matches it */
+    uint64_t pools[4];             /* bit i: pool i of the state matches it */
+    const struct mig_board *board; /* that gives MIG instances, and nothing else; NULL */
+    const struct mig_table *table; /* of the board */
 };
 
 struct layout {
@@ -42,9 +45,10 @@ struct layout {
     LIST(uint32_t) slot_of_device;
     uint32_t slots_most; /* of any machine */
     uint32_t rack_count, block_count;
-    bool has_static_pools, has_mins; /* pools that own, pools that are promised */
-    bool has_bounds;                 /* pools with a min or a max */
-    uint64_t version;                /* counts up; never 0 once made */
+    bool has_static_pools, has_mins;       /* pools that own, pools that are promised */
+    bool has_bounds;                       /* pools with a min or a max */
+    uint64_t version;                      /* counts up; never 0 once made */
+    struct mig_table *tables[MIG_LAYOUTS]; /* NULL: not needed so far */
 };
 
 void layout_make(struct layout *layout, const struct state *state);

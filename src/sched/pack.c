@@ -27,7 +27,8 @@ static bool lease_fits(const struct fleet *fleet, const struct lease *lease)
         const struct slice *slice = &lease->slices[i];
         const struct fleet_slot *slot =
             &fleet->slots.items[fleet->layout->slot_of_device.items[slice->device]];
-        if (slot->milli < (int32_t)slice->milli || slot->memory_mib < slice->memory_mib)
+        if (slot->milli < (int32_t)slice->milli || slot->memory_mib < slice->memory_mib ||
+            mig_is_overlapping(slot->mig + mig_hold_of_slice(slice)))
             return false;
     }
     for (uint32_t i = 0; i < lease->members_count; i++) {

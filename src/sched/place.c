@@ -305,9 +305,19 @@ static bool place_alternative(struct placing *placing, struct why *why)
     return is_allowed;
 }
 
+static bool has_profile(const struct gpu_ask *ask, const struct layout *layout)
+{
+    for (size_t i = 0; i < layout->kinds.count; i++) {
+        const struct mig_board *board = layout->kinds.items[i].board;
+        if (board && mig_find_profile(board, ask->profile) >= 0)
+            return true;
+    }
+    return false;
+}
+
 static bool can_be_met(const struct gpu_ask *ask, const struct layout *layout, struct why *why)
 {
-    if (ask->kind == SHARE_MIG) {
+    if (ask->kind == SHARE_MIG && !has_profile(ask, layout)) {
         *why = (struct why){ .kind = WHY_NEVER_MIG };
         return false;
     }

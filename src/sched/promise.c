@@ -48,6 +48,7 @@ static void take_member(struct promise *promise, const struct layout *layout,
         held->whole -= is_one ? sign : 0;
         slot->milli = after;
         slot->memory_mib -= sign * slice->memory_mib;
+        slot->mig += (uint32_t)sign * mig_hold_of_slice(slice);
     }
 }
 
@@ -140,6 +141,8 @@ static bool is_broken(const struct promise_spot *spot, const struct layout *layo
     for (uint32_t i = 0; i < layout->nodes.items[spot->node].count; i++) {
         if (spot->slots[i].milli < 0 && spot->slots[i].milli > -GPU_MILLI)
             return true; /* a part of a device is promised where it is */
+        if (mig_is_overlapping(spot->slots[i].mig))
+            return true;
     }
     return false;
 }
@@ -233,6 +236,7 @@ void promise_limit(const struct promises *promises, usec_t end, bool by_number, 
         for (uint32_t k = 0; k < spot->at->count && !by_number; k++) {
             slots[k].milli = SMALLER(slots[k].milli, held->slots[k].milli);
             slots[k].memory_mib = SMALLER(slots[k].memory_mib, held->slots[k].memory_mib);
+            slots[k].mig = mig_join(slots[k].mig, held->slots[k].mig);
         }
     }
     if (!is_copied)

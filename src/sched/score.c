@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "sched/instance.h"
 #include "sched/shape.h"
 
 enum {
@@ -100,15 +101,12 @@ static bool is_kept(const struct scorer *scorer, uint32_t kind)
     return kind < scorer->kept.count && scorer->kept.items[kind];
 }
 
-/* How good a slot is for the shape: less is better; a device that does not fit: NOT_FREE. */
-enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
-
-static uint32_t rank_of_kind(const struct scorer *scorer, const struct shape_cut *cut,
-                             uint32_t kind)
+uint32_t score_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind)
 {
     return (cut->is_own ? 0u : RANK_SHARED) + (is_kept(scorer, kind) ? RANK_KEPT : 0u);
 }
 
+/* A device that does not fit: NOT_FREE. */
 static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
                         const struct spot *spot, uint32_t i)
 {
@@ -118,7 +116,7 @@ static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
 
     if (cut->milli == 0 || slot->milli < cut->milli || slot->memory_mib < cut->memory_mib)
         return NOT_FREE;
-    return rank_of_kind(scorer, cut, kind);
+    return score_rank(scorer, cut, kind);
 }
 
 static bool has_room_beside(const struct shape *shape, const struct spot *spot)
@@ -132,7 +130,27 @@ static bool is_whole(const struct shape *shape)
     return shape->ask->kind == SHARE_WHOLE;
 }
 
-/* Free slots by rank; all of one kind, asked for as wholes, need no look at each. */
+static bool is_instance(const struct shape *shape)
+{
+    return shape->ask->kind == SHARE_MIG;
+}
+
+static uint32_t count_instances(const struct scorer *scorer, const struct shape *shape,
+                                const struct spot *spot, uint32_t by_rank[RANKS + 1])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        uint32_t kind = scorer->layout->slots.items[spot->at->first + i].kind;
+        uint32_t options = instance_options(scorer, shape, spot, i);
+        by_rank[score_rank(scorer, &shape->cuts.items[kind], kind)] += options;
+        count += options;
+    }
+    return count;
+}
+
+/* Free slots by rank (MIG: instances that go in); all of one kind, asked for as wholes, need no
+ * look at each. */
 static uint32_t count_slots(const struct scorer *scorer, const struct shape *shape,
                             const struct spot *spot, uint32_t by_rank[RANKS + 1])
 {
@@ -141,10 +159,12 @@ static uint32_t count_slots(const struct scorer *scorer, const struct shape *sha
         return 0;
     if (spot->at->kind != LAYOUT_MIXED && is_whole(shape)) {
         const struct shape_cut *cut = &shape->cuts.items[spot->at->kind];
-        uint32_t rank = rank_of_kind(scorer, cut, spot->at->kind);
+        uint32_t rank = score_rank(scorer, cut, spot->at->kind);
         by_rank[rank] = cut->milli > 0 ? spot->free.whole : 0;
         return by_rank[rank];
     }
+    if (is_instance(shape))
+        return count_instances(scorer, shape, spot, by_rank);
     for (uint32_t i = 0; i < spot->at->count; i++)
         by_rank[rank_of(scorer, shape, spot, i)]++;
     return spot->at->count - by_rank[NOT_FREE];
@@ -334,10 +354,21 @@ static int32_t cost_by_waste(struct scorer *scorer, const struct shape *shape,
     return gradient(scorer, typical_waste(scorer->typical, &after.view) - before);
 }
 
+static int32_t cost_of_instances(const struct scorer *scorer, const struct shape *shape,
+                                 const struct spot *spot)
+{
+    struct slice slices[REQUEST_GPUS_MAX];
+    int64_t cost = instance_choose(scorer, shape, spot, NULL, slices);
+
+    return (int32_t)(cost > COST_MOST ? COST_MOST : cost);
+}
+
 /* ---- the simple ones ---- */
 
 static int64_t milli_wanted(const struct shape *shape)
 {
+    if (shape->ask && is_instance(shape))
+        return request_milli(shape->request, shape->alternative, 0) / shape->request->members;
     return shape->ask
                ? (int64_t)(shape->ask->milli ? shape->ask->milli : GPU_MILLI) * shape->ask->count
                : 0;
@@ -387,7 +418,8 @@ int32_t score(struct scorer *scorer, const struct shape *shape, const struct spo
     switch (scorer->placement) {
     case PLACEMENT_SFG:
     case PLACEMENT_FGD:
-        cost = cost_by_waste(scorer, shape, spot);
+        cost = shape->ask && is_instance(shape) ? cost_of_instances(scorer, shape, spot)
+                                                : cost_by_waste(scorer, shape, spot);
         break;
     case PLACEMENT_BEST_FIT:
     case PLACEMENT_DOT_PRODUCT:
@@ -402,8 +434,8 @@ int32_t score(struct scorer *scorer, const struct shape *shape, const struct spo
 
 /* ---- the devices ---- */
 
-static struct slice slice_of(const struct scorer *scorer, const struct shape *shape,
-                             const struct spot *spot, uint32_t i)
+struct slice score_slice(const struct scorer *scorer, const struct shape *shape,
+                         const struct spot *spot, uint32_t i)
 {
     const struct layout_slot *slot = &scorer->layout->slots.items[spot->at->first + i];
     const struct shape_cut *cut = &shape->cuts.items[slot->kind];
@@ -464,7 +496,7 @@ static bool choose_many(struct scorer *scorer, const struct shape *shape, const 
     if (found < count)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        ret_slices[i] = slice_of(scorer, shape, spot, chosen[i]);
+        ret_slices[i] = score_slice(scorer, shape, spot, chosen[i]);
     return true;
 }
 
@@ -490,14 +522,18 @@ bool score_choose(struct scorer *scorer, const struct shape *shape, const struct
         return false;
     if (!shape->ask)
         return true;
+    if (is_instance(shape)) {
+        instance_choose(scorer, shape, spot, avoid, ret_slices);
+        return true;
+    }
     bool is_gradient = scorer->placement == PLACEMENT_SFG || scorer->placement == PLACEMENT_FGD;
     if (shape->ask->count == 1 && !is_whole(shape) && is_gradient &&
         spot->at->count <= TYPICAL_SLOTS_MAX) {
         struct after after;
         int32_t cost;
         view_spot(scorer, spot, &after);
-        ret_slices[0] =
-            slice_of(scorer, shape, spot, choose_part(scorer, shape, spot, &after, avoid, &cost));
+        ret_slices[0] = score_slice(scorer, shape, spot,
+                                    choose_part(scorer, shape, spot, &after, avoid, &cost));
         return true;
     }
     if (shape->ask->count > 1) {
@@ -538,6 +574,10 @@ uint32_t score_count(const struct scorer *scorer, const struct shape *shape,
     for (uint32_t i = 0; i < spot->at->count; i++) {
         uint32_t kind = scorer->layout->slots.items[spot->at->first + i].kind;
         const struct shape_cut *cut = &shape->cuts.items[kind];
+        if (is_instance(shape)) {
+            parts += instance_options(scorer, shape, spot, i);
+            continue;
+        }
         if (rank_of(scorer, shape, spot, i) == NOT_FREE)
             continue;
         int64_t here = spot->slots[i].milli / cut->milli;

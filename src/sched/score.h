@@ -17,6 +17,7 @@
  *
  * Devices: own before shared, promised last, then those that leave room that somebody else could
  * use better (avoid); a part of a GPU goes where the policy says, of equals onto the fullest;
+ * a MIG instance where it takes least from others (instance.h);
  * several whole ones come from one NVLink island, one PCIe switch or one NUMA node, the one that
  * they fill best.
  */
@@ -30,8 +31,9 @@ enum { COST_NONE = INT32_MAX, SCORE_STEP = 40 };
 /* What a shape would take of a device of a kind. */
 struct shape_cut {
     int64_t memory_mib;
-    uint16_t milli; /* 0: the kind does not serve it */
-    bool is_own;    /* of a static pool of the job's queue */
+    uint16_t milli;  /* 0: the kind does not serve it */
+    uint8_t profile; /* of a MIG instance */
+    bool is_own;     /* of a static pool of the job's queue */
 };
 
 struct shape;
@@ -66,6 +68,13 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
 /* Kinds that another dynamic pool is promised; NULL: none. */
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
 void scorer_release(struct scorer *scorer);
+
+/* How good a slot is for a shape: less is better. */
+enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
+uint32_t score_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind);
+/* With what of a slot it would hand out. */
+struct slice score_slice(const struct scorer *scorer, const struct shape *shape,
+                         const struct spot *spot, uint32_t i);
 
 struct spot spot_of(const struct fleet *fleet, uint32_t node);
 

@@ -32,13 +32,29 @@ static bool may_have(const struct shape *shape, const struct state *state,
            (!named[0] || strcmp(named, owner->name) == 0);
 }
 
-static bool is_asked_for(const struct gpu_ask *ask, const struct device *device)
+bool shape_is_asked_for(const struct gpu_ask *ask, const struct device *device)
 {
     if (ask->model[0] && strcmp(ask->model, device->model) != 0)
         return false;
     if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
         return false;
     return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
+}
+
+/* An instance; its memory in proportion, which is a little more than the driver will give it. */
+static struct shape_cut cut_instance(const struct gpu_ask *ask, const struct layout_kind *kind,
+                                     const struct device *device)
+{
+    struct shape_cut cut = { .is_own = device->pool != 0 };
+    int profile = kind->board ? mig_find_profile(kind->board, ask->profile) : -1;
+
+    if (profile < 0)
+        return cut;
+    const struct mig_layout *layout = kind->table->layout;
+    cut.profile = (uint8_t)profile;
+    cut.milli = (uint16_t)mig_milli(layout, cut.profile);
+    cut.memory_mib = device->memory_mib * layout->profiles[profile].memory / layout->memory;
+    return cut;
 }
 
 /* What would be handed out of such a device; milli 0 when it is too small for it. */
@@ -81,9 +97,11 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
         const struct layout_kind *kind = &layout->kinds.items[i];
         const struct device *device = &state->devices.items[kind->device];
         struct shape_cut cut = { 0 };
-        if (pool >= 0 && is_asked_for(shape->ask, device) &&
+        if (pool >= 0 && shape_is_asked_for(shape->ask, device) &&
             may_have(shape, state, kind, ignore_health))
-            cut = cut_of(shape->ask, device);
+            cut = shape->ask->kind == SHARE_MIG ? cut_instance(shape->ask, kind, device)
+                  : device->mig_enabled         ? cut
+                                                : cut_of(shape->ask, device);
         shape->is_possible |= cut.milli > 0;
         list_add(&shape->cuts, cut);
     }

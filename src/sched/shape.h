@@ -38,6 +38,9 @@ struct shapes {
     uint64_t uses;
 };
 
+/* Whether it is of the model and size that are asked for; its sharing aside. */
+bool shape_is_asked_for(const struct gpu_ask *ask, const struct device *device);
+
 /* Fill cuts (and is_possible) for the layout; costs stay unknown. */
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
                     const struct request *request, uint32_t alternative, uint32_t queue,

@@ -8,7 +8,8 @@ enum { FIRST_LOOK = 16, LOOK_EVERY = 1024 };
 /* The device's part that this ask would take; 0: not of the kind, or too small for it. */
 static uint16_t need_of(const struct gpu_ask *ask, const struct device *device)
 {
-    if ((ask->model[0] && strcmp(ask->model, device->model) != 0) || ask->kind == SHARE_MIG)
+    if ((ask->model[0] && strcmp(ask->model, device->model) != 0) || ask->kind == SHARE_MIG ||
+        device->mig_enabled)
         return 0;
     if (device->memory_mib < ask->size_mib_min ||
         (ask->size_mib_max > 0 && device->memory_mib > ask->size_mib_max))
@@ -50,7 +51,10 @@ static void add_demand(struct typical *typical, const struct request *request, u
 
     if (request->gpu_alternatives == 0)
         return;
-    typical->gpu += parts * (ask->milli ? (int64_t)ask->milli : GPU_MILLI) * ask->count;
+    if (ask->kind == SHARE_MIG)
+        typical->gpu += parts * request_milli(request, 0, 0) / request->members;
+    else
+        typical->gpu += parts * (ask->milli ? (int64_t)ask->milli : GPU_MILLI) * ask->count;
     typical->cpu += parts * request->cpu_milli;
     typical->memory += parts * request->memory_mib;
 }
@@ -76,6 +80,16 @@ static void insert(struct typical *typical, const struct demand_shape *shape,
     };
 }
 
+/* Nothing but instances: they have weights of their own (scarcity.h). */
+static bool is_of_instances(const struct request *request)
+{
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        if (request->gpus[i].kind != SHARE_MIG)
+            return false;
+    }
+    return request->gpu_alternatives > 0;
+}
+
 static void find_shapes(struct typical *typical, const struct state *state)
 {
     const struct demand *demand = &state->demand;
@@ -85,10 +99,13 @@ static void find_shapes(struct typical *typical, const struct state *state)
     typical->count = 0;
     typical->gpu = typical->cpu = typical->memory = 0;
     for (size_t i = 0; i < demand->shapes.count; i++) {
-        total += demand->shapes.items[i].weight;
-        insert(typical, &demand->shapes.items[i], &state->classes);
-        add_demand(typical, class_request(&state->classes, demand->shapes.items[i].class),
-                   demand->shapes.items[i].weight);
+        const struct demand_shape *shape = &demand->shapes.items[i];
+        const struct request *request = class_request(&state->classes, shape->class);
+        add_demand(typical, request, shape->weight);
+        if (is_of_instances(request))
+            continue;
+        total += shape->weight;
+        insert(typical, shape, &state->classes);
     }
     /* Only the ratios matter: keep products small. */
     for (; typical->gpu >> 24; typical->gpu >>= 1) {
@@ -174,11 +191,13 @@ void typical_refresh(struct typical *typical, const struct state *state, const s
     find_shapes(typical, state);
     set_needs(typical, state, fleet->layout);
     set_weights(typical, fleet);
+    scarcity_weigh(&typical->scarcity, state, fleet, is_fgd);
 }
 
 void typical_release(struct typical *typical)
 {
     list_release(&typical->needs);
+    scarcity_release(&typical->scarcity);
 }
 
 /* Free GPU beyond what free CPUs (or memory) go with. */

@@ -19,6 +19,7 @@
 
 #include "core/state.h"
 #include "sched/fleet.h"
+#include "sched/scarcity.h"
 
 enum {
     TYPICAL_MAX = 32,
@@ -41,6 +42,7 @@ struct typical {
     LIST(uint16_t)
     needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: no use */
     int64_t gpu, cpu, memory; /* demand in all: what goes with a GPU */
+    struct scarcity scarcity; /* of MIG profiles */
     bool is_fgd;
     uint64_t epoch;  /* counts up */
     uint64_t due;    /* demand.noted at which to look again */

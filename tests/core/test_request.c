@@ -278,9 +278,10 @@ static void quota_counts_what_all_members_take_most_of(void **state)
         { "0.5,mem=20G", 1, 80 * 1024, 500 },
         { "0.5,mem=20G", 1, 0, 500 },
         { "mps=25%", 4, 81920, 1000 },
-        { "mig=3g.40gb", 1, 81920, 429 },
+        { "mig=3g.40gb", 1, 81920, 500 },
         { "mig=7g.80gb:2", 1, 81920, 2000 },
-        { "mig=1c.3g.40gb", 1, 81920, 429 },
+        { "mig=1c.3g.40gb", 1, 81920, 500 },
+        { "mig=1g:3", 2, 81920, 750 },
     };
     (void)state;
 

@@ -352,7 +352,7 @@ static uint32_t slices_of(const struct fit *fit, const struct gpu_ask *ask, uint
     struct slice slice = { .device = number, .milli = ask->milli, .memory_mib = ask->memory_mib };
 
     if (fit->is_empty)
-        room = (struct room_device){ device->memory_mib, GPU_MILLI };
+        room = (struct room_device){ .memory_mib = device->memory_mib, .milli = GPU_MILLI };
     if (ask->kind == SHARE_WHOLE)
         slice.memory_mib = device->memory_mib;
     else if (ask->milli == 0)
