@@ -258,6 +258,7 @@ static int settle_like(struct call *call, struct submission *submission, struct 
     *ret_job = (struct job){
         .id = state->next_id,
         .name = draft->name,
+        .run = &job_no_run,
         .submitted = state->now,
         .queued = state->now,
         .begin = draft->begin_delay > 0 ? now_of(api) + draft->begin_delay : 0,

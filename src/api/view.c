@@ -52,13 +52,13 @@ void view_id(const struct api *api, const struct job *job, struct text *text)
 /* Since it could have run; a job that was tried again waits from then on. */
 static json_t *view_wait(const struct api *api, const struct job *job)
 {
-    usec_t until = job->state == JOB_ENDED ? job->ended
-                   : job_is_active(job) && job->granted >= job->queued
-                       ? job->granted
+    usec_t until = job->state == JOB_ENDED ? job->run->ended
+                   : job_is_active(job) && job->run->granted >= job->queued
+                       ? job->run->granted
                        : api->ports.now(api->ports.user);
 
-    if (job->state == JOB_ENDED && job->granted > 0)
-        until = job->granted;
+    if (job->state == JOB_ENDED && job->run->granted > 0)
+        until = job->run->granted;
     usec_t from = job->queued > 0 ? job->queued : job->submitted;
     return view_seconds(until > from ? until - from : 0);
 }
@@ -67,10 +67,10 @@ static json_t *view_run(const struct api *api, const struct job *job)
 {
     bool is_running = job->state == JOB_RUNNING || job->state == JOB_STOPPING;
 
-    if (job->started == 0 || (job->state != JOB_ENDED && !is_running))
+    if (job->run->started == 0 || (job->state != JOB_ENDED && !is_running))
         return json_null();
-    usec_t end = job->state == JOB_ENDED ? job->ended : api->ports.now(api->ports.user);
-    return view_seconds(end > job->started ? end - job->started : 0);
+    usec_t end = job->state == JOB_ENDED ? job->run->ended : api->ports.now(api->ports.user);
+    return view_seconds(end > job->run->started ? end - job->run->started : 0);
 }
 
 static json_t *view_indices(const struct api *api, const struct job *job, bool *ret_synthetic)
@@ -78,13 +78,14 @@ static json_t *view_indices(const struct api *api, const struct job *job, bool *
     json_t *indices = json_array();
 
     *ret_synthetic = false;
-    for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
-        const struct device *device = &api_state(api)->devices.items[job->lease->slices[i].device];
+    for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
+        const struct device *device =
+            &api_state(api)->devices.items[job->run->lease->slices[i].device];
         json_array_append_new(indices, json_integer(device->index));
         *ret_synthetic |= device->is_synthetic;
     }
     /* Which ones it had is not kept; made up ones and real ones are never together. */
-    if (!job->lease && job->gpus_milli_last > 0 && api_state(api)->devices.count > 0)
+    if (!job->run->lease && job->run->gpus_milli_last > 0 && api_state(api)->devices.count > 0)
         *ret_synthetic = api_state(api)->devices.items[0].is_synthetic;
     return indices;
 }
@@ -94,8 +95,8 @@ static json_t *view_devices(const struct api *api, const struct job *job)
     const struct state *state = api_state(api);
     json_t *devices = json_array();
 
-    for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
-        const struct slice *slice = &job->lease->slices[i];
+    for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
+        const struct slice *slice = &job->run->lease->slices[i];
         const struct device *device = &state->devices.items[slice->device];
         json_array_append_new(
             devices, json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid,
@@ -151,11 +152,11 @@ static json_t *view_request(const struct request *request, usec_t max_duration)
 
 static json_t *view_job_end(const struct job *job, const char *key)
 {
-    if (job->end.kind != ENGINE_ENDED)
+    if (job->run->end.kind != ENGINE_ENDED)
         return json_null();
     if (strcmp(key, "signal") == 0)
-        return job->end.signal ? json_integer(job->end.signal) : json_null();
-    return job->end.signal ? json_null() : json_integer(job->end.exit_code);
+        return job->run->end.signal ? json_integer(job->run->end.signal) : json_null();
+    return job->run->end.signal ? json_null() : json_integer(job->run->end.exit_code);
 }
 
 static void add_details(const struct api *api, const struct job *job, json_t *view)
@@ -164,7 +165,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                         view_request(state_request(api_state(api), job), job->max_duration));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
-    json_object_set_new(view, "retries", json_integer(job->retries));
+    json_object_set_new(view, "retries", json_integer(job->run->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));
     json_object_set_new(view, "estimate",
                         job->estimate > 0 ? view_seconds(job->estimate) : json_null());
@@ -173,30 +174,32 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "restart_cost", view_seconds(job->restart_cost));
     json_object_set_new(view, "devices", view_devices(api, job));
     json_object_set_new(view, "isolation",
-                        job->started == 0 ? json_null() : view_isolation(&job->isolation));
+                        job->run->started == 0 ? json_null()
+                                               : view_isolation(&job->run->isolation));
     json_object_set_new(view, "needs", view_needs(api, job));
-    json_object_set_new(view, "members_ended", json_integer(job->members_ended));
-    json_object_set_new(view, "backfilled", json_boolean(job->is_backfill));
-    json_object_set_new(view, "cancelled_by", text_or_null(job->cancelled_by));
-    bool has_usage = job->end.kind == ENGINE_ENDED;
-    json_object_set_new(
-        view, "usage",
-        !has_usage
-            ? json_null()
-            : json_pack("{s:o, s:o, s:o}", "user_seconds", view_seconds(job->end.user_us),
-                        "system_seconds", view_seconds(job->end.system_us), "memory_mib_max",
-                        job->end.memory_kib_max ? json_integer(job->end.memory_kib_max / 1024)
-                                                : json_null()));
+    json_object_set_new(view, "members_ended", json_integer(job->run->members_ended));
+    json_object_set_new(view, "backfilled", json_boolean(job->run->is_backfill));
+    json_object_set_new(view, "cancelled_by", text_or_null(job->run->cancelled_by));
+    bool has_usage = job->run->end.kind == ENGINE_ENDED;
+    json_object_set_new(view, "usage",
+                        !has_usage
+                            ? json_null()
+                            : json_pack("{s:o, s:o, s:o}", "user_seconds",
+                                        view_seconds(job->run->end.user_us), "system_seconds",
+                                        view_seconds(job->run->end.system_us), "memory_mib_max",
+                                        job->run->end.memory_kib_max
+                                            ? json_integer(job->run->end.memory_kib_max / 1024)
+                                            : json_null()));
 }
 
 static json_t *view_gpu_count(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
 
-    if (job->lease)
-        return view_milli(job->lease->milli);
-    if (job->state == JOB_ENDED && job->granted > 0)
-        return view_milli(job->gpus_milli_last);
+    if (job->run->lease)
+        return view_milli(job->run->lease->milli);
+    if (job->state == JOB_ENDED && job->run->granted > 0)
+        return view_milli(job->run->gpus_milli_last);
     if (request->gpu_alternatives == 0)
         return json_integer(0);
     const struct gpu_ask *ask = &request->gpus[0];
@@ -231,17 +234,17 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "array_index",
                         group && group->kind == GROUP_ARRAY ? json_integer(job->index)
                                                             : json_null());
-    json_object_set_new(view, "attempt", json_integer(job->attempt));
-    json_object_set_new(view, "preemptions", json_integer(job->preemptions));
-    json_object_set_new(view, "attained_seconds", view_seconds(job->attained));
+    json_object_set_new(view, "attempt", json_integer(job->run->attempt));
+    json_object_set_new(view, "preemptions", json_integer(job->run->preemptions));
+    json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));
     json_object_set_new(view, "submitted", view_time(api, job->submitted));
-    json_object_set_new(view, "started", view_time(api, job->started));
-    json_object_set_new(view, "ended", view_time(api, job->ended));
+    json_object_set_new(view, "started", view_time(api, job->run->started));
+    json_object_set_new(view, "ended", view_time(api, job->run->ended));
     json_object_set_new(view, "wait_seconds", view_wait(api, job));
     json_object_set_new(view, "run_seconds", view_run(api, job));
     json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
-    json_object_set_new(view, "reason", text_or_null(job->end.reason));
+    json_object_set_new(view, "reason", text_or_null(job->run->end.reason));
     sched_why(api->ports.brain(api->ports.user), job, &why, is_whole ? &ahead : NULL);
     json_object_set_new(view, "why",
                         why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, ahead));

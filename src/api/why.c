@@ -24,25 +24,25 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
 
     for (const struct job *other = state->first_job; other; other = other->next) {
         AUTO_RELEASE(text) struct text label = { 0 };
-        if (!job_is_active(other) || (wants_gpus && other->lease->slices_count == 0))
+        if (!job_is_active(other) || (wants_gpus && other->run->lease->slices_count == 0))
             continue;
         usec_t limit = other->max_duration;
-        usec_t start = other->state == JOB_GRANTED ? other->granted : other->started;
+        usec_t start = other->state == JOB_GRANTED ? other->run->granted : other->run->started;
         usec_t end = limit == USEC_NEVER ? USEC_NEVER : start + limit;
         view_id(api, other, &label);
         json_array_append_new(
             held_by,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
                       label.bytes, "name", other->name, "user", state_user(state, other->user),
-                      "gpus", view_milli(other->lease->milli), "cpus",
-                      view_milli(other->lease->cpu_milli * other->lease->members_count), "ends",
-                      view_time(api, end)));
+                      "gpus", view_milli(other->run->lease->milli), "cpus",
+                      view_milli(other->run->lease->cpu_milli * other->run->lease->members_count),
+                      "ends", view_time(api, end)));
         if (named++ >= HOLDERS_NAMED)
             continue;
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api->ports.now(api->ports.user);
-        int64_t held = wants_gpus ? other->lease->milli
-                                  : other->lease->cpu_milli * other->lease->members_count;
+        int64_t held = wants_gpus ? other->run->lease->milli
+                                  : other->run->lease->cpu_milli * other->run->lease->members_count;
         text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
                     wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),

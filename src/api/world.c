@@ -23,15 +23,15 @@ static json_t *view_holders(const struct api *api, uint32_t device)
     json_t *jobs = json_array();
 
     for (const struct job *job = state->first_job; job; job = job->next) {
-        for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
+        for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
             AUTO_RELEASE(text) struct text label = { 0 };
-            if (job->lease->slices[i].device != device)
+            if (job->run->lease->slices[i].device != device)
                 continue;
             view_id(api, job, &label);
             json_array_append_new(
                 jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id", (json_int_t)job->id, "label",
                                 label.bytes, "user", state_user(state, job->user), "name",
-                                job->name, "share", view_milli(job->lease->slices[i].milli)));
+                                job->name, "share", view_milli(job->run->lease->slices[i].milli)));
         }
     }
     return jobs;

@@ -112,7 +112,7 @@ static void end_job(struct state *state, struct job *job, enum job_result result
 
     become(state, job, JOB_ENDED);
     job->result = (uint8_t)result;
-    job->ended = state->now;
+    job_claim_run(job)->ended = state->now;
     list_add(&ends, job->id);
     for (size_t i = 0; i < ends.count; i++) {
         struct job *ended = state_job(state, ends.items[i]);
@@ -122,9 +122,10 @@ static void end_job(struct state *state, struct job *job, enum job_result result
                 continue;
             become(state, ended, JOB_ENDED);
             ended->result = RESULT_CANCELLED;
-            ended->ended = state->now;
-            free(ended->end.reason);
-            ended->end.reason = mem_string("what it needs can't happen any more");
+            struct job_run *run = job_claim_run(ended);
+            run->ended = state->now;
+            free(run->end.reason);
+            run->end.reason = mem_string("what it needs can't happen any more");
         }
         count_end_in_groups(state, ended, 1);
         notify(state, ended, false);
@@ -185,12 +186,13 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         return error_set(err, -EBADMSG, "job %" PRIu64 ": no group %" PRIu64, event->id,
                          event->group);
 
-    struct job *job = mem_zero(1, sizeof(*job));
+    struct job *job = job_create(event->name);
     *job = (struct job){
         .id = event->id,
         .group = event->group,
         .launch = event->launch,
-        .name = mem_string(event->name),
+        .name = job->name,
+        .run = job->run,
         .submitted = state->now,
         .begin = event->begin,
         .grace = event->grace,
@@ -206,7 +208,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .class = class_claim(&state->classes, &event->request),
         .priority = event->priority,
         .index = event->index,
-        .retry_max = event->retry,
+        .retry_max = (uint16_t)(event->retry < UINT16_MAX ? event->retry : UINT16_MAX),
         .needs_expected = event->need_count,
         .is_held = event->held,
         .no_requeue = event->no_requeue,
@@ -234,7 +236,7 @@ static int fold_need(struct state *state, const struct event_need *event, struct
         job->needs_left++;
         break;
     case NEED_BROKEN:
-        job->end.reason = mem_string("what it needs can't happen any more");
+        job_claim_run(job)->end.reason = mem_string("what it needs can't happen any more");
         end_job(state, job, RESULT_CANCELLED);
         return 0;
     case NEED_MET:
@@ -248,12 +250,13 @@ static void fold_cancel(struct state *state, struct job *job, const char *user)
 {
     if (job->state == JOB_ENDED)
         return;
-    free(job->cancelled_by);
-    job->cancelled_by = mem_string(user);
-    job->is_cancel_wanted = true;
-    job->is_requeue_wanted = false;
-    if (job->stop_cause == STOP_REQUEUE)
-        job->stop_cause = STOP_CANCEL;
+    struct job_run *run = job_claim_run(job);
+    free(run->cancelled_by);
+    run->cancelled_by = mem_string(user);
+    run->is_cancel_wanted = true;
+    run->is_requeue_wanted = false;
+    if (job->run->stop_cause == STOP_REQUEUE)
+        run->stop_cause = STOP_CANCEL;
     if (job_is_active(job))
         notify(state, job, false);
     else
@@ -262,17 +265,19 @@ static void fold_cancel(struct state *state, struct job *job, const char *user)
 
 static void clear_end(struct job *job)
 {
-    free(job->end.reason);
-    job->end = (struct job_end){ 0 };
-    job->stop_cause = STOP_NONE;
-    job->is_cancel_wanted = false;
-    job->is_requeue_wanted = false;
+    struct job_run *run = job_claim_run(job);
+
+    free(run->end.reason);
+    run->end = (struct job_end){ 0 };
+    run->stop_cause = STOP_NONE;
+    run->is_cancel_wanted = false;
+    run->is_requeue_wanted = false;
 }
 
 static void fold_requeue(struct state *state, struct job *job)
 {
     if (job_is_active(job)) {
-        job->is_requeue_wanted = !job->is_cancel_wanted;
+        job_claim_run(job)->is_requeue_wanted = !job->run->is_cancel_wanted;
         notify(state, job, false);
         return;
     }
@@ -281,11 +286,12 @@ static void fold_requeue(struct state *state, struct job *job)
     count_end_in_groups(state, job, -1);
     clear_end(job);
     job->result = RESULT_NONE;
-    job->ended = 0;
-    job->retries = 0;
+    struct job_run *run = job_claim_run(job);
+    run->ended = 0;
+    run->retries = 0;
     job->is_held = false;
-    free(job->cancelled_by);
-    job->cancelled_by = NULL;
+    free(run->cancelled_by);
+    run->cancelled_by = NULL;
     settle(state, job);
 }
 
@@ -319,8 +325,9 @@ static void fold_foresee(const struct state *state, struct job *job,
     struct calibration_range range;
 
     calibration_range(&state->calibration, event->wait, event->is_busy, &range);
-    job->foreseen_at = state->now;
-    job->foreseen = (struct calibration_note){
+    struct job_run *run = job_claim_run(job);
+    run->foreseen_at = state->now;
+    run->foreseen = (struct calibration_note){
         .wait = event->wait, .low = range.low, .high = range.high, .is_busy = event->is_busy
     };
 }
@@ -328,7 +335,7 @@ static void fold_foresee(const struct state *state, struct job *job,
 static int fold_grant(struct state *state, struct job *job, const struct event_grant *event,
                       struct error *err)
 {
-    if (job->state != JOB_QUEUED || event->attempt != job->attempt + 1)
+    if (job->state != JOB_QUEUED || event->attempt != job->run->attempt + 1)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 " is %s", job->id,
                          job_state_name(job->state));
     if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease))
@@ -345,16 +352,18 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     }
 
     clear_end(job);
-    if (job->foreseen_at > 0 && job->attempt == 0)
-        calibration_learn(&state->calibration, &job->foreseen, state->now - job->foreseen_at);
-    job->lease = lease_copy(&event->lease);
-    job->member_states = mem_zero(event->lease.members_count, 1);
-    job->members_started = job->members_ended = 0;
-    job->attempt = event->attempt;
-    job->granted = state->now;
-    job->gpus_milli_last = (uint32_t)event->lease.milli;
-    job->is_backfill = event->is_backfill;
-    job->tier = event->tier;
+    if (job->run->foreseen_at > 0 && job->run->attempt == 0)
+        calibration_learn(&state->calibration, &job->run->foreseen,
+                          state->now - job->run->foreseen_at);
+    struct job_run *run = job_claim_run(job);
+    run->lease = lease_copy(&event->lease);
+    run->member_states = mem_zero(event->lease.members_count, 1);
+    run->members_started = run->members_ended = 0;
+    run->attempt = event->attempt;
+    run->granted = state->now;
+    run->gpus_milli_last = (uint32_t)event->lease.milli;
+    run->is_backfill = event->is_backfill;
+    run->tier = event->tier;
     become(state, job, JOB_GRANTED);
     state_charge(state, job, 1);
     notify(state, job, false);
@@ -367,7 +376,7 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
 
     if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
         return;
-    job->stop_cause = event->cause;
+    job_claim_run(job)->stop_cause = event->cause;
     if (other && other->state == JOB_QUEUED)
         other->is_awaited = true;
     become(state, job, JOB_STOPPING);
@@ -376,26 +385,28 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
 
 static bool is_current(const struct job *job, uint32_t attempt, uint32_t rank)
 {
-    return job_is_active(job) && job->attempt == attempt && rank < job->lease->members_count;
+    return job_is_active(job) && job->run->attempt == attempt &&
+           rank < job->run->lease->members_count;
 }
 
 static void fold_started(struct state *state, struct job *job, const struct event_started *event)
 {
     if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] != MEMBER_GRANTED)
+        job->run->member_states[event->rank] != MEMBER_GRANTED)
         return;
-    job->member_states[event->rank] = MEMBER_STARTED;
-    job->isolation = (struct engine_isolation){
+    struct job_run *run = job_claim_run(job);
+    run->member_states[event->rank] = MEMBER_STARTED;
+    run->isolation = (struct engine_isolation){
         .processes = event->processes,
         .cpu = event->cpu,
         .memory = event->memory,
         .gpu = event->gpu,
     };
-    if (++job->members_started < job->lease->members_count)
+    if (++run->members_started < run->lease->members_count)
         return;
 
-    bool is_first = job->started == 0;
-    job->started = state->now;
+    bool is_first = run->started == 0;
+    run->started = state->now;
     if (job->state == JOB_GRANTED)
         become(state, job, JOB_RUNNING);
     notify(state, job, false);
@@ -420,7 +431,7 @@ static bool member_ended_well(const struct event_ended *event)
 /* The books of the job's end: the first member that did not end well speaks for it. */
 static void note_end(struct job *job, const struct event_ended *event)
 {
-    struct job_end *end = &job->end;
+    struct job_end *end = &job_claim_run(job)->end;
     bool was_good =
         end->kind == 0 || (end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0);
     bool was_only_stopped = end->was_stopped && !event->was_stopped && !member_ended_well(event);
@@ -444,14 +455,14 @@ static void note_end(struct job *job, const struct event_ended *event)
 
 static enum job_result result_of(const struct job *job)
 {
-    const struct job_end *end = &job->end;
+    const struct job_end *end = &job->run->end;
     bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
 
-    if (job->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
+    if (job->run->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
-    if (job->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
+    if (job->run->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
         return RESULT_CANCELLED; /* it came to an end before it could be decided */
-    if (job->stop_cause == STOP_TIMEOUT && (end->was_stopped || !is_good))
+    if (job->run->stop_cause == STOP_TIMEOUT && (end->was_stopped || !is_good))
         return RESULT_TIMEOUT;
     if (is_good)
         return RESULT_OK;
@@ -467,30 +478,31 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
         return false;
     if (result == RESULT_LOST && job->no_requeue)
         return false;
-    return job->end.kind != ENGINE_FAILED && job->retries < job->retry_max &&
-           !job->is_cancel_wanted;
+    return job->run->end.kind != ENGINE_FAILED && job->run->retries < job->retry_max &&
+           !job->run->is_cancel_wanted;
 }
 
 /* It goes on later where it was. What the restart cost brought nothing. */
 static void note_preemption(struct state *state, struct job *job)
 {
-    bool has_run = job->members_started > 0 && job->started >= job->granted;
-    usec_t gained = has_run ? state->now - job->started : 0;
+    bool has_run = job->run->members_started > 0 && job->run->started >= job->run->granted;
+    usec_t gained = has_run ? state->now - job->run->started : 0;
 
-    gained -= job->preemptions > 0 ? job->restart_cost : 0;
-    usec_t before = job->attained;
-    job->attained += gained > 0 ? gained : 0;
-    residual_pass(&state->residual, residual_class(job->gpus_milli_last), residual_bin(before),
-                  residual_bin(job->attained));
-    job->preemptions++;
-    job->stop_cause = STOP_NONE;
+    gained -= job->run->preemptions > 0 ? job->restart_cost : 0;
+    usec_t before = job->run->attained;
+    struct job_run *run = job_claim_run(job);
+    run->attained += gained > 0 ? gained : 0;
+    residual_pass(&state->residual, residual_class(job->run->gpus_milli_last), residual_bin(before),
+                  residual_bin(job->run->attained));
+    run->preemptions++;
+    run->stop_cause = STOP_NONE;
 }
 
 /* Those that failed or were cancelled say nothing of how long the good ones take. */
 static void learn(struct state *state, const struct job *job)
 {
     struct history_job described;
-    usec_t run = job->attained + state->now - job->started;
+    usec_t run = job->run->attained + state->now - job->run->started;
 
     state_describe(state, job, &described);
     history_learn(&state->history, &described, run > 0 ? run : 0);
@@ -499,11 +511,11 @@ static void learn(struct state *state, const struct job *job)
 /* Every job that came to its end by itself says how far jobs come. */
 static void note_residual(struct state *state, const struct job *job)
 {
-    uint32_t class = residual_class(job->gpus_milli_last);
-    usec_t paid = job->preemptions > 0 ? job->restart_cost : 0;
-    usec_t gained = state->now - job->started - paid;
-    uint32_t from = residual_bin(job->attained);
-    uint32_t to = residual_bin(job->attained + (gained > 0 ? gained : 0));
+    uint32_t class = residual_class(job->run->gpus_milli_last);
+    usec_t paid = job->run->preemptions > 0 ? job->restart_cost : 0;
+    usec_t gained = state->now - job->run->started - paid;
+    uint32_t from = residual_bin(job->run->attained);
+    uint32_t to = residual_bin(job->run->attained + (gained > 0 ? gained : 0));
 
     residual_pass(&state->residual, class, from, to);
     residual_end(&state->residual, class, to);
@@ -512,25 +524,27 @@ static void note_residual(struct state *state, const struct job *job)
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
 {
     if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] == MEMBER_ENDED)
+        job->run->member_states[event->rank] == MEMBER_ENDED)
         return;
-    job->member_states[event->rank] = MEMBER_ENDED;
+    struct job_run *run = job_claim_run(job);
+    run->member_states[event->rank] = MEMBER_ENDED;
     note_end(job, event);
-    if (++job->members_ended < job->lease->members_count) {
+    if (++run->members_ended < run->lease->members_count) {
         notify(state, job, false);
         return;
     }
 
     enum job_result result = result_of(job);
-    bool has_run = job->members_started == job->lease->members_count;
-    bool is_preempted = job->stop_cause == STOP_PREEMPT && !job->is_cancel_wanted &&
-                        (job->end.was_stopped || job->end.kind == ENGINE_LOST);
+    bool has_run = job->run->members_started == job->run->lease->members_count;
+    bool is_preempted = job->run->stop_cause == STOP_PREEMPT && !job->run->is_cancel_wanted &&
+                        (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
     state_charge(state, job, -1);
-    lease_destroy(TAKE(job->lease));
-    free(TAKE(job->member_states));
-    if (job->is_requeue_wanted) { /* also when it came to its end before it was stopped for that */
-        job->is_requeue_wanted = false;
-        job->stop_cause = STOP_NONE;
+    lease_destroy(TAKE(run->lease));
+    free(TAKE(run->member_states));
+    if (job->run
+            ->is_requeue_wanted) { /* also when it came to its end before it was stopped for that */
+        run->is_requeue_wanted = false;
+        run->stop_cause = STOP_NONE;
         settle(state, job);
         return;
     }
@@ -540,11 +554,12 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
         return;
     }
     if (is_to_be_tried_again(job, result)) {
-        job->retries++;
+        run->retries++;
         settle(state, job);
         return;
     }
-    if (has_run && job->gpus_milli_last > 0 && result != RESULT_CANCELLED && result != RESULT_LOST)
+    if (has_run && job->run->gpus_milli_last > 0 && result != RESULT_CANCELLED &&
+        result != RESULT_LOST)
         note_residual(state, job);
     if (state->settings.predict && has_run && (result == RESULT_OK || result == RESULT_TIMEOUT))
         learn(state, job);
@@ -563,7 +578,7 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
         state->job_counts[job->state]--;
         *(job->previous ? &job->previous->next : &state->first_job) = job->next;
         *(job->next ? &job->next->previous : &state->last_job) = job->previous;
-        map_remove(&state->jobs, id);
+        pages_remove(&state->jobs, id);
         class_release(&state->classes, job->class);
         job_destroy(job);
         return 0;

@@ -2,16 +2,43 @@
 #include "core/job.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const struct job_run job_no_run;
+
+struct job *job_create(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    struct job *job = mem_zero(1, sizeof(*job) + length + 1);
+
+    job->run = &job_no_run;
+    job->name = (char *)(job + 1);
+    if (length > 0)
+        memcpy(job->name, name, length);
+    return job;
+}
+
+struct job_run *job_claim_run(struct job *job)
+{
+    if (job->run == &job_no_run)
+        job->run = mem_zero(1, sizeof(*job->run));
+    return (struct job_run *)(uintptr_t)job->run;
+}
 
 void job_destroy(struct job *job)
 {
     if (!job)
         return;
-    lease_destroy(job->lease);
-    free(job->member_states);
-    free(job->end.reason);
-    free(job->cancelled_by);
-    free(job->name);
+    if (job->run != &job_no_run) {
+        struct job_run *run = job_claim_run(job);
+        lease_destroy(run->lease);
+        free(run->member_states);
+        free(run->end.reason);
+        free(run->cancelled_by);
+        free(run);
+    }
     free(job);
 }
 

@@ -54,62 +54,78 @@ struct job_end {
     bool was_stopped, was_oom, was_killed;
 };
 
+/* What a job has only when it was granted, foreseen, stopped or ended: most of many that wait have
+ * none of it. */
+struct job_run {
+    struct lease *lease;    /* from GRANTED to its end; then NULL */
+    uint8_t *member_states; /* beside lease: enum member_state */
+    struct job_end end;     /* of the last attempt */
+    usec_t granted, started, ended;
+    usec_t attained;    /* run time that earlier attempts, stopped for others, brought it */
+    usec_t foreseen_at; /* when it was said how long it would wait; 0: never */
+    struct calibration_note foreseen; /* and how long */
+    char *cancelled_by;               /* or NULL */
+    uint32_t attempt;
+    uint32_t retries;
+    uint32_t preemptions;
+    uint32_t members_started, members_ended;
+    uint32_t gpus_milli_last; /* what the last attempt held, for the books */
+    struct engine_isolation isolation;
+    uint8_t tier; /* of its last grant (sched/claim.h) */
+    bool is_backfill;
+    uint8_t stop_cause; /* enum stop_cause */
+    bool is_cancel_wanted;
+    bool is_requeue_wanted;
+    /* For the brain alone, not part of the state. */
+    bool is_among_ends;   /* of those that hold resources */
+    bool wants_attention; /* on the brain's list of jobs to look after */
+    usec_t window;        /* how long its room is kept for it */
+    usec_t first_promise; /* when it was first promised to start; 0: never */
+    usec_t expected_end;
+};
+
+/* Many wait at a time: what is added here is paid for a million times. */
 struct job {
     uint64_t id;
     uint64_t group;              /* 0: none */
     uint64_t launch;             /* blob */
     struct job *next, *previous; /* of all jobs, by id */
-    char *name;
-    struct lease *lease;    /* from GRANTED to its end; then NULL */
-    uint8_t *member_states; /* beside lease: enum member_state */
-    struct job_end end;     /* of the last attempt */
-    usec_t submitted, begin, queued, granted, started, ended;
+    char *name;                  /* in the same block of memory */
+    const struct job_run *run;   /* never NULL; written through job_claim_run() */
+    usec_t submitted, begin, queued;
     usec_t grace;
     usec_t max_duration; /* USEC_NEVER: no limit */
     usec_t estimate;     /* how long it will run, as somebody says; 0: nobody does */
     usec_t deadline;     /* 0: none */
     usec_t restart_cost; /* run time that a stop and new start costs */
-    usec_t attained;     /* run time that earlier attempts, stopped for others, brought it */
-    usec_t foreseen_at;  /* when it was said how long it would wait; 0: never */
-    struct calibration_note foreseen; /* and how long */
-    usec_t fair_from;                 /* the fair clock (pressure.h) when it was submitted */
-    uint32_t preemptions;
-    uint32_t user; /* number in the state */
+    usec_t fair_from;    /* the fair clock (pressure.h) when it was submitted */
+    uint32_t user;       /* number in the state */
     uint32_t uid, gid;
     uint32_t queue, class;
     int32_t priority;
     uint32_t index; /* in its array */
-    uint32_t attempt;
-    uint32_t retry_max, retries;
     uint32_t needs_left, needs_expected;
-    uint32_t members_started, members_ended;
     uint8_t state;  /* enum job_state */
     uint8_t result; /* enum job_result */
-    uint8_t stop_cause;
     bool is_held;
     bool is_preemptible;
     bool is_awaited; /* others were stopped for it, and it has not been granted since */
-    uint8_t tier;    /* of its last grant (sched/claim.h) */
     bool no_requeue; /* not tried again after it was lost */
-    bool is_cancel_wanted;
-    bool is_requeue_wanted;
-    bool is_backfill;
-    struct engine_isolation isolation;
-    char *cancelled_by;       /* or NULL */
-    uint32_t gpus_milli_last; /* what the last attempt held, for the books */
+    uint16_t retry_max;
     /* For the brain alone, not part of the state: its place among the pending. */
-    struct job *pending_next, *pending_previous;
-    struct pending_bucket *pending_bucket;
-    struct job *line_next, *line_previous; /* of all that wait in its queue, by id */
-    usec_t window;                         /* how long its room is kept for it */
-    usec_t first_promise;                  /* when it was first promised to start; 0: never */
-    usec_t expected_end;
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
-    bool is_among_ends;     /* of those that hold resources */
-    bool wants_attention;   /* on the brain's list of jobs to look after */
+    struct pending_bucket *pending_bucket;
+    struct job *pending_next, *pending_previous;
+    struct job *line_next, *line_previous; /* of all that wait in its queue, by id */
 };
 
+extern const struct job_run job_no_run; /* all zero */
+
+struct job *job_create(const char *name); /* all else zero; NULL is "" */
 void job_destroy(struct job *job);
+
+/* The same as run, to be written to. */
+struct job_run *job_claim_run(struct job *job);
 
 /* granted, running or stopping: holds resources */
 static inline bool job_is_active(const struct job *job)

@@ -121,6 +121,7 @@ static const struct field group_fields[] = {
 /* A job with what hangs on it. */
 struct saved_job {
     struct job job;
+    struct job_run run;
     struct request request;
     struct lease lease;
     const char *member_states; /* a digit each */
@@ -133,9 +134,9 @@ static const struct field job_fields[] = {
     RECORD_INT(struct saved_job, 5, job.submitted, ""),
     RECORD_INT(struct saved_job, 6, job.begin, ""),
     RECORD_INT(struct saved_job, 7, job.queued, ""),
-    RECORD_INT(struct saved_job, 8, job.granted, ""),
-    RECORD_INT(struct saved_job, 9, job.started, ""),
-    RECORD_INT(struct saved_job, 10, job.ended, ""),
+    RECORD_INT(struct saved_job, 8, run.granted, ""),
+    RECORD_INT(struct saved_job, 9, run.started, ""),
+    RECORD_INT(struct saved_job, 10, run.ended, ""),
     RECORD_INT(struct saved_job, 11, job.grace, ""),
     RECORD_UINT(struct saved_job, 12, job.user, ""),
     RECORD_UINT(struct saved_job, 13, job.uid, ""),
@@ -143,52 +144,52 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 15, job.queue, ""),
     RECORD_INT(struct saved_job, 16, job.priority, ""),
     RECORD_UINT(struct saved_job, 17, job.index, ""),
-    RECORD_UINT(struct saved_job, 18, job.attempt, ""),
+    RECORD_UINT(struct saved_job, 18, run.attempt, ""),
     RECORD_UINT(struct saved_job, 19, job.retry_max, ""),
-    RECORD_UINT(struct saved_job, 20, job.retries, ""),
+    RECORD_UINT(struct saved_job, 20, run.retries, ""),
     RECORD_UINT(struct saved_job, 21, job.needs_expected, ""),
-    RECORD_UINT(struct saved_job, 22, job.members_started, ""),
-    RECORD_UINT(struct saved_job, 23, job.members_ended, ""),
+    RECORD_UINT(struct saved_job, 22, run.members_started, ""),
+    RECORD_UINT(struct saved_job, 23, run.members_ended, ""),
     RECORD_UINT(struct saved_job, 24, job.state, ""),
     RECORD_UINT(struct saved_job, 25, job.result, ""),
-    RECORD_UINT(struct saved_job, 26, job.stop_cause, ""),
+    RECORD_UINT(struct saved_job, 26, run.stop_cause, ""),
     RECORD_UINT(struct saved_job, 27, job.is_held, ""),
-    RECORD_UINT(struct saved_job, 28, job.is_cancel_wanted, ""),
-    RECORD_UINT(struct saved_job, 29, job.is_requeue_wanted, ""),
-    RECORD_UINT(struct saved_job, 30, job.isolation.processes, ""),
-    RECORD_UINT(struct saved_job, 31, job.isolation.cpu, ""),
-    RECORD_UINT(struct saved_job, 32, job.isolation.memory, ""),
-    RECORD_UINT(struct saved_job, 33, job.isolation.gpu, ""),
-    RECORD_TEXT(struct saved_job, 34, job.cancelled_by, ""),
-    RECORD_TEXT(struct saved_job, 35, job.end.reason, ""),
-    RECORD_INT(struct saved_job, 36, job.end.user_us, ""),
-    RECORD_INT(struct saved_job, 37, job.end.system_us, ""),
-    RECORD_INT(struct saved_job, 38, job.end.memory_kib_max, ""),
-    RECORD_INT(struct saved_job, 39, job.end.exit_code, ""),
-    RECORD_UINT(struct saved_job, 40, job.end.signal, ""),
-    RECORD_UINT(struct saved_job, 41, job.end.rank, ""),
-    RECORD_UINT(struct saved_job, 42, job.end.kind, ""),
-    RECORD_UINT(struct saved_job, 43, job.end.was_stopped, ""),
-    RECORD_UINT(struct saved_job, 44, job.end.was_oom, ""),
-    RECORD_UINT(struct saved_job, 45, job.end.was_killed, ""),
+    RECORD_UINT(struct saved_job, 28, run.is_cancel_wanted, ""),
+    RECORD_UINT(struct saved_job, 29, run.is_requeue_wanted, ""),
+    RECORD_UINT(struct saved_job, 30, run.isolation.processes, ""),
+    RECORD_UINT(struct saved_job, 31, run.isolation.cpu, ""),
+    RECORD_UINT(struct saved_job, 32, run.isolation.memory, ""),
+    RECORD_UINT(struct saved_job, 33, run.isolation.gpu, ""),
+    RECORD_TEXT(struct saved_job, 34, run.cancelled_by, ""),
+    RECORD_TEXT(struct saved_job, 35, run.end.reason, ""),
+    RECORD_INT(struct saved_job, 36, run.end.user_us, ""),
+    RECORD_INT(struct saved_job, 37, run.end.system_us, ""),
+    RECORD_INT(struct saved_job, 38, run.end.memory_kib_max, ""),
+    RECORD_INT(struct saved_job, 39, run.end.exit_code, ""),
+    RECORD_UINT(struct saved_job, 40, run.end.signal, ""),
+    RECORD_UINT(struct saved_job, 41, run.end.rank, ""),
+    RECORD_UINT(struct saved_job, 42, run.end.kind, ""),
+    RECORD_UINT(struct saved_job, 43, run.end.was_stopped, ""),
+    RECORD_UINT(struct saved_job, 44, run.end.was_oom, ""),
+    RECORD_UINT(struct saved_job, 45, run.end.was_killed, ""),
     RECORD_INNER(struct saved_job, 46, request, "", &request_record),
     RECORD_INNER(struct saved_job, 47, lease, "", &lease_record),
     RECORD_TEXT(struct saved_job, 48, member_states, "a digit for each member"),
-    RECORD_UINT(struct saved_job, 49, job.is_backfill, ""),
-    RECORD_UINT(struct saved_job, 50, job.gpus_milli_last, ""),
+    RECORD_UINT(struct saved_job, 49, run.is_backfill, ""),
+    RECORD_UINT(struct saved_job, 50, run.gpus_milli_last, ""),
     RECORD_UINT(struct saved_job, 51, job.no_requeue, ""),
     RECORD_INT(struct saved_job, 52, job.estimate, ""),
     RECORD_INT(struct saved_job, 53, job.deadline, ""),
     RECORD_INT(struct saved_job, 54, job.restart_cost, ""),
-    RECORD_INT(struct saved_job, 55, job.attained, ""),
-    RECORD_UINT(struct saved_job, 56, job.preemptions, ""),
+    RECORD_INT(struct saved_job, 55, run.attained, ""),
+    RECORD_UINT(struct saved_job, 56, run.preemptions, ""),
     RECORD_UINT(struct saved_job, 57, job.is_preemptible, ""),
-    RECORD_INT(struct saved_job, 58, job.foreseen_at, ""),
-    RECORD_INT(struct saved_job, 59, job.foreseen.wait, ""),
-    RECORD_UINT(struct saved_job, 60, job.foreseen.is_busy, ""),
-    RECORD_INT(struct saved_job, 61, job.foreseen.low, ""),
-    RECORD_INT(struct saved_job, 62, job.foreseen.high, ""),
-    RECORD_UINT(struct saved_job, 63, job.tier, "of its last grant"),
+    RECORD_INT(struct saved_job, 58, run.foreseen_at, ""),
+    RECORD_INT(struct saved_job, 59, run.foreseen.wait, ""),
+    RECORD_UINT(struct saved_job, 60, run.foreseen.is_busy, ""),
+    RECORD_INT(struct saved_job, 61, run.foreseen.low, ""),
+    RECORD_INT(struct saved_job, 62, run.foreseen.high, ""),
+    RECORD_UINT(struct saved_job, 63, run.tier, "of its last grant"),
     RECORD_INT(struct saved_job, 64, job.fair_from, "fair time when it was submitted"),
     RECORD_UINT(struct saved_job, 65, job.is_awaited, "others were stopped for it"),
 };
@@ -304,13 +305,15 @@ static void put_job(struct text *out, const struct state *state, const struct jo
                     struct text *scratch)
 {
     struct text states = { 0 };
-    struct saved_job saved = { .job = *job, .request = *state_request(state, job) };
+    struct saved_job saved = { .job = *job,
+                               .run = *job->run,
+                               .request = *state_request(state, job) };
     saved.request.max_duration = job->max_duration;
 
-    if (job->lease) {
-        saved.lease = *job->lease;
-        for (uint32_t i = 0; i < job->lease->members_count; i++)
-            text_add_char(&states, (char)('0' + job->member_states[i]));
+    if (job->run->lease) {
+        saved.lease = *job->run->lease;
+        for (uint32_t i = 0; i < job->run->lease->members_count; i++)
+            text_add_char(&states, (char)('0' + job->run->member_states[i]));
     }
     saved.member_states = text_string(&states);
     put(out, JOB, &saved, scratch);
@@ -522,6 +525,28 @@ static int load_queue(struct state *state, const struct queue *saved, struct err
     return 0;
 }
 
+/* Most that wait have none. */
+static void load_run(struct job *job, const struct saved_job *saved)
+{
+    struct job_run rest = saved->run;
+
+    rest.end.reason = rest.cancelled_by = NULL;
+    if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
+        memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
+        return;
+
+    struct job_run *run = job_claim_run(job);
+    *run = saved->run;
+    run->cancelled_by = text_or_null(saved->run.cancelled_by);
+    run->end.reason = text_or_null(saved->run.end.reason);
+    if (!job_is_active(job))
+        return;
+    run->lease = lease_copy(&saved->lease);
+    run->member_states = mem_zero(run->lease->members_count, 1);
+    for (uint32_t i = 0; i < run->lease->members_count; i++)
+        run->member_states[i] = (uint8_t)(saved->member_states[i] - '0');
+}
+
 static int load_job(struct state *state, const struct saved_job *saved, struct error *err)
 {
     if (saved->job.queue >= state->queues.count || saved->job.state >= JOB_STATE_COUNT ||
@@ -542,24 +567,19 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
                              saved->job.id);
     }
 
-    struct job *job = mem_zero(1, sizeof(*job));
-    *job = saved->job;
-    job->name = mem_string(saved->job.name);
-    job->cancelled_by = text_or_null(saved->job.cancelled_by);
-    job->end.reason = text_or_null(saved->job.end.reason);
+    struct job *job = job_create(saved->job.name);
+    struct job made = saved->job;
+    made.name = job->name;
+    made.run = job->run;
+    *job = made;
+    load_run(job, saved);
     job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
     state_link_job(state, job);
     if (job->state >= JOB_QUEUED && job->state <= JOB_STOPPING)
         state_count_wanted(state, job, 1);
-    if (!job_is_active(job))
-        return 0;
-
-    job->lease = lease_copy(&saved->lease);
-    job->member_states = mem_zero(job->lease->members_count, 1);
-    for (uint32_t i = 0; i < job->lease->members_count; i++)
-        job->member_states[i] = (uint8_t)(saved->member_states[i] - '0');
-    state_count(state, job, 1);
+    if (job_is_active(job))
+        state_count(state, job, 1);
     return 0;
 }
 

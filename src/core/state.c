@@ -70,7 +70,7 @@ void state_destroy(struct state *state)
     history_release(&state->history);
     class_table_release(&state->classes);
     need_table_release(&state->needs);
-    map_release(&state->jobs);
+    pages_release(&state->jobs);
     map_release(&state->groups);
     free(state);
 }
@@ -85,10 +85,7 @@ int state_apply(struct state *state, const struct event *event, struct error *er
 
 struct job *state_job(const struct state *state, uint64_t id)
 {
-    uint64_t value = 0;
-
-    map_get(&state->jobs, id, &value);
-    return (struct job *)(uintptr_t)value;
+    return pages_get(&state->jobs, id);
 }
 
 struct group *state_group(const struct state *state, uint64_t id)
@@ -189,7 +186,7 @@ bool device_is_usable(const struct state *state, const struct device *device)
 void state_link_job(struct state *state, struct job *job)
 {
     LINK_BY_ID(state->first_job, state->last_job, job);
-    map_set(&state->jobs, job->id, (uintptr_t)job);
+    pages_set(&state->jobs, job->id, job);
     state->job_counts[job->state]++;
     if (job->id >= state->next_id)
         state->next_id = job->id + 1;
@@ -226,7 +223,7 @@ void state_want(struct state *state, const struct job *job, int sign)
 
 void state_count(struct state *state, const struct job *job, int sign)
 {
-    const struct lease *lease = job->lease;
+    const struct lease *lease = job->run->lease;
 
     room_add(&state->room, lease, -sign);
     if (state->on_lease)
@@ -263,7 +260,7 @@ enum need_answer state_need_answer(const struct state *state, uint64_t on, enum 
     const struct job *job = state_job(state, on);
     if (job)
         return answer(job->state == JOB_ENDED, job->result != RESULT_OK,
-                      job->state == JOB_RUNNING || job->started > 0, kind);
+                      job->state == JOB_RUNNING || job->run->started > 0, kind);
 
     const struct group *group = state_group(state, on);
     if (group)

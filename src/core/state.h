@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/pages.h"
 #include "core/calibration.h"
 #include "core/class.h"
 #include "core/demand.h"
@@ -41,7 +42,14 @@ enum placement {
     PLACEMENT_RANDOM,
     PLACEMENT_COUNT,
 };
-enum ordering { ORDER_DEFAULT, ORDER_FIFO, ORDER_SHORTEST, ORDER_LEAST_ATTAINED, ORDER_DEADLINE, ORDER_COUNT };
+enum ordering {
+    ORDER_DEFAULT,
+    ORDER_FIFO,
+    ORDER_SHORTEST,
+    ORDER_LEAST_ATTAINED,
+    ORDER_DEADLINE,
+    ORDER_COUNT
+};
 
 struct settings {
     usec_t half_life;
@@ -77,7 +85,7 @@ struct state {
     struct calibration calibration; /* how estimates of waits turned out */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
-    struct map jobs;   /* id -> struct job * */
+    struct pages jobs; /* id -> struct job * */
     struct map groups; /* id -> struct group * */
     struct job *first_job, *last_job;
     struct group *first_group, *last_group;

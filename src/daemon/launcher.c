@@ -126,7 +126,7 @@ static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t a
 /* The port is kept, so that a gang whose start was cut off can be completed by the next daemon. */
 static uint16_t settle_port(const struct launcher *launcher, const struct job *job)
 {
-    AUTO_FREE char *path = port_path(launcher, job->id, job->attempt);
+    AUTO_FREE char *path = port_path(launcher, job->id, job->run->attempt);
     AUTO_RELEASE(text) struct text kept = { 0 };
 
     long port = file_read(path, 16, &kept, NULL) == 0 ? strtol(text_string(&kept), NULL, 10) : 0;
@@ -195,7 +195,7 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
     char **env = surroundings_make(&surroundings,
                                    environment_unpack(text_string(&start->env), start->env.length));
     struct engine_launch order = {
-        .id = { job->id, job->attempt, rank },
+        .id = { job->id, job->run->attempt, rank },
         .title = job->name,
         .argv = (const char *const *)launch->argv,
         .envp = (const char *const *)env,
@@ -203,7 +203,7 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .output = output.bytes,
         .error = launch->error ? error.bytes : NULL,
         .input = launch->input,
-        .append = launch->append || job->attempt > 1,
+        .append = launch->append || job->run->attempt > 1,
         .output_bytes_max = OUTPUT_BYTES_MAX,
         .umask = launcher->umask,
         .uid = job->uid,
@@ -235,7 +235,7 @@ static int prepare(struct start *start, struct error *err)
         free(start->launch->argv[start->launch->script_at]);
         start->launch->argv[start->launch->script_at] = mem_string(start->folders.script);
     }
-    if (start->job->lease->members_count > 1)
+    if (start->job->run->lease->members_count > 1)
         start->master_port = settle_port(launcher, start->job);
     return 0;
 }
@@ -245,8 +245,8 @@ static bool is_known(struct launcher *launcher, const struct job *job, uint32_t 
 {
     struct engine *engine = launcher->options.engine;
 
-    return engine->ops->recover(engine, (struct member_id){ job->id, job->attempt, rank },
-                                job->member_states[rank] == MEMBER_STARTED);
+    return engine->ops->recover(engine, (struct member_id){ job->id, job->run->attempt, rank },
+                                job->run->member_states[rank] == MEMBER_STARTED);
 }
 
 /* Those that the engine has already are as they are. */
@@ -256,14 +256,14 @@ static void start_job(struct launcher *launcher, struct job *job)
     struct error err = { "" };
 
     int code = prepare(&start, &err);
-    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
-        if (job->member_states[rank] == MEMBER_ENDED)
+    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        if (job->run->member_states[rank] == MEMBER_ENDED)
             continue;
         if (code == 0)
             code = start_member(&start, rank, &err);
         /* After one that could not be started, no other is: a gang is whole or not. */
         if (code < 0 && !is_known(launcher, job, rank))
-            report_failure(launcher, (struct member_id){ job->id, job->attempt, rank },
+            report_failure(launcher, (struct member_id){ job->id, job->run->attempt, rank },
                            ENGINE_FAILED, err.text);
     }
     launch_destroy(start.launch);
@@ -273,10 +273,11 @@ static void start_job(struct launcher *launcher, struct job *job)
 
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
 {
-    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
-        if (job->member_states[rank] != MEMBER_ENDED)
+    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        if (job->run->member_states[rank] != MEMBER_ENDED)
             launcher->options.engine->ops->stop(
-                launcher->options.engine, (struct member_id){ job->id, job->attempt, rank }, grace);
+                launcher->options.engine, (struct member_id){ job->id, job->run->attempt, rank },
+                grace);
     }
 }
 
@@ -367,14 +368,14 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
 static void recover_job(struct launcher *launcher, struct job *job)
 {
     bool is_stopping =
-        job->state == JOB_STOPPING || job->is_cancel_wanted || job->is_requeue_wanted;
+        job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
     bool is_incomplete = false;
 
-    for (uint32_t rank = 0; rank < job->lease->members_count; rank++) {
-        struct member_id id = { job->id, job->attempt, rank };
-        if (job->member_states[rank] == MEMBER_ENDED || is_known(launcher, job, rank))
+    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        struct member_id id = { job->id, job->run->attempt, rank };
+        if (job->run->member_states[rank] == MEMBER_ENDED || is_known(launcher, job, rank))
             continue;
-        if (job->member_states[rank] == MEMBER_STARTED)
+        if (job->run->member_states[rank] == MEMBER_STARTED)
             report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
         else if (is_stopping)
             report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
@@ -391,8 +392,9 @@ void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        for (uint32_t rank = 0; job_is_active(job) && rank < job->lease->members_count; rank++) {
-            if (job->member_states[rank] != MEMBER_ENDED)
+        for (uint32_t rank = 0; job_is_active(job) && rank < job->run->lease->members_count;
+             rank++) {
+            if (job->run->member_states[rank] != MEMBER_ENDED)
                 is_known(launcher, job, rank);
         }
     }

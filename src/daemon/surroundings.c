@@ -92,7 +92,7 @@ static void set_who(const struct surroundings *s, string_list *env)
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text uuids = { 0 }, indices = { 0 };
-    const struct lease *lease = s->job->lease;
+    const struct lease *lease = s->job->run->lease;
     const struct slice *last = NULL;
     uint32_t count = 0;
 
@@ -120,7 +120,7 @@ static void set_gpus(const struct surroundings *s, string_list *env)
 
 static void set_gang(const struct surroundings *s, string_list *env)
 {
-    const struct lease *lease = s->job->lease;
+    const struct lease *lease = s->job->run->lease;
     AUTO_RELEASE(text) struct text hosts = { 0 };
     uint32_t local_rank = 0, local_count = 0, node_count = 0;
 
@@ -165,7 +165,7 @@ static void set_job(const struct surroundings *s, string_list *env)
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
     set(env, "TARN_JOB_NAME", "%s", job->name);
-    set(env, "TARN_ATTEMPT", "%" PRIu32, job->attempt);
+    set(env, "TARN_ATTEMPT", "%" PRIu32, job->run->attempt);
     set(env, "TARN_QUEUE", "%s", s->state->queues.items[job->queue].name);
     set(env, "TARN_SOCKET", "%s", s->socket);
     set(env, "SLURM_JOB_ID", "%" PRIu64, job->id);
@@ -174,7 +174,7 @@ static void set_job(const struct surroundings *s, string_list *env)
     set(env, "SLURM_JOB_USER", "%s", state_user(s->state, job->user));
     set(env, "SLURM_JOB_PARTITION", "%s", s->state->queues.items[job->queue].name);
     set(env, "SLURM_SUBMIT_DIR", "%s", s->cwd);
-    set(env, "SLURM_RESTART_COUNT", "%" PRIu32, job->attempt - 1);
+    set(env, "SLURM_RESTART_COUNT", "%" PRIu32, job->run->attempt - 1);
     set(env, "SLURM_CPUS_PER_TASK", "%" PRId64,
         request->cpu_milli < 1000 ? 1 : request->cpu_milli / 1000);
     if (group && group->kind == GROUP_ARRAY) {

@@ -16,19 +16,21 @@ void claims_release(struct claims *claims)
 
 static usec_t elapsed_of(const struct job *job, usec_t now)
 {
-    return job->state == JOB_RUNNING && job->started >= job->granted ? now - job->started : 0;
+    return job->state == JOB_RUNNING && job->run->started >= job->run->granted
+               ? now - job->run->started
+               : 0;
 }
 
 static usec_t owed_of(const struct job *job)
 {
-    return job->preemptions > 0 ? job->restart_cost : 0;
+    return job->run->preemptions > 0 ? job->restart_cost : 0;
 }
 
 usec_t claim_attained(const struct job *job, usec_t now)
 {
     usec_t gained = elapsed_of(job, now) - owed_of(job);
 
-    return job->attained + (gained > 0 ? gained : 0);
+    return job->run->attained + (gained > 0 ? gained : 0);
 }
 
 usec_t claim_left(const struct job *job, usec_t now)
@@ -47,8 +49,8 @@ usec_t claim_left(const struct job *job, usec_t now)
 static bool add_claim(struct claims *claims, const struct state *state, struct job *job,
                       bool is_running)
 {
-    int64_t milli =
-        is_running ? job->lease->milli : request_milli(state_request(state, job), 0, GPU_MILLI);
+    int64_t milli = is_running ? job->run->lease->milli
+                               : request_milli(state_request(state, job), 0, GPU_MILLI);
 
     if (milli == 0)
         return false;
@@ -74,7 +76,7 @@ bool claims_collect(struct claims *claims, const struct state *state, uint32_t q
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         struct job *job = entry->job;
         if (job->queue != queue || !job->is_preemptible || job->state == JOB_STOPPING ||
-            job->is_cancel_wanted || job->is_requeue_wanted)
+            job->run->is_cancel_wanted || job->run->is_requeue_wanted)
             continue;
         is_any |= add_claim(claims, state, job, true);
     }
@@ -104,7 +106,7 @@ static void make_gittins(struct claims *claims, const struct state *state)
         const struct claim *claim = &claims->items.items[i];
         if (claim->is_running)
             residual_pass(&residual, residual_class(claim->milli),
-                          residual_bin(claim->job->attained), residual_bin(claim->attained));
+                          residual_bin(claim->job->run->attained), residual_bin(claim->attained));
     }
     gittins_make(&claims->gittins, &residual);
 }
@@ -128,7 +130,7 @@ static bool is_urgent(struct claims *claims, const struct claim *claim, usec_t d
 
     if (slack < 0)
         return false;
-    if (slack <= margin || (claim->is_running && claim->job->tier == tier))
+    if (slack <= margin || (claim->is_running && claim->job->run->tier == tier))
         return true;
     if (!claim->is_running)
         review_at(claims, now + slack - margin);
@@ -138,7 +140,7 @@ static bool is_urgent(struct claims *claims, const struct claim *claim, usec_t d
 static bool is_critical(struct claims *claims, const struct claim *claim, const struct load *load,
                         usec_t now)
 {
-    bool is_kept = claim->is_running && claim->job->tier == CLAIM_CRITICAL;
+    bool is_kept = claim->is_running && claim->job->run->tier == CLAIM_CRITICAL;
     uint64_t left = (uint64_t)claim->left / 1000;
     wide_t coming =
         (wide_t)CLAIM_ARRIVALS * pressure_lately(load->arrivals, claim->left / CLAIM_LOOK);
@@ -246,8 +248,9 @@ static void rank_claim(struct claims *claims, struct claim *claim, const struct 
 {
     const struct job *job = claim->job;
     usec_t owed = owed_of(job);
-    usec_t from =
-        job->state == JOB_RUNNING && job->started > job->granted ? job->started : job->granted;
+    usec_t from = job->state == JOB_RUNNING && job->run->started > job->run->granted
+                      ? job->run->started
+                      : job->run->granted;
 
     claim->tier = CLAIM_REST;
     if (state->settings.order == ORDER_LEAST_ATTAINED)

@@ -91,7 +91,8 @@ void ends_add(struct ends *ends, usec_t end, struct job *job)
     uint32_t at = find_entry(block, end, job->id);
     memmove(&block->entries[at + 1], &block->entries[at],
             (block->count - at) * sizeof(block->entries[0]));
-    block->entries[at] = (struct ends_entry){ end, job, job->lease ? job->lease->share : 0 };
+    block->entries[at] =
+        (struct ends_entry){ end, job, job->run->lease ? job->run->lease->share : 0 };
     sum_up(ends, &block->entries[at], 1);
     block->count++;
     ends->count++;

@@ -270,7 +270,7 @@ void estimate_note(struct brain *brain, struct decisions *decisions)
          job = job->previous) {
         usec_t promised;
         uint64_t number = job->id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-        if (job->state != JOB_QUEUED || job->attempt > 0 || job->foreseen_at > 0 ||
+        if (job->state != JOB_QUEUED || job->run->attempt > 0 || job->run->foreseen_at > 0 ||
             number % one_in != 0)
             continue;
         usec_t wait = base_wait(brain, job, NULL, &promised);

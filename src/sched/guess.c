@@ -51,17 +51,18 @@ void guess_bucket(const struct state *state, struct pending_bucket *bucket)
 
 usec_t guess_window(const struct state *state, const struct job *job)
 {
-    usec_t start = job->started >= job->granted ? job->started : job->granted;
+    usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
     usec_t elapsed = state->now - start, known = 0;
     struct history_job described;
 
     if (job->estimate > 0)
-        known = job->estimate - job->attained + (job->attained > 0 ? job->restart_cost : 0);
+        known =
+            job->estimate - job->run->attained + (job->run->attained > 0 ? job->restart_cost : 0);
     if (known > elapsed)
         return least(known, job->max_duration);
     if (!state->settings.predict)
         return job->max_duration;
     state_describe(state, job, &described);
-    usec_t most = history_most_after(&state->history, &described, job->attained + elapsed);
-    return most == USEC_NEVER ? most : least(most - job->attained, job->max_duration);
+    usec_t most = history_most_after(&state->history, &described, job->run->attained + elapsed);
+    return most == USEC_NEVER ? most : least(most - job->run->attained, job->max_duration);
 }

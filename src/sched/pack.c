@@ -133,7 +133,7 @@ static void move(struct packing *packing, uint32_t number)
 {
     struct claim *claim = &packing->claims->items.items[number];
 
-    fleet_take(&packing->pack->ahead, claim->job->lease, -1);
+    fleet_take(&packing->pack->ahead, claim->job->run->lease, -1);
     claim->is_kept = false;
     list_add(&packing->pack->moved, number);
 }
@@ -148,8 +148,8 @@ static int64_t node_to_clear(struct packing *packing, const struct claim *claim,
     memset(movable, 0, ahead->nodes.count * sizeof(*movable));
     for (size_t i = 0; i < packing->claims->items.count; i++) {
         const struct claim *other = &packing->claims->items.items[i];
-        if (may_move(claim, other) && is_local(other->job->lease))
-            movable[other->job->lease->members[0].node] += (int32_t)other->milli;
+        if (may_move(claim, other) && is_local(other->job->run->lease))
+            movable[other->job->run->lease->members[0].node] += (int32_t)other->milli;
     }
     for (uint32_t i = 0; i < ahead->nodes.count; i++) {
         int32_t free = ahead->nodes.items[i].milli;
@@ -169,8 +169,8 @@ static int64_t one_to_move(const struct packing *packing, const struct claim *cl
 
     for (size_t i = 0; i < packing->claims->items.count; i++) {
         const struct claim *other = &items[i];
-        if (!may_move(claim, other) || !is_local(other->job->lease) ||
-            other->job->lease->members[0].node != node)
+        if (!may_move(claim, other) || !is_local(other->job->run->lease) ||
+            other->job->run->lease->members[0].node != node)
             continue;
         bool is_more = best >= 0 && other->milli > items[best].milli;
         bool was_above = best >= 0 && items[best].milli > missing;
@@ -186,7 +186,7 @@ static void undo_moves(struct packing *packing)
 
     for (size_t i = 0; i < pack->moved.count; i++) {
         struct claim *claim = &packing->claims->items.items[pack->moved.items[i]];
-        fleet_take(&pack->ahead, claim->job->lease, 1);
+        fleet_take(&pack->ahead, claim->job->run->lease, 1);
         claim->is_kept = true;
     }
     pack->moved.count = 0;
@@ -197,7 +197,7 @@ static int64_t gang_to_move(const struct packing *packing, const struct claim *c
 {
     for (size_t i = packing->claims->items.count; i-- > 0;) {
         const struct claim *other = &packing->claims->items.items[i];
-        if (may_move(claim, other) && !is_local(other->job->lease))
+        if (may_move(claim, other) && !is_local(other->job->run->lease))
             return (int64_t)i;
     }
     return -1;
@@ -239,9 +239,9 @@ static bool keep(struct packing *packing, struct claim *claim)
 {
     struct pack *pack = packing->pack;
 
-    if (!claim->is_running || !lease_fits(&pack->ahead, claim->job->lease))
+    if (!claim->is_running || !lease_fits(&pack->ahead, claim->job->run->lease))
         return false;
-    fleet_take(&pack->ahead, claim->job->lease, 1);
+    fleet_take(&pack->ahead, claim->job->run->lease, 1);
     claim->is_kept = true;
     return true;
 }
@@ -330,7 +330,7 @@ bool pack_make(struct pack *pack, struct claims *claims, const struct place_quer
         claim->mover = NULL;
         claim->is_kept = claim->is_running && claim->is_selected;
         if (claim->is_running && !claim->is_selected)
-            fleet_take(&pack->ahead, claim->job->lease, -1);
+            fleet_take(&pack->ahead, claim->job->run->lease, -1);
         if (!claim->is_running && claim->is_selected)
             list_add(&pack->order, i);
     }

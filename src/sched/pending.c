@@ -44,10 +44,10 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .queue = job->queue,
         .class = job->class,
         .max_duration = job->max_duration,
-        .estimate =
-            job->estimate > 0 || job->attained > 0
-                ? job->estimate - job->attained + (job->attained > 0 ? job->restart_cost : 0)
-                : 0,
+        .estimate = job->estimate > 0 || job->run->attained > 0
+                        ? job->estimate - job->run->attained +
+                              (job->run->attained > 0 ? job->restart_cost : 0)
+                        : 0,
         .deadline = job->deadline,
         .is_preemptible = job->is_preemptible,
         .user = is_learned ? job->user : 0,

@@ -31,7 +31,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         struct job *job = state_job(state, brain->attention.items[i]);
         if (!job)
             continue;
-        job->wants_attention = false;
+        job_claim_run(job)->wants_attention = false;
         enum stop_cause cause = brain_stop_wanted(state, job);
         if (cause == STOP_NONE)
             continue;
@@ -161,13 +161,13 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
         .kind = EVENT_GRANT,
         .at = brain->state->now,
         .grant = { .job = job->id,
-                   .attempt = job->attempt + 1,
+                   .attempt = job->run->attempt + 1,
                    .lease = *lease,
                    .is_backfill = brain->reserve.promises.count > 0,
                    .tier = tier },
     };
     guess_bucket(brain->state, job->pending_bucket);
-    job->window = job->pending_bucket->most;
+    job_claim_run(job)->window = job->pending_bucket->most;
     brain_decide(brain, &grant, decisions);
 }
 
@@ -264,9 +264,9 @@ static void let_slip(struct brain *brain, struct pending_queue *queue, struct jo
         reserve_keep(&brain->reserve, &query, &lease, at, add_time(at, most));
     else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
         return;
-    if (job->first_promise == 0)
-        job->first_promise = at;
-    later = add_time(job->first_promise, most / SLIP_LATER);
+    if (job->run->first_promise == 0)
+        job_claim_run(job)->first_promise = at;
+    later = add_time(job->run->first_promise, most / SLIP_LATER);
     later = later > latest ? later : latest;
     at = later > at ? later : at;
     struct promise *promise = &brain->reserve.promises.held.items[0];

@@ -73,7 +73,7 @@ static void size_up(struct brain *brain, uint32_t queue)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         if (job->state == JOB_STOPPING && job->queue == queue)
-            stopping += job->lease->milli;
+            stopping += job->run->lease->milli;
     }
     for (size_t i = 0; i < brain->fleet.nodes.count; i++) {
         if (brain->layout.nodes.items[i].is_up)
@@ -110,7 +110,7 @@ static void select_claims(struct claims *claims, bool only_running)
 static uint64_t stopped_for(const struct brain *brain, const struct claim *claim)
 {
     const struct claims *claims = &brain->preempt.claims;
-    const struct claim *taker = pack_taker(&brain->preempt.pack, claims, claim->job->lease);
+    const struct claim *taker = pack_taker(&brain->preempt.pack, claims, claim->job->run->lease);
 
     if (taker && taker < claim && !taker->is_running)
         return taker->job->id;
@@ -218,7 +218,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
     fleet_follow(ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         if (entry->job->state == JOB_STOPPING && entry->job->queue == queue)
-            fleet_take(ahead, entry->job->lease, -1);
+            fleet_take(ahead, entry->job->run->lease, -1);
     }
 }
 

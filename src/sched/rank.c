@@ -54,7 +54,7 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
         entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
         break;
     case ORDER_LEAST_ATTAINED:
-        entry.key = bucket->first->attained / 1024 * bucket->share;
+        entry.key = bucket->first->run->attained / 1024 * bucket->share;
         break;
     case ORDER_DEADLINE:
         entry.key = bucket->first->deadline > 0 ? bucket->first->deadline : USEC_NEVER;

@@ -122,9 +122,9 @@ static bool step(struct walk *walk, usec_t *ret_at)
         return false;
     for (; walk->leaving && time_of(walk, walk->leaving) <= at;
          walk->leaving = ends_next(&walk->ends)) {
-        fleet_take(&reserve->ahead, walk->leaving->job->lease, -1);
+        fleet_take(&reserve->ahead, walk->leaving->job->run->lease, -1);
         reserve->walked++;
-        touch(walk, walk->leaving->job->lease);
+        touch(walk, walk->leaving->job->run->lease);
     }
     for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
          walk->booked++) {

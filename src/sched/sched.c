@@ -8,10 +8,10 @@
 
 usec_t brain_end_of(const struct state *state, const struct job *job)
 {
-    usec_t start = job->state == JOB_GRANTED ? job->granted : job->started;
+    usec_t start = job->state == JOB_GRANTED ? job->run->granted : job->run->started;
     usec_t limit = job->max_duration;
 
-    start = start > 0 ? start : job->granted;
+    start = start > 0 ? start : job->run->granted;
     usec_t end = limit >= USEC_NEVER - start ? USEC_NEVER : start + limit;
     return job->state == JOB_STOPPING ? state->now : end;
 }
@@ -19,8 +19,9 @@ usec_t brain_end_of(const struct state *state, const struct job *job)
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)
 {
-    usec_t start = job->state != JOB_GRANTED && job->started > 0 ? job->started : job->granted;
-    usec_t end = job->window >= USEC_NEVER - start ? USEC_NEVER : start + job->window;
+    usec_t start =
+        job->state != JOB_GRANTED && job->run->started > 0 ? job->run->started : job->run->granted;
+    usec_t end = job->run->window >= USEC_NEVER - start ? USEC_NEVER : start + job->run->window;
     usec_t limit = brain_end_of(state, job);
 
     return end < limit ? end : limit;
@@ -31,14 +32,17 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
 {
     usec_t end = is_active ? expected_end(brain->state, job) : 0;
 
-    if (job->is_among_ends && is_active && job->expected_end == end)
+    if (!job->run->is_among_ends && !is_active)
         return;
-    if (job->is_among_ends)
-        ends_remove(&brain->ends, job->expected_end, job);
-    if (job->is_among_ends && is_active && !brain->is_moved && brain->reserve.promises.kept > 0)
-        promise_shift(&brain->reserve.promises, &brain->layout, job->lease, job->expected_end, end);
-    job->is_among_ends = is_active;
-    job->expected_end = end;
+    struct job_run *run = job_claim_run(job);
+    if (run->is_among_ends && is_active && run->expected_end == end)
+        return;
+    if (run->is_among_ends)
+        ends_remove(&brain->ends, run->expected_end, job);
+    if (run->is_among_ends && is_active && !brain->is_moved && brain->reserve.promises.kept > 0)
+        promise_shift(&brain->reserve.promises, &brain->layout, run->lease, run->expected_end, end);
+    run->is_among_ends = is_active;
+    run->expected_end = end;
     if (is_active)
         ends_add(&brain->ends, end, job);
 }
@@ -55,9 +59,9 @@ void brain_extend_windows(struct brain *brain)
         struct job *job = first->job;
         if (job->state == JOB_STOPPING || brain_end_of(state, job) <= state->now)
             return; /* it ends now */
-        job->window = guess_window(state, job);
+        job_claim_run(job)->window = guess_window(state, job);
         update_end(brain, job, true);
-        if (job->expected_end <= state->now)
+        if (job->run->expected_end <= state->now)
             return;
     }
 }
@@ -72,12 +76,12 @@ enum stop_cause brain_stop_wanted(const struct state *state, const struct job *j
 {
     if (!has_deadline(job))
         return STOP_NONE;
-    if (job->is_cancel_wanted)
+    if (job->run->is_cancel_wanted)
         return STOP_CANCEL;
-    if (job->is_requeue_wanted)
+    if (job->run->is_requeue_wanted)
         return STOP_REQUEUE;
-    if (job->end.kind != 0 &&
-        (job->end.kind != ENGINE_ENDED || job->end.exit_code != 0 || job->end.signal != 0))
+    if (job->run->end.kind != 0 && (job->run->end.kind != ENGINE_ENDED ||
+                                    job->run->end.exit_code != 0 || job->run->end.signal != 0))
         return STOP_MEMBER;
     if (brain_end_of(state, job) <= state->now) /* also of one that never came to run */
         return STOP_TIMEOUT;
@@ -108,8 +112,8 @@ void brain_watch(struct brain *brain, struct job *job)
         deadline_add(&brain->deadlines, end, job->id);
         forget_deadlines(brain);
     }
-    if (!job->wants_attention && brain_stop_wanted(brain->state, job) != STOP_NONE) {
-        job->wants_attention = true;
+    if (!job->run->wants_attention && brain_stop_wanted(brain->state, job) != STOP_NONE) {
+        job_claim_run(job)->wants_attention = true;
         list_add(&brain->attention, job->id);
     }
 }
@@ -117,7 +121,7 @@ void brain_watch(struct brain *brain, struct job *job)
 static void on_job(void *user, struct job *job, bool is_gone)
 {
     struct brain *brain = user;
-    bool was_active = job->is_among_ends;
+    bool was_active = job->run->is_among_ends;
     bool is_active = job_is_active(job) && !is_gone;
     bool was_pending = job->pending_bucket != NULL;
 
@@ -125,7 +129,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
         pending_remove(&brain->pending, job);
     else
         pending_update(&brain->pending, brain->state, job);
-    if (job->pending_bucket && !was_pending && job->attempt == 0) {
+    if (job->pending_bucket && !was_pending && job->run->attempt == 0) {
         guess_bucket(brain->state, job->pending_bucket);
         patience_arrival(&brain->patience, job->submitted, job->pending_bucket);
     }
@@ -134,7 +138,8 @@ static void on_job(void *user, struct job *job, bool is_gone)
     if (is_active)
         brain_watch(brain, job);
     /* One that no longer waits may have kept others back. */
-    if (was_active != is_active || was_pending || job->state == JOB_QUEUED || job->wants_attention)
+    if (was_active != is_active || was_pending || job->state == JOB_QUEUED ||
+        job->run->wants_attention)
         brain->is_dirty = true;
 }
 
@@ -144,10 +149,10 @@ static void on_lease(void *user, const struct job *job, int sign)
 
     if (brain->is_moved)
         return;
-    fleet_take(&brain->fleet, job->lease, sign);
-    estimator_lease(&brain->estimator, &brain->layout, job->lease, sign);
-    reserve_account(&brain->reserve, job->lease,
-                    sign > 0 ? expected_end(brain->state, job) : job->expected_end, sign);
+    fleet_take(&brain->fleet, job->run->lease, sign);
+    estimator_lease(&brain->estimator, &brain->layout, job->run->lease, sign);
+    reserve_account(&brain->reserve, job->run->lease,
+                    sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
 }
 
 void brain_refresh(struct brain *brain)
@@ -189,12 +194,14 @@ static void learn_state(struct brain *brain)
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
-        job->is_among_ends = false;
         job->line_next = job->line_previous = NULL;
         job->preempt_place = 0;
-        job->first_promise = 0;
-        job->window = job_is_active(job) ? guess_window(state, job) : 0;
-        job->wants_attention = false;
+        if (job->run != &job_no_run) {
+            struct job_run *run = job_claim_run(job);
+            run->first_promise = run->expected_end = 0;
+            run->is_among_ends = run->wants_attention = false;
+            run->window = job_is_active(job) ? guess_window(state, job) : 0;
+        }
         on_job(brain, job, false);
     }
 }

@@ -40,7 +40,7 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
         walk = ahead;
         if (!is_below(state, entry->job->queue, why->queue))
             continue;
-        left += entry->job->lease->milli;
+        left += entry->job->run->lease->milli;
         turn.at = end;
     }
     if (left < 0)

@@ -73,7 +73,7 @@ void walk_refresh(struct brain *brain)
         list_add(&estimator->lane_of_kind, lane);
     }
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        add_lease(estimator, layout, entry->job->lease, 1, estimator->held);
+        add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
 }
 
 /* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
@@ -86,8 +86,8 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
 
     if (walk->by_limits)
         return limit;
-    usec_t known = job->estimate > 0 ? job->estimate - job->attained : 0;
-    known += job->attained > 0 ? job->restart_cost : 0;
+    usec_t known = job->estimate > 0 ? job->estimate - job->run->attained : 0;
+    known += job->run->attained > 0 ? job->restart_cost : 0;
     if (known > elapsed)
         return known < limit ? known : limit;
     if (!state->settings.predict)
@@ -96,16 +96,16 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
     history_guess(&state->history, &described, &guess);
     if (!guess.is_known)
         return limit;
-    usec_t run = history_quantile(&state->history, &described, job->attained + elapsed, 50);
-    if (run == USEC_NEVER || run - job->attained > limit)
+    usec_t run = history_quantile(&state->history, &described, job->run->attained + elapsed, 50);
+    if (run == USEC_NEVER || run - job->run->attained > limit)
         return limit;
-    return run - job->attained;
+    return run - job->run->attained;
 }
 
 static usec_t end_of(const struct walk *walk, const struct job *job)
 {
     usec_t now = walk->brain->state->now;
-    usec_t start = job->started >= job->granted ? job->started : job->granted;
+    usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
 
     if (job->state == JOB_STOPPING)
         return now + 1;
@@ -175,9 +175,9 @@ static void add_running(struct walk *walk)
         if (each > 1 && number++ % each != each / 2)
             continue;
         release.at = end_of(walk, job);
-        add_lease(estimator, &brain->layout, job->lease, (int64_t)(each > 1 ? each : 1),
+        add_lease(estimator, &brain->layout, job->run->lease, (int64_t)(each > 1 ? each : 1),
                   release.amounts);
-        walk_add_queues(walk, job->queue, job->lease->milli, release.amounts);
+        walk_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);
         if (walk->array != 0 && walk_is_in_array(brain->state, job, walk->array))
             release.amounts[LANE_ARRAY] = 1;
         list_add(&estimator->releases, release);

@@ -351,7 +351,7 @@ static void end_member(struct chaos *chaos, const struct job *job, uint32_t rank
 
     event.ended = (struct event_ended){
         .job = job->id,
-        .attempt = job->attempt,
+        .attempt = job->run->attempt,
         .rank = rank,
         .kind = chance(chaos, 90)   ? ENGINE_ENDED
                 : chance(chaos, 50) ? ENGINE_LOST
@@ -377,7 +377,7 @@ static void engine_acts(struct chaos *chaos)
         return;
 
     uint64_t id = job->id;
-    uint32_t attempt = job->attempt, count = job->lease->members_count;
+    uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
     bool is_start = job->state == JOB_GRANTED && chance(chaos, 85);
     for (uint32_t rank = 0; rank < count; rank++) {
         job = state_job(chaos->lab->state, id);

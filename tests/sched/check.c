@@ -21,10 +21,10 @@ static bool check_room(const struct state *state, struct error *err)
     for (uint32_t i = 0; i < state->devices.count; i++) {
         int64_t milli = GPU_MILLI, memory = state->devices.items[i].memory_mib;
         for (const struct job *job = state->first_job; job; job = job->next) {
-            for (uint32_t k = 0; job->lease && k < job->lease->slices_count; k++) {
-                if (job->lease->slices[k].device == i) {
-                    milli -= job->lease->slices[k].milli;
-                    memory -= job->lease->slices[k].memory_mib;
+            for (uint32_t k = 0; job->run->lease && k < job->run->lease->slices_count; k++) {
+                if (job->run->lease->slices[k].device == i) {
+                    milli -= job->run->lease->slices[k].milli;
+                    memory -= job->run->lease->slices[k].memory_mib;
                 }
             }
         }
@@ -37,10 +37,10 @@ static bool check_room(const struct state *state, struct error *err)
     for (uint32_t i = 0; i < state->nodes.count; i++) {
         int64_t cpu = state->nodes.items[i].cpu_milli, memory = state->nodes.items[i].memory_mib;
         for (const struct job *job = state->first_job; job; job = job->next) {
-            for (uint32_t k = 0; job->lease && k < job->lease->members_count; k++) {
-                if (job->lease->members[k].node == i) {
-                    cpu -= job->lease->cpu_milli;
-                    memory -= job->lease->memory_mib;
+            for (uint32_t k = 0; job->run->lease && k < job->run->lease->members_count; k++) {
+                if (job->run->lease->members[k].node == i) {
+                    cpu -= job->run->lease->cpu_milli;
+                    memory -= job->run->lease->memory_mib;
                 }
             }
         }
@@ -58,8 +58,9 @@ static bool check_holders(const struct state *state, struct error *err)
     for (uint32_t i = 0; i < state->pools.count; i++) {
         int64_t milli = 0;
         for (const struct job *job = state->first_job; job; job = job->next) {
-            for (uint32_t k = 0; job->lease && k < job->lease->slices_count; k++)
-                milli += job->lease->slices[k].pool == i ? job->lease->slices[k].milli : 0;
+            for (uint32_t k = 0; job->run->lease && k < job->run->lease->slices_count; k++)
+                milli +=
+                    job->run->lease->slices[k].pool == i ? job->run->lease->slices[k].milli : 0;
         }
         if (state->room.pools.items[i] != milli)
             return FAIL(err, "pool %" PRIu32 " is miscounted", i);
@@ -67,9 +68,9 @@ static bool check_holders(const struct state *state, struct error *err)
     for (uint32_t i = 0; i < state->queues.count; i++) {
         int64_t milli = 0, share = 0;
         for (const struct job *job = state->first_job; job; job = job->next) {
-            if (job->lease && is_below(state, job->queue, i)) {
-                milli += job->lease->milli;
-                share += job->lease->share;
+            if (job->run->lease && is_below(state, job->queue, i)) {
+                milli += job->run->lease->milli;
+                share += job->run->lease->share;
             }
         }
         const struct queue *queue = &state->queues.items[i];
@@ -119,7 +120,7 @@ bool check_counts(const struct lab *lab, struct error *err)
     for (const struct job *job = state->first_job; job; job = job->next) {
         uint32_t needs = 0, chained = 0;
         counts[job->state]++;
-        if ((job->lease != NULL) != job_is_active(job))
+        if ((job->run->lease != NULL) != job_is_active(job))
             return FAIL(err, "job %" PRIu64 ": lease and state do not agree", job->id);
         for (size_t i = 0; i < state->needs.needs.count; i++)
             needs += state->needs.needs.items[i].job == job->id;
@@ -166,7 +167,7 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
 
 static bool check_lease(const struct state *state, const struct job *job, struct error *err)
 {
-    const struct lease *lease = job->lease;
+    const struct lease *lease = job->run->lease;
     const struct request *request = state_request(state, job);
     const struct gpu_ask *ask =
         request->gpu_alternatives > 0 ? &request->gpus[lease->alternative] : NULL;
@@ -206,7 +207,7 @@ static bool check_lease(const struct state *state, const struct job *job, struct
 bool check_leases(const struct lab *lab, struct error *err)
 {
     for (const struct job *job = lab->state->first_job; job; job = job->next) {
-        if (job->lease && !check_lease(lab->state, job, err))
+        if (job->run->lease && !check_lease(lab->state, job, err))
             return false;
     }
     return true;
@@ -223,9 +224,9 @@ static bool owns(const struct state *state, uint32_t queue, const struct pool *p
 
 static bool check_devices_of(const struct state *state, const struct job *job, struct error *err)
 {
-    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
-        const struct device *device = &state->devices.items[job->lease->slices[i].device];
-        const struct pool *pool = &state->pools.items[job->lease->slices[i].pool];
+    for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[job->run->lease->slices[i].device];
+        const struct pool *pool = &state->pools.items[job->run->lease->slices[i].pool];
         const char *named = state_request(state, job)->pool;
         if (!device_is_usable(state, device))
             return FAIL(err, "job %" PRIu64 " was given a device that is not well", job->id);
@@ -234,11 +235,11 @@ static bool check_devices_of(const struct state *state, const struct job *job, s
         if (named[0] && strcmp(pool->name, named) != 0)
             return FAIL(err, "job %" PRIu64 " was given a device of another pool", job->id);
         if (!pool->is_static && pool->milli_max > 0 &&
-            state->room.pools.items[job->lease->slices[i].pool] > pool->milli_max)
+            state->room.pools.items[job->run->lease->slices[i].pool] > pool->milli_max)
             return FAIL(err, "pool %s holds more than its max", pool->name);
     }
-    for (uint32_t i = 0; i < job->lease->members_count; i++) {
-        if (state->nodes.items[job->lease->members[i].node].state != NODE_UP)
+    for (uint32_t i = 0; i < job->run->lease->members_count; i++) {
+        if (state->nodes.items[job->run->lease->members[i].node].state != NODE_UP)
             return FAIL(err, "job %" PRIu64 " was given a machine that is not up", job->id);
     }
     return true;
@@ -260,10 +261,10 @@ static int64_t free_for(const struct state *state, const struct pool *pool)
 
 static bool takes_from(const struct state *state, const struct job *job, const struct pool *pool)
 {
-    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
-        const struct device *device = &state->devices.items[job->lease->slices[i].device];
+    for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[job->run->lease->slices[i].device];
         if (device->pool == 0 && pool_matches(pool, device, &state->nodes.items[device->node]) &&
-            &state->pools.items[job->lease->slices[i].pool] != pool)
+            &state->pools.items[job->run->lease->slices[i].pool] != pool)
             return true;
     }
     return false;
@@ -289,9 +290,10 @@ bool check_grants(const struct lab *lab, struct error *err)
         const struct event *event = &lab->decisions.events.items[i];
         const struct job *job =
             event->kind == EVENT_GRANT ? state_job(state, event->grant.job) : NULL;
-        if (!job || !job->lease)
+        if (!job || !job->run->lease)
             continue;
-        for (uint32_t at = job->queue; job->lease->milli > 0; at = state->queues.items[at].parent) {
+        for (uint32_t at = job->queue; job->run->lease->milli > 0;
+             at = state->queues.items[at].parent) {
             const struct queue *queue = &state->queues.items[at];
             if (queue->limit_milli >= 0 && queue->used_milli > queue->limit_milli)
                 return FAIL(err, "queue %s holds more than its limit", queue->name);
@@ -668,16 +670,16 @@ bool check_wakeup(const struct lab *lab, struct error *err)
         if (job->state == JOB_WAITING && job->needs_left + job->needs_expected == 0)
             due = job->begin;
         if (job->state == JOB_GRANTED && limit != USEC_NEVER)
-            due = job->granted + limit;
+            due = job->run->granted + limit;
         if (job->state == JOB_RUNNING && limit != USEC_NEVER)
-            due = job->started + limit;
+            due = job->run->started + limit;
         if (due <= state->now)
             return FAIL(err, "job %" PRIu64 ": %s, and overdue", job->id,
                         job_state_name((enum job_state)job->state));
         if (wakeup > due)
             return FAIL(err, "job %" PRIu64 ": the wakeup comes too late", job->id);
         if ((job->state == JOB_GRANTED || job->state == JOB_RUNNING) &&
-            (job->is_cancel_wanted || job->is_requeue_wanted))
+            (job->run->is_cancel_wanted || job->run->is_requeue_wanted))
             return FAIL(err, "job %" PRIu64 ": should have been stopped", job->id);
     }
     return true;

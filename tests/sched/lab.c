@@ -143,18 +143,18 @@ uint64_t lab_submit(struct lab *lab, const char *gpus, usec_t limit)
 void lab_started(struct lab *lab, uint64_t id)
 {
     const struct job *job = lab_job(lab, id);
-    uint32_t count = job->lease->members_count;
+    uint32_t count = job->run->lease->members_count;
 
     for (uint32_t rank = 0; rank < count; rank++)
         lab_tell(lab, &(struct event){
                           .kind = EVENT_STARTED,
-                          .started = { .job = id, .attempt = job->attempt, .rank = rank } });
+                          .started = { .job = id, .attempt = job->run->attempt, .rank = rank } });
 }
 
 void lab_ended(struct lab *lab, uint64_t id, int exit_code)
 {
     const struct job *job = lab_job(lab, id);
-    uint32_t attempt = job->attempt, count = job->lease->members_count;
+    uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
 
     for (uint32_t rank = 0; rank < count; rank++)
         lab_tell(lab, &(struct event){ .kind = EVENT_ENDED,

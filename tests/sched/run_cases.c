@@ -170,12 +170,12 @@ static void say_lease(struct run *run, const struct lease *lease)
 static void say_end(struct run *run, const struct job *job)
 {
     text_printf(&run->out, ": %s", job_result_name((enum job_result)job->result));
-    if (job->end.reason)
-        text_printf(&run->out, ", %s", job->end.reason);
-    else if (job->result == RESULT_FAILED && job->end.signal)
-        text_printf(&run->out, ", signal %" PRIu32, job->end.signal);
+    if (job->run->end.reason)
+        text_printf(&run->out, ", %s", job->run->end.reason);
+    else if (job->result == RESULT_FAILED && job->run->end.signal)
+        text_printf(&run->out, ", signal %" PRIu32, job->run->end.signal);
     else if (job->result == RESULT_FAILED)
-        text_printf(&run->out, ", exit %" PRId32, job->end.exit_code);
+        text_printf(&run->out, ", exit %" PRId32, job->run->end.exit_code);
 }
 
 static void say_job(struct run *run, const struct job *job)
@@ -187,11 +187,11 @@ static void say_job(struct run *run, const struct job *job)
     say_time(run, run->lab->now);
     text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
     if (job->state == JOB_GRANTED || (job->state == JOB_RUNNING && !run->is_manual))
-        say_lease(run, job->lease);
+        say_lease(run, job->run->lease);
     if (job->state == JOB_GRANTED || (job->state == JOB_RUNNING && !run->is_manual))
-        text_add(&run->out, job->is_backfill ? ", backfill" : "");
+        text_add(&run->out, job->run->is_backfill ? ", backfill" : "");
     if (job->state == JOB_STOPPING)
-        text_printf(&run->out, ": %s", causes[job->stop_cause]);
+        text_printf(&run->out, ": %s", causes[job->run->stop_cause]);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -233,13 +233,13 @@ static void simple_engine(struct run *run)
                 struct event ended = {
                     .kind = EVENT_ENDED,
                     .ended = { .job = id,
-                               .attempt = job->attempt,
+                               .attempt = job->run->attempt,
                                .kind = ENGINE_ENDED,
                                .exit_code = -1,
                                .signal = 15,
                                .was_stopped = 1 },
                 };
-                for (uint32_t count = job->lease->members_count; ended.ended.rank < count;
+                for (uint32_t count = job->run->lease->members_count; ended.ended.rank < count;
                      ended.ended.rank++)
                     lab_tell(run->lab, &ended);
                 has_acted = true;
@@ -269,8 +269,8 @@ static usec_t end_of_run(const struct run *run, const struct job *job)
 
     if (job->state != JOB_RUNNING || !map_get(&run->runs, job->id, &runs))
         return USEC_NEVER;
-    usec_t cost = job->preemptions > 0 ? job->restart_cost : 0;
-    return job->started + (usec_t)runs - job->attained + cost;
+    usec_t cost = job->run->preemptions > 0 ? job->restart_cost : 0;
+    return job->run->started + (usec_t)runs - job->run->attained + cost;
 }
 
 /* Let time pass: what ends by itself ends, and the brain is asked when it wants to be. */
@@ -512,7 +512,7 @@ static uint32_t attempt_of(const struct run *run, uint64_t id)
 
     if (!job)
         fail(run, "no job %" PRIu64, id);
-    return (uint32_t)number_of(run, "attempt", job->attempt);
+    return (uint32_t)number_of(run, "attempt", job->run->attempt);
 }
 
 static void do_started(struct run *run)

@@ -81,7 +81,7 @@ static void without_limits_there_is_no_end_in_sight(void **unused)
     struct start_estimate estimate = estimate_of(lab, waiting);
     assert_true(estimate.is_open);
     assert_int_equal(estimate.median, USEC_NEVER);
-    assert_int_equal(lab_job(lab, waiting)->foreseen_at, 0); /* nothing to learn from */
+    assert_int_equal(lab_job(lab, waiting)->run->foreseen_at, 0); /* nothing to learn from */
 }
 
 static void who_does_not_wait_has_no_estimate(void **unused)
@@ -105,9 +105,9 @@ static void a_start_teaches_and_a_snapshot_keeps_it(void **unused)
     lab_started(lab, first);
     uint64_t second = lab_submit(lab, "1", USEC_PER_HOUR);
     lab_settle(lab);
-    assert_true(lab_job(lab, second)->foreseen_at > 0);
+    assert_true(lab_job(lab, second)->run->foreseen_at > 0);
     lab_reload(lab);
-    assert_true(lab_job(lab, second)->foreseen_at > 0);
+    assert_true(lab_job(lab, second)->run->foreseen_at > 0);
     lab->now += 5 * USEC_PER_MIN;
     lab_ended(lab, first, 0);
     lab_settle(lab);

@@ -125,6 +125,7 @@ static void the_ends_are_sorted_whatever_comes_and_goes(void **state)
     for (uint32_t step = 0; step < 60000; step++) {
         struct random_end *one = &jobs[random_below(&random, COUNT_OF(jobs))];
         one->job.id = (uint64_t)(one - jobs) + 1;
+        one->job.run = &job_no_run;
         if (one->is_in)
             ends_remove(&ends, one->end, &one->job);
         else {

@@ -112,7 +112,7 @@ static void submit(struct world *world)
 static void say_all(struct world *world, const struct job *job, bool is_start, bool was_stopped)
 {
     uint64_t id = job->id;
-    uint32_t attempt = job->attempt, members = job->lease->members_count;
+    uint32_t attempt = job->run->attempt, members = job->run->lease->members_count;
 
     for (uint32_t rank = 0; rank < members; rank++) {
         struct event started = { .kind = EVENT_STARTED,
@@ -132,11 +132,11 @@ static void say_all(struct world *world, const struct job *job, bool is_start, b
 static usec_t end_of(struct world *world, const struct job *job)
 {
     uint64_t run = 0;
-    usec_t owed = job->preemptions > 0 ? job->restart_cost : 0;
+    usec_t owed = job->run->preemptions > 0 ? job->restart_cost : 0;
 
     map_get(&world->runs, job->id, &run);
-    usec_t left = (usec_t)run - job->attained;
-    return job->started + owed + (left > 0 ? left : 1);
+    usec_t left = (usec_t)run - job->run->attained;
+    return job->run->started + owed + (left > 0 ? left : 1);
 }
 
 /* Whose engine has something to say now? NULL: nobody's. Sets when the next one has. */
@@ -177,19 +177,19 @@ static void check_stop(struct world *world, const struct event *event)
 {
     const struct job *job = lab_job(world->lab, event->stop.job);
     const struct job *other = state_job(world->lab->state, event->stop.other);
-    usec_t since = job->started > job->granted ? job->started : job->granted;
+    usec_t since = job->run->started > job->run->granted ? job->run->started : job->run->granted;
     const char *problem = NULL;
 
     if (!job->is_preemptible)
         problem = "is not preemptible";
     else if (!other || other->id == job->id ||
-             (other->state != JOB_QUEUED && other->granted != world->lab->now))
+             (other->state != JOB_QUEUED && other->run->granted != world->lab->now))
         problem = "stopped for nobody who waits";
     else if (other->queue != job->queue)
         problem = "stopped for another queue";
     else if (other->priority < job->priority)
         problem = "stopped for a lower priority";
-    else if (job->preemptions > 0 && world->lab->now - since < job->restart_cost)
+    else if (job->run->preemptions > 0 && world->lab->now - since < job->restart_cost)
         problem = "stopped before it had run for its restart cost";
     if (problem)
         fail_msg("seed %" PRIu64 ": job %" PRIu64 ": %s", world->seed, job->id, problem);

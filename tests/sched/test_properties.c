@@ -96,7 +96,7 @@ static void run_obedient(uint64_t seed, uint32_t steps, uint32_t *promised)
                          " was promised an earlier start",
                          seed, step, job->id);
             if (job->state != JOB_QUEUED) {
-                assert_true(job->granted <= (usec_t)at);
+                assert_true(job->run->granted <= (usec_t)at);
                 map_remove(&promises, job->id);
                 ++*promised;
             }
