@@ -132,7 +132,7 @@ void never_say(const struct state *state, const struct request *request, const s
                         request->pool[0] ? request->pool : "default");
         return;
     case WHY_NEVER_MIG:
-        text_printf(text, "gpus '%s': no device gives MIG instances", text_string(&gpus));
+        text_printf(text, "gpus '%s': no device gives such MIG instances", text_string(&gpus));
         return;
     case WHY_NEVER_LINK:
         text_printf(text, "gpus '%s': no links between GPUs are known", text_string(&gpus));

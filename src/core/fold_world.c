@@ -62,11 +62,13 @@ void state_measure(struct state *state)
 static int fold_node(struct state *state, const struct event_node *event)
 {
     int64_t found = state_find_node(state, event->name);
+    bool is_new = found < 0;
 
-    if (found < 0) {
+    if (is_new) {
         found = (int64_t)state->nodes.count;
         list_add(&state->nodes, (struct node){ .name = mem_string(event->name) });
         list_add(&state->room.nodes, (struct room_node){ 0 });
+        state_name_node(state, (uint32_t)found);
     }
     struct node *node = &state->nodes.items[found];
     struct room_node *room = &state->room.nodes.items[found];
@@ -78,7 +80,21 @@ static int fold_node(struct state *state, const struct event_node *event)
     set_reason(&node->reason, event->reason);
     set_string(&node->rack, event->rack);
     set_string(&node->block, event->block);
+    if (is_new && event->state == NODE_UP) { /* nothing stands on it yet */
+        state->capacity.cpu_milli += event->cpu_milli;
+        state->capacity.memory_mib += event->memory_mib;
+    } else if (!is_new)
+        state_measure(state);
     return 0;
+}
+
+static bool has_static_pools(const struct state *state)
+{
+    for (size_t i = 1; i < state->pools.count; i++) {
+        if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
+            return true;
+    }
+    return false;
 }
 
 static int fold_device(struct state *state, const struct event_device *event, struct error *err)
@@ -92,8 +108,11 @@ static int fold_device(struct state *state, const struct event_device *event, st
         found = (int64_t)state->devices.count;
         list_add(&state->devices, (struct device){ .uuid = mem_string(event->uuid) });
         list_add(&state->room.devices, (struct room_device){ .milli = GPU_MILLI });
+        state_name_device(state, (uint32_t)found);
+        state->devices.items[found].sick = mem_string("not yet known");
     }
     struct device *device = &state->devices.items[found];
+    bool was_usable = device_is_usable(state, device);
     int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
     state->room.devices.items[found].memory_mib += memory_mib - device->memory_mib;
     device->memory_mib = memory_mib;
@@ -109,6 +128,10 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->address, event->address);
     set_string(&device->vendor, event->vendor);
     set_reason(&device->sick, event->sick);
+    state->capacity.milli +=
+        ((int)device_is_usable(state, device) - (int)was_usable) * (int64_t)GPU_MILLI;
+    if (has_static_pools(state)) /* they are dealt anew */
+        state_measure(state);
     return 0;
 }
 
@@ -200,11 +223,9 @@ int fold_world(struct state *state, const struct event *event, struct error *err
 
     switch (event->kind) {
     case EVENT_NODE:
-        code = fold_node(state, &event->node);
-        break;
+        return fold_node(state, &event->node);
     case EVENT_DEVICE:
-        code = fold_device(state, &event->device, err);
-        break;
+        return fold_device(state, &event->device, err);
     case EVENT_POOL:
         fold_pool(state, &event->pool);
         break;

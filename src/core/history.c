@@ -13,8 +13,10 @@ enum {
     ERRORS_USER = 16,   /* a user's error is a mean over about so many jobs */
     ERRORS_ALL = 64,
     TRUST_ALL = 4, /* as many jobs as the general error counts beside a user's */
-    OFFSET_UP = 22, OFFSET_DOWN = 2, /* up : down = 90 : 10 keeps 90 % below */
-    OFFSET_LEAST = -512, OFFSET_MOST = 1536,
+    OFFSET_UP = 22,
+    OFFSET_DOWN = 2, /* up : down = 90 : 10 keeps 90 % below */
+    OFFSET_LEAST = -512,
+    OFFSET_MOST = 1536,
 };
 
 /* 256 * 2^(-i/8) */
@@ -144,8 +146,7 @@ struct chain {
     int32_t limit; /* log2; NOTHING: none */
 };
 
-static void look_up(const struct history *history, const struct history_job *job,
-                    struct chain *ret)
+static void look_up(const struct history *history, const struct history_job *job, struct chain *ret)
 {
     ret->limit = job->limit == USEC_NEVER ? NOTHING : log2_of(job->limit / tick);
     for (int level = 0; level < HISTORY_LEVELS; level++)
@@ -162,15 +163,15 @@ static int32_t blend(const struct chain *chain, bool by_ratio, uint32_t percent,
         int32_t value = 0;
         if (!ring || (by_ratio && chain->limit == NOTHING))
             continue;
-        uint32_t count = quantile_of(ring, by_ratio ? ring->ratios : ring->runs, percent,
-                                     NOTHING, &value);
+        uint32_t count =
+            quantile_of(ring, by_ratio ? ring->ratios : ring->runs, percent, NOTHING, &value);
         if (count == 0)
             continue;
         value += by_ratio ? chain->limit : 0;
         if (chain->limit != NOTHING && value > chain->limit)
             value = chain->limit;
-        guess = guess == NOTHING ? value
-                                 : ((int32_t)count * value + 2 * guess) / ((int32_t)count + 2);
+        guess =
+            guess == NOTHING ? value : ((int32_t)count * value + 2 * guess) / ((int32_t)count + 2);
         if (count >= 2 && ret_level)
             *ret_level = level;
     }
@@ -202,7 +203,8 @@ static usec_t time_of(const struct history_job *job, int32_t log)
 {
     if (log == NOTHING)
         return job->limit;
-    usec_t time = (log2_power(log) < USEC_NEVER / tick ? log2_power(log) : USEC_NEVER / tick) * tick;
+    usec_t time =
+        (log2_power(log) < USEC_NEVER / tick ? log2_power(log) : USEC_NEVER / tick) * tick;
     if (job->limit == USEC_NEVER)
         return time;
     return log >= log2_of(job->limit / tick) || time > job->limit ? job->limit : time;

@@ -57,7 +57,7 @@ struct history {
     LIST(struct history_errors) users;
     struct history_errors all;
     int32_t offsets[HISTORY_LEVELS];
-    uint64_t version; /* ends that it learned from */
+    uint64_t version;          /* ends that it learned from */
     uint64_t actual, expected; /* work, GPU-milli x seconds: of jobs that ended, and as predicted */
 };
 
@@ -69,10 +69,10 @@ struct history_job {
 };
 
 struct history_guess {
-    usec_t usual, most;    /* quantiles, at most the limit; USEC_NEVER: nothing is known */
-    int32_t runs, ratios;  /* log2: what each guide says is usual */
-    int32_t raw;           /* log2 of `most` before the offset */
-    int32_t level;         /* the most particular template that had two samples */
+    usec_t usual, most;   /* quantiles, at most the limit; USEC_NEVER: nothing is known */
+    int32_t runs, ratios; /* log2: what each guide says is usual */
+    int32_t raw;          /* log2 of `most` before the offset */
+    int32_t level;        /* the most particular template that had two samples */
     bool is_known;
 };
 

@@ -37,7 +37,7 @@ static const struct mig_layout layouts[MIG_LAYOUTS] = {
                                  { "4g", 4, 4, 0x01, false, false } } },
 };
 
-/* Of each model the usual one first. */
+/* Of each model the usual one first. The starts of rtxpro6000 are inferred from its counts. */
 static const struct mig_board boards[] = {
     { "a100",
       50000,

@@ -441,9 +441,15 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->now = saved->now;
     state->next_id = saved->next_id;
     state->settings = saved->settings;
+    if (state->settings.placement >= PLACEMENT_COUNT)
+        state->settings.placement = PLACEMENT_BEST_FIT;
+    if (state->settings.order >= ORDER_COUNT)
+        state->settings.order = ORDER_DEFAULT;
     state->next_begin = saved->next_begin;
     state->demand.noted = saved->demand.noted;
-    state->demand.decayed = saved->demand.decayed;
+    state->demand.decayed = saved->demand.decayed >= 0 && saved->demand.decayed <= saved->now
+                                ? saved->demand.decayed
+                                : saved->now;
     state->history.hand = saved->history.hand % HISTORY_RINGS_MAX;
     state->history.all = saved->history.all;
     state->history.version = saved->history.version;
@@ -479,6 +485,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
     node.block = mem_string(saved->block ? saved->block : "");
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
+    state_name_node(state, (uint32_t)state->nodes.count - 1);
     return 0;
 }
 
@@ -497,6 +504,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     list_add(&state->devices, device);
     list_add(&state->room.devices,
              (struct room_device){ .memory_mib = device.memory_mib, .milli = GPU_MILLI });
+    state_name_device(state, (uint32_t)state->devices.count - 1);
     return 0;
 }
 
@@ -547,12 +555,29 @@ static void load_run(struct job *job, const struct saved_job *saved)
         run->member_states[i] = (uint8_t)(saved->member_states[i] - '0');
 }
 
+static bool is_time(usec_t time)
+{
+    return time >= 0 && (time == USEC_NEVER || time <= USEC_NEVER / 4);
+}
+
+static bool are_times(const struct job *job)
+{
+    return is_time(job->submitted) && is_time(job->begin) && is_time(job->queued) &&
+           is_time(job->estimate) && is_time(job->deadline) && is_time(job->restart_cost);
+}
+
 static int load_job(struct state *state, const struct saved_job *saved, struct error *err)
 {
+    struct error why;
+
+    if (request_check(&saved->request, &why) < 0 || saved->job.user >= state->users.count ||
+        !are_times(&saved->job))
+        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " makes no sense", saved->job.id);
     if (saved->job.queue >= state->queues.count || saved->job.state >= JOB_STATE_COUNT ||
         saved->job.id == 0 || state_job(state, saved->job.id) ||
         (job_is_active(&saved->job) &&
-         (strlen(saved->member_states) != saved->lease.members_count ||
+         (saved->lease.members_count == 0 ||
+          strlen(saved->member_states) != saved->lease.members_count ||
           !lease_is_plausible(&saved->lease))))
         return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " makes no sense", saved->job.id);
     for (uint32_t i = 0; i < saved->lease.members_count; i++) {
@@ -597,7 +622,10 @@ static int load_need(struct state *state, const struct need *saved, struct error
 
 static void load_demand(struct state *state, const struct saved_demand *saved)
 {
-    if (state->demand.shapes.count < DEMAND_SHAPES_MAX)
+    struct error why;
+
+    if (request_check(&saved->request, &why) == 0 && saved->weight >> 48 == 0 &&
+        state->demand.shapes.count < DEMAND_SHAPES_MAX)
         list_add(&state->demand.shapes,
                  (struct demand_shape){ class_claim(&state->classes, &saved->request),
                                         saved->weight > 0 ? saved->weight : 1 });

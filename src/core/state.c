@@ -65,6 +65,8 @@ void state_destroy(struct state *state)
     list_release(&state->pools);
     list_release(&state->queues);
     list_release(&state->users);
+    map_release(&state->node_names);
+    map_release(&state->device_names);
     room_release(&state->room);
     demand_release(&state->demand);
     history_release(&state->history);
@@ -130,8 +132,31 @@ uint32_t state_claim_user(struct state *state, const char *name)
     return (uint32_t)state->users.count - 1;
 }
 
+static uint64_t name_hash(const char *name)
+{
+    return map_hash(name, strlen(name));
+}
+
+void state_name_node(struct state *state, uint32_t number)
+{
+    map_set(&state->node_names, name_hash(state->nodes.items[number].name), (uint64_t)number + 1);
+}
+
+void state_name_device(struct state *state, uint32_t number)
+{
+    map_set(&state->device_names, name_hash(state->devices.items[number].uuid),
+            (uint64_t)number + 1);
+}
+
+/* Two names of one hash are as good as impossible; then the list is searched. */
 int64_t state_find_node(const struct state *state, const char *name)
 {
+    uint64_t found = 0;
+
+    if (!map_get(&state->node_names, name_hash(name), &found))
+        return -1;
+    if (strcmp(state->nodes.items[found - 1].name, name) == 0)
+        return (int64_t)found - 1;
     for (size_t i = 0; i < state->nodes.count; i++) {
         if (strcmp(state->nodes.items[i].name, name) == 0)
             return (int64_t)i;
@@ -141,6 +166,12 @@ int64_t state_find_node(const struct state *state, const char *name)
 
 int64_t state_find_device(const struct state *state, const char *uuid)
 {
+    uint64_t found = 0;
+
+    if (!map_get(&state->device_names, name_hash(uuid), &found))
+        return -1;
+    if (strcmp(state->devices.items[found - 1].uuid, uuid) == 0)
+        return (int64_t)found - 1;
     for (size_t i = 0; i < state->devices.count; i++) {
         if (strcmp(state->devices.items[i].uuid, uuid) == 0)
             return (int64_t)i;

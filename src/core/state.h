@@ -76,7 +76,8 @@ struct state {
     LIST(struct pool) pools;
     LIST(struct queue) queues;
     LIST(char *) users;
-    struct room room; /* what is free now */
+    struct map node_names, device_names; /* hash -> number plus one of the last with it */
+    struct room room;                    /* what is free now */
     struct class_table classes;
     struct demand demand;           /* what is asked for mostly */
     struct history history;         /* how long jobs ran */
@@ -120,6 +121,10 @@ int64_t state_find_queue(const struct state *state, const char *name);  /* -1: n
 
 /* Whether what `on` did so far decides a need for it. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
+
+/* A new one has its name. */
+void state_name_node(struct state *state, uint32_t number);
+void state_name_device(struct state *state, uint32_t number);
 
 bool device_is_usable(const struct state *state, const struct device *device);
 

@@ -331,6 +331,10 @@ static void on_quiet(uv_timer_t *timer)
 
     if (hub->is_in_trouble)
         return;
+    if (sched_refresh(hub->brain)) { /* a little at a time: somebody may want something */
+        uv_timer_start(timer, on_quiet, 1, 0);
+        return;
+    }
     save_snapshot(hub, SNAPSHOT_RECORDS);
     journal_idle(hub->journal);
     malloc_trim(0); /* what large requests took goes back */

@@ -31,8 +31,10 @@ void guess_bucket(const struct state *state, struct pending_bucket *bucket)
     struct history_guess guess;
 
     bucket->share = share_of(state, state_request(state, job));
-    if (job->estimate > 0) {
-        bucket->usual = bucket->most = least(bucket->estimate, bucket->max_duration);
+    if (job->estimate > 0) { /* one that outlived its estimate: as long again, at least */
+        usec_t left =
+            bucket->estimate > 0 ? bucket->estimate : job->run->attained / 2 + USEC_PER_SEC;
+        bucket->usual = bucket->most = least(left, bucket->max_duration);
         return;
     }
     uint32_t version =

@@ -13,7 +13,7 @@
 #include "core/mig.h"
 #include "core/state.h"
 
-enum { LAYOUT_MIXED = UINT32_MAX };
+#define LAYOUT_MIXED UINT32_MAX
 
 struct layout_node {
     uint32_t first, count; /* its slots */

@@ -2,6 +2,7 @@
 #include "sched/patience.h"
 
 #include "base/log2.h"
+#include "base/wide.h"
 
 /* What nothing is known of is taken to run for an hour. */
 static usec_t usual_of(const struct pending_bucket *bucket)
@@ -36,24 +37,33 @@ void patience_arrival(struct patience *patience, usec_t now, const struct pendin
 void patience_look(struct patience *patience, const struct state *state,
                    const struct pending *pending, const struct ends *ends)
 {
-    uint64_t work = (uint64_t)ends_work(ends, state->now);
+    wide_t work = (wide_t)ends_work(ends, state->now); /* share (2^10) x ms */
     uint64_t actual = state->history.actual >> 8, expected = state->history.expected >> 8;
 
     for (size_t i = 0; i < pending->queues.count; i++) {
         const struct pending_queue *queue = &pending->queues.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++) {
             const struct pending_bucket *bucket = queue->buckets.items[k];
-            work += (uint64_t)(usual_of(bucket) / 1000) * bucket->share / 1024 * bucket->count;
+            work +=
+                (wide_t)(uint64_t)(usual_of(bucket) / 1000) * bucket->share / 1024 * bucket->count;
         }
     }
-    usec_t drain = (usec_t)(work / (QUEUE_SHARE_ONE / 1024)) * 1000;
+    wide_t drain = work / (QUEUE_SHARE_ONE / 1024) * 1000;
     if (expected > 0) {
         uint64_t percent = actual * 100 / expected;
         percent = percent < 25 ? 25 : percent > 400 ? 400 : percent;
-        drain = drain / 100 * (usec_t)percent;
+        drain = drain * percent / 100;
     }
-    if (drain > patience->drain_most)
-        patience->drain_most = drain;
+    if (drain > PATIENCE_MOST)
+        drain = PATIENCE_MOST;
+    if (state->now - patience->drain_at > PATIENCE_MOST) {
+        patience->drain_most /= 2;
+        patience->drain_at = state->now;
+    }
+    if ((usec_t)drain > patience->drain_most) {
+        patience->drain_most = (usec_t)drain;
+        patience->drain_at = state->now;
+    }
 }
 
 usec_t patience_bound(const struct patience *patience)
@@ -96,7 +106,9 @@ usec_t patience_latest(const struct patience *patience, const struct pending_que
         usec_t due = job->submitted + bound - before / 9 * 10;
         uint32_t share = bucket->share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : bucket->share;
         latest = due < latest ? due : latest;
-        before += usual_of(bucket) / 1024 * share / (QUEUE_SHARE_ONE / 1024);
+        before += (usec_t)wide_scale((uint64_t)usual_of(bucket), share, QUEUE_SHARE_ONE);
+        if (before > USEC_NEVER / 4)
+            break; /* those behind are not what is urgent */
     }
     return latest;
 }

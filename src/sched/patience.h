@@ -23,6 +23,7 @@
 #include "sched/pending.h"
 
 #define PATIENCE_LEAST (72 * USEC_PER_HOUR)
+#define PATIENCE_MOST  (90 * USEC_PER_DAY) /* no drain counts as longer */
 enum {
     PATIENCE_GAPS = 8,    /* arrivals that make a lull */
     PATIENCE_LULL = 3,    /* times the usual gap */
@@ -35,6 +36,8 @@ struct patience {
     uint64_t arrival_count;
     usec_t first_arrival;
     usec_t drain_most;
+    usec_t
+        drain_at; /* when it was; after PATIENCE_MOST without another like it, half of it counts */
     uint64_t work[PATIENCE_BANDS]; /* submitted, by run time */
     uint64_t work_total;
     usec_t short_below; /* run time below which 1 % of the work lies */

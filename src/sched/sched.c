@@ -300,6 +300,14 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     return 0;
 }
 
+bool sched_refresh(struct brain *brain)
+{
+    /* The weights stay as the last plan had them: when they are set anew is a matter of plans. */
+    if (brain->is_moved || brain->scorer.layout_version != brain->layout.version)
+        return false;
+    return shapes_refresh(&brain->shapes, brain->state, &brain->scorer, &brain->fleet);
+}
+
 usec_t sched_next_wakeup(const struct brain *brain)
 {
     usec_t wakeup = brain->state->next_begin;

@@ -43,6 +43,10 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
                struct error *err);
 int sched_fold(struct brain *brain, const struct event *event, struct error *err);
 
+/* For idle time: catch up a little of what the next plan would have to. Nothing that is decided
+ * hangs on it. Returns whether there is more; a call takes some milliseconds at most. */
+bool sched_refresh(struct brain *brain);
+
 /* state->now or earlier: now. USEC_NEVER: not before another event. */
 usec_t sched_next_wakeup(const struct brain *brain);
 

@@ -4,7 +4,7 @@
 
 /* score - what it costs to put one member of a job on one machine, and which devices it gets
  *
- *   sfg          (waste after - waste before) / 40 milli-GPU (typical.h), ties: lowest number
+ *   sfg          (waste after - waste before) / 10 milli-GPU (typical.h), ties: lowest number
  *   fgd          100 - floor(100 * sigmoid(F before - F after)), the same ties
  *   best-fit     least left over: GPU, CPU and memory, each as a part of the largest machine's
  *   dot-product  least product of what is wanted and what is free, in the same parts
@@ -26,7 +26,7 @@
 #include "sched/fleet.h"
 #include "sched/typical.h"
 
-enum { COST_NONE = INT32_MAX, SCORE_STEP = 40 };
+enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
 
 /* What a shape would take of a device of a kind. */
 struct shape_cut {

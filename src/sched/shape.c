@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
+
 static bool queue_is_below(const struct state *state, uint32_t queue, const char *name)
 {
     for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
@@ -145,6 +147,7 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
     }
     if (!is_it || shape->layout != layout->version) {
         shape->serial = of->serial;
+        shape->class = class;
         shape_describe(shape, state, layout, &of->request, alternative, view, false);
     }
     shape->used = ++shapes->uses;
@@ -230,6 +233,34 @@ uint32_t shape_catch_up(struct shape *shape, struct scorer *scorer, const struct
     shape->scores = scorer->version;
     shape->seen = fleet->changes;
     return looked;
+}
+
+/* Its request goes with its class; its cuts stand for one layout. */
+static bool is_alive(const struct shape *shape, const struct state *state,
+                     const struct layout *layout)
+{
+    const struct class *of = shape->class < state->classes.classes.count
+                                 ? state->classes.classes.items[shape->class]
+                                 : NULL;
+
+    return of && of->serial == shape->serial && shape->layout == layout->version;
+}
+
+bool shapes_refresh(struct shapes *shapes, const struct state *state, struct scorer *scorer,
+                    const struct fleet *fleet)
+{
+    uint32_t looked = 0;
+
+    for (size_t i = 0; i < shapes->all.count; i++) {
+        if (shapes->hand >= shapes->all.count)
+            shapes->hand = 0;
+        struct shape *shape = shapes->all.items[shapes->hand++];
+        if (shape->is_possible && is_alive(shape, state, fleet->layout))
+            looked += shape_catch_up(shape, scorer, fleet);
+        if (looked >= REFRESH_NODES)
+            return true;
+    }
+    return false;
 }
 
 int64_t shape_best(const struct shape *shape)

@@ -18,6 +18,7 @@ enum { SHAPES_MAX = 512, SHAPE_BLOCK = 64 };
 
 struct shape {
     uint64_t serial; /* of its class */
+    uint32_t class;  /* its number, as long as that has this serial */
     uint32_t alternative, queue;
     const struct request *request;
     const struct gpu_ask *ask;   /* NULL: no GPUs */
@@ -36,6 +37,7 @@ struct shapes {
     LIST(struct shape *) all;
     struct map by_key;
     uint64_t uses;
+    size_t hand; /* of shapes_refresh */
 };
 
 /* Whether it is of the model and size that are asked for; its sharing aside. */
@@ -50,6 +52,11 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
                           const struct layout *layout, uint32_t class, uint32_t alternative,
                           uint32_t queue);
 void shapes_release(struct shapes *shapes);
+
+/* Catch up on what changed, some machines' worth of it; the choices stay the same. Returns whether
+ * there is more. */
+bool shapes_refresh(struct shapes *shapes, const struct state *state, struct scorer *scorer,
+                    const struct fleet *fleet);
 void shape_release(struct shape *shape);
 
 /* Bring the costs up to what is free now. Returns how many machines were looked at. */

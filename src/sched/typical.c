@@ -275,6 +275,6 @@ int64_t typical_waste(const struct typical *typical, const struct typical_view *
         waste += shape->weight * lost;
     }
     if (!typical->is_fgd)
-        waste += phi(typical, view, idle) << TYPICAL_ONE_BITS;
+        waste += phi(typical, view, idle) << (TYPICAL_ONE_BITS - 1); /* half */
     return waste;
 }

@@ -9,7 +9,7 @@
  *
  *     F(n)   = sum over typical m of w_m * (the free GPU on n that m can't use)
  *     Phi(n) = the free GPU on n beyond what its free CPUs and memory go with, as demand has them
- *     waste  = F(n) + Phi(n)
+ *     waste  = F(n) + Phi(n) / 2
  *
  * w_m is m's popularity f_m, over sqrt(A_m + 1) where A_m is how many more of m the whole fleet
  * could take: what has few homes left weighs more. FGD (ATC'23) has no Phi and w_m = f_m.

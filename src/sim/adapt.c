@@ -77,11 +77,11 @@ static int make_load(struct workload *workload, const struct adapt *adapt, doubl
             return code;
         }
     }
-    double every = work / (double)count / gpus / adapt->load;
+    double every = work > 0 && gpus > 0 ? work / (double)count / gpus / adapt->load : 0;
     for (size_t i = 0; i < count; i++) {
         struct sim_job *job = &drawn.jobs.items[i];
         usec_t left = job->deadline - job->submit;
-        job->submit = (usec_t)now;
+        job->submit = now < (double)WORKLOAD_TIME_MAX ? (usec_t)now : WORKLOAD_TIME_MAX;
         job->deadline = job->deadline > 0 ? job->submit + left : 0;
         now += dice_exponential(dice, every);
     }
@@ -89,7 +89,7 @@ static int make_load(struct workload *workload, const struct adapt *adapt, doubl
     workload->jobs.items = drawn.jobs.items;
     workload->jobs.count = drawn.jobs.count;
     workload->jobs.capacity = drawn.jobs.capacity;
-    if (work <= 0 || now > (double)WORKLOAD_TIME_MAX)
+    if (work <= 0 || gpus <= 0 || now > (double)WORKLOAD_TIME_MAX)
         return error_set(err, -EINVAL, "load: the jobs' run times and gpus make none");
     return 0;
 }
@@ -143,7 +143,8 @@ static void place_in_time(struct workload *workload, const struct adapt *adapt)
     for (size_t i = 0; i < workload->jobs.count; i++) {
         struct sim_job *job = &workload->jobs.items[i];
         usec_t left = job->deadline - job->submit;
-        job->submit = llrint((double)(job->submit - first) * adapt->time_scale);
+        double scaled = (double)(job->submit - first) * adapt->time_scale;
+        job->submit = scaled < (double)WORKLOAD_TIME_MAX ? llrint(scaled) : WORKLOAD_TIME_MAX;
         job->deadline = job->deadline > 0 ? job->submit + left : 0;
     }
 }
@@ -159,14 +160,14 @@ static int fit(struct workload *workload, const struct cluster *cluster, struct 
             continue;
         if (most == 0)
             return error_set(err, -EINVAL, "job %zu: asks for gpus, and the cluster has none", i);
-        uint32_t parts = (job->gpus + most - 1) / most;
+        uint32_t parts = (uint32_t)(((uint64_t)job->gpus + most - 1) / most);
+        if ((uint64_t)job->members * parts > REQUEST_MEMBERS_MAX)
+            return error_set(err, -E2BIG, "job %zu: a gang of %" PRIu64 " members, at most %d", i,
+                             (uint64_t)job->members * parts, REQUEST_MEMBERS_MAX);
         job->members *= parts;
         job->gpus = most;
         job->cpu_milli /= parts;
         job->memory_mib /= parts;
-        if (job->members > REQUEST_MEMBERS_MAX)
-            return error_set(err, -E2BIG, "job %zu: a gang of %" PRIu32 " members, at most %d", i,
-                             job->members, REQUEST_MEMBERS_MAX);
     }
     return 0;
 }

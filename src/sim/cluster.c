@@ -186,12 +186,13 @@ static int read_mib(const struct reader *reader, const json_t *object, const cha
 struct group {
     int64_t nodes, gpus, cpus, memory_mib, gpu_memory_mib, racks, blocks, numa;
     const char *model;
+    bool mig;
 };
 
 static int read_group(const struct reader *reader, const json_t *object, struct group *group)
 {
-    static const char *const keys[] = { "nodes",      "gpus",  "model",  "cpus", "memory",
-                                        "gpu_memory", "racks", "blocks", "numa", NULL };
+    static const char *const keys[] = { "nodes", "gpus",   "model", "cpus", "memory", "gpu_memory",
+                                        "racks", "blocks", "numa",  "mig",  NULL };
 
     *group = (struct group){ .nodes = 1, .gpus = 0, .cpus = -1, .memory_mib = -1, .model = "gpu" };
     int code = reader_check_keys(reader, object, keys);
@@ -213,6 +214,8 @@ static int read_group(const struct reader *reader, const json_t *object, struct 
         code = reader_integer(reader, object, "blocks", 0, CLUSTER_NODES_MAX, &group->blocks);
     if (code == 0)
         code = reader_integer(reader, object, "numa", 0, 64, &group->numa);
+    if (code == 0)
+        code = reader_bool(reader, object, "mig", &group->mig);
     return code;
 }
 
@@ -245,6 +248,7 @@ static int add_group(const struct group *group, size_t number, struct cluster *c
             .gpu_memory_mib = group->gpu_memory_mib,
             .gpus = (uint32_t)group->gpus,
             .numa = (uint32_t)group->numa,
+            .mig = group->mig,
         };
         int code = add_node(cluster, &node, err);
         if (code < 0)
@@ -296,6 +300,7 @@ static int tell_devices(const struct cluster_node *node, cluster_event_fn *fn, v
                         .index = i,
                         .memory_mib = node->gpu_memory_mib,
                         .numa_node = node->numa ? (int32_t)(i * node->numa / node->gpus) + 1 : 0,
+                        .mig_enabled = node->mig,
                         .sick = "" },
         };
         code = fn(user, &event, err);

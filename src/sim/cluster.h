@@ -5,9 +5,9 @@
 /* cluster - the machines of an experiment
  *
  * From {format: openb | muri, file: ...}, or from groups of alike machines: {nodes: 8, gpus: 8,
- * model: v100, cpus: 96, memory: 700GiB, gpu_memory: 32GB, racks: 2, numa: 2}, or a list of such.
- * What a group does not say is never short: its machines have as many CPUs and as much memory as
- * anything asks for.
+ * model: v100, cpus: 96, memory: 700GiB, gpu_memory: 32GB, racks: 2, numa: 2, mig: true}, or a list
+ * of such. What a group does not say is never short: its machines have as many CPUs and as much
+ * memory as anything asks for.
  *
  * Limits: CLUSTER_NODES_MAX machines, CLUSTER_GPUS_MAX devices
  */
@@ -30,6 +30,7 @@ struct cluster_node {
     int64_t gpu_memory_mib; /* of each; 0: not known */
     uint32_t gpus;
     uint32_t numa; /* memories that the GPUs stand next to, in equal parts; 0: not known */
+    bool mig;      /* its GPUs are split into MIG instances */
 };
 
 struct cluster {

@@ -193,7 +193,9 @@ int run_job_start(struct run *run, const struct granted *granted, struct error *
     meter_use(&run->meter, outcome->queue, granted->milli);
     if (job->run != USEC_NEVER) {
         double left = (double)(job->run - outcome->done) / granted->speed;
-        usec_t at = inside->now + outcome->owed + (left > 0 ? (usec_t)(left + 0.5) : 0);
+        const double most = (double)(USEC_NEVER / 4);
+        usec_t runs = left <= 0 ? 0 : left < most ? (usec_t)(left + 0.5) : USEC_NEVER / 4;
+        usec_t at = inside->now + outcome->owed + runs;
         due_add(&inside->dues, (struct due){ at, granted->job, granted->attempt });
     }
     for (uint32_t rank = 0; rank < granted->members && code == 0; rank++) {

@@ -544,6 +544,8 @@ void chaos_step(struct chaos *chaos)
         lab_tell(chaos->lab, &(struct event){ .kind = EVENT_BOOT });
     if (is_any(chaos) && chance(chaos, 3))
         lab_plan(chaos->lab);
+    if (chaos->lab->state->next_id % 3 == 0) /* idle time, which those who decide again lack */
+        sched_refresh(chaos->lab->brain);
     while (sched_next_wakeup(chaos->lab->brain) <= chaos->lab->now) {
         lab_plan(chaos->lab);
         if (chaos->kind == CHAOS_OBEDIENT)

@@ -68,10 +68,68 @@ static void easy_on_batsim_is_a_little_better_than_its_own(void **state)
     json_decref(result);
 }
 
+static json_t *run_on(const char *name, const char *cluster, const char *workload,
+                      const char *measure)
+{
+    AUTO_FREE char *path = trace(name);
+
+    if (!path)
+        return NULL;
+    AUTO_FREE char *yaml = mem_printf("cluster: %s\nworkload: {%s, file: %s}\nmeasure: %s\n",
+                                      cluster, workload, path, measure);
+    return scene_run(yaml, -1);
+}
+
+/* What the default promises on a log with the limits that users gave. */
+static void the_default_serves_kth_far_better_and_nobody_much_later(void **state)
+{
+    (void)state;
+    json_t *result =
+        run_on("swf/KTH-SP2-1996-2.1-cln.swf.gz", "{nodes: 1, gpus: 100}",
+               "format: swf, estimates: request", "[wait, bounded_slowdown: {tau: 10s}]");
+    if (!result)
+        skip();
+    assert_true(scene_number(result, "bounded_slowdown.mean") < 60);
+    assert_true(scene_number(result, "wait.p99") <= 77191);
+    json_decref(result);
+}
+
+static void the_default_beats_srsf_and_tiresias_where_jobs_may_be_stopped(void **state)
+{
+    (void)state;
+    json_t *result = run_on("muri/trace3.csv", "{nodes: 8, gpus: 8}",
+                            "format: muri, estimates: oracle, preemption: true, restart_cost: 30s",
+                            "[jct, makespan]");
+    if (!result)
+        skip();
+    assert_true(scene_number(result, "jct.mean") < 185022);
+    assert_true(scene_number(result, "makespan") < 8174226);
+    json_decref(result);
+}
+
+static void the_default_packs_openb(void **state)
+{
+    AUTO_FREE char *nodes = trace("openb/openb_node_list_gpu_node.csv");
+    (void)state;
+
+    if (!nodes)
+        skip();
+    AUTO_FREE char *cluster = mem_printf("{format: openb, file: %s}", nodes);
+    json_t *result = run_on("openb/openb_pod_list_default.csv.gz", cluster,
+                            "format: openb, shuffle: true, inflate: 1.3, departures: false",
+                            "[allocation_at: [130]]\npolicy: {on_misfit: drop}");
+    assert_non_null(result);
+    assert_true(scene_number(result, "allocation_at.130") > 95.6);
+    json_decref(result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(easy_on_batsim_is_a_little_better_than_its_own),
+        cmocka_unit_test(the_default_serves_kth_far_better_and_nobody_much_later),
+        cmocka_unit_test(the_default_beats_srsf_and_tiresias_where_jobs_may_be_stopped),
+        cmocka_unit_test(the_default_packs_openb),
         cmocka_unit_test(easy_on_kth_is_what_textbooks_give),
     };
 

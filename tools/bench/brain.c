@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The brain without a daemon around it: how fast it decides, and how much many jobs take.
  *
- *   brain decisions [SECONDS]   lines of NAME VALUE, times in microseconds
+ *   brain decisions [SECONDS]   lines of NAME VALUE, times in microseconds; SECONDS with idle time
+ *                               between decisions (sched_refresh), then as many without
  *   brain pending [COUNT]       MB and seconds
  *
  * The machines are put into the state at once, as a snapshot would: 100,000 events that each
@@ -107,7 +108,8 @@ static void add_machine(struct state *state, uint32_t number, const struct machi
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     list_add(&state->nodes, node);
     for (uint32_t i = 0; i < like->gpus; i++) {
-        list_add(&state->room.devices, (struct room_device){ like->memory_mib, GPU_MILLI });
+        list_add(&state->room.devices,
+                 (struct room_device){ .memory_mib = like->memory_mib, .milli = GPU_MILLI });
         list_add(&state->devices, (struct device){ .uuid = mem_printf("n%05u.%u", number, i),
                                                    .model = mem_string(like->model),
                                                    .product = mem_string(like->model),
@@ -236,11 +238,14 @@ static double scan(struct bench *bench, const struct job *job)
     return took;
 }
 
-static void churn(struct bench *bench)
+/* One ends and one comes; between plans there is time to catch up, or there is none. */
+static void churn(struct bench *bench, bool is_busy)
 {
     uint64_t which = dice((uint32_t)bench->running.count);
     uint64_t id = bench->running.items[which];
 
+    while (!is_busy && sched_refresh(bench->brain))
+        continue;
     bench->now += USEC_PER_SEC;
     bench->running.items[which] = bench->running.items[--bench->running.count];
     end(bench, id);
@@ -254,25 +259,47 @@ static int compare(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-static void report(struct bench *bench)
+static void report(struct bench *bench, const char *of)
 {
     double sum = 0;
+    size_t count = bench->times.count;
 
-    qsort(bench->times.items, bench->times.count, sizeof(double), compare);
-    for (size_t i = 0; i < bench->times.count; i++)
+    qsort(bench->times.items, count, sizeof(double), compare);
+    for (size_t i = 0; i < count; i++)
         sum += bench->times.items[i];
-    printf("decisions %zu\n", bench->times.count);
-    printf("p50 %.3f\n", bench->times.items[bench->times.count / 2]);
-    printf("p99 %.3f\n", bench->times.items[bench->times.count / 100 * 99]);
-    printf("most %.3f\n", bench->times.items[bench->times.count - 1]);
-    printf("mean %.3f\n", sum / (double)bench->times.count);
+    printf("%s_count %zu\n%s_p50 %.3f\n%s_p99 %.3f\n", of, count, of, bench->times.items[count / 2],
+           of, bench->times.items[count / 100 * 99]);
+    printf("%s_most %.3f\n%s_mean %.3f\n", of, bench->times.items[count - 1], of,
+           sum / (double)count);
+    bench->times.count = 0;
+}
+
+/* seconds of decisions; every 100th time a look at every machine is timed beside. */
+static void decide(struct bench *bench, const char *of, double seconds, bool is_busy)
+{
+    double began = microseconds(), scanned = 0;
+    uint32_t scans = 0;
+
+    bench->turned_away = 0;
+    for (uint32_t i = 0; i < 2 * WARM_UP || microseconds() - began < seconds * 1e6; i++) {
+        churn(bench, is_busy);
+        if (is_busy && i % 100 == 0) {
+            scanned += scan(bench, bench->state->last_job);
+            scans++;
+        }
+        double took = plan(bench);
+        if (i >= WARM_UP)
+            list_add(&bench->times, took);
+    }
+    printf("%s_turned_away %llu\n", of, (unsigned long long)bench->turned_away);
+    if (scans > 0)
+        printf("scan %.1f\n", scanned / scans);
+    report(bench, of);
 }
 
 static void bench_decisions(double seconds)
 {
     struct bench bench = { .now = USEC_PER_SEC };
-    double scanned = 0;
-    uint32_t scans = 0;
 
     make_cluster(&bench, NODES);
     tell(&bench, &(struct event){ .kind = EVENT_BOOT });
@@ -286,25 +313,12 @@ static void bench_decisions(double seconds)
         submit(&bench);
         plan(&bench);
     }
-    bench.turned_away = 0;
     printf("gpus %lld\nfilled %.1f\nrunning %zu\n", (long long)all / GPU_MILLI,
            100.0 * (double)bench.state->queues.items[QUEUE_ROOT].used_milli / (double)all,
            bench.running.count);
-
-    double began = microseconds();
-    for (uint32_t i = 0; i < 2 * WARM_UP || microseconds() - began < seconds * 1e6; i++) {
-        churn(&bench);
-        if (i % 200 == 0 && bench.state->last_job->state == JOB_QUEUED) {
-            scanned += scan(&bench, bench.state->last_job);
-            scans++;
-        }
-        double took = plan(&bench);
-        if (i >= WARM_UP)
-            list_add(&bench.times, took);
-    }
-    printf("shapes %zu\nturned_away %llu\nscan %.1f\n", bench.brain->shapes.all.count,
-           (unsigned long long)bench.turned_away, scanned / scans);
-    report(&bench);
+    decide(&bench, "quiet", seconds, false);
+    decide(&bench, "busy", seconds, true);
+    printf("shapes %zu\n", bench.brain->shapes.all.count);
     release(&bench);
 }
 
