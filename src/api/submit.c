@@ -94,13 +94,16 @@ static bool wants_instances(const struct request *request)
 }
 
 /* The brain knows where instances would go; nobody creates them on a real device yet. */
-static bool has_made_up_instances(const struct state *state)
+static bool has_only_real_instances(const struct state *state)
 {
+    bool is_any = false;
+
     for (size_t i = 0; i < state->devices.count; i++) {
         if (state->devices.items[i].mig_enabled && state->devices.items[i].is_synthetic)
-            return true;
+            return false;
+        is_any |= state->devices.items[i].mig_enabled;
     }
-    return false;
+    return is_any;
 }
 
 static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
@@ -127,7 +130,7 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
-    if (wants_instances(&draft->request) && !has_made_up_instances(state))
+    if (wants_instances(&draft->request) && has_only_real_instances(state))
         return error_set(err, -EDOM,
                          "MIG instances on real GPUs are not made yet: ask for the "
                          "whole device, or a part like 0.5");

@@ -323,7 +323,7 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < brain->pending.queues.count; i++) {
         struct pending_queue *queue = &brain->pending.queues.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++)
-            guess_bucket(brain->state, queue->buckets.items[k]);
+            rank_guess(&brain->ranker, queue->buckets.items[k]);
         promised += protect(brain, queue, decisions);
     }
     return promised;
@@ -353,6 +353,17 @@ static bool may_drain_for(const struct brain *brain, const struct pending_bucket
            patience_is_lull(&brain->patience, brain->state->now);
 }
 
+enum { GUESSED_AT_ONCE = 512 };
+
+static uint32_t count_buckets(const struct pending *pending)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < pending->queues.count; i++)
+        count += (uint32_t)pending->queues.items[i].buckets.count;
+    return count;
+}
+
 void plan_grants(struct brain *brain, struct decisions *decisions)
 {
     struct state *state = brain->state;
@@ -364,6 +375,8 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     brain->plans++;
     reserve_start(&brain->reserve);
     brain->turns.held.count = 0;
+    brain->ranker.turn = brain->plans;
+    brain->ranker.stride = 1 + count_buckets(&brain->pending) / GUESSED_AT_ONCE;
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     uint32_t protected = protect_oldest(brain, decisions);

@@ -38,13 +38,20 @@ static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *ent
         entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
 }
 
+void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    if (bucket->guess_version == 0 || ranker->stride < 2 ||
+        (bucket->first->id + ranker->turn) % ranker->stride == 0)
+        guess_bucket(ranker->state, bucket);
+}
+
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     struct rank_entry entry = { .bucket = bucket,
                                 .priority = bucket->priority,
                                 .id = bucket->first->id };
 
-    guess_bucket(ranker->state, bucket);
+    rank_guess(ranker, bucket);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
         entry.key = key_by_length(ranker, bucket);

@@ -26,9 +26,13 @@ struct rank_entry {
 
 struct ranker {
     const struct state *state;
-    usec_t drain; /* ageing is counted in it */
+    usec_t drain;    /* ageing is counted in it */
+    uint64_t turn;   /* where many kinds of jobs wait, each is guessed anew every so many plans: */
+    uint32_t stride; /* those whose number plus turn it divides; 0: all */
 };
 
+/* Its guess, if it is its turn or has none. */
+void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket);
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket);
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b);
 
