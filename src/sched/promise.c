@@ -104,8 +104,9 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
                                      .whole = (int32_t)rest->nodes.items[node].whole,
                                      .rest = rest->nodes.items[node] };
         spot.slots = mem_zero(at_node->count + 1u, sizeof(spot.slots[0]));
-        memcpy(spot.slots, rest->slots.items + at_node->first,
-               at_node->count * sizeof(spot.slots[0]));
+        if (at_node->count > 0)
+            memcpy(spot.slots, rest->slots.items + at_node->first,
+                   at_node->count * sizeof(spot.slots[0]));
         promise->spots.items[kept++] = spot;
     }
     promise->spots.count = kept;
@@ -227,7 +228,7 @@ void promise_limit(const struct promises *promises, usec_t end, bool by_number, 
             promise_is_touched(promises, promise, end) ? find_spot(promise, spot->node) : NULL;
         if (!held)
             continue;
-        if (!is_copied)
+        if (!is_copied && spot->at->count > 0)
             memcpy(slots, spot->slots, spot->at->count * sizeof(slots[0]));
         is_copied = true;
         spot->free.cpu_milli = SMALLER(spot->free.cpu_milli, held->rest.cpu_milli);

@@ -25,10 +25,8 @@ const char *const config_placement_words[PLACEMENT_COUNT + 1] = {
 };
 
 const char *const config_order_words[ORDER_COUNT + 1] = {
-    [ORDER_DEFAULT] = "default",
-    [ORDER_FIFO] = "fifo",
-    [ORDER_SHORTEST] = "shortest",
-    [ORDER_LEAST_ATTAINED] = "least-attained",
+    [ORDER_DEFAULT] = "default",   [ORDER_FIFO] = "fifo",
+    [ORDER_SHORTEST] = "shortest", [ORDER_LEAST_ATTAINED] = "least-attained",
     [ORDER_DEADLINE] = "deadline",
 };
 
