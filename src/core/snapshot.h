@@ -8,7 +8,7 @@
  * from the rest (room, capacity, what queues and pools hold) is not written but counted anew,
  * which is a check of its own. Two equal states give equal bytes.
  *
- *   snapshot := (kind length record)*      kinds and fields: the tables in snapshot.c
+ *   snapshot := (kind length record)*      kinds and fields: the tables in snapshot_kinds.c
  */
 
 #include "core/state.h"

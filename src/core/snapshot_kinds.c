@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/snapshot_kinds.h"
+
+#include "core/snapshot.h"
+
+static const struct field world_fields[] = {
+    RECORD_INT(struct state, 1, now, "journal time"),
+    RECORD_UINT(struct state, 2, next_id, ""),
+    RECORD_INT(struct state, 3, settings.half_life, ""),
+    RECORD_UINT(struct state, 4, settings.placement, ""),
+    RECORD_UINT(struct state, 5, settings.backfill_depth, ""),
+    RECORD_INT(struct state, 6, next_begin, ""),
+    RECORD_UINT(struct state, 7, settings.order, ""),
+    RECORD_UINT(struct state, 8, settings.predict, ""),
+    RECORD_UINT(struct state, 9, settings.seed, ""),
+    RECORD_UINT(struct state, 10, demand.noted, "members that were asked for"),
+    RECORD_INT(struct state, 11, demand.decayed, "up to when"),
+    RECORD_UINT(struct state, 12, history.hand, ""),
+    RECORD_INT(struct state, 13, history.all.runs, ""),
+    RECORD_INT(struct state, 14, history.all.ratios, ""),
+    RECORD_UINT(struct state, 15, history.all.count, ""),
+    RECORD_UINT(struct state, 16, history.version, ""),
+    RECORD_UINT(struct state, 17, history.actual, ""),
+    RECORD_UINT(struct state, 18, history.expected, ""),
+    RECORD_INT(struct state, 19, history.offsets[0], "of the upper quantile, by level"),
+    RECORD_INT(struct state, 20, history.offsets[1], ""),
+    RECORD_INT(struct state, 21, history.offsets[2], ""),
+    RECORD_INT(struct state, 22, history.offsets[3], ""),
+    RECORD_INT(struct state, 23, history.offsets[4], ""),
+    RECORD_INT(struct state, 24, history.offsets[5], ""),
+    RECORD_INT(struct state, 25, history.offsets[6], ""),
+    RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
+    RECORD_UINT(struct state, 27, plan_until, ""),
+};
+
+static const struct field node_fields[] = {
+    RECORD_TEXT(struct node, 1, name, ""),      RECORD_INT(struct node, 2, cpu_milli, ""),
+    RECORD_INT(struct node, 3, memory_mib, ""), RECORD_UINT(struct node, 4, state, ""),
+    RECORD_TEXT(struct node, 5, reason, ""),    RECORD_TEXT(struct node, 6, rack, ""),
+    RECORD_TEXT(struct node, 7, block, ""),
+};
+
+static const struct field device_fields[] = {
+    RECORD_TEXT(struct device, 1, uuid, ""),
+    RECORD_TEXT(struct device, 2, model, ""),
+    RECORD_TEXT(struct device, 3, product, ""),
+    RECORD_TEXT(struct device, 4, address, ""),
+    RECORD_TEXT(struct device, 5, vendor, ""),
+    RECORD_TEXT(struct device, 6, sick, ""),
+    RECORD_INT(struct device, 7, memory_mib, ""),
+    RECORD_UINT(struct device, 8, node, ""),
+    RECORD_UINT(struct device, 9, index, ""),
+    RECORD_INT(struct device, 10, numa_node, ""),
+    RECORD_UINT(struct device, 11, is_synthetic, ""),
+    RECORD_UINT(struct device, 12, mig_enabled, ""),
+    RECORD_UINT(struct device, 13, island, ""),
+    RECORD_UINT(struct device, 14, bridge, ""),
+};
+
+static const struct field pool_fields[] = {
+    RECORD_TEXT(struct pool, 1, name, ""),      RECORD_TEXT(struct pool, 2, queue, ""),
+    RECORD_TEXT(struct pool, 3, model, ""),     RECORD_TEXT(struct pool, 4, nodes, ""),
+    RECORD_UINT(struct pool, 5, devices, ""),   RECORD_UINT(struct pool, 6, gpus, ""),
+    RECORD_INT(struct pool, 7, milli_min, ""),  RECORD_INT(struct pool, 8, milli_max, ""),
+    RECORD_UINT(struct pool, 9, is_static, ""), RECORD_UINT(struct pool, 10, is_removed, ""),
+};
+
+static const struct field queue_fields[] = {
+    RECORD_TEXT(struct queue, 1, name, ""),        RECORD_UINT(struct queue, 2, parent, ""),
+    RECORD_UINT(struct queue, 3, weight, ""),      RECORD_INT(struct queue, 4, guarantee_milli, ""),
+    RECORD_INT(struct queue, 5, limit_milli, ""),  RECORD_UINT(struct queue, 6, usage, ""),
+    RECORD_INT(struct queue, 7, usage_at, ""),     RECORD_UINT(struct queue, 8, is_removed, ""),
+    RECORD_UINT(struct queue, 9, child_count, ""),
+};
+
+static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };
+
+static const struct field group_fields[] = {
+    RECORD_UINT(struct group, 1, id, ""),
+    RECORD_UINT(struct group, 2, last, ""),
+    RECORD_UINT(struct group, 3, parent, ""),
+    RECORD_UINT(struct group, 4, document, ""),
+    RECORD_TEXT(struct group, 5, name, ""),
+    RECORD_UINT(struct group, 6, user, ""),
+    RECORD_UINT(struct group, 7, max_running, ""),
+    RECORD_UINT(struct group, 8, job_count, ""),
+    RECORD_UINT(struct group, 9, started_count, ""),
+    RECORD_UINT(struct group, 10, ended_count, ""),
+    RECORD_UINT(struct group, 11, bad_count, ""),
+    RECORD_INT(struct group, 12, submitted, ""),
+    RECORD_INT(struct group, 13, ended, ""),
+    RECORD_UINT(struct group, 14, kind, ""),
+};
+
+static const struct field job_fields[] = {
+    RECORD_UINT(struct saved_job, 1, job.id, ""),
+    RECORD_UINT(struct saved_job, 2, job.group, ""),
+    RECORD_UINT(struct saved_job, 3, job.launch, ""),
+    RECORD_TEXT(struct saved_job, 4, job.name, ""),
+    RECORD_INT(struct saved_job, 5, job.submitted, ""),
+    RECORD_INT(struct saved_job, 6, job.begin, ""),
+    RECORD_INT(struct saved_job, 7, job.queued, ""),
+    RECORD_INT(struct saved_job, 8, run.granted, ""),
+    RECORD_INT(struct saved_job, 9, run.started, ""),
+    RECORD_INT(struct saved_job, 10, run.ended, ""),
+    RECORD_INT(struct saved_job, 11, job.grace, ""),
+    RECORD_UINT(struct saved_job, 12, job.user, ""),
+    RECORD_UINT(struct saved_job, 13, job.uid, ""),
+    RECORD_UINT(struct saved_job, 14, job.gid, ""),
+    RECORD_UINT(struct saved_job, 15, job.queue, ""),
+    RECORD_INT(struct saved_job, 16, job.priority, ""),
+    RECORD_UINT(struct saved_job, 17, job.index, ""),
+    RECORD_UINT(struct saved_job, 18, run.attempt, ""),
+    RECORD_UINT(struct saved_job, 19, job.retry_max, ""),
+    RECORD_UINT(struct saved_job, 20, run.retries, ""),
+    RECORD_UINT(struct saved_job, 21, job.needs_expected, ""),
+    RECORD_UINT(struct saved_job, 22, run.members_started, ""),
+    RECORD_UINT(struct saved_job, 23, run.members_ended, ""),
+    RECORD_UINT(struct saved_job, 24, job.state, ""),
+    RECORD_UINT(struct saved_job, 25, job.result, ""),
+    RECORD_UINT(struct saved_job, 26, run.stop_cause, ""),
+    RECORD_UINT(struct saved_job, 27, job.is_held, ""),
+    RECORD_UINT(struct saved_job, 28, run.is_cancel_wanted, ""),
+    RECORD_UINT(struct saved_job, 29, run.is_requeue_wanted, ""),
+    RECORD_UINT(struct saved_job, 30, run.isolation.processes, ""),
+    RECORD_UINT(struct saved_job, 31, run.isolation.cpu, ""),
+    RECORD_UINT(struct saved_job, 32, run.isolation.memory, ""),
+    RECORD_UINT(struct saved_job, 33, run.isolation.gpu, ""),
+    RECORD_TEXT(struct saved_job, 34, run.cancelled_by, ""),
+    RECORD_TEXT(struct saved_job, 35, run.end.reason, ""),
+    RECORD_INT(struct saved_job, 36, run.end.user_us, ""),
+    RECORD_INT(struct saved_job, 37, run.end.system_us, ""),
+    RECORD_INT(struct saved_job, 38, run.end.memory_kib_max, ""),
+    RECORD_INT(struct saved_job, 39, run.end.exit_code, ""),
+    RECORD_UINT(struct saved_job, 40, run.end.signal, ""),
+    RECORD_UINT(struct saved_job, 41, run.end.rank, ""),
+    RECORD_UINT(struct saved_job, 42, run.end.kind, ""),
+    RECORD_UINT(struct saved_job, 43, run.end.was_stopped, ""),
+    RECORD_UINT(struct saved_job, 44, run.end.was_oom, ""),
+    RECORD_UINT(struct saved_job, 45, run.end.was_killed, ""),
+    RECORD_INNER(struct saved_job, 46, request, "", &request_record),
+    RECORD_INNER(struct saved_job, 47, lease, "", &lease_record),
+    RECORD_TEXT(struct saved_job, 48, member_states, "a digit for each member"),
+    RECORD_UINT(struct saved_job, 49, run.is_backfill, ""),
+    RECORD_UINT(struct saved_job, 50, run.gpus_milli_last, ""),
+    RECORD_UINT(struct saved_job, 51, job.no_requeue, ""),
+    RECORD_INT(struct saved_job, 52, job.estimate, ""),
+    RECORD_INT(struct saved_job, 53, job.deadline, ""),
+    RECORD_INT(struct saved_job, 54, job.restart_cost, ""),
+    RECORD_INT(struct saved_job, 55, run.attained, ""),
+    RECORD_UINT(struct saved_job, 56, run.preemptions, ""),
+    RECORD_UINT(struct saved_job, 57, job.is_preemptible, ""),
+    RECORD_INT(struct saved_job, 58, run.foreseen_at, ""),
+    RECORD_INT(struct saved_job, 59, run.foreseen.wait, ""),
+    RECORD_UINT(struct saved_job, 60, run.foreseen.is_busy, ""),
+    RECORD_INT(struct saved_job, 61, run.foreseen.low, ""),
+    RECORD_INT(struct saved_job, 62, run.foreseen.high, ""),
+    RECORD_UINT(struct saved_job, 63, run.tier, "of its last grant"),
+    RECORD_INT(struct saved_job, 64, job.fair_from, "fair time when it was submitted"),
+    RECORD_UINT(struct saved_job, 65, job.is_awaited, "others were stopped for it"),
+};
+
+static const struct field need_fields[] = {
+    RECORD_UINT(struct need, 1, job, ""),
+    RECORD_UINT(struct need, 2, on, ""),
+    RECORD_UINT(struct need, 3, kind, ""),
+};
+
+static const struct field demand_fields[] = {
+    RECORD_INNER(struct saved_demand, 1, request, "", &request_record),
+    RECORD_UINT(struct saved_demand, 2, weight, "in parts of 2^16 members"),
+};
+
+static const struct field runs_fields[] = {
+    RECORD_UINT(struct saved_runs, 1, key, "of the template"),
+    RECORD_UINT(struct saved_runs, 2, count, ""),
+    RECORD_TEXT(struct saved_runs, 3, runs, "log2 of milliseconds in parts of 2^8, hexadecimal"),
+    RECORD_TEXT(struct saved_runs, 4, ratios, "the same to the limit"),
+    RECORD_UINT(struct saved_runs, 5, is_used, ""),
+};
+static const struct field errors_fields[] = {
+    RECORD_INT(struct history_errors, 1, runs, ""),
+    RECORD_INT(struct history_errors, 2, ratios, ""),
+    RECORD_UINT(struct history_errors, 3, count, ""),
+    RECORD_UINT(struct history_errors, 4, version, ""),
+};
+
+static const struct field band_fields[] = {
+    RECORD_UINT(struct saved_band, 1, number, "of the calibration of start estimates"),
+    RECORD_INT(struct saved_band, 2, band.low, "10 % of the scores, log2 in parts of 2^12"),
+    RECORD_INT(struct saved_band, 3, band.median, ""),
+    RECORD_INT(struct saved_band, 4, band.high, "90 %"),
+    RECORD_UINT(struct saved_band, 5, band.count, ""),
+};
+
+static const struct field pressure_fields[] = {
+    RECORD_INT(struct pressure, 1, clock, "fair time"),
+    RECORD_INT(struct pressure, 2, clock_at, "when it was that"),
+    RECORD_INT(struct pressure, 3, arrived_at, ""),
+};
+
+static const struct field arrived_fields[] = {
+    RECORD_UINT(struct saved_arrived, 1, level, "halves in 1 min x 2^level"),
+    RECORD_UINT(struct saved_arrived, 2, work, "submitted, milli-GPU x ms"),
+};
+
+static const struct field bin_fields[] = {
+    RECORD_UINT(struct saved_bin, 1, class, "log2 of GPUs; 7: all"),
+    RECORD_UINT(struct saved_bin, 2, bin, "of run time"),
+    RECORD_UINT(struct saved_bin, 3, left, "jobs that came through it, or ended in it"),
+    RECORD_UINT(struct saved_bin, 4, ended, "jobs that ended in it"),
+};
+
+#define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
+static const struct record_type types[KIND_COUNT] = {
+    TYPE(WORLD, "world", struct state, world_fields),
+    TYPE(NODE, "node", struct node, node_fields),
+    TYPE(DEVICE, "device", struct device, device_fields),
+    TYPE(POOL, "pool", struct pool, pool_fields),
+    TYPE(QUEUE, "queue", struct queue, queue_fields),
+    TYPE(USER, "user", struct saved_user, user_fields),
+    TYPE(GROUP, "group", struct group, group_fields),
+    TYPE(JOB, "job", struct saved_job, job_fields),
+    TYPE(NEED, "need", struct need, need_fields),
+    TYPE(DEMAND, "demand", struct saved_demand, demand_fields),
+    TYPE(RUNS, "runs", struct saved_runs, runs_fields),
+    TYPE(ERRORS, "errors", struct history_errors, errors_fields),
+    TYPE(BAND, "band", struct saved_band, band_fields),
+    TYPE(PRESSURE, "pressure", struct pressure, pressure_fields),
+    TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
+    TYPE(BIN, "bin", struct saved_bin, bin_fields),
+};
+
+const struct record_type *snapshot_type(unsigned kind)
+{
+    return kind > 0 && kind < KIND_COUNT ? &types[kind] : NULL;
+}

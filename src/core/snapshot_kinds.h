@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SNAPSHOT_KINDS_H
+#define CORE_SNAPSHOT_KINDS_H
+
+/* snapshot_kinds - the records of a snapshot: their numbers, and what is written where the state
+ * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c alone.
+ */
+
+#include "core/state.h"
+
+enum snapshot_kind {
+    WORLD = 1,
+    NODE,
+    DEVICE,
+    POOL,
+    QUEUE,
+    USER,
+    GROUP,
+    JOB,
+    NEED,
+    DEMAND,
+    RUNS,
+    ERRORS,
+    BAND,
+    PRESSURE,
+    ARRIVED,
+    BIN,
+    KIND_COUNT
+};
+
+struct saved_user {
+    const char *name;
+};
+
+/* A job with what hangs on it. */
+struct saved_job {
+    struct job job;
+    struct job_run run;
+    struct request request;
+    struct lease lease;
+    const char *member_states; /* a digit each */
+};
+
+struct saved_demand {
+    struct request request;
+    uint64_t weight;
+};
+
+/* Numbers in four hex digits each. */
+struct saved_runs {
+    uint64_t key;
+    uint32_t count;
+    uint8_t is_used;
+    const char *runs, *ratios;
+};
+
+struct saved_band {
+    uint32_t number;
+    struct calibration_band band;
+};
+
+struct saved_arrived {
+    uint32_t level;
+    uint64_t work;
+};
+
+struct saved_bin {
+    uint32_t class, bin, left, ended;
+};
+
+#endif
