@@ -8,6 +8,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "wire/config.h"
+#include "wire/config_event.h"
 
 static int64_t gpus_or_none(int64_t milli)
 {
@@ -167,11 +168,11 @@ static int check_pools(const struct config *config, struct error *err)
             config_find_queue(config, pool->queue) < 0)
             return error_set(err, -EINVAL, "pool %s: its queue %s is not there", pool->name,
                              pool->queue);
-        for (size_t k = 0; k < pool->device_count; k++) {
-            if (pool->devices[k] >= 64)
-                return error_set(err, -EINVAL, "pool %s: device %" PRIu32 ": at most 63",
-                                 pool->name, pool->devices[k]);
-        }
+        AUTO_RELEASE(text) struct text nodes = { 0 };
+        struct event event;
+        int code = config_pool_event(pool, &nodes, &event, err);
+        if (code < 0)
+            return code;
     }
     return 0;
 }
@@ -198,46 +199,20 @@ static void emit_queues(struct apply *apply, const struct state *state)
     }
     for (size_t i = 0; i < config->queue_count; i++) {
         const struct config_queue *queue = &config->queues[i];
-        struct event event = {
-            .kind = EVENT_QUEUE,
-            .queue = { .name = queue->name,
-                       .parent = queue->parent >= 0 ? parent_name(config, queue) : "",
-                       .weight = queue->weight,
-                       .guarantee_milli = queue->guarantee_milli,
-                       .limit_milli = queue->limit_milli == CONFIG_NONE ? QUEUE_UNLIMITED
-                                                                        : queue->limit_milli },
-        };
+        struct event event;
+        config_queue_event(config, queue, &event);
         emit(apply, &event);
     }
-}
-
-static int64_t milli_of(int64_t gpus)
-{
-    return gpus == CONFIG_NONE ? 0 : gpus * GPU_MILLI;
 }
 
 static void emit_pool(struct apply *apply, const struct config_pool *pool)
 {
     AUTO_RELEASE(text) struct text nodes = { 0 };
-    uint64_t devices = 0;
+    struct event event;
+    struct error err;
 
-    for (char **node = pool->nodes; node && *node; node++)
-        text_printf(&nodes, "%s%s", nodes.length ? "," : "", *node);
-    for (size_t i = 0; i < pool->device_count; i++)
-        devices |= UINT64_C(1) << pool->devices[i];
-    struct event event = {
-        .kind = EVENT_POOL,
-        .pool = { .name = pool->name,
-                  .is_static = pool->is_static,
-                  .queue = pool->queue,
-                  .model = pool->model,
-                  .nodes = text_string(&nodes),
-                  .gpus = pool->gpus == CONFIG_NONE ? 0 : (uint32_t)pool->gpus,
-                  .milli_min = milli_of(pool->min),
-                  .milli_max = milli_of(pool->max),
-                  .devices = devices },
-    };
-    emit(apply, &event);
+    if (config_pool_event(pool, &nodes, &event, &err) == 0) /* it was checked */
+        emit(apply, &event);
 }
 
 static void emit_pools(struct apply *apply, const struct state *state)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/run.h"
+#include "wire/config_event.h"
 
 static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
@@ -33,15 +34,8 @@ static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, str
 
     for (size_t i = 0; i < config->queue_count && code == 0; i++) {
         const struct config_queue *queue = &config->queues[i];
-        struct event event = {
-            .kind = EVENT_QUEUE,
-            .queue = { .name = queue->name,
-                       .parent = queue->parent >= 0 ? config->queues[queue->parent].name : "",
-                       .weight = queue->weight,
-                       .guarantee_milli = queue->guarantee_milli,
-                       .limit_milli = queue->limit_milli == CONFIG_NONE ? QUEUE_UNLIMITED
-                                                                        : queue->limit_milli },
-        };
+        struct event event;
+        config_queue_event(config, queue, &event);
         code = tell(user, &event, err);
     }
     for (size_t i = 0; i < run->queue_count && code == 0; i++) {
@@ -60,38 +54,14 @@ static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, str
     return code;
 }
 
-static int64_t milli_of(int64_t gpus)
-{
-    return gpus == CONFIG_NONE ? 0 : gpus * GPU_MILLI;
-}
-
 static int tell_pool(const struct config_pool *pool, run_tell_fn *tell, void *user,
                      struct error *err)
 {
     AUTO_RELEASE(text) struct text nodes = { 0 };
-    uint64_t devices = 0;
+    struct event event;
 
-    for (char **node = pool->nodes; node && *node; node++)
-        text_printf(&nodes, "%s%s", nodes.length ? "," : "", *node);
-    for (size_t i = 0; i < pool->device_count; i++) {
-        if (pool->devices[i] >= 64)
-            return error_set(err, -EINVAL, "pool %s: device %u: at most 63", pool->name,
-                             pool->devices[i]);
-        devices |= UINT64_C(1) << pool->devices[i];
-    }
-    struct event event = {
-        .kind = EVENT_POOL,
-        .pool = { .name = pool->name,
-                  .is_static = pool->is_static,
-                  .queue = pool->queue,
-                  .model = pool->model,
-                  .nodes = text_string(&nodes),
-                  .gpus = pool->gpus == CONFIG_NONE ? 0 : (uint32_t)pool->gpus,
-                  .milli_min = milli_of(pool->min),
-                  .milli_max = milli_of(pool->max),
-                  .devices = devices },
-    };
-    return tell(user, &event, err);
+    int code = config_pool_event(pool, &nodes, &event, err);
+    return code < 0 ? code : tell(user, &event, err);
 }
 
 /* Letters, digits and "._-+@"; what else a trace has becomes '_'. */
