@@ -26,6 +26,12 @@ typedef int64_t usec_t; /* microseconds */
 #define USEC_PER_DAY  (24 * USEC_PER_HOUR)
 #define USEC_NEVER    INT64_MAX /* "no end": later than everything */
 
+/* So long after `start`; what has no end has none. */
+static inline usec_t usec_after(usec_t start, usec_t duration)
+{
+    return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
+}
+
 enum { UNITS_TEXT_SIZE = 32 };
 
 /* "2h", "1h30m", "90s", "90" (seconds), "04:00:00". At most 10 years. */

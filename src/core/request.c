@@ -625,6 +625,18 @@ static int check_ask(const struct gpu_ask *ask, struct error *err)
     return 0;
 }
 
+int64_t request_least_milli(const struct request *request)
+{
+    int64_t least = 0;
+
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &request->gpus[i];
+        int64_t milli = (int64_t)(ask->milli ? ask->milli : 1) * ask->count * request->members;
+        least = i == 0 || milli < least ? milli : least;
+    }
+    return least;
+}
+
 int request_check(const struct request *request, struct error *err)
 {
     if (request->members < 1 || request->members > REQUEST_MEMBERS_MAX)

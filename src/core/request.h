@@ -93,6 +93,9 @@ void request_describe(const struct request *request, struct text *text);
  * memory counts by what it is of reference_mib. */
 int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib);
 
+/* The same of the alternative that takes least, a share by memory as next to nothing. */
+int64_t request_least_milli(const struct request *request);
+
 /* Whether all parts fit together (members against nodes, zero counts ...). */
 int request_check(const struct request *request, struct error *err);
 

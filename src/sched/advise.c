@@ -47,18 +47,6 @@ static void drop_stranger(struct brain *brain, const struct stranger *stranger)
     class_release(&brain->state->classes, stranger->job.class);
 }
 
-static int64_t least_milli(const struct request *request)
-{
-    int64_t least = 0;
-
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        const struct gpu_ask *ask = &request->gpus[i];
-        int64_t milli = (int64_t)(ask->milli ? ask->milli : 1) * ask->count * request->members;
-        least = i == 0 || milli < least ? milli : least;
-    }
-    return least;
-}
-
 /* The promises of all others, as a list of our own; what they hold is theirs. */
 static void promises_of_others(struct brain *brain, uint64_t job, struct promises *ret)
 {
@@ -89,8 +77,8 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
     const struct request *request = state_request(state, &stranger->job);
     const struct group *array = state_group(state, stranger->bucket.array);
     usec_t window = stranger->bucket.most;
-    usec_t end = window >= USEC_NEVER - state->now ? USEC_NEVER : state->now + window;
-    int64_t least = least_milli(request);
+    usec_t end = usec_after(state->now, window);
+    int64_t least = request_least_milli(request);
     struct place_query query;
     struct promises promises;
     struct lease lease;

@@ -161,7 +161,7 @@ static usec_t wait_from(usec_t now, usec_t at)
 
 static usec_t later(usec_t now, usec_t wait)
 {
-    return wait >= USEC_NEVER - now ? USEC_NEVER : now + wait;
+    return usec_after(now, wait);
 }
 
 /* When its promise says; 0: it has none. */

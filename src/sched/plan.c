@@ -60,18 +60,6 @@ static uint32_t dominant_share(const struct state *state, const struct lease *le
     return (uint32_t)(largest < UINT32_MAX ? largest : UINT32_MAX);
 }
 
-static int64_t least_milli(const struct request *request)
-{
-    int64_t least = 0;
-
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        const struct gpu_ask *ask = &request->gpus[i];
-        int64_t milli = (int64_t)(ask->milli ? ask->milli : 1) * ask->count * request->members;
-        least = i == 0 || milli < least ? milli : least;
-    }
-    return least;
-}
-
 static bool array_allows(const struct state *state, const struct pending_bucket *bucket,
                          struct why *why)
 {
@@ -81,11 +69,6 @@ static bool array_allows(const struct state *state, const struct pending_bucket 
         return true;
     *why = (struct why){ .kind = WHY_ARRAY, .job = group->id, .most = group->max_running };
     return false;
-}
-
-static usec_t add_time(usec_t start, usec_t duration)
-{
-    return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
 }
 
 /* One answer for a class and a plan. Room only gets less while a plan goes on, so a "no" stays; a
@@ -177,8 +160,8 @@ static bool try_grant(struct brain *brain, struct job *job, struct decisions *de
 {
     struct state *state = brain->state;
     const struct pending_bucket *bucket = job->pending_bucket;
-    int64_t least = least_milli(state_request(state, job));
-    usec_t window = bucket->most, end = add_time(state->now, window);
+    int64_t least = request_least_milli(state_request(state, job));
+    usec_t window = bucket->most, end = usec_after(state->now, window);
     struct lease lease;
 
     *why = (struct why){ .kind = WHY_NONE };
@@ -261,12 +244,12 @@ static void let_slip(struct brain *brain, struct pending_queue *queue, struct jo
 
     brain_query(brain, job, &query);
     if (place_job(&query, &brain->arena, &lease, &why))
-        reserve_keep(&brain->reserve, &query, &lease, at, add_time(at, most));
+        reserve_keep(&brain->reserve, &query, &lease, at, usec_after(at, most));
     else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
         return;
     if (job->run->first_promise == 0)
         job_claim_run(job)->first_promise = at;
-    later = add_time(job->run->first_promise, most / SLIP_LATER);
+    later = usec_after(job->run->first_promise, most / SLIP_LATER);
     later = later > latest ? later : latest;
     at = later > at ? later : at;
     struct promise *promise = &brain->reserve.promises.held.items[0];

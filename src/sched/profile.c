@@ -111,7 +111,7 @@ static void take_of(struct profile_step *step, const struct profile_need *need)
 
 void profile_take(struct profile *profile, const struct profile_need *need, usec_t at)
 {
-    usec_t end = need->run >= USEC_NEVER - at ? USEC_NEVER : at + need->run;
+    usec_t end = usec_after(at, need->run);
     size_t first = split(profile, at);
     size_t last = end == USEC_NEVER ? profile->steps.count : split(profile, end);
 

@@ -42,11 +42,6 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->counts);
 }
 
-static usec_t add_time(usec_t start, usec_t duration)
-{
-    return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
-}
-
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
 {
     size_t place = reserve->bookings.count;
@@ -206,7 +201,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->fleet = &reserve->ahead;
         then->shapes = NULL;
         then->promises = &reserve->promises;
-        then->end = add_time(at, duration);
+        then->end = usec_after(at, duration);
         then->spare = query->fleet; /* others may use what is free now until then, and longer */
         then->quota = PLACE_QUOTA_EVER;
         then->only = is_local ? reserve->touched.items : NULL;
@@ -219,7 +214,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         if (!is_made)
             continue;
         fleet_take(&reserve->ahead, lease, 1);
-        promise_add(&reserve->promises, query->job, at, add_time(at, duration), &reserve->ahead,
+        promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
                     lease);
         *ret_at = at;
     }

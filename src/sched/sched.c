@@ -12,7 +12,7 @@ usec_t brain_end_of(const struct state *state, const struct job *job)
     usec_t limit = job->max_duration;
 
     start = start > 0 ? start : job->run->granted;
-    usec_t end = limit >= USEC_NEVER - start ? USEC_NEVER : start + limit;
+    usec_t end = usec_after(start, limit);
     return job->state == JOB_STOPPING ? state->now : end;
 }
 
@@ -21,7 +21,7 @@ static usec_t expected_end(const struct state *state, const struct job *job)
 {
     usec_t start =
         job->state != JOB_GRANTED && job->run->started > 0 ? job->run->started : job->run->granted;
-    usec_t end = job->run->window >= USEC_NEVER - start ? USEC_NEVER : start + job->run->window;
+    usec_t end = usec_after(start, job->run->window);
     usec_t limit = brain_end_of(state, job);
 
     return end < limit ? end : limit;
