@@ -2,7 +2,6 @@
 #include "api/api.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,25 +43,6 @@ void api_changed(struct api *api, const uint64_t *jobs, size_t count)
 bool is_admin(const struct api *api, uid_t uid)
 {
     return uid == 0 || uid == api->ports.owner;
-}
-
-const char *user_name_of(uid_t uid, char *buffer, size_t size)
-{
-    const struct passwd *user = getpwuid(uid);
-
-    if (user)
-        snprintf(buffer, size, "%s", user->pw_name);
-    else
-        snprintf(buffer, size, "%u", (unsigned)uid);
-    return buffer;
-}
-
-const char *home_of(uid_t uid, char *buffer, size_t size)
-{
-    const struct passwd *user = getpwuid(uid);
-
-    snprintf(buffer, size, "%s", user && user->pw_dir[0] == '/' ? user->pw_dir : "/");
-    return buffer;
 }
 
 void reply_json(struct http_request *request, unsigned status, json_t *body)

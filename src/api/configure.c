@@ -10,90 +10,9 @@
 #include "wire/config.h"
 #include "wire/config_event.h"
 
-static int64_t gpus_or_none(int64_t milli)
-{
-    return milli > 0 ? milli / GPU_MILLI : CONFIG_NONE;
-}
-
-static void add_pool(struct config *config, const struct pool *pool)
-{
-    struct config_pool added = {
-        .is_static = pool->is_static,
-        .gpus = pool->is_static && pool->gpus > 0 ? pool->gpus : CONFIG_NONE,
-        .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_min),
-        .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_max),
-    };
-    LIST(char *) nodes = { 0 };
-
-    snprintf(added.name, sizeof(added.name), "%s", pool->name);
-    snprintf(added.queue, sizeof(added.queue), "%s", pool->queue);
-    snprintf(added.model, sizeof(added.model), "%s", pool->model);
-    for (const char *at = pool->nodes; *at; at += strcspn(at, ","), at += *at == ',')
-        list_add(&nodes, mem_string_of(at, strcspn(at, ",")));
-    if (nodes.count > 0)
-        list_add(&nodes, NULL);
-    added.nodes = nodes.items;
-    if (pool->devices != 0) {
-        added.devices = mem_zero(64, sizeof(uint32_t));
-        for (uint32_t i = 0; i < 64; i++) {
-            if (pool->devices >> i & 1)
-                added.devices[added.device_count++] = i;
-        }
-    }
-    config->pools = mem_resize(config->pools, config->pool_count + 1, sizeof(added));
-    config->pools[config->pool_count++] = added;
-}
-
-static void add_queue(struct config *config, const struct state *state, const struct queue *queue)
-{
-    struct config_queue added = {
-        .parent = config_find_queue(config, state->queues.items[queue->parent].name),
-        .weight = queue->weight,
-        .guarantee_milli = queue->guarantee_milli,
-        .limit_milli = queue->limit_milli == QUEUE_UNLIMITED ? CONFIG_NONE : queue->limit_milli,
-    };
-
-    snprintf(added.name, sizeof(added.name), "%s", queue->name);
-    config->queues = mem_resize(config->queues, config->queue_count + 1, sizeof(added));
-    config->queues[config->queue_count++] = added;
-}
-
-/* "default" is there anyway: it is only named when it is not as it was born. */
-static bool is_as_born(const struct queue *queue)
-{
-    return queue->weight == 1 && queue->guarantee_milli == 0 &&
-           queue->limit_milli == QUEUE_UNLIMITED;
-}
-
-static struct config *config_of(const struct state *state)
-{
-    struct config *config = config_create();
-
-    for (size_t i = 1; i < state->pools.count; i++) {
-        if (!state->pools.items[i].is_removed)
-            add_pool(config, &state->pools.items[i]);
-    }
-    for (size_t i = QUEUE_DEFAULT; i < state->queues.count; i++) {
-        const struct queue *queue = &state->queues.items[i];
-        if (!queue->is_removed && (i != QUEUE_DEFAULT || !is_as_born(queue)))
-            add_queue(config, state, queue);
-    }
-    config->half_life = state->settings.half_life;
-    config->has_half_life = config->half_life != CONFIG_HALF_LIFE;
-    config->placement = state->settings.placement;
-    config->has_placement = config->placement != CONFIG_PLACEMENT;
-    config->order = state->settings.order;
-    config->has_order = config->order != CONFIG_ORDER;
-    config->predict = state->settings.predict;
-    config->has_predict = config->predict != CONFIG_PREDICT(config->order);
-    config->backfill_depth = state->settings.backfill_depth;
-    config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
-    return config;
-}
-
 void handle_config(struct call *call)
 {
-    AUTO(config) struct config *config = config_of(api_state(call->api));
+    AUTO(config) struct config *config = config_of_state(api_state(call->api));
 
     reply_json(call->request, 200, config_to_json(config));
 }
@@ -104,6 +23,7 @@ struct apply {
     struct http_request *request;
     struct config *config;
     struct text changes;
+    struct arena arena;
     bool is_dry_run;
 };
 
@@ -200,7 +120,7 @@ static void emit_queues(struct apply *apply, const struct state *state)
     for (size_t i = 0; i < config->queue_count; i++) {
         const struct config_queue *queue = &config->queues[i];
         struct event event;
-        config_queue_event(config, queue, &event);
+        config_queue_event(config, queue, &apply->arena, &event);
         emit(apply, &event);
     }
 }
@@ -229,15 +149,91 @@ static void emit_pools(struct apply *apply, const struct state *state)
         emit_pool(apply, &apply->config->pools[i]);
 }
 
+/* What the new one does not name has none. */
+static void emit_prices(struct apply *apply, const struct state *state)
+{
+    const struct config *config = apply->config;
+
+    for (size_t i = 0; i < state->resources.count; i++) {
+        if (state->resources.items[i].price_micro == 0)
+            continue;
+        AUTO_FREE char *name = mem_string(state->resources.items[i].name);
+        struct event none = { .kind = EVENT_PRICE, .price = { .resource = name } };
+        emit(apply, &none);
+    }
+    for (size_t i = 0; i < config->price_count; i++) {
+        struct event event = { .kind = EVENT_PRICE,
+                               .price = { .resource = config->prices[i].resource,
+                                          .price_micro = config->prices[i].price_micro } };
+        emit(apply, &event);
+    }
+}
+
+/* Names of Unix groups are looked up when they are applied; numbers go as they are. */
+static int find_groups(struct config *config, struct error *err)
+{
+    for (size_t i = 0; i < config->queue_count; i++) {
+        for (size_t k = 0; k < config->queues[i].subject_count; k++) {
+            struct config_subject *subject = &config->queues[i].subjects[k];
+            if (subject->kind == SUBJECT_GROUP && !find_group(subject->name, &subject->gid))
+                return error_set(err, -EINVAL, "queue %s: groups: no Unix group '%s'",
+                                 config->queues[i].name, subject->name);
+        }
+    }
+    return 0;
+}
+
+/* Names of resources, each once. */
+struct names {
+    const char *items[RESOURCES_MAX];
+    size_t count;
+};
+
+static int add_name(struct names *names, const char *name, struct error *err)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], name) == 0)
+            return 0;
+    }
+    if (names->count == RESOURCES_MAX)
+        return error_set(err, -E2BIG, "config: quotas and prices for more than %d models of GPUs",
+                         RESOURCES_MAX - RESOURCE_MODELS);
+    names->items[names->count++] = name;
+    return 0;
+}
+
+/* The models that quotas and prices name get a number each, for good. */
+static int check_resources(const struct state *state, const struct config *config,
+                           struct error *err)
+{
+    struct names names = { .count = 0 };
+    int code = 0;
+
+    for (size_t i = 0; i < state->resources.count; i++)
+        add_name(&names, state->resources.items[i].name, NULL);
+    for (size_t i = 0; i < config->queue_count; i++) {
+        const struct config_queue *queue = &config->queues[i];
+        for (size_t k = 0; k < queue->quota_count && code == 0; k++)
+            code = add_name(&names, queue->quotas[k].resource, err);
+        for (size_t k = 0; k < queue->subject_count && code == 0; k++)
+            code = add_name(&names, queue->subjects[k].resource, err);
+    }
+    for (size_t i = 0; i < config->price_count && code == 0; i++)
+        code = add_name(&names, config->prices[i].resource, err);
+    return code;
+}
+
 static int run_apply(struct api_change *change, struct error *err)
 {
     struct apply *apply = CONTAINER_OF(change, struct apply, change);
     const struct state *state = api_state(apply->api);
-    AUTO(config) struct config *old = config_of(state);
+    AUTO(config) struct config *old = config_of_state(state);
 
     int code = check_queues(state, apply->config, err);
     if (code == 0)
         code = check_pools(apply->config, err);
+    if (code == 0)
+        code = check_resources(state, apply->config, err);
     if (code < 0)
         return code;
     size_t count = config_diff(old, apply->config, &apply->changes);
@@ -245,6 +241,7 @@ static int run_apply(struct api_change *change, struct error *err)
         return 0;
     emit_queues(apply, state);
     emit_pools(apply, state);
+    emit_prices(apply, state);
     struct event settings = {
         .kind = EVENT_SETTINGS,
         .settings = { .half_life = apply->config->half_life,
@@ -275,6 +272,7 @@ static void done_apply(struct api_change *change, int code, const struct error *
                    json_pack("{s:o, s:b}", "changes", lines, "applied", !apply->is_dry_run));
     }
     config_destroy(apply->config);
+    arena_release(&apply->arena);
     text_release(&apply->changes);
     free(apply);
 }
@@ -297,7 +295,10 @@ void handle_apply(struct call *call)
         return;
     code = config_parse(body, NULL, NULL, &config, &err);
     json_decref(body);
+    if (code == 0)
+        code = find_groups(config, &err);
     if (code < 0) {
+        config_destroy(config);
         reply_error(call->request, code, &err);
         return;
     }

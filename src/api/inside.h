@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "api/api.h"
+#include "api/identity.h"
 
 struct follower;
 
@@ -34,13 +35,14 @@ void reply_error(struct http_request *request, int code, const struct error *err
 json_t *read_body(struct http_request *request);
 
 bool is_admin(const struct api *api, uid_t uid);
-const char *user_name_of(uid_t uid, char *buffer, size_t size);
-const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
 
 /* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
 struct job *find_job(struct call *call);
 
 const struct state *api_state(const struct api *api);
+
+struct config;
+struct config *config_of_state(const struct state *state);
 
 /* Views: new references. */
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
@@ -67,6 +69,8 @@ void never_say(const struct state *state, const struct request *request, const s
 const char *plural(int64_t count);                                  /* "" or "s" */
 void say_milli(struct text *text, int64_t milli, const char *unit); /* "0.5 gpus" */
 void say_mib(struct text *text, int64_t mib);
+/* "4 gpus", "2 h100", "64 GiB of memory" */
+void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount);
 
 /* Routes, a file each. */
 call_fn handle_submit;

@@ -175,7 +175,7 @@ void handle_list(struct call *call)
                json_pack("{s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "older", has_older,
                          "next", next ? next : json_null(), "counts", view_counts(state), "gpus",
                          "total", view_milli(state->capacity.milli), "given",
-                         view_milli(state->queues.items[QUEUE_ROOT].used_milli)));
+                         view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS])));
 }
 
 static json_t *strings(char *const *list)
@@ -264,9 +264,10 @@ static void show_group(struct call *call, const struct group *group)
     }
     json_t *view = view_group(call->api, group);
     json_object_set_new(view, "stages", stages);
-    json_object_set_new(view, "gpus",
-                        json_pack("{s:o, s:o}", "total", view_milli(state->capacity.milli), "given",
-                                  view_milli(state->queues.items[QUEUE_ROOT].used_milli)));
+    json_object_set_new(
+        view, "gpus",
+        json_pack("{s:o, s:o}", "total", view_milli(state->capacity.milli), "given",
+                  view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS])));
     reply_json(call->request, 200, view);
 }
 

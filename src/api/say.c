@@ -143,14 +143,60 @@ void never_say(const struct state *state, const struct request *request, const s
     }
 }
 
+void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    switch (resource) {
+    case RESOURCE_GPUS:
+        say_milli(text, amount, "gpu");
+        break;
+    case RESOURCE_CPUS:
+        say_milli(text, amount, "cpu");
+        break;
+    case RESOURCE_MEMORY:
+        say_mib(text, amount);
+        text_add(text, " of memory");
+        break;
+    default:
+        text_printf(text, "%s %s", units_format_milli(number, amount),
+                    state->resources.items[resource].name);
+    }
+}
+
 static void say_quota(const struct state *state, const struct why *why, struct text *text)
 {
-    const struct queue *queue = &state->queues.items[why->queue];
-    char used[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
+    text_printf(text, "queue %s holds ", state->queues.items[why->queue].name);
+    say_amount(state, text, why->resource, why->most - why->free);
+    text_add(text, " of at most ");
+    say_amount(state, text, why->resource, why->most);
+    text_add(text, ", ");
+    say_amount(state, text, why->resource, why->wanted);
+    text_add(text, " more wanted");
+}
 
-    text_printf(text, "queue %s holds %s of at most %s gpus, %s more wanted", queue->name,
-                units_format_milli(used, queue->used_milli), units_format_milli(limit, why->most),
-                units_format_milli(wanted, why->wanted));
+static void say_user_limit(const struct state *state, const struct job *job, const struct why *why,
+                           struct text *text)
+{
+    if (why->is_group)
+        text_printf(text, "group %" PRIu32, job->gid);
+    else
+        text_printf(text, "user %s", state_user(state, job->user));
+    text_add(text, " holds ");
+    say_amount(state, text, why->resource, why->most - why->free);
+    text_printf(text, " in queue %s, at most ", state->queues.items[why->queue].name);
+    say_amount(state, text, why->resource, why->most);
+}
+
+static void say_lent(const struct state *state, const struct why *why, struct text *text)
+{
+    say_amount(state, text, why->resource, why->wanted);
+    text_add(text, " wanted, ");
+    say_amount(state, text, why->resource, why->free);
+    text_add(text, " free for others: ");
+    say_amount(state, text, why->resource, why->most);
+    text_printf(text, " of its guarantee queue %s does not lend",
+                state->queues.items[why->queue].name);
 }
 
 static void say_pool(const struct state *state, const struct why *why, struct text *text)
@@ -202,6 +248,12 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         break;
     case WHY_QUOTA:
         say_quota(state, why, text);
+        break;
+    case WHY_USER_LIMIT:
+        say_user_limit(state, job, why, text);
+        break;
+    case WHY_LENT:
+        say_lent(state, why, text);
         break;
     case WHY_POOL_MAX:
     case WHY_POOL_MIN:

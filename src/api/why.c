@@ -249,8 +249,8 @@ void handle_why(struct call *call)
             add_sooner(api, job, lines, &sooner);
         }
     }
-    bool has_most = why.kind == WHY_QUOTA || why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX ||
-                    why_is_never(why.kind);
+    bool has_most = why_is_of_quota(why.kind) || why.kind == WHY_ARRAY ||
+                    why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
         "s:o, s:o, s:o}",

@@ -163,7 +163,7 @@ static double use_of(const struct api *api, const struct queue *queue)
 {
     usec_t half_life = api_state(api)->settings.half_life;
 
-    return (double)queue_usage(queue, api->ports.now(api->ports.user), half_life);
+    return (double)queue_usage(queue, SHARE_OF_GPUS, api->ports.now(api->ports.user), half_life);
 }
 
 /* Its part of what it and its siblings have together, 0 to 1; null when that is nothing. */
@@ -187,18 +187,21 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
 {
     const struct state *state = api_state(api);
     const struct queue *queue = &state->queues.items[number];
+    const struct quota *gpus = &queue->quota[RESOURCE_GPUS];
+    int64_t share = 0;
     uint32_t depth = 0;
 
+    for (size_t i = 0; i < SHARES; i++)
+        share = queue->share[i] > share ? queue->share[i] : share;
     for (uint32_t at = number; at != QUEUE_ROOT; at = state->queues.items[at].parent)
         depth++;
     return json_pack(
         "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I}", "name", queue->name,
         "parent",
         number == QUEUE_ROOT ? json_null() : json_string(state->queues.items[queue->parent].name),
-        "depth", (int)depth, "weight", (int)queue->weight, "guarantee",
-        view_milli(queue->guarantee_milli), "limit",
-        queue->limit_milli == QUEUE_UNLIMITED ? json_null() : view_milli(queue->limit_milli),
-        "given", view_milli(queue->used_milli), "share", (double)queue->share / QUEUE_SHARE_ONE,
+        "depth", (int)depth, "weight", (int)queue->weight, "guarantee", view_milli(gpus->guarantee),
+        "limit", gpus->limit == QUEUE_UNLIMITED ? json_null() : view_milli(gpus->limit), "given",
+        view_milli(queue->used.of[RESOURCE_GPUS]), "share", (double)share / QUEUE_SHARE_ONE,
         "fair_share", view_part(api, number, weight_of), "used_share",
         view_part(api, number, use_of), "running", count->running, "queued", count->queued);
 }

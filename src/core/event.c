@@ -6,6 +6,26 @@
 #include <stddef.h>
 #include <string.h>
 
+static const struct field quota_fields[] = {
+    RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
+    RECORD_INT(struct event_quota, 2, guarantee, "GPUs and CPUs in thousandths, memory in MiB"),
+    RECORD_INT(struct event_quota, 3, limit, "plus one; 0: no bound"),
+    RECORD_INT(struct event_quota, 4, borrow, "above the guarantee, plus one; 0: no bound"),
+    RECORD_INT(struct event_quota, 5, lend, "of the guarantee, plus one; 0: all"),
+};
+const struct record_type quota_record = { "quota", sizeof(struct event_quota), quota_fields,
+                                          COUNT_OF(quota_fields) };
+
+static const struct field subject_fields[] = {
+    RECORD_UINT(struct event_subject, 1, kind, "0 each user, 1 a user, 2 a Unix group"),
+    RECORD_TEXT(struct event_subject, 2, name, "of the user"),
+    RECORD_UINT(struct event_subject, 3, gid, "of the group"),
+    RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
+    RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
+};
+const struct record_type subject_record = { "subject", sizeof(struct event_subject), subject_fields,
+                                            COUNT_OF(subject_fields) };
+
 #define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),
@@ -14,6 +34,8 @@
 #define TEXT(event, tag, member, meaning) RECORD_TEXT(struct event_##event, tag, member, meaning),
 #define RECORD(event, tag, type, member, meaning, record)                                          \
     RECORD_INNER(struct event_##event, tag, member, meaning, record),
+#define RECORDS(event, tag, type, member, meaning, record)                                         \
+    RECORD_LIST(struct event_##event, tag, member, meaning, record),
 #define END(event)                                                                                 \
     {                                                                                              \
         0                                                                                          \
@@ -26,12 +48,14 @@
 #undef INT
 #undef TEXT
 #undef RECORD
+#undef RECORDS
 #undef END
 
 #define UINT(event, tag, type, member, meaning)
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)
 #define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
 #define END(name)
 
 static const struct record_type types[EVENT_KIND_MAX] = {
@@ -48,6 +72,11 @@ static const char *const meanings[EVENT_KIND_MAX] = {
 #undef EVENT
 };
 
+bool event_is_of_world(enum event_kind kind)
+{
+    return kind <= EVENT_SETTINGS || kind == EVENT_PRICE;
+}
+
 bool event_is_decision(enum event_kind kind)
 {
     return kind == EVENT_GRANT || kind == EVENT_STOP || kind == EVENT_FORESEE;
@@ -56,7 +85,7 @@ bool event_is_decision(enum event_kind kind)
 /* Whatever is about a job names it first. */
 uint64_t event_job(const struct event *event)
 {
-    if (event->kind < EVENT_SUBMIT || event->kind == EVENT_PLAN)
+    if (event->kind == EVENT_GROUP || event->kind == EVENT_PLAN || event_is_of_world(event->kind))
         return 0;
     return event->submit.id;
 }

@@ -16,13 +16,30 @@
 #include "core/record.h"
 #include "core/request.h"
 
-extern const struct record_type request_record;
+extern const struct record_type request_record, quota_record, subject_record;
+
+/* A queue's quota of a resource other than GPUs in all. */
+struct event_quota {
+    const char *resource;
+    int64_t guarantee;
+    int64_t limit, borrow, lend; /* plus one; 0: no bound */
+};
+
+/* enum subject_kind */
+struct event_subject {
+    const char *name; /* of a user */
+    const char *resource;
+    int64_t limit;
+    uint32_t gid;
+    uint8_t kind;
+};
 
 #define EVENT(number, ID, name, meaning) EVENT_##ID = number,
 #define UINT(event, tag, type, member, meaning)
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)
 #define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
 #define END(name)
 enum event_kind {
     EVENT_NONE,
@@ -34,6 +51,7 @@ enum event_kind {
 #undef INT
 #undef TEXT
 #undef RECORD
+#undef RECORDS
 #undef END
 
 #define EVENT(number, ID, name, meaning)                  struct event_##name {
@@ -41,6 +59,9 @@ enum event_kind {
 #define INT(event, tag, type, member, meaning)            type member;
 #define TEXT(event, tag, member, meaning)                 const char *member;
 #define RECORD(event, tag, type, member, meaning, record) type member;
+#define RECORDS(event, tag, type, member, meaning, record)                                         \
+    const type *member;                                                                            \
+    uint32_t member##_count;
 #define END(name)                                                                                  \
     char empty_;                                                                                   \
     }                                                                                              \
@@ -51,6 +72,7 @@ enum event_kind {
 #undef INT
 #undef TEXT
 #undef RECORD
+#undef RECORDS
 #undef END
 
 struct event {
@@ -62,6 +84,7 @@ struct event {
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)
 #define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
 #define END(name)
 #include "core/event.def"
 #undef EVENT
@@ -69,9 +92,13 @@ struct event {
 #undef INT
 #undef TEXT
 #undef RECORD
+#undef RECORDS
 #undef END
     };
 };
+
+/* About machines, pools, queues and settings; the others are about jobs. */
+bool event_is_of_world(enum event_kind kind);
 
 /* GRANT and STOP: made by the brain, not told to it. */
 bool event_is_decision(enum event_kind kind);

@@ -357,6 +357,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
                           state->now - job->run->foreseen_at);
     struct job_run *run = job_claim_run(job);
     run->lease = lease_copy(&event->lease);
+    lease_complete(run->lease);
     run->member_states = mem_zero(event->lease.members_count, 1);
     run->members_started = run->members_ended = 0;
     run->attempt = event->attempt;

@@ -34,14 +34,61 @@ static void deal_static_pool(struct state *state, uint32_t number)
     }
 }
 
+/* What static pools have is their queue's, and counts with all above it. */
+static void measure_owned(struct state *state)
+{
+    for (size_t i = 0; i < state->queues.count; i++)
+        state->queues.items[i].owned = (struct amounts){ 0 };
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (device->pool == 0 || !device_is_usable(state, device))
+            continue;
+        int64_t queue = state_find_queue(state, state->pools.items[device->pool].queue);
+        for (int64_t at = queue; at > QUEUE_ROOT; at = state->queues.items[at].parent) {
+            state->queues.items[at].owned.of[RESOURCE_GPUS] += GPU_MILLI;
+            if (device->resource > 0)
+                state->queues.items[at].owned.of[device->resource] += GPU_MILLI;
+        }
+    }
+}
+
+static void count_capacity(const struct state *state, struct capacity *capacity, uint32_t number,
+                           int sign)
+{
+    const struct device *device = &state->devices.items[number];
+
+    if (!device_is_usable(state, device))
+        return;
+    capacity->milli += sign * (int64_t)GPU_MILLI;
+    capacity->worth += sign * state_worth(state, number);
+    if (device->resource > 0)
+        capacity->models[device->resource] += sign * (int64_t)GPU_MILLI;
+}
+
+/* The device's model may have got a number: what is held of it counts from then on. */
+static bool number_model(struct state *state, struct device *device)
+{
+    int found = resource_find(&state->resources, device->model);
+    uint32_t resource = found >= RESOURCE_MODELS ? (uint32_t)found : 0;
+    bool is_other = device->resource != resource;
+
+    device->resource = resource;
+    return is_other;
+}
+
 void state_measure(struct state *state)
 {
     struct capacity capacity = { 0 };
+    bool is_other = false;
 
     if (state->capacity.milli > 0) /* none: before there is anything, also of a snapshot */
         pressure_advance(&state->pressure, state->now, state->capacity.milli);
-    for (size_t i = 0; i < state->devices.count; i++)
+    for (size_t i = 0; i < state->devices.count; i++) {
         state->devices.items[i].pool = 0;
+        is_other |= number_model(state, &state->devices.items[i]);
+    }
+    if (is_other)
+        state_recount(state);
     for (size_t i = 1; i < state->pools.count; i++) {
         if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
             deal_static_pool(state, (uint32_t)i);
@@ -52,11 +99,10 @@ void state_measure(struct state *state)
         capacity.cpu_milli += state->nodes.items[i].cpu_milli;
         capacity.memory_mib += state->nodes.items[i].memory_mib;
     }
-    for (size_t i = 0; i < state->devices.count; i++) {
-        if (device_is_usable(state, &state->devices.items[i]))
-            capacity.milli += GPU_MILLI;
-    }
+    for (uint32_t i = 0; i < state->devices.count; i++)
+        count_capacity(state, &capacity, i, 1);
     state->capacity = capacity;
+    measure_owned(state);
 }
 
 static int fold_node(struct state *state, const struct event_node *event)
@@ -112,7 +158,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
         state->devices.items[found].sick = mem_string("not yet known");
     }
     struct device *device = &state->devices.items[found];
-    bool was_usable = device_is_usable(state, device);
+    count_capacity(state, &state->capacity, (uint32_t)found, -1);
     int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
     state->room.devices.items[found].memory_mib += memory_mib - device->memory_mib;
     device->memory_mib = memory_mib;
@@ -128,8 +174,9 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->address, event->address);
     set_string(&device->vendor, event->vendor);
     set_reason(&device->sick, event->sick);
-    state->capacity.milli +=
-        ((int)device_is_usable(state, device) - (int)was_usable) * (int64_t)GPU_MILLI;
+    if (number_model(state, device))
+        state_recount(state);
+    count_capacity(state, &state->capacity, (uint32_t)found, 1);
     if (has_static_pools(state)) /* they are dealt anew */
         state_measure(state);
     return 0;
@@ -155,6 +202,59 @@ static void fold_pool(struct state *state, const struct event_pool *event)
     set_string(&pool->nodes, event->nodes);
 }
 
+static int resource_of(struct state *state, const char *name, const char *queue, struct error *err)
+{
+    int number = resource_claim(&state->resources, name);
+
+    return number >= 0 ? number
+                       : error_set(err, -EBADMSG, "queue %s: %s: more than %d models with quotas",
+                                   queue, name, RESOURCES_MAX - RESOURCE_MODELS);
+}
+
+static int64_t bound_of(int64_t plus_one)
+{
+    return plus_one > 0 ? plus_one - 1 : QUOTA_NONE;
+}
+
+static int set_quotas(struct state *state, struct queue *queue, const struct event_queue *event,
+                      struct error *err)
+{
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        queue->quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+    queue->quota[RESOURCE_GPUS] =
+        (struct quota){ event->guarantee_milli, event->limit_milli, bound_of(event->borrow_milli),
+                        bound_of(event->lend_milli) };
+    for (uint32_t i = 0; i < event->quotas_count; i++) {
+        const struct event_quota *quota = &event->quotas[i];
+        int number = resource_of(state, quota->resource, event->name, err);
+        if (number < 0)
+            return number;
+        queue->quota[number] = (struct quota){ quota->guarantee, bound_of(quota->limit),
+                                               bound_of(quota->borrow), bound_of(quota->lend) };
+    }
+    return 0;
+}
+
+static int set_subjects(struct state *state, struct queue *queue, const struct event_queue *event,
+                        struct error *err)
+{
+    queue->subjects.count = 0;
+    for (uint32_t i = 0; i < event->subjects_count && i < SUBJECTS_MAX; i++) {
+        const struct event_subject *subject = &event->subjects[i];
+        int number = resource_of(state, subject->resource, event->name, err);
+        if (number < 0)
+            return number;
+        uint32_t id = subject->kind == SUBJECT_GROUP  ? subject->gid
+                      : subject->kind == SUBJECT_USER ? state_claim_user(state, subject->name)
+                                                      : 0;
+        list_add(&queue->subjects, (struct subject_limit){ .kind = subject->kind,
+                                                           .resource = (uint8_t)number,
+                                                           .id = id,
+                                                           .limit = subject->limit });
+    }
+    return 0;
+}
+
 /* Jobs that hold something, or wait, keep a removed queue's number: nothing is lost. */
 static int fold_queue(struct state *state, const struct event_queue *event, struct error *err)
 {
@@ -175,9 +275,9 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
     if (queue->parent != (uint32_t)parent && found != QUEUE_ROOT)
         return error_set(err, -EBADMSG, "queue %s: moved to another parent", event->name);
     queue->weight = event->weight ? event->weight : 1;
-    queue->guarantee_milli = event->guarantee_milli;
-    queue->limit_milli = event->limit_milli;
-    return 0;
+    queue->min_runtime = event->min_runtime > 0 ? event->min_runtime : 0;
+    int code = set_quotas(state, queue, event, err);
+    return code < 0 ? code : set_subjects(state, queue, event, err);
 }
 
 static int fold_queue_remove(struct state *state, const struct event_queue_remove *event,
@@ -217,6 +317,17 @@ static void fold_settings(struct state *state, const struct event_settings *even
     state->settings.backfill_depth = event->backfill_depth;
 }
 
+static int fold_price(struct state *state, const struct event_price *event, struct error *err)
+{
+    int number = resource_claim(&state->resources, event->resource);
+
+    if (number < 0)
+        return error_set(err, -EBADMSG, "price of %s: more than %d models with quotas or prices",
+                         event->resource, RESOURCES_MAX - RESOURCE_MODELS);
+    state->resources.items[number].price_micro = event->price_micro > 0 ? event->price_micro : 0;
+    return 0;
+}
+
 int fold_world(struct state *state, const struct event *event, struct error *err)
 {
     int code = 0;
@@ -234,6 +345,9 @@ int fold_world(struct state *state, const struct event *event, struct error *err
         break;
     case EVENT_QUEUE:
         code = fold_queue(state, &event->queue, err);
+        break;
+    case EVENT_PRICE:
+        code = fold_price(state, &event->price, err);
         break;
     case EVENT_QUEUE_REMOVE:
         code = fold_queue_remove(state, &event->queue_remove, err);

@@ -35,6 +35,10 @@ static const struct field lease_fields[] = {
     RECORD_INT(struct lease, 5, milli, "GPUs in all, thousandths"),
     RECORD_INT(struct lease, 6, cpu_milli, "CPUs of a member, thousandths"),
     RECORD_INT(struct lease, 7, memory_mib, "memory of a member"),
+    RECORD_UINT(struct lease, 8, shares[0],
+                "of the cluster's GPUs by what they cost, parts of 2^20"),
+    RECORD_UINT(struct lease, 9, shares[1], "of its CPUs"),
+    RECORD_UINT(struct lease, 10, shares[2], "of its memory"),
 };
 const struct record_type lease_record = { "lease", sizeof(struct lease), lease_fields,
                                           COUNT_OF(lease_fields) };
@@ -52,6 +56,15 @@ bool lease_is_plausible(const struct lease *lease)
     }
     return lease->milli >= 0 && lease->milli <= most && lease->cpu_milli >= 0 &&
            lease->cpu_milli <= most && lease->memory_mib >= 0 && lease->memory_mib <= most;
+}
+
+void lease_complete(struct lease *lease)
+{
+    for (size_t i = 0; i < SHARES; i++) {
+        if (lease->shares[i] > 0)
+            return;
+    }
+    lease->shares[lease->milli > 0 ? SHARE_OF_GPUS : SHARE_OF_CPUS] = lease->share;
 }
 
 struct lease *lease_copy(const struct lease *lease)

@@ -13,6 +13,9 @@
 
 #include "core/record.h"
 
+/* What shares are counted of. */
+enum share { SHARE_OF_GPUS, SHARE_OF_CPUS, SHARE_OF_MEMORY, SHARES };
+
 struct slice {
     uint32_t device; /* number in the state */
     uint32_t rank;   /* the member that holds it */
@@ -33,17 +36,22 @@ struct lease {
     const struct slice *slices;
     uint32_t members_count;
     uint32_t slices_count;
-    uint32_t alternative; /* of the request's GPU alternatives: the one that was met */
-    uint32_t share;       /* dominant share of the cluster when granted, in parts of 2^20 */
-    int64_t milli;        /* GPUs in all, for quota */
-    int64_t cpu_milli;    /* a member */
-    int64_t memory_mib;   /* a member */
+    uint32_t alternative;    /* of the request's GPU alternatives: the one that was met */
+    uint32_t share;          /* the largest of shares */
+    uint32_t shares[SHARES]; /* of the cluster when granted, in parts of 2^20 */
+    int64_t milli;           /* GPUs in all, for quota */
+    int64_t cpu_milli;       /* a member */
+    int64_t memory_mib;      /* a member */
 };
 
 extern const struct record_type lease_record;
 
 /* All amounts are ones that a tarn could have written. */
 bool lease_is_plausible(const struct lease *lease);
+
+/* One that was written before shares were counted apart: all of its share is of GPUs, or of CPUs
+ * when it has none. */
+void lease_complete(struct lease *lease);
 
 /* One block of memory, freed with lease_destroy. */
 struct lease *lease_copy(const struct lease *lease);

@@ -35,6 +35,7 @@ struct device {
     int32_t numa_node; /* plus one; 0: not known */
     uint32_t pool;     /* the static pool that owns it; 0: shared */
     uint32_t island;   /* linked with those of its node that have the same; 0: with none */
+    uint32_t resource; /* number of its model among the resources; 0: it has none */
     uint32_t bridge;   /* behind the same PCIe switch; 0: not known */
     bool is_synthetic;
     bool mig_enabled;

@@ -12,6 +12,7 @@
 void queue_release(struct queue *queue)
 {
     free(queue->name);
+    list_release(&queue->subjects);
 }
 
 /* 2^-(1/2^k) in parts of 2^32, k = 1, 2 ... */
@@ -62,16 +63,16 @@ static uint64_t decayed_span(usec_t elapsed, usec_t half_life)
     return wide_scale(wide_scale((uint64_t)half_life * SPAN_FINE, gone, FINE), ONE, LN2);
 }
 
-uint64_t queue_usage(const struct queue *queue, usec_t now, usec_t half_life)
+uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life)
 {
     usec_t elapsed = now - queue->usage_at;
 
     if (elapsed <= 0)
-        return queue->usage;
+        return queue->usage[kind];
     /* To the nearest, so that many small steps lose nothing. */
     const wide_t ms = 1000 * SPAN_FINE;
-    wide_t used = (wide_t)queue->share * decayed_span(elapsed, half_life);
-    return usage_decay(queue->usage, elapsed, half_life) + (uint64_t)((used + ms / 2) / ms);
+    wide_t used = (wide_t)queue->share[kind] * decayed_span(elapsed, half_life);
+    return usage_decay(queue->usage[kind], elapsed, half_life) + (uint64_t)((used + ms / 2) / ms);
 }
 
 /* usage_at moves in whole milliseconds only, so that many small steps lose nothing. */
@@ -81,6 +82,7 @@ void queue_advance(struct queue *queue, usec_t now, usec_t half_life)
 
     if (whole <= queue->usage_at)
         return;
-    queue->usage = queue_usage(queue, whole, half_life);
+    for (enum share kind = 0; kind < SHARES; kind++)
+        queue->usage[kind] = queue_usage(queue, kind, whole, half_life);
     queue->usage_at = whole;
 }

@@ -4,8 +4,8 @@
 
 /* queue - a tenant in the tree, what it may have and what it had
  *
- * Use is counted in dominant share (parts of 2^20 of the cluster: the largest of a job's GPU,
- * CPU and memory shares) times milliseconds, and halves every half-life. It is charged
+ * Use is counted for GPUs, CPUs and memory apart, in shares of the cluster (parts of 2^20, GPUs by
+ * what they cost) times milliseconds, and halves every half-life. It is charged
  * as it is used; ordering adds an hour of what runs now, so that many starts in one instant
  * count at once (sched/order.h). Integers only: 2^-x comes from twelve constants and a
  * short series, policies 2.1.
@@ -17,23 +17,27 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/lease.h"
+#include "core/quota.h"
 
 enum { QUEUE_ROOT = 0, QUEUE_DEFAULT = 1, QUEUE_SHARE_ONE = 1 << 20 };
 
 #define QUEUE_HALF_LIFE_DEFAULT (7 * USEC_PER_DAY)
 #define QUEUE_HALF_LIFE_MAX     (90 * USEC_PER_DAY)
-#define QUEUE_UNLIMITED         INT64_C(-1)
+#define QUEUE_UNLIMITED         QUOTA_NONE
 
 struct queue {
     char *name;
     uint32_t parent;
     uint32_t child_count;
     uint32_t weight;
-    int64_t guarantee_milli;
-    int64_t limit_milli; /* QUEUE_UNLIMITED */
-    int64_t used_milli;  /* GPUs held now, with all below */
-    int64_t share;       /* dominant share held now, with all below */
-    uint64_t usage;      /* share x ms, decayed, as of usage_at */
+    struct quota quota[RESOURCES_MAX];
+    struct amounts owned; /* what static pools have for it, with all below */
+    struct amounts used;  /* held now, with all below */
+    LIST(struct subject_limit) subjects;
+    usec_t min_runtime;     /* its jobs are not stopped for other queues before */
+    int64_t share[SHARES];  /* of the cluster held now, with all below */
+    uint64_t usage[SHARES]; /* share x ms, decayed, as of usage_at */
     usec_t usage_at;
     bool is_removed;
 };
@@ -43,8 +47,8 @@ void queue_release(struct queue *queue);
 /* value * 2^-(elapsed / half_life) */
 uint64_t usage_decay(uint64_t value, usec_t elapsed, usec_t half_life);
 
-/* What the usage is at now, with what runs since usage_at. */
-uint64_t queue_usage(const struct queue *queue, usec_t now, usec_t half_life);
+/* What the usage of one kind is at now, with what runs since usage_at. */
+uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life);
 
 /* Bring usage up to now; before share changes. */
 void queue_advance(struct queue *queue, usec_t now, usec_t half_life);

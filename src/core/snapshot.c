@@ -108,6 +108,21 @@ static void put_load(struct text *out, const struct state *state, struct text *s
     }
 }
 
+static void put_queue(struct text *out, const struct queue *queue, struct text *scratch)
+{
+    struct saved_quota quotas[RESOURCES_MAX];
+    struct saved_queue saved = { .queue = *queue,
+                                 .quotas = quotas,
+                                 .subjects = queue->subjects.items,
+                                 .subjects_count = (uint32_t)queue->subjects.count };
+
+    for (uint32_t i = 0; i < RESOURCES_MAX; i++) {
+        if (!quota_is_empty(&queue->quota[i]))
+            quotas[saved.quotas_count++] = (struct saved_quota){ i, queue->quota[i] };
+    }
+    put(out, QUEUE, &saved, scratch);
+}
+
 void snapshot_save(const struct state *state, struct text *out)
 {
     struct text scratch = { 0 };
@@ -120,7 +135,9 @@ void snapshot_save(const struct state *state, struct text *out)
     for (size_t i = 0; i < state->pools.count; i++)
         put(out, POOL, &state->pools.items[i], &scratch);
     for (size_t i = 0; i < state->queues.count; i++)
-        put(out, QUEUE, &state->queues.items[i], &scratch);
+        put_queue(out, &state->queues.items[i], &scratch);
+    for (size_t i = 0; i < state->resources.count; i++)
+        put(out, RESOURCE, &state->resources.items[i], &scratch);
     for (size_t i = 0; i < state->users.count; i++)
         put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
     for (const struct group *group = state->first_group; group; group = group->next)
@@ -236,17 +253,42 @@ static void load_pool(struct state *state, const struct pool *saved)
     list_add(&state->room.pools, 0);
 }
 
-static int load_queue(struct state *state, const struct queue *saved, struct error *err)
+/* One of before there were lists says all of it in the first two. */
+static int load_quotas(struct queue *queue, const struct saved_queue *saved, struct error *err)
 {
-    struct queue queue = *saved;
+    const struct quota none = { 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+    int64_t guarantee = queue->quota[0].guarantee, limit = queue->quota[0].limit;
 
-    if (saved->parent >= state->queues.count && (state->queues.count > 0 || saved->parent > 0))
-        return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", saved->name);
-    if (saved->weight == 0 || saved->usage_at < 0 || saved->usage_at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: queue %s makes no sense", saved->name);
-    queue.name = mem_string(saved->name);
-    list_add(&state->queues, queue);
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        queue->quota[i] = none;
+    if (saved->quotas_count == 0)
+        queue->quota[RESOURCE_GPUS] = (struct quota){ guarantee, limit, QUOTA_NONE, QUOTA_NONE };
+    for (uint32_t i = 0; i < saved->quotas_count; i++) {
+        if (saved->quotas[i].resource >= RESOURCES_MAX)
+            return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
+        queue->quota[saved->quotas[i].resource] = saved->quotas[i].quota;
+    }
+    queue->subjects = (__typeof__(queue->subjects)){ 0 };
+    for (uint32_t i = 0; i < saved->subjects_count; i++) {
+        if (saved->subjects[i].resource >= RESOURCES_MAX)
+            return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
+        list_add(&queue->subjects, saved->subjects[i]);
+    }
     return 0;
+}
+
+static int load_queue(struct state *state, const struct saved_queue *saved, struct error *err)
+{
+    struct queue queue = saved->queue;
+
+    if (queue.parent >= state->queues.count && (state->queues.count > 0 || queue.parent > 0))
+        return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", queue.name);
+    if (queue.weight == 0 || queue.usage_at < 0 || queue.usage_at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: queue %s makes no sense", queue.name);
+    queue.name = mem_string(queue.name);
+    int code = load_quotas(&queue, saved, err);
+    list_add(&state->queues, queue);
+    return code;
 }
 
 /* Most that wait have none. */
@@ -266,6 +308,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);
+    lease_complete(run->lease);
     run->member_states = mem_zero(run->lease->members_count, 1);
     for (uint32_t i = 0; i < run->lease->members_count; i++)
         run->member_states[i] = (uint8_t)(saved->member_states[i] - '0');
@@ -432,6 +475,16 @@ static int load_bin(struct state *state, const struct saved_bin *saved, struct e
     return 0;
 }
 
+static int load_resource(struct state *state, const struct resource_name *saved, struct error *err)
+{
+    int number = resource_claim(&state->resources, saved->name);
+
+    if (number < 0)
+        return error_set(err, -EBADMSG, "snapshot: too many resources");
+    state->resources.items[number].price_micro = saved->price_micro;
+    return 0;
+}
+
 static int load(struct state *state, enum snapshot_kind kind, const void *object, struct error *err)
 {
     switch (kind) {
@@ -446,6 +499,8 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
         return 0;
     case QUEUE:
         return load_queue(state, object, err);
+    case RESOURCE:
+        return load_resource(state, object, err);
     case USER:
         list_add(&state->users, mem_string(((const struct saved_user *)object)->name));
         return 0;
@@ -485,7 +540,8 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct node node;
         struct device device;
         struct pool pool;
-        struct queue queue;
+        struct saved_queue queue;
+        struct resource_name resource;
         struct saved_user user;
         struct group group;
         struct saved_job job;
@@ -513,7 +569,8 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         if ((next_id == 0) != (kind == WORLD) || (kind > QUEUE && state->queues.count < 2))
             return error_set(err, -EBADMSG, "snapshot: out of order");
         arena_clear(arena);
-        int code = record_decode(snapshot_type(kind), s, (size_t)length, arena, &object, err);
+        int code =
+            record_decode(snapshot_type((unsigned)kind), s, (size_t)length, arena, &object, err);
         if (code == 0)
             code = load(state, (enum snapshot_kind)kind, &object, err);
         if (code < 0)
@@ -538,6 +595,7 @@ int snapshot_load(const void *bytes, size_t length, struct state **ret, struct e
     if (code < 0)
         return code;
     state_measure(state);
+    state_recount(state);
     *ret = TAKE(state);
     return 0;
 }

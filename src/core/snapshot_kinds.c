@@ -65,12 +65,45 @@ static const struct field pool_fields[] = {
     RECORD_UINT(struct pool, 9, is_static, ""), RECORD_UINT(struct pool, 10, is_removed, ""),
 };
 
+static const struct field quota_fields[] = {
+    RECORD_UINT(struct saved_quota, 1, resource, "its number"),
+    RECORD_INT(struct saved_quota, 2, quota.guarantee, ""),
+    RECORD_INT(struct saved_quota, 3, quota.limit, "-1: none"),
+    RECORD_INT(struct saved_quota, 4, quota.borrow, "-1: no bound"),
+    RECORD_INT(struct saved_quota, 5, quota.lend, "-1: no bound"),
+};
+static const struct record_type saved_quota_record = { "quota", sizeof(struct saved_quota),
+                                                       quota_fields, COUNT_OF(quota_fields) };
+
+static const struct field subject_fields[] = {
+    RECORD_UINT(struct subject_limit, 1, kind, ""),
+    RECORD_UINT(struct subject_limit, 2, resource, ""),
+    RECORD_UINT(struct subject_limit, 3, id, "number of the user, or gid"),
+    RECORD_INT(struct subject_limit, 4, limit, ""),
+};
+static const struct record_type saved_subject_record = { "subject", sizeof(struct subject_limit),
+                                                         subject_fields, COUNT_OF(subject_fields) };
+
 static const struct field queue_fields[] = {
-    RECORD_TEXT(struct queue, 1, name, ""),        RECORD_UINT(struct queue, 2, parent, ""),
-    RECORD_UINT(struct queue, 3, weight, ""),      RECORD_INT(struct queue, 4, guarantee_milli, ""),
-    RECORD_INT(struct queue, 5, limit_milli, ""),  RECORD_UINT(struct queue, 6, usage, ""),
-    RECORD_INT(struct queue, 7, usage_at, ""),     RECORD_UINT(struct queue, 8, is_removed, ""),
-    RECORD_UINT(struct queue, 9, child_count, ""),
+    RECORD_TEXT(struct saved_queue, 1, queue.name, ""),
+    RECORD_UINT(struct saved_queue, 2, queue.parent, ""),
+    RECORD_UINT(struct saved_queue, 3, queue.weight, ""),
+    RECORD_INT(struct saved_queue, 4, queue.quota[0].guarantee, "GPUs"),
+    RECORD_INT(struct saved_queue, 5, queue.quota[0].limit, ""),
+    RECORD_UINT(struct saved_queue, 6, queue.usage[0], "of GPUs"),
+    RECORD_INT(struct saved_queue, 7, queue.usage_at, ""),
+    RECORD_UINT(struct saved_queue, 8, queue.is_removed, ""),
+    RECORD_UINT(struct saved_queue, 9, queue.child_count, ""),
+    RECORD_UINT(struct saved_queue, 10, queue.usage[1], "of CPUs"),
+    RECORD_UINT(struct saved_queue, 11, queue.usage[2], "of memory"),
+    RECORD_INT(struct saved_queue, 12, queue.min_runtime, ""),
+    RECORD_LIST(struct saved_queue, 13, quotas, "that say something", &saved_quota_record),
+    RECORD_LIST(struct saved_queue, 14, subjects, "limits of users", &saved_subject_record),
+};
+
+static const struct field resource_fields[] = {
+    RECORD_TEXT(struct resource_name, 1, name, ""),
+    RECORD_INT(struct resource_name, 2, price_micro, "for an hour; 0: not said"),
 };
 
 static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };
@@ -217,7 +250,7 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(NODE, "node", struct node, node_fields),
     TYPE(DEVICE, "device", struct device, device_fields),
     TYPE(POOL, "pool", struct pool, pool_fields),
-    TYPE(QUEUE, "queue", struct queue, queue_fields),
+    TYPE(QUEUE, "queue", struct saved_queue, queue_fields),
     TYPE(USER, "user", struct saved_user, user_fields),
     TYPE(GROUP, "group", struct group, group_fields),
     TYPE(JOB, "job", struct saved_job, job_fields),
@@ -229,6 +262,7 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(PRESSURE, "pressure", struct pressure, pressure_fields),
     TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
     TYPE(BIN, "bin", struct saved_bin, bin_fields),
+    TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)

@@ -25,7 +25,20 @@ enum snapshot_kind {
     PRESSURE,
     ARRIVED,
     BIN,
+    RESOURCE,
     KIND_COUNT
+};
+
+struct saved_quota {
+    uint32_t resource;
+    struct quota quota;
+};
+
+struct saved_queue {
+    struct queue queue;
+    const struct saved_quota *quotas;
+    const struct subject_limit *subjects;
+    uint32_t quotas_count, subjects_count;
 };
 
 struct saved_user {

@@ -4,21 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct queue builtin_queue(const char *name, uint32_t child_count)
+{
+    struct queue queue = { .name = mem_string(name), .child_count = child_count, .weight = 1 };
+
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        queue.quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+    return queue;
+}
+
 static void add_builtin(struct state *state)
 {
+    static const char *const resources[RESOURCE_MODELS] = { "gpus", "cpus", "memory" };
+
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
+        resource_claim(&state->resources, resources[i]);
     list_add(&state->pools, (struct pool){ .name = mem_string("default"),
                                            .queue = mem_string(""),
                                            .model = mem_string(""),
                                            .nodes = mem_string("") });
     list_add(&state->room.pools, 0);
-    list_add(&state->queues, (struct queue){ .name = mem_string("root"),
-                                             .child_count = 1,
-                                             .weight = 1,
-                                             .limit_milli = QUEUE_UNLIMITED });
-    list_add(&state->queues, (struct queue){ .name = mem_string("default"),
-                                             .parent = QUEUE_ROOT,
-                                             .weight = 1,
-                                             .limit_milli = QUEUE_UNLIMITED });
+    list_add(&state->queues, builtin_queue("root", 1));
+    list_add(&state->queues, builtin_queue("default", 0));
 }
 
 struct state *state_create(void)
@@ -67,6 +74,8 @@ void state_destroy(struct state *state)
     list_release(&state->users);
     map_release(&state->node_names);
     map_release(&state->device_names);
+    resources_release(&state->resources);
+    holdings_release(&state->holdings);
     room_release(&state->room);
     demand_release(&state->demand);
     history_release(&state->history);
@@ -81,8 +90,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
 {
     if (event->at > state->now)
         state->now = event->at;
-    return event->kind <= EVENT_SETTINGS ? fold_world(state, event, err)
-                                         : fold_job(state, event, err);
+    return event_is_of_world(event->kind) ? fold_world(state, event, err)
+                                          : fold_job(state, event, err);
 }
 
 struct job *state_job(const struct state *state, uint64_t id)
@@ -197,6 +206,28 @@ int64_t state_find_queue(const struct state *state, const char *name)
     return -1;
 }
 
+int64_t state_worth(const struct state *state, uint32_t device)
+{
+    uint32_t resource = state->devices.items[device].resource;
+    int64_t price = resource > 0 ? state->resources.items[resource].price_micro : 0;
+
+    return price > 0 ? price : 1000000;
+}
+
+int64_t state_capacity(const struct state *state, uint32_t resource)
+{
+    switch (resource) {
+    case RESOURCE_GPUS:
+        return state->capacity.milli;
+    case RESOURCE_CPUS:
+        return state->capacity.cpu_milli;
+    case RESOURCE_MEMORY:
+        return state->capacity.memory_mib;
+    default:
+        return state->capacity.models[resource];
+    }
+}
+
 bool device_is_usable(const struct state *state, const struct device *device)
 {
     return !device->sick && state->nodes.items[device->node].state == NODE_UP;
@@ -252,6 +283,31 @@ void state_want(struct state *state, const struct job *job, int sign)
     state_count_wanted(state, job, sign);
 }
 
+static void count_amounts(struct state *state, const struct job *job, int sign)
+{
+    struct amounts amounts;
+
+    amounts_of_lease(state, job->run->lease, &amounts);
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        amounts_add(&state->queues.items[at].used, &amounts, sign);
+        holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
+        holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
+        if (at == QUEUE_ROOT)
+            return;
+    }
+}
+
+void state_recount(struct state *state)
+{
+    for (size_t i = 0; i < state->queues.count; i++)
+        state->queues.items[i].used = (struct amounts){ 0 };
+    holdings_release(&state->holdings);
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job_is_active(job))
+            count_amounts(state, job, 1);
+    }
+}
+
 void state_count(struct state *state, const struct job *job, int sign)
 {
     const struct lease *lease = job->run->lease;
@@ -259,10 +315,10 @@ void state_count(struct state *state, const struct job *job, int sign)
     room_add(&state->room, lease, -sign);
     if (state->on_lease)
         state->on_lease(state->on_lease_user, job, sign);
+    count_amounts(state, job, sign);
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
-        struct queue *queue = &state->queues.items[at];
-        queue->used_milli += sign * lease->milli;
-        queue->share += sign * (int64_t)lease->share;
+        for (size_t i = 0; i < SHARES; i++)
+            state->queues.items[at].share[i] += sign * (int64_t)lease->shares[i];
         if (at == QUEUE_ROOT)
             break;
     }

@@ -24,6 +24,7 @@
 #include "core/event.h"
 #include "core/group.h"
 #include "core/history.h"
+#include "core/holding.h"
 #include "core/job.h"
 #include "core/need.h"
 #include "core/node.h"
@@ -60,10 +61,13 @@ struct settings {
     uint64_t seed; /* of random placement */
 };
 
+/* Of machines that are up, and devices that are well. */
 struct capacity {
-    int64_t milli; /* GPUs that are well, on machines that are up */
+    int64_t milli; /* GPUs */
     int64_t cpu_milli;
     int64_t memory_mib;
+    int64_t models[RESOURCES_MAX]; /* milli-GPUs of each model that has a number */
+    int64_t worth;                 /* of the GPUs, by their prices (state_worth) */
 };
 
 struct state {
@@ -75,6 +79,8 @@ struct state {
     LIST(struct device) devices;
     LIST(struct pool) pools;
     LIST(struct queue) queues;
+    resource_list resources;
+    struct holdings holdings;
     LIST(char *) users;
     struct map node_names, device_names; /* hash -> number plus one of the last with it */
     struct room room;                    /* what is free now */
@@ -119,6 +125,12 @@ int64_t state_find_device(const struct state *state, const char *uuid); /* -1: n
 int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
 
+/* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
+int64_t state_worth(const struct state *state, uint32_t device);
+
+/* How much there is of a resource. */
+int64_t state_capacity(const struct state *state, uint32_t resource);
+
 /* Whether what `on` did so far decides a need for it. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
 
@@ -139,6 +151,7 @@ void state_count(struct state *state, const struct job *job, int sign);  /* what
 /* It wants GPUs (sign 1), or no more (-1). */
 void state_want(struct state *state, const struct job *job, int sign);
 void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */
+void state_recount(struct state *state); /* used amounts of queues, users and groups, anew */
 void state_measure(struct state *state); /* capacity and the dealing of static pools, anew */
 
 #endif

@@ -21,8 +21,10 @@ enum why_kind {
 
 struct why {
     enum why_kind kind;
-    uint32_t queue; /* QUOTA, TURN: the one at its limit */
-    uint32_t pool;  /* POOL_*: the pool */
+    uint32_t queue; /* QUOTA, TURN, USER_LIMIT: the one at its limit; LENT: the one that keeps it */
+    uint32_t resource; /* of these: the number */
+    bool is_group;     /* USER_LIMIT: of his Unix group */
+    uint32_t pool;     /* POOL_*: the pool */
     uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
                      array */
     int64_t wanted; /* GPUs in milli, CPUs in milli, MiB, or a count */
@@ -33,6 +35,10 @@ struct why {
 
 const char *why_name(enum why_kind kind);
 const char *why_meaning(enum why_kind kind);
+static inline bool why_is_of_quota(enum why_kind kind)
+{
+    return kind == WHY_QUOTA || kind == WHY_USER_LIMIT || kind == WHY_LENT;
+}
 static inline bool why_is_never(enum why_kind kind)
 {
     return kind >= WHY_NEVER_GPUS;

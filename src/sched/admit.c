@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Can it ever run? Asked of an empty cluster: first of the whole one, then of what is well. */
 #include "sched/place.h"
+#include "sched/quota.h"
 #include "sched/sched.h"
 
 /* The cluster with nothing on it. */
@@ -39,6 +40,7 @@ static bool fits(struct empty *empty, const struct request *request, uint32_t qu
                                  .fleet = &empty->fleet,
                                  .request = request,
                                  .queue = queue,
+                                 .user = QUOTA_NOBODY,
                                  .quota = quota,
                                  .ignore_health = ignore_health };
     struct lease lease;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sched/brain.h"
+#include "sched/quota.h"
 
 enum {
     MODELS_MOST = 8,
@@ -78,15 +79,18 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
     const struct group *array = state_group(state, stranger->bucket.array);
     usec_t window = stranger->bucket.most;
     usec_t end = usec_after(state->now, window);
-    int64_t least = request_least_milli(request);
+    struct quota_ask ask = { .queue = stranger->job.queue,
+                             .user = stranger->job.user,
+                             .gid = stranger->job.gid };
     struct place_query query;
     struct promises promises;
     struct lease lease;
     struct why why;
 
+    quota_least(state, request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
-        !order_quota_allows(state, stranger->job.queue, least, &why) ||
-        !turn_allows(&brain->turns, state, stranger->job.queue, least, end, &why))
+        !quota_allows(state, &ask, &why) ||
+        !turn_allows(&brain->turns, state, stranger->job.queue, &ask.amounts, end, &why))
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);

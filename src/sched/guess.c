@@ -7,15 +7,23 @@ static int64_t part(int64_t amount, int64_t of)
 }
 
 /* The largest of its parts of the cluster's GPUs, CPUs and memory. */
-static uint32_t share_of(const struct state *state, const struct request *request)
+static uint32_t share_of(const struct state *state, const struct request *request,
+                         uint8_t *ret_kind)
 {
-    int64_t members = request->members, most;
-    int64_t gpu = part(request_milli(request, 0, 0), state->capacity.milli);
-    int64_t cpu = part(request->cpu_milli * members, state->capacity.cpu_milli);
-    int64_t memory = part(request->memory_mib * members, state->capacity.memory_mib);
+    int64_t members = request->members, most = 0;
+    const int64_t parts[SHARES] = {
+        [SHARE_OF_GPUS] = part(request_milli(request, 0, 0), state->capacity.milli),
+        [SHARE_OF_CPUS] = part(request->cpu_milli * members, state->capacity.cpu_milli),
+        [SHARE_OF_MEMORY] = part(request->memory_mib * members, state->capacity.memory_mib),
+    };
 
-    most = gpu > cpu ? gpu : cpu;
-    most = memory > most ? memory : most;
+    *ret_kind = SHARE_OF_GPUS;
+    for (uint8_t i = 0; i < SHARES; i++) {
+        if (parts[i] > most) {
+            most = parts[i];
+            *ret_kind = i;
+        }
+    }
     return (uint32_t)(most < QUEUE_SHARE_ONE ? most : QUEUE_SHARE_ONE);
 }
 
@@ -30,7 +38,7 @@ void guess_bucket(const struct state *state, struct pending_bucket *bucket)
     struct history_job described;
     struct history_guess guess;
 
-    bucket->share = share_of(state, state_request(state, job));
+    bucket->share = share_of(state, state_request(state, job), &bucket->kind);
     if (job->estimate > 0) { /* one that outlived its estimate: as long again, at least */
         usec_t left =
             bucket->estimate > 0 ? bucket->estimate : job->run->attained / 2 + USEC_PER_SEC;

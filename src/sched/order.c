@@ -2,33 +2,39 @@
 #include "sched/order.h"
 
 #include "base/wide.h"
+#include "sched/quota.h"
 
 enum { CHARGE_AHEAD_MS = 3600 * 1000 }; /* what runs counts as if it had run an hour more */
+#define NOBODY UINT32_MAX
 
-bool order_is_before(const struct state *state, uint32_t a, uint32_t b)
+static uint64_t used_by(const struct state *state, const struct order_claim *claim)
 {
-    const struct queue *left = &state->queues.items[a], *right = &state->queues.items[b];
-    bool left_owed = left->used_milli < left->guarantee_milli;
-    bool right_owed = right->used_milli < right->guarantee_milli;
-    usec_t half_life = state->settings.half_life;
+    const struct queue *queue = &state->queues.items[claim->queue];
+    uint64_t ahead = (uint64_t)(queue->share[claim->kind] + claim->more_share) * CHARGE_AHEAD_MS;
+
+    return queue_usage(queue, claim->kind, state->now, state->settings.half_life) + ahead;
+}
+
+static bool is_owed(const struct state *state, const struct order_claim *claim)
+{
+    const struct queue *queue = &state->queues.items[claim->queue];
+    int64_t owed = quota_owed(&queue->quota[RESOURCE_GPUS], queue->owned.of[RESOURCE_GPUS]);
+
+    if (claim->more_milli > 0 && claim->kind == SHARE_OF_GPUS) /* looking ahead: GPUs in all */
+        return queue->used.of[RESOURCE_GPUS] + claim->more_milli < owed;
+    return quota_is_owed(state, claim->queue, claim->kind);
+}
+
+bool order_is_before(const struct state *state, const struct order_claim *a,
+                     const struct order_claim *b)
+{
+    bool left_owed = is_owed(state, a), right_owed = is_owed(state, b);
 
     if (left_owed != right_owed)
         return left_owed;
-    uint64_t left_use =
-        queue_usage(left, state->now, half_life) + (uint64_t)left->share * CHARGE_AHEAD_MS;
-    uint64_t right_use =
-        queue_usage(right, state->now, half_life) + (uint64_t)right->share * CHARGE_AHEAD_MS;
-    int sign = wide_compare(left_use, right->weight, right_use, left->weight);
-    return sign != 0 ? sign < 0 : a < b;
-}
-
-static void count(struct order *order, uint32_t queue, uint32_t more, bool is_stuck)
-{
-    for (uint32_t at = queue;; at = order->state->queues.items[at].parent) {
-        *(is_stuck ? &order->stuck.items[at] : &order->ready.items[at]) += more;
-        if (at == QUEUE_ROOT)
-            return;
-    }
+    int sign = wide_compare(used_by(state, a), state->queues.items[b->queue].weight,
+                            used_by(state, b), state->queues.items[a->queue].weight);
+    return sign != 0 ? sign < 0 : a->queue < b->queue;
 }
 
 /* Numbers of queues sorted by parent: a counting sort. */
@@ -77,15 +83,95 @@ static void make_heap(struct rank_entry *heap, size_t count)
 
 static void set_size(struct order *order, size_t count)
 {
-    order->ready.count = order->stuck.count = 0;
+    order->next.count = order->kinds.count = 0;
     for (size_t i = 0; i < count; i++) {
-        list_add(&order->ready, 0);
-        list_add(&order->stuck, 0);
+        list_add(&order->next, NOBODY);
+        list_add(&order->kinds, 0);
     }
     while (order->lines.count < count)
         list_add(&order->lines, (struct order_line){ 0 });
     for (size_t i = 0; i < order->lines.count; i++)
         order->lines.items[i].ready.count = order->lines.items[i].stuck.count = 0;
+}
+
+void order_release(struct order *order)
+{
+    for (size_t i = 0; i < order->lines.count; i++) {
+        list_release(&order->lines.items[i].ready);
+        list_release(&order->lines.items[i].stuck);
+    }
+    list_release(&order->lines);
+    list_release(&order->next);
+    list_release(&order->kinds);
+    list_release(&order->children);
+    list_release(&order->first_child);
+}
+
+/* The next of the queue's own, if it has somebody to offer. */
+static const struct rank_entry *best_of(const struct order *order, uint32_t queue,
+                                        bool *ret_is_stuck)
+{
+    const struct order_line *line = &order->lines.items[queue];
+    bool has_ready = line->ready.count > 0, has_stuck = order->with_stuck && line->stuck.count > 0;
+
+    if (!has_ready && !has_stuck)
+        return NULL;
+    *ret_is_stuck =
+        !has_ready || (has_stuck && rank_is_before(&line->stuck.items[0], &line->ready.items[0]));
+    return *ret_is_stuck ? &line->stuck.items[0] : &line->ready.items[0];
+}
+
+static struct order_claim claim_of(const struct order *order, uint32_t queue)
+{
+    return (struct order_claim){ .queue = queue, .kind = (enum share)order->kinds.items[queue] };
+}
+
+/* Who is next of this queue, when that is known of its children. */
+static void choose(struct order *order, uint32_t queue)
+{
+    bool is_stuck;
+    const struct rank_entry *own = best_of(order, queue, &is_stuck);
+    uint32_t best = NOBODY;
+
+    order->next.items[queue] = NOBODY;
+    if (own) { /* jobs may stand in a queue that got children later; they go first */
+        order->next.items[queue] = queue;
+        order->kinds.items[queue] = own->bucket->kind;
+        return;
+    }
+    for (uint32_t i = order->first_child.items[queue]; i < order->first_child.items[queue + 1];
+         i++) {
+        uint32_t child = order->children.items[i];
+        if (order->next.items[child] == NOBODY)
+            continue;
+        struct order_claim claim = claim_of(order, child), other;
+        if (best != NOBODY)
+            other = claim_of(order, best);
+        if (best == NOBODY || order_is_before(order->state, &claim, &other))
+            best = child;
+    }
+    if (best == NOBODY)
+        return;
+    order->next.items[queue] = order->next.items[best];
+    order->kinds.items[queue] = order->kinds.items[best];
+}
+
+/* A parent's number is lower than its children's. */
+static void choose_all(struct order *order, bool with_stuck)
+{
+    order->with_stuck = with_stuck;
+    for (uint32_t i = (uint32_t)order->next.count; i-- > 0;)
+        choose(order, i);
+}
+
+/* Something of this queue, or what it used, is no longer as it was. */
+static void choose_above(struct order *order, uint32_t queue)
+{
+    for (uint32_t at = queue;; at = order->state->queues.items[at].parent) {
+        choose(order, at);
+        if (at == QUEUE_ROOT)
+            return;
+    }
 }
 
 void order_start(struct order *order, const struct state *state, const struct ranker *ranker,
@@ -109,64 +195,18 @@ void order_start(struct order *order, const struct state *state, const struct ra
         }
         make_heap(line->ready.items, line->ready.count);
         make_heap(line->stuck.items, line->stuck.count);
-        if (line->ready.count > 0)
-            count(order, i, (uint32_t)line->ready.count, false);
-        if (line->stuck.count > 0)
-            count(order, i, (uint32_t)line->stuck.count, true);
     }
-}
-
-void order_release(struct order *order)
-{
-    for (size_t i = 0; i < order->lines.count; i++) {
-        list_release(&order->lines.items[i].ready);
-        list_release(&order->lines.items[i].stuck);
-    }
-    list_release(&order->lines);
-    list_release(&order->ready);
-    list_release(&order->stuck);
-    list_release(&order->children);
-    list_release(&order->first_child);
-}
-
-static uint32_t offers(const struct order *order, uint32_t queue, bool with_stuck)
-{
-    return order->ready.items[queue] + (with_stuck ? order->stuck.items[queue] : 0);
-}
-
-static struct pending_bucket *best_of(struct order *order, uint32_t queue, bool with_stuck)
-{
-    const struct order_line *line = &order->lines.items[queue];
-    bool has_ready = line->ready.count > 0, has_stuck = with_stuck && line->stuck.count > 0;
-
-    if (!has_ready && !has_stuck)
-        return NULL;
-    order->queue = queue;
-    order->was_stuck =
-        !has_ready || (has_stuck && rank_is_before(&line->stuck.items[0], &line->ready.items[0]));
-    return order->was_stuck ? line->stuck.items[0].bucket : line->ready.items[0].bucket;
+    choose_all(order, true);
 }
 
 struct pending_bucket *order_next(struct order *order, bool with_stuck)
 {
-    uint32_t at = QUEUE_ROOT;
-
-    if (offers(order, QUEUE_ROOT, with_stuck) == 0)
+    if (with_stuck != order->with_stuck)
+        choose_all(order, with_stuck);
+    order->queue = order->next.items[QUEUE_ROOT];
+    if (order->queue == NOBODY)
         return NULL;
-    for (;;) {
-        uint32_t best = 0;
-        /* Jobs may stand in a queue that got children later; they go first. */
-        struct pending_bucket *own = best_of(order, at, with_stuck);
-        if (own)
-            return own;
-        for (uint32_t i = order->first_child.items[at]; i < order->first_child.items[at + 1]; i++) {
-            uint32_t child = order->children.items[i];
-            if (offers(order, child, with_stuck) > 0 &&
-                (best == 0 || order_is_before(order->state, child, best)))
-                best = child;
-        }
-        at = best;
-    }
+    return best_of(order, order->queue, &order->was_stuck)->bucket;
 }
 
 void order_block(struct order *order)
@@ -180,7 +220,7 @@ void order_block(struct order *order)
         line->ready.items[0] = line->ready.items[--line->ready.count];
         sift_down(line->ready.items, line->ready.count, 0);
     }
-    count(order, order->queue, UINT32_MAX, order->was_stuck);
+    choose_above(order, order->queue);
 }
 
 void order_served(struct order *order, bool is_gone)
@@ -195,24 +235,5 @@ void order_served(struct order *order, bool is_gone)
     *top = rank_of_bucket(order->ranker, top->bucket);
     sift_down(order->was_stuck ? line->stuck.items : line->ready.items,
               order->was_stuck ? line->stuck.count : line->ready.count, 0);
-}
-
-bool order_quota_allows(const struct state *state, uint32_t queue, int64_t milli, struct why *why)
-{
-    for (uint32_t at = queue;; at = state->queues.items[at].parent) {
-        const struct queue *q = &state->queues.items[at];
-        if (q->limit_milli != QUEUE_UNLIMITED && q->used_milli + milli > q->limit_milli &&
-            milli > 0) {
-            *why = (struct why){
-                .kind = milli > q->limit_milli ? WHY_NEVER_QUOTA : WHY_QUOTA,
-                .queue = at,
-                .wanted = milli,
-                .free = q->limit_milli - q->used_milli,
-                .most = q->limit_milli,
-            };
-            return false;
-        }
-        if (at == QUEUE_ROOT)
-            return true;
-    }
+    choose_above(order, order->queue);
 }

@@ -6,8 +6,13 @@
  *
  * Down the tree of queues, among siblings that have somebody to offer:
  *   1. a queue below its guarantee before one that is not;
- *   2. the smaller (usage + share held now * one hour) / weight;
+ *   2. the smaller (usage + share held now * one hour) / weight, both counted in the resource that
+ *      its next job wants most of;
  *   3. the lower number.
+ * So a queue is measured by what it had of what it now asks for: one whose children want different
+ * things is not charged for the one when it asks for the other, and what a child that is blocked
+ * holds does not count against its sisters. Those are the two known mistakes of a dominant share
+ * that is summed up a tree (policies 2.3).
  * Inside a queue: the higher priority, then as rank.h says, then the lower job number. Usage
  * halves every half-life (core/queue.h), so a queue that was served less comes first, and who
  * starts many at once pays at once. Tree and weights as Slurm's Fair Tree has them (policies 2.1),
@@ -31,11 +36,12 @@ struct order {
     const struct state *state;
     const struct ranker *ranker;
     LIST(struct order_line) lines; /* by queue */
-    LIST(uint32_t) ready;          /* by queue: ready entries with all below */
-    LIST(uint32_t) stuck;
-    LIST(uint32_t) children;    /* queues by parent, then number */
-    LIST(uint32_t) first_child; /* by queue: where its children start; one more at the end */
-    uint32_t queue;             /* of what order_next gave */
+    LIST(uint32_t) children;       /* queues by parent, then number */
+    LIST(uint32_t) first_child;    /* by queue: where its children start; one more at the end */
+    LIST(uint32_t) next;           /* by queue: the one below it (or itself) that is next; NOBODY */
+    LIST(uint8_t) kinds;           /* by queue: what its next job wants most of (enum share) */
+    bool with_stuck;               /* next was found with them */
+    uint32_t queue;                /* of what order_next gave */
     bool was_stuck;
 };
 
@@ -52,10 +58,16 @@ void order_block(struct order *order);
 void order_served(struct order *order, bool is_gone);
 void order_release(struct order *order);
 
-/* GPUs that the queue, or one above it, would hold over its limit with `milli` more: fills why. */
-bool order_quota_allows(const struct state *state, uint32_t queue, int64_t milli, struct why *why);
+/* What a queue would be served for: the kind of resource that its next job wants most of, and what
+ * it is taken to hold beside what it does. */
+struct order_claim {
+    uint32_t queue;
+    enum share kind;
+    int64_t more_share, more_milli;
+};
 
 /* Which of two siblings is served first. */
-bool order_is_before(const struct state *state, uint32_t a, uint32_t b);
+bool order_is_before(const struct state *state, const struct order_claim *a,
+                     const struct order_claim *b);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "sched/budget.h"
 #include "sched/domain.h"
-#include "sched/order.h"
+#include "sched/quota.h"
 
 /* What is being placed, and where it has come to. */
 struct placing {
@@ -250,13 +250,16 @@ static void give_back(struct placing *placing)
     }
 }
 
-static bool quota_allows(const struct placing *placing, struct why *ret_why)
+static bool within_quota(const struct placing *placing, struct why *ret_why)
 {
     const struct place_query *query = placing->query;
+    struct quota_ask ask = { .queue = query->queue, .user = query->user, .gid = query->gid };
     struct why why;
 
-    if (query->quota == PLACE_QUOTA_NONE ||
-        order_quota_allows(query->state, query->queue, placing->lease.milli, &why) ||
+    if (query->quota == PLACE_QUOTA_NONE)
+        return true;
+    amounts_of_lease(query->state, &placing->lease, &ask.amounts);
+    if (quota_allows(query->state, &ask, &why) ||
         (query->quota == PLACE_QUOTA_EVER && !why_is_never(why.kind)))
         return true;
     *ret_why = why;
@@ -300,7 +303,7 @@ static bool place_alternative(struct placing *placing, struct why *why)
         is_placed = place_member(placing);
     if (!is_placed)
         *why = (struct why){ .kind = what_is_missing(placing) };
-    bool is_allowed = is_placed && pools_allow(placing, why) && quota_allows(placing, why);
+    bool is_allowed = is_placed && pools_allow(placing, why) && within_quota(placing, why);
     give_back(placing);
     return is_allowed;
 }

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/quota.h"
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -43,21 +45,30 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
     brain->attention.count = 0;
 }
 
-/* Largest of its shares of the cluster, in parts of 2^20: what it is charged by. */
-static uint32_t dominant_share(const struct state *state, const struct lease *lease)
+static uint32_t part(uint64_t amount, uint64_t of)
 {
-    int64_t parts[][2] = {
-        { lease->milli, state->capacity.milli },
-        { lease->cpu_milli * lease->members_count, state->capacity.cpu_milli },
-        { lease->memory_mib * lease->members_count, state->capacity.memory_mib },
-    };
-    int64_t largest = 0;
+    uint64_t share = of > 0 ? wide_scale(amount, QUEUE_SHARE_ONE, of) : 0;
 
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        int64_t share = parts[i][1] > 0 ? parts[i][0] * QUEUE_SHARE_ONE / parts[i][1] : 0;
-        largest = share > largest ? share : largest;
-    }
-    return (uint32_t)(largest < UINT32_MAX ? largest : UINT32_MAX);
+    return (uint32_t)(share < UINT32_MAX ? share : UINT32_MAX);
+}
+
+/* Its shares of the cluster, in parts of 2^20: what it is charged by. GPUs by what they cost. */
+static void fill_shares(const struct state *state, struct lease *lease)
+{
+    const struct capacity *capacity = &state->capacity;
+    uint64_t worth = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
+                            lease->slices[i].milli, GPU_MILLI);
+    lease->shares[SHARE_OF_GPUS] = part(worth, (uint64_t)capacity->worth);
+    lease->shares[SHARE_OF_CPUS] =
+        part((uint64_t)lease->cpu_milli * lease->members_count, (uint64_t)capacity->cpu_milli);
+    lease->shares[SHARE_OF_MEMORY] =
+        part((uint64_t)lease->memory_mib * lease->members_count, (uint64_t)capacity->memory_mib);
+    lease->share = 0;
+    for (size_t i = 0; i < SHARES; i++)
+        lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
 }
 
 static bool array_allows(const struct state *state, const struct pending_bucket *bucket,
@@ -96,7 +107,7 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     struct place_query query;
     usec_t at;
 
-    if (why_is_never(why->kind) || why->kind == WHY_QUOTA || why->kind == WHY_TURN ||
+    if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY)
         return; /* it is not room that it waits for */
     brain_query(brain, job, &query);
@@ -139,7 +150,7 @@ static bool try_place(struct brain *brain, const struct job *job, usec_t end,
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
                  struct decisions *decisions)
 {
-    lease->share = dominant_share(brain->state, lease);
+    fill_shares(brain->state, lease);
     struct event grant = {
         .kind = EVENT_GRANT,
         .at = brain->state->now,
@@ -160,20 +171,22 @@ static bool try_grant(struct brain *brain, struct job *job, struct decisions *de
 {
     struct state *state = brain->state;
     const struct pending_bucket *bucket = job->pending_bucket;
-    int64_t least = request_least_milli(state_request(state, job));
+    struct quota_ask ask = { .queue = job->queue, .user = job->user, .gid = job->gid };
     usec_t window = bucket->most, end = usec_after(state->now, window);
     struct lease lease;
 
     *why = (struct why){ .kind = WHY_NONE };
-    if (!array_allows(state, bucket, why) || !order_quota_allows(state, job->queue, least, why) ||
-        !turn_allows(&brain->turns, state, job->queue, least, end, why) ||
+    quota_least(state, state_request(state, job), &ask.amounts);
+    if (!array_allows(state, bucket, why) || !quota_allows(state, &ask, why) ||
+        !turn_allows(&brain->turns, state, job->queue, &ask.amounts, end, why) ||
         !try_place(brain, job, end, &lease, why)) {
         if (why->kind == WHY_QUOTA)
             turn_make(&brain->turns, state, &brain->ends, job, why);
         return false;
     }
 
-    turn_take(&brain->turns, state, job->queue, lease.milli, end);
+    amounts_of_lease(state, &lease, &ask.amounts);
+    turn_take(&brain->turns, state, job->queue, &ask.amounts, end);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "sched/preempt.h"
 
 #include "sched/brain.h"
+#include "sched/quota.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
 
@@ -50,9 +51,9 @@ static int64_t within_limits(const struct state *state, uint32_t queue, int64_t 
     int64_t most = INT64_MAX;
 
     for (uint32_t at = queue;; at = state->queues.items[at].parent) {
-        const struct queue *q = &state->queues.items[at];
-        int64_t here = q->limit_milli - q->used_milli + held;
-        if (q->limit_milli != QUEUE_UNLIMITED && here < most)
+        int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
+        int64_t here = bound - state->queues.items[at].used.of[RESOURCE_GPUS] + held;
+        if (bound != QUOTA_NONE && here < most)
             most = here;
         if (at == QUEUE_ROOT)
             return most;

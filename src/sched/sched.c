@@ -176,6 +176,8 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .request = state_request(brain->state, job),
         .class = job->class,
         .queue = job->queue,
+        .user = job->user,
+        .gid = job->gid,
         .job = job->id,
         .quota = PLACE_QUOTA_NOW,
     };
@@ -271,9 +273,9 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
 
 int sched_fold(struct brain *brain, const struct event *event, struct error *err)
 {
-    if (event->kind <= EVENT_SETTINGS || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
+    if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
-    if (event->kind <= EVENT_SETTINGS)
+    if (event_is_of_world(event->kind))
         brain->is_moved = true;
     estimator_forget(&brain->estimator);
     int code = state_apply(brain->state, event, err);
@@ -371,7 +373,8 @@ void sched_why(struct brain *brain, const struct job *job, struct why *ret_why, 
     if (job->state != JOB_QUEUED)
         return;
     *ret_why = job->pending_bucket->why;
-    if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN && ret_why->kind != WHY_QUOTA)
+    if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
+        !why_is_of_quota(ret_why->kind))
         why_no_room(brain, job, ret_why);
     if (job != job->pending_bucket->first)
         ret_why->at = 0; /* the promise is the head's */

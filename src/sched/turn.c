@@ -22,9 +22,8 @@ static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why)
 {
-    const struct queue *queue = &state->queues.items[why->queue];
-    struct turn turn = { .queue = why->queue, .job = job->id };
-    int64_t left = queue->limit_milli - queue->used_milli - why->wanted;
+    struct turn turn = { .queue = why->queue, .resource = why->resource, .job = job->id };
+    int64_t left = why->free - why->wanted;
     struct ends_walk walk = { .ends = ends };
 
     if (turn_of(turns, why->queue))
@@ -40,7 +39,9 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
         walk = ahead;
         if (!is_below(state, entry->job->queue, why->queue))
             continue;
-        left += entry->job->run->lease->milli;
+        struct amounts held;
+        amounts_of_lease(state, entry->job->run->lease, &held);
+        left += held.of[why->resource];
         turn.at = end;
     }
     if (left < 0)
@@ -56,12 +57,15 @@ static bool is_over(usec_t end, usec_t at)
 }
 
 bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 int64_t milli, usec_t end, struct why *why)
+                 const struct amounts *amounts, usec_t end, struct why *why)
 {
     for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         const struct turn *turn = turn_of(turns, at);
-        if (turn && is_over(end, turn->at) && milli > turn->spare) {
-            *why = (struct why){ .kind = WHY_TURN, .queue = at, .job = turn->job };
+        if (turn && is_over(end, turn->at) && amounts->of[turn->resource] > 0 &&
+            amounts->of[turn->resource] > turn->spare) {
+            *why = (struct why){
+                .kind = WHY_TURN, .queue = at, .resource = turn->resource, .job = turn->job
+            };
             return false;
         }
         if (at == QUEUE_ROOT)
@@ -70,13 +74,13 @@ bool turn_allows(const struct turns *turns, const struct state *state, uint32_t 
     return true;
 }
 
-void turn_take(struct turns *turns, const struct state *state, uint32_t queue, int64_t milli,
-               usec_t end)
+void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
+               const struct amounts *amounts, usec_t end)
 {
     for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         struct turn *turn = turn_of(turns, at);
         if (turn && is_over(end, turn->at))
-            turn->spare -= milli;
+            turn->spare -= amounts->of[turn->resource];
         if (at == QUEUE_ROOT)
             break;
     }

@@ -17,9 +17,10 @@
 
 struct turn {
     uint32_t queue; /* at its limit */
-    uint64_t job;   /* whose turn it is */
-    usec_t at;      /* USEC_NEVER: when somebody without a time limit ends */
-    int64_t spare;  /* milli-GPUs that others may hold at that time */
+    uint32_t resource;
+    uint64_t job;  /* whose turn it is */
+    usec_t at;     /* USEC_NEVER: when somebody without a time limit ends */
+    int64_t spare; /* of the resource: what others may hold at that time */
 };
 
 struct turns {
@@ -32,11 +33,11 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
 
 /* May a job of this queue take so much until `end`? Fills why with TURN when not. */
 bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 int64_t milli, usec_t end, struct why *why);
+                 const struct amounts *amounts, usec_t end, struct why *why);
 
 /* It did. */
-void turn_take(struct turns *turns, const struct state *state, uint32_t queue, int64_t milli,
-               usec_t end);
+void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
+               const struct amounts *amounts, usec_t end);
 
 void turns_release(struct turns *turns);
 

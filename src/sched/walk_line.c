@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/wide.h"
 #include "sched/walk.h"
-
-enum { CHARGE_AHEAD_MS = 3600 * 1000 }; /* as order.c has it */
 
 static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
 {
@@ -70,25 +67,23 @@ void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
     }
 }
 
+static struct order_claim claim_of(const struct estimator *estimator, uint32_t queue)
+{
+    const struct estimate_line *line = &estimator->lines.items[queue];
+    uint8_t kind = line->heap.count > 0 ? line->heap.items[0].rank.bucket->kind : SHARE_OF_GPUS;
+
+    return (struct order_claim){ .queue = queue,
+                                 .kind = (enum share)kind,
+                                 .more_share = estimator->extra_share.items[queue],
+                                 .more_milli = estimator->extra_milli.items[queue] };
+}
+
 /* As order.h has it, with what was placed so far as if it ran. */
 static bool is_before(const struct walk *walk, uint32_t a, uint32_t b)
 {
-    const struct state *state = walk->brain->state;
-    const struct estimator *estimator = walk->estimator;
-    const struct queue *left = &state->queues.items[a], *right = &state->queues.items[b];
-    usec_t half_life = state->settings.half_life;
-    bool left_owed = left->used_milli + estimator->extra_milli.items[a] < left->guarantee_milli;
-    bool right_owed = right->used_milli + estimator->extra_milli.items[b] < right->guarantee_milli;
+    struct order_claim left = claim_of(walk->estimator, a), right = claim_of(walk->estimator, b);
 
-    if (left_owed != right_owed)
-        return left_owed;
-    uint64_t left_use = queue_usage(left, state->now, half_life) +
-                        (uint64_t)(left->share + estimator->extra_share.items[a]) * CHARGE_AHEAD_MS;
-    uint64_t right_use =
-        queue_usage(right, state->now, half_life) +
-        (uint64_t)(right->share + estimator->extra_share.items[b]) * CHARGE_AHEAD_MS;
-    int sign = wide_compare(left_use, right->weight, right_use, left->weight);
-    return sign != 0 ? sign < 0 : a < b;
+    return order_is_before(walk->brain->state, &left, &right);
 }
 
 uint32_t walk_next_line(const struct walk *walk)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/quota.h"
 #include "sched/walk.h"
 
 void estimator_forget(struct estimator *estimator)
@@ -207,10 +208,11 @@ void walk_start_profile(struct walk *walk)
     memset(estimator->lane_queues, 0, sizeof(estimator->lane_queues));
     for (uint32_t i = 1; i < state->queues.count && lane < LANE_ARRAY; i++) {
         const struct queue *queue = &state->queues.items[i];
-        if (queue->limit_milli == QUEUE_UNLIMITED || queue->is_removed)
+        int64_t most = quota_bound(state, i, RESOURCE_GPUS);
+        if (most == QUOTA_NONE || queue->is_removed)
             continue;
         estimator->lane_queues[lane] = i;
-        free[lane++] = queue->limit_milli - queue->used_milli;
+        free[lane++] = most - queue->used.of[RESOURCE_GPUS];
     }
     if (array)
         free[LANE_ARRAY] = (int64_t)array->max_running - (int64_t)array->active_count;

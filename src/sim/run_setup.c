@@ -30,14 +30,22 @@ static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, s
 static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
     const struct config *config = run->experiment->config;
+    struct arena arena = { 0 };
     int code = 0;
 
     for (size_t i = 0; i < config->queue_count && code == 0; i++) {
         const struct config_queue *queue = &config->queues[i];
         struct event event;
-        config_queue_event(config, queue, &event);
+        config_queue_event(config, queue, &arena, &event);
         code = tell(user, &event, err);
     }
+    for (size_t i = 0; i < config->price_count && code == 0; i++) {
+        struct event event = { .kind = EVENT_PRICE,
+                               .price = { .resource = config->prices[i].resource,
+                                          .price_micro = config->prices[i].price_micro } };
+        code = tell(user, &event, err);
+    }
+    arena_release(&arena);
     for (size_t i = 0; i < run->queue_count && code == 0; i++) {
         if (strcmp(run->queue_names[i], "default") == 0 ||
             config_find_queue(config, run->queue_names[i]) >= 0)

@@ -12,8 +12,6 @@
 #include "wire/reader.h"
 #include "wire/submission.h"
 
-static const int64_t gpus_milli_max = (int64_t)CONFIG_GPUS_MAX * GPU_MILLI;
-
 const char *const config_placement_words[PLACEMENT_COUNT + 1] = {
     [PLACEMENT_BEST_FIT] = "best-fit",
     [PLACEMENT_FIRST_FIT] = "first-fit",
@@ -30,8 +28,8 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",    "queues", "fair_share", "placement",
-                                    "backfill", "order",  "predict",    NULL };
+const char *const config_keys[] = { "pools",    "queues", "prices",  "fair_share", "placement",
+                                    "backfill", "order",  "predict", NULL };
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill",
                                            "order",      "predict",   NULL };
 
@@ -60,8 +58,11 @@ void config_destroy(struct config *config)
         string_list_destroy(config->pools[i].nodes);
         free(config->pools[i].devices);
     }
+    for (size_t i = 0; i < config->queue_count; i++)
+        config_quota_release(&config->queues[i]);
     free(config->pools);
     free(config->queues);
+    free(config->prices);
     free(config);
 }
 
@@ -242,22 +243,19 @@ struct level {
 
 static int read_queue(const struct reader *reader, const json_t *object, struct config_queue *queue)
 {
-    static const char *const keys[] = { "weight", "guarantee", "limit", "parent", "queues", NULL };
+    static const char *const own[] = { "weight", "parent", "queues" };
+    const char *keys[COUNT_OF(own) + CONFIG_QUOTA_KEYS + 1] = { NULL };
     int64_t weight = 1;
 
+    memcpy(keys, own, sizeof(own));
+    memcpy(&keys[COUNT_OF(own)], config_quota_keys, sizeof(config_quota_keys));
     int code = reader_check_keys(reader, object, keys);
     if (code == 0)
         code = reader_integer(reader, object, "weight", 1, CONFIG_WEIGHT_MAX, &weight);
-    if (code == 0)
-        code = reader_milli(reader, object, "guarantee", gpus_milli_max, &queue->guarantee_milli);
-    if (code == 0)
-        code = reader_milli(reader, object, "limit", gpus_milli_max, &queue->limit_milli);
     if (code < 0)
         return code;
     queue->weight = (uint32_t)weight;
-    if (queue->limit_milli != CONFIG_NONE && queue->guarantee_milli > queue->limit_milli)
-        return reader_fail(reader, -EINVAL, object, "guarantee", "more than the limit");
-    return 0;
+    return config_quota_read(queue, reader, object);
 }
 
 static int add_queue(struct parser *parser, const struct level *level, const char *name,
@@ -282,7 +280,8 @@ static int add_queue(struct parser *parser, const struct level *level, const cha
 
     config->queues = mem_resize(config->queues, config->queue_count + 1, sizeof(config->queues[0]));
     struct config_queue *queue = &config->queues[config->queue_count++];
-    *queue = (struct config_queue){ .parent = level->parent, .limit_milli = CONFIG_NONE };
+    *queue = (struct config_queue){ .parent = level->parent };
+    config_quota_init(queue);
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     return read_queue(&reader, value, queue);
 }
@@ -391,28 +390,46 @@ static void put_in_order(struct config *config, const uint32_t *depths)
     config->queues = queues;
 }
 
+static int64_t guarantee_of(const struct config_queue *queue, const char *resource)
+{
+    for (size_t i = 0; i < queue->quota_count; i++) {
+        if (strcmp(queue->quotas[i].resource, resource) == 0)
+            return queue->quotas[i].quota.guarantee;
+    }
+    return 0;
+}
+
 /* What the queues below one are guaranteed must not be more than its limit. */
+static int check_guarantees_of(const struct parser *parser, const json_t *document, size_t number,
+                               const struct config_quota *quota)
+{
+    const struct config *config = parser->config;
+    char all[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+    int64_t sum = 0;
+
+    for (size_t k = number + 1; k < config->queue_count; k++) {
+        if (config->queues[k].parent == (int32_t)number)
+            sum += guarantee_of(&config->queues[k], quota->resource);
+    }
+    if (quota->quota.limit == QUOTA_NONE || sum <= quota->quota.limit)
+        return 0;
+    struct reader reader = reader_at(parser, "queue", config->queues[number].name);
+    return reader_fail(&reader, -EINVAL, document, NULL,
+                       "its queues are guaranteed %s %s together, more than its limit of %s",
+                       config_amount_spell(all, quota->resource, sum), quota->resource,
+                       config_amount_spell(limit, quota->resource, quota->quota.limit));
+}
+
 static int check_guarantees(const struct parser *parser, const json_t *document)
 {
     const struct config *config = parser->config;
+    int code = 0;
 
     for (size_t i = 0; i < config->queue_count; i++) {
-        int64_t sum = 0;
-        char all[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
-
-        for (size_t k = i + 1; k < config->queue_count; k++) {
-            if (config->queues[k].parent == (int32_t)i)
-                sum += config->queues[k].guarantee_milli;
-        }
-        if (config->queues[i].limit_milli == CONFIG_NONE || sum <= config->queues[i].limit_milli)
-            continue;
-        struct reader reader = reader_at(parser, "queue", config->queues[i].name);
-        return reader_fail(&reader, -EINVAL, document, NULL,
-                           "its queues are guaranteed %s gpus together, more than its limit of %s",
-                           units_format_milli(all, sum),
-                           units_format_milli(limit, config->queues[i].limit_milli));
+        for (size_t k = 0; k < config->queues[i].quota_count && code == 0; k++)
+            code = check_guarantees_of(parser, document, i, &config->queues[i].quotas[k]);
     }
-    return 0;
+    return code;
 }
 
 static int link_queues(struct parser *parser, const struct queue_objects *objects)
@@ -544,6 +561,40 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     return read_backfill(config, reader, object);
 }
 
+enum { PRICE_MICRO_MAX = 1000000000 };
+
+/* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
+static int read_prices(struct parser *parser, const json_t *document)
+{
+    const json_t *prices = reader_get(document, "prices");
+    struct reader reader = parser->reader;
+    const char *name;
+    json_t *value;
+
+    if (!prices)
+        return 0;
+    snprintf(reader.where, sizeof(reader.where), "prices");
+    if (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX)
+        return reader_fail(&parser->reader, -EINVAL, document, "prices",
+                           "expected a map of at most %d from resource to price", RESOURCES_MAX);
+    parser->config->prices = mem_zero(json_object_size(prices) + 1, sizeof(struct config_price));
+    json_object_foreach((json_t *)(uintptr_t)prices, name, value)
+    {
+        struct config_price *price = &parser->config->prices[parser->config->price_count++];
+
+        int code = config_resource_read(&reader, prices, name, price->resource);
+        if (code == 0 && (!json_is_number(value) || json_number_value(value) < 0 ||
+                          json_number_value(value) * 1e6 > PRICE_MICRO_MAX))
+            code = reader_fail(&reader, -EINVAL, prices, name,
+                               "expected what one costs for an hour, 0 to %d",
+                               PRICE_MICRO_MAX / 1000000);
+        if (code < 0)
+            return code;
+        price->price_micro = (int64_t)(json_number_value(value) * 1e6 + 0.5);
+    }
+    return 0;
+}
+
 int config_read(const json_t *document, const struct yaml_lines *lines, const char *source,
                 struct config **ret, struct error *err)
 {
@@ -558,6 +609,8 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
         code = read_queues(&parser, document);
     if (code == 0)
         code = check_pool_queues(&parser, document);
+    if (code == 0)
+        code = read_prices(&parser, document);
     if (code == 0)
         code = config_read_policy(config, &parser.reader, document);
     if (code == 0)

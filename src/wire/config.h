@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "core/state.h"
+#include "wire/config_quota.h"
 #include "wire/reader.h"
 #include "wire/yaml.h"
 
@@ -53,10 +54,19 @@ struct config_pool {
 
 struct config_queue {
     char name[REQUEST_NAME_SIZE];
-    int32_t parent;          /* index of a queue before it; -1: the root */
-    uint32_t weight;         /* 1 unless given */
-    int64_t guarantee_milli; /* 0 unless given */
-    int64_t limit_milli;     /* CONFIG_NONE unless given */
+    int32_t parent;              /* index of a queue before it; -1: the root */
+    uint32_t weight;             /* 1 unless given */
+    struct config_quota *quotas; /* the first is that of the GPUs */
+    size_t quota_count;
+    struct config_subject *subjects; /* limits of users and groups */
+    size_t subject_count;
+    usec_t min_runtime; /* 0 unless given */
+};
+
+/* What one of a resource costs for an hour. */
+struct config_price {
+    char resource[REQUEST_MODEL_SIZE];
+    int64_t price_micro;
 };
 
 /* What holds where nothing is said: the one place where the defaults stand. */
@@ -72,6 +82,8 @@ struct config {
     size_t pool_count;
     struct config_queue *queues; /* a parent before its children */
     size_t queue_count;
+    struct config_price *prices;
+    size_t price_count;
     /* Given; the values hold either way. */
     bool has_half_life, has_placement, has_backfill, has_order, has_predict;
     usec_t half_life;         /* CONFIG_HALF_LIFE */
@@ -105,6 +117,9 @@ json_t *config_to_json(const struct config *config);
 /* Lines of what changes from old to new, each ended with a newline:
  * "queue research   guarantee 8 -> 12 gpus", "queue vision     new, weight 2". Returns how many. */
 size_t config_diff(const struct config *from, const struct config *to, struct text *text);
+
+/* "36h": exactly, so that it reads back the same. Buffer of UNITS_TEXT_SIZE. */
+const char *config_duration_spell(char *buffer, usec_t duration);
 
 /* The index of a queue or pool, or -1. */
 int32_t config_find_queue(const struct config *config, const char *name);

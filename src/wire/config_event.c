@@ -6,18 +6,53 @@
 
 #include "core/queue.h"
 
+static int64_t plus_one(int64_t bound)
+{
+    return bound == QUOTA_NONE ? 0 : bound + 1;
+}
+
+static void fill_quotas(const struct config_queue *queue, struct arena *arena,
+                        struct event_queue *ret)
+{
+    const struct quota *gpus = &queue->quotas[0].quota;
+    struct event_quota *quotas = arena_take(arena, queue->quota_count, sizeof(*quotas));
+    struct event_subject *subjects = arena_take(arena, queue->subject_count + 1, sizeof(*subjects));
+
+    ret->guarantee_milli = gpus->guarantee;
+    ret->limit_milli = gpus->limit == QUOTA_NONE ? QUEUE_UNLIMITED : gpus->limit;
+    ret->borrow_milli = plus_one(gpus->borrow);
+    ret->lend_milli = plus_one(gpus->lend);
+    for (size_t i = 1; i < queue->quota_count; i++) {
+        const struct config_quota *quota = &queue->quotas[i];
+        quotas[ret->quotas_count++] = (struct event_quota){ .resource = quota->resource,
+                                                            .guarantee = quota->quota.guarantee,
+                                                            .limit = plus_one(quota->quota.limit),
+                                                            .borrow = plus_one(quota->quota.borrow),
+                                                            .lend = plus_one(quota->quota.lend) };
+    }
+    for (size_t i = 0; i < queue->subject_count; i++) {
+        const struct config_subject *subject = &queue->subjects[i];
+        subjects[ret->subjects_count++] = (struct event_subject){ .kind = subject->kind,
+                                                                  .name = subject->name,
+                                                                  .gid = subject->gid,
+                                                                  .resource = subject->resource,
+                                                                  .limit = subject->limit };
+    }
+    ret->quotas = quotas;
+    ret->subjects = subjects;
+}
+
 void config_queue_event(const struct config *config, const struct config_queue *queue,
-                        struct event *ret)
+                        struct arena *arena, struct event *ret)
 {
     *ret = (struct event){
         .kind = EVENT_QUEUE,
         .queue = { .name = queue->name,
                    .parent = queue->parent >= 0 ? config->queues[queue->parent].name : "",
                    .weight = queue->weight,
-                   .guarantee_milli = queue->guarantee_milli,
-                   .limit_milli =
-                       queue->limit_milli == CONFIG_NONE ? QUEUE_UNLIMITED : queue->limit_milli },
+                   .min_runtime = queue->min_runtime },
     };
+    fill_quotas(queue, arena, &ret->queue);
 }
 
 static int64_t milli_of(int64_t gpus)

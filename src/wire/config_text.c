@@ -6,14 +6,6 @@
 #include "base/mem.h"
 #include "wire/config.h"
 
-/* In thousandths, so that what is read back is the same. */
-static json_t *milli_to_json(int64_t milli)
-{
-    if (milli % GPU_MILLI == 0)
-        return json_integer(milli / GPU_MILLI);
-    return json_real((double)milli / GPU_MILLI);
-}
-
 static json_t *strings_to_json(char *const *strings)
 {
     json_t *list = json_array();
@@ -57,17 +49,13 @@ static json_t *queue_to_json(const struct config *config, const struct config_qu
     json_t *object = json_object();
 
     json_object_set_new(object, "weight", json_integer(queue->weight));
-    if (queue->guarantee_milli > 0)
-        json_object_set_new(object, "guarantee", milli_to_json(queue->guarantee_milli));
-    if (queue->limit_milli != CONFIG_NONE)
-        json_object_set_new(object, "limit", milli_to_json(queue->limit_milli));
+    config_quota_to_json(queue, object);
     if (queue->parent >= 0)
         json_object_set_new(object, "parent", json_string(config->queues[queue->parent].name));
     return object;
 }
 
-/* Exactly, so that it reads back the same. */
-static const char *duration_spell(char *buffer, usec_t duration)
+const char *config_duration_spell(char *buffer, usec_t duration)
 {
     static const struct {
         usec_t unit;
@@ -87,6 +75,16 @@ static const char *duration_spell(char *buffer, usec_t duration)
     return buffer;
 }
 
+static json_t *prices_to_json(const struct config *config)
+{
+    json_t *prices = json_object();
+
+    for (size_t i = 0; i < config->price_count; i++)
+        json_object_set_new(prices, config->prices[i].resource,
+                            json_real((double)config->prices[i].price_micro / 1e6));
+    return prices;
+}
+
 json_t *config_to_json(const struct config *config)
 {
     json_t *document = json_object(), *pools = json_object(), *queues = json_object();
@@ -99,10 +97,12 @@ json_t *config_to_json(const struct config *config)
                             queue_to_json(config, &config->queues[i]));
     json_object_set_new(document, "pools", pools);
     json_object_set_new(document, "queues", queues);
+    if (config->price_count > 0)
+        json_object_set_new(document, "prices", prices_to_json(config));
     if (config->has_half_life)
         json_object_set_new(
             document, "fair_share",
-            json_pack("{s:s}", "half_life", duration_spell(buffer, config->half_life)));
+            json_pack("{s:s}", "half_life", config_duration_spell(buffer, config->half_life)));
     if (config->has_placement)
         json_object_set_new(document, "placement",
                             json_string(config_placement_words[config->placement]));
@@ -119,9 +119,15 @@ json_t *config_to_json(const struct config *config)
 /* What changes of one thing: "queue", "research", "guarantee 8 -> 12 gpus, weight 1 -> 2". */
 struct change {
     const char *kind;
-    const char *name;
+    const char *name;                     /* "": own_name */
+    char own_name[REQUEST_NAME_SIZE * 2]; /* of one that is not in the configuration */
     struct text words;
 };
+
+static const char *name_of(const struct change *change)
+{
+    return change->name[0] ? change->name : change->own_name;
+}
 
 struct changes {
     LIST(struct change) items;
@@ -129,50 +135,94 @@ struct changes {
 
 /* One property as text. */
 struct property {
-    const char *name;
-    const char *unit;                  /* "" or " gpus" */
+    char name[REQUEST_NAME_SIZE * 2];
+    char unit[REQUEST_MODEL_SIZE + 2]; /* "" or " gpus" */
     char value[REQUEST_NAME_SIZE * 2]; /* "none" when there is none */
 };
 
-static struct property text_field(const char *name, const char *value)
-{
-    struct property field = { .name = name, .unit = "" };
+struct properties {
+    LIST(struct property) items;
+};
 
+static struct property *add_field(struct properties *fields, const char *name, const char *value)
+{
+    struct property field = { .unit = "" };
+
+    snprintf(field.name, sizeof(field.name), "%s", name);
     snprintf(field.value, sizeof(field.value), "%s", value[0] ? value : "none");
-    return field;
+    list_add(&fields->items, field);
+    return &fields->items.items[fields->items.count - 1];
 }
 
-static struct property gpus_field(const char *name, int64_t milli)
+static void add_gpus(struct properties *fields, const char *name, int64_t milli)
 {
     char buffer[UNITS_TEXT_SIZE];
-    struct property field =
-        text_field(name, milli == CONFIG_NONE ? "" : units_format_milli(buffer, milli));
+    struct property *field =
+        add_field(fields, name, milli == CONFIG_NONE ? "" : units_format_milli(buffer, milli));
 
-    field.unit = milli == GPU_MILLI ? " gpu" : " gpus";
-    return field;
+    snprintf(field->unit, sizeof(field->unit), "%s", milli == GPU_MILLI ? " gpu" : " gpus");
 }
 
-static struct property number_field(const char *name, int64_t number)
+static void add_number(struct properties *fields, const char *name, int64_t number)
 {
-    struct property field = { .name = name, .unit = "" };
+    char buffer[UNITS_TEXT_SIZE];
 
-    snprintf(field.value, sizeof(field.value), "%" PRId64, number);
-    return field;
+    snprintf(buffer, sizeof(buffer), "%" PRId64, number);
+    add_field(fields, name, buffer);
 }
 
-enum { QUEUE_FIELDS = 4, POOL_FIELDS = 8, SETTING_FIELDS = 5 };
+static void add_amount(struct properties *fields, const char *name, const char *resource,
+                       int64_t amount)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    if (strcmp(resource, "gpus") == 0) {
+        add_gpus(fields, name, amount);
+        return;
+    }
+    struct property *field = add_field(
+        fields, name, amount == CONFIG_NONE ? "" : config_amount_spell(buffer, resource, amount));
+    snprintf(field->name, sizeof(field->name), "%.60s of %s", name, resource);
+}
+
+static void add_quotas(struct properties *fields, const struct config_queue *queue)
+{
+    AUTO_RELEASE(text) struct text name = { 0 };
+    char buffer[UNITS_TEXT_SIZE];
+
+    for (size_t i = 0; i < queue->quota_count; i++) {
+        const struct config_quota *quota = &queue->quotas[i];
+        bool is_gpus = i == 0;
+        if (is_gpus || quota->quota.guarantee > 0)
+            add_amount(fields, "guarantee", quota->resource, quota->quota.guarantee);
+        if (is_gpus || quota->quota.limit != QUOTA_NONE)
+            add_amount(fields, "limit", quota->resource, quota->quota.limit);
+        if (quota->quota.borrow != QUOTA_NONE)
+            add_amount(fields, "borrow", quota->resource, quota->quota.borrow);
+        if (quota->quota.lend != QUOTA_NONE)
+            add_amount(fields, "lend", quota->resource, quota->quota.lend);
+    }
+    for (size_t i = 0; i < queue->subject_count; i++) {
+        const struct config_subject *subject = &queue->subjects[i];
+        text_clear(&name);
+        text_printf(&name, "limit of %s%s", subject->kind == SUBJECT_GROUP ? "group " : "",
+                    subject->kind == SUBJECT_EACH_USER ? "each user" : subject->name);
+        add_amount(fields, name.bytes, subject->resource, subject->limit);
+    }
+    if (queue->min_runtime > 0)
+        add_field(fields, "min_runtime", config_duration_spell(buffer, queue->min_runtime));
+}
 
 static void queue_fields(const struct config *config, const struct config_queue *queue,
-                         struct property fields[QUEUE_FIELDS])
+                         struct properties *fields)
 {
-    fields[0] = number_field("weight", queue->weight);
-    fields[1] = gpus_field("guarantee", queue->guarantee_milli);
-    fields[2] = gpus_field("limit", queue->limit_milli);
-    fields[3] =
-        text_field("parent", queue->parent >= 0 ? config->queues[queue->parent].name : "root");
+    fields->items.count = 0;
+    add_number(fields, "weight", queue->weight);
+    add_quotas(fields, queue);
+    add_field(fields, "parent", queue->parent >= 0 ? config->queues[queue->parent].name : "root");
 }
 
-static void pool_fields(const struct config_pool *pool, struct property fields[POOL_FIELDS])
+static void pool_fields(const struct config_pool *pool, struct properties *fields)
 {
     AUTO_RELEASE(text) struct text nodes = { 0 };
     AUTO_RELEASE(text) struct text devices = { 0 };
@@ -181,51 +231,93 @@ static void pool_fields(const struct config_pool *pool, struct property fields[P
         text_printf(&nodes, "%s%s", i > 0 ? " " : "", pool->nodes[i]);
     for (size_t i = 0; i < pool->device_count; i++)
         text_printf(&devices, "%s%" PRIu32, i > 0 ? " " : "", pool->devices[i]);
-    fields[0] = text_field("type", pool->is_static ? "static" : "dynamic");
-    fields[1] = text_field("queue", pool->queue);
-    fields[2] =
-        gpus_field("gpus", pool->gpus == CONFIG_NONE ? CONFIG_NONE : pool->gpus * GPU_MILLI);
-    fields[2].unit = "";
-    fields[3] = gpus_field("min", pool->min == CONFIG_NONE ? CONFIG_NONE : pool->min * GPU_MILLI);
-    fields[4] = gpus_field("max", pool->max == CONFIG_NONE ? CONFIG_NONE : pool->max * GPU_MILLI);
-    fields[5] = text_field("model", pool->model);
-    fields[6] = text_field("nodes", text_string(&nodes));
-    fields[7] = text_field("devices", text_string(&devices));
+    fields->items.count = 0;
+    add_field(fields, "type", pool->is_static ? "static" : "dynamic");
+    add_field(fields, "queue", pool->queue);
+    add_gpus(fields, "gpus", pool->gpus == CONFIG_NONE ? CONFIG_NONE : pool->gpus * GPU_MILLI);
+    fields->items.items[fields->items.count - 1].unit[0] = 0;
+    add_gpus(fields, "min", pool->min == CONFIG_NONE ? CONFIG_NONE : pool->min * GPU_MILLI);
+    add_gpus(fields, "max", pool->max == CONFIG_NONE ? CONFIG_NONE : pool->max * GPU_MILLI);
+    add_field(fields, "model", pool->model);
+    add_field(fields, "nodes", text_string(&nodes));
+    add_field(fields, "devices", text_string(&devices));
 }
 
-static void setting_fields(const struct config *config, struct property fields[SETTING_FIELDS])
+static void setting_fields(const struct config *config, struct properties *fields)
 {
+    AUTO_RELEASE(text) struct text name = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
-    fields[0] = text_field("half_life", duration_spell(buffer, config->half_life));
-    fields[1] = text_field("placement", config_placement_words[config->placement]);
-    fields[2] = number_field("backfill", config->backfill_depth);
-    fields[3] = text_field("order", config_order_words[config->order]);
-    fields[4] = text_field("predict", config->predict ? "true" : "false");
+    fields->items.count = 0;
+    add_field(fields, "half_life", config_duration_spell(buffer, config->half_life));
+    add_field(fields, "placement", config_placement_words[config->placement]);
+    add_number(fields, "backfill", config->backfill_depth);
+    add_field(fields, "order", config_order_words[config->order]);
+    add_field(fields, "predict", config->predict ? "true" : "false");
+    for (size_t i = 0; i < config->price_count; i++) {
+        text_clear(&name);
+        text_printf(&name, "price of %s", config->prices[i].resource);
+        snprintf(buffer, sizeof(buffer), "%.6g", (double)config->prices[i].price_micro / 1e6);
+        add_field(fields, name.bytes, buffer);
+    }
+}
+
+static bool has_field(const struct properties *fields, const char *name)
+{
+    for (size_t i = 0; i < fields->items.count; i++) {
+        if (strcmp(fields->items.items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The property of that name; where there is none, one that says so. */
+static struct property find_field(const struct properties *fields, const struct property *like)
+{
+    for (size_t i = 0; i < fields->items.count; i++) {
+        if (strcmp(fields->items.items[i].name, like->name) == 0)
+            return fields->items.items[i];
+    }
+    struct property none = *like;
+    snprintf(none.value, sizeof(none.value), "none");
+    return none;
+}
+
+static void compare_field(const struct property *from, const struct property *to,
+                          struct text *words)
+{
+    bool is_gone = strcmp(to->value, "none") == 0;
+
+    if (strcmp(from->value, to->value) != 0)
+        text_printf(words, "%s%s %s%s -> %s%s", words->length > 0 ? ", " : "", to->name,
+                    from->value, is_gone ? from->unit : "", to->value, is_gone ? "" : to->unit);
 }
 
 /* "guarantee 8 -> 12 gpus, weight 1 -> 2", nothing when all are equal. */
-static void compare_fields(const struct property *from, const struct property *to, size_t count,
+static void compare_fields(const struct properties *from, const struct properties *to,
                            struct text *words)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(from[i].value, to[i].value) == 0)
-            continue;
-        bool is_gone = strcmp(to[i].value, "none") == 0;
-        text_printf(words, "%s%s %s%s -> %s%s", words->length > 0 ? ", " : "", to[i].name,
-                    from[i].value, is_gone ? from[i].unit : "", to[i].value,
-                    is_gone ? "" : to[i].unit);
+    for (size_t i = 0; i < to->items.count; i++) {
+        struct property old = find_field(from, &to->items.items[i]);
+        compare_field(&old, &to->items.items[i], words);
+    }
+    for (size_t i = 0; i < from->items.count; i++) {
+        struct property none = find_field(to, &from->items.items[i]);
+        if (!has_field(to, from->items.items[i].name))
+            compare_field(&from->items.items[i], &none, words);
     }
 }
 
 /* "new, weight 2, guarantee 4 gpus": the first field, and those that are not as usual. */
-static void describe_new(const struct property *usual, const struct property *fields, size_t count,
+static void describe_new(const struct properties *usual, const struct properties *fields,
                          struct text *words)
 {
     text_add(words, "new");
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(usual[i].value, fields[i].value) != 0)
-            text_printf(words, ", %s %s%s", fields[i].name, fields[i].value, fields[i].unit);
+    for (size_t i = 0; i < fields->items.count; i++) {
+        const struct property *field = &fields->items.items[i];
+        struct property old = find_field(usual, field);
+        if (i == 0 || strcmp(old.value, field->value) != 0)
+            text_printf(words, ", %s %s%s", field->name, field->value, field->unit);
     }
 }
 
@@ -237,62 +329,77 @@ static struct change *add_change(struct changes *changes, const char *kind, cons
 
 static void diff_queues(const struct config *from, const struct config *to, struct changes *changes)
 {
-    static const struct config_queue usual = { .parent = -1, .weight = 1, .limit_milli = -1 };
-    struct property before[QUEUE_FIELDS], after[QUEUE_FIELDS];
+    struct config_queue usual = { .parent = -1, .weight = 1 };
+    struct properties before = { 0 }, after = { 0 };
 
+    config_quota_init(&usual);
     for (size_t i = 0; i < to->queue_count; i++) {
         const struct config_queue *queue = &to->queues[i];
         int32_t old = config_find_queue(from, queue->name);
         struct change *change = add_change(changes, "queue", queue->name);
 
-        queue_fields(from, old >= 0 ? &from->queues[old] : &usual, before);
-        queue_fields(to, queue, after);
+        queue_fields(from, old >= 0 ? &from->queues[old] : &usual, &before);
+        queue_fields(to, queue, &after);
         if (old >= 0)
-            compare_fields(before, after, QUEUE_FIELDS, &change->words);
+            compare_fields(&before, &after, &change->words);
         else
-            describe_new(before, after, QUEUE_FIELDS, &change->words);
+            describe_new(&before, &after, &change->words);
     }
     for (size_t i = 0; i < from->queue_count; i++) {
         if (config_find_queue(to, from->queues[i].name) < 0)
             text_add(&add_change(changes, "queue", from->queues[i].name)->words, "removed");
     }
+    config_quota_release(&usual);
+    list_release(&before.items);
+    list_release(&after.items);
 }
 
 static void diff_pools(const struct config *from, const struct config *to, struct changes *changes)
 {
     static const struct config_pool usual = { .gpus = -1, .min = -1, .max = -1 };
-    struct property before[POOL_FIELDS], after[POOL_FIELDS];
+    struct properties before = { 0 }, after = { 0 };
 
     for (size_t i = 0; i < to->pool_count; i++) {
         const struct config_pool *pool = &to->pools[i];
         int32_t old = config_find_pool(from, pool->name);
         struct change *change = add_change(changes, "pool", pool->name);
 
-        pool_fields(old >= 0 ? &from->pools[old] : &usual, before);
-        pool_fields(pool, after);
+        pool_fields(old >= 0 ? &from->pools[old] : &usual, &before);
+        pool_fields(pool, &after);
         if (old >= 0)
-            compare_fields(before, after, POOL_FIELDS, &change->words);
+            compare_fields(&before, &after, &change->words);
         else
-            describe_new(before, after, POOL_FIELDS, &change->words);
+            describe_new(&before, &after, &change->words);
     }
     for (size_t i = 0; i < from->pool_count; i++) {
         if (config_find_pool(to, from->pools[i].name) < 0)
             text_add(&add_change(changes, "pool", from->pools[i].name)->words, "removed");
     }
+    list_release(&before.items);
+    list_release(&after.items);
 }
 
+/* One line each. */
 static void diff_settings(const struct config *from, const struct config *to,
                           struct changes *changes)
 {
-    struct property before[SETTING_FIELDS], after[SETTING_FIELDS];
+    struct properties before = { 0 }, after = { 0 };
 
-    setting_fields(from, before);
-    setting_fields(to, after);
-    for (size_t i = 0; i < SETTING_FIELDS; i++) {
-        if (strcmp(before[i].value, after[i].value) != 0)
-            text_printf(&add_change(changes, "setting", before[i].name)->words, "%s -> %s",
-                        before[i].value, after[i].value);
+    setting_fields(from, &before);
+    setting_fields(to, &after);
+    for (size_t i = 0; i < before.items.count + after.items.count; i++) {
+        bool is_new = i >= before.items.count;
+        const struct property *field =
+            is_new ? &after.items.items[i - before.items.count] : &before.items.items[i];
+        struct property old = find_field(&before, field), new = find_field(&after, field);
+        if ((is_new && has_field(&before, field->name)) || strcmp(old.value, new.value) == 0)
+            continue;
+        struct change *change = add_change(changes, "setting", "");
+        snprintf(change->own_name, sizeof(change->own_name), "%s", field->name);
+        text_printf(&change->words, "%s -> %s", old.value, new.value);
     }
+    list_release(&before.items);
+    list_release(&after.items);
 }
 
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
@@ -306,7 +413,7 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
     diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
         const struct change *change = &changes.items.items[i];
-        int length = (int)(strlen(change->kind) + strlen(change->name)) + 1;
+        int length = (int)(strlen(change->kind) + strlen(name_of(change))) + 1;
         if (change->words.length > 0 && length > width)
             width = length;
     }
@@ -314,7 +421,7 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
         struct change *change = &changes.items.items[i];
         if (change->words.length > 0) {
             text_printf(text, "%s %-*s  %s\n", change->kind, width - (int)strlen(change->kind) - 1,
-                        change->name, change->words.bytes);
+                        name_of(change), change->words.bytes);
             count++;
         }
         text_release(&change->words);

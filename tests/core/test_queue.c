@@ -71,12 +71,13 @@ static void constant_use_is_charged_as_it_decays(void **state)
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(spans); i++) {
-        struct queue queue = { .share = QUEUE_SHARE_ONE / 3 };
-        double exact = exact_use((double)queue.share, spans[i], 7 * USEC_PER_DAY);
-        assert_near((double)queue_usage(&queue, spans[i], 7 * USEC_PER_DAY), exact, 1e-6);
+        struct queue queue = { .share = { QUEUE_SHARE_ONE / 3 } };
+        double exact = exact_use((double)queue.share[0], spans[i], 7 * USEC_PER_DAY);
+        assert_near((double)queue_usage(&queue, SHARE_OF_GPUS, spans[i], 7 * USEC_PER_DAY), exact,
+                    1e-6);
         queue_advance(&queue, spans[i], 7 * USEC_PER_DAY);
         assert_int_equal(queue.usage_at, spans[i]);
-        assert_near((double)queue.usage, exact, 1e-6);
+        assert_near((double)queue.usage[0], exact, 1e-6);
     }
 }
 
@@ -88,27 +89,27 @@ static void many_small_steps_are_one_large_one(void **state)
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
-        struct queue queue = { .share = QUEUE_SHARE_ONE / 8, .usage = UINT64_C(1) << 48 };
+        struct queue queue = { .share = { QUEUE_SHARE_ONE / 8 }, .usage = { UINT64_C(1) << 48 } };
         usec_t now = 0;
         for (int k = 0; k < 200000 && now < 14 * USEC_PER_DAY; k++)
             queue_advance(&queue, now += steps[i], half_life);
         now = queue.usage_at;
         double exact = (double)(UINT64_C(1) << 48) * exp2(-(double)now / (double)half_life) +
-                       exact_use((double)queue.share, now, half_life);
-        assert_near((double)queue.usage, exact, 1e-5);
+                       exact_use((double)queue.share[0], now, half_life);
+        assert_near((double)queue.usage[0], exact, 1e-5);
     }
 }
 
 static void less_than_a_millisecond_is_kept_for_later(void **state)
 {
-    struct queue queue = { .share = 1000, .usage_at = 5000 };
+    struct queue queue = { .share = { 1000 }, .usage_at = 5000 };
     (void)state;
 
     queue_advance(&queue, 5999, USEC_PER_DAY);
     assert_int_equal(queue.usage_at, 5000);
     queue_advance(&queue, 7500, USEC_PER_DAY);
     assert_int_equal(queue.usage_at, 7000);
-    assert_int_equal(queue.usage, 2000);
+    assert_int_equal(queue.usage[0], 2000);
     queue_advance(&queue, 6000, USEC_PER_DAY); /* time does not go back */
     assert_int_equal(queue.usage_at, 7000);
 }

@@ -66,15 +66,17 @@ static bool check_holders(const struct state *state, struct error *err)
             return FAIL(err, "pool %" PRIu32 " is miscounted", i);
     }
     for (uint32_t i = 0; i < state->queues.count; i++) {
-        int64_t milli = 0, share = 0;
+        int64_t milli = 0, share[SHARES] = { 0 };
         for (const struct job *job = state->first_job; job; job = job->next) {
             if (job->run->lease && is_below(state, job->queue, i)) {
                 milli += job->run->lease->milli;
-                share += job->run->lease->share;
+                for (size_t k = 0; k < SHARES; k++)
+                    share[k] += job->run->lease->shares[k];
             }
         }
         const struct queue *queue = &state->queues.items[i];
-        if (queue->used_milli != milli || queue->share != share)
+        if (queue->used.of[RESOURCE_GPUS] != milli ||
+            memcmp(queue->share, share, sizeof(share)) != 0)
             return FAIL(err, "queue %s is miscounted", queue->name);
     }
     return true;
@@ -295,7 +297,8 @@ bool check_grants(const struct lab *lab, struct error *err)
         for (uint32_t at = job->queue; job->run->lease->milli > 0;
              at = state->queues.items[at].parent) {
             const struct queue *queue = &state->queues.items[at];
-            if (queue->limit_milli >= 0 && queue->used_milli > queue->limit_milli)
+            if (queue->quota[RESOURCE_GPUS].limit >= 0 &&
+                queue->used.of[RESOURCE_GPUS] > queue->quota[RESOURCE_GPUS].limit)
                 return FAIL(err, "queue %s holds more than its limit", queue->name);
             if (at == QUEUE_ROOT)
                 break;
@@ -440,8 +443,9 @@ static int64_t quota_left(const struct state *state, uint32_t queue)
 
     for (;; queue = state->queues.items[queue].parent) {
         const struct queue *q = &state->queues.items[queue];
-        if (q->limit_milli >= 0 && q->limit_milli - q->used_milli < left)
-            left = q->limit_milli - q->used_milli;
+        if (q->quota[RESOURCE_GPUS].limit >= 0 &&
+            q->quota[RESOURCE_GPUS].limit - q->used.of[RESOURCE_GPUS] < left)
+            left = q->quota[RESOURCE_GPUS].limit - q->used.of[RESOURCE_GPUS];
         if (queue == QUEUE_ROOT)
             return left;
     }
@@ -600,7 +604,8 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return check_misfit(state, job, why, err);
     case WHY_QUOTA: {
         const struct queue *queue = &state->queues.items[why->queue];
-        if (queue->limit_milli < 0 || queue->used_milli + why->wanted <= queue->limit_milli ||
+        if (queue->quota[RESOURCE_GPUS].limit < 0 ||
+            queue->used.of[RESOURCE_GPUS] + why->wanted <= queue->quota[RESOURCE_GPUS].limit ||
             !is_below(state, job->queue, why->queue))
             return FAIL(err, "job %" PRIu64 ": quota, but queue %s has some left", job->id,
                         queue->name);

@@ -597,10 +597,11 @@ static void show_queues(struct run *run)
     for (uint32_t i = 1; i < state->queues.count; i++) {
         const struct queue *queue = &state->queues.items[i];
         /* One GPU-hour of a cluster's share. */
-        uint64_t usage = queue_usage(queue, run->lab->now, state->settings.half_life) * 1000 /
-                         QUEUE_SHARE_ONE / 3600000;
+        uint64_t usage =
+            queue_usage(queue, SHARE_OF_GPUS, run->lab->now, state->settings.half_life) * 1000 /
+            QUEUE_SHARE_ONE / 3600000;
         text_printf(&run->out, "       queue %s holds %s, used %" PRIu64 " milli-cluster-hours\n",
-                    queue->name, units_format_milli(milli, queue->used_milli), usage);
+                    queue->name, units_format_milli(milli, queue->used.of[RESOURCE_GPUS]), usage);
     }
 }
 

@@ -13,56 +13,84 @@
 
 #include "chaos.h"
 
-/* Every queue's place among its siblings, from the header's three rules. */
-static bool naive_is_before(const struct state *state, uint32_t a, uint32_t b)
+/* What a job wants the largest part of. */
+static enum share naive_kind(const struct state *state, const struct job *job)
 {
-    const struct queue *x = &state->queues.items[a], *y = &state->queues.items[b];
-    bool x_owed = x->used_milli < x->guarantee_milli, y_owed = y->used_milli < y->guarantee_milli;
+    const struct request *request = state_request(state, job);
+    int64_t gpus = request_milli(request, 0, 0) * QUEUE_SHARE_ONE;
+    int64_t cpus = request->cpu_milli * request->members * QUEUE_SHARE_ONE;
+    int64_t memory = request->memory_mib * request->members * QUEUE_SHARE_ONE;
 
-    if (x_owed != y_owed)
-        return x_owed;
-    usec_t half_life = state->settings.half_life;
-    long double x_use =
-        (long double)queue_usage(x, state->now, half_life) + (long double)x->share * 3600000;
-    long double y_use =
-        (long double)queue_usage(y, state->now, half_life) + (long double)y->share * 3600000;
-    long double left = x_use * y->weight, right = y_use * x->weight;
+    gpus /= state->capacity.milli > 0 ? state->capacity.milli : INT64_MAX;
+    cpus /= state->capacity.cpu_milli > 0 ? state->capacity.cpu_milli : INT64_MAX;
+    memory /= state->capacity.memory_mib > 0 ? state->capacity.memory_mib : INT64_MAX;
+    if (gpus >= cpus && gpus >= memory)
+        return SHARE_OF_GPUS;
+    return cpus >= memory ? SHARE_OF_CPUS : SHARE_OF_MEMORY;
+}
+
+static long double naive_use(const struct state *state, uint32_t number, enum share kind)
+{
+    const struct queue *queue = &state->queues.items[number];
+
+    return ((long double)queue_usage(queue, kind, state->now, state->settings.half_life) +
+            (long double)queue->share[kind] * 3600000) /
+           queue->weight;
+}
+
+static bool naive_is_owed(const struct state *state, uint32_t number, enum share kind)
+{
+    const struct queue *queue = &state->queues.items[number];
+    size_t resource = kind == SHARE_OF_GPUS ? RESOURCE_GPUS : kind == SHARE_OF_CPUS ? 1 : 2;
+
+    return queue->used.of[resource] < queue->quota[resource].guarantee + queue->owned.of[resource];
+}
+
+/* Of two siblings and the jobs that they would offer, from the header's three rules. */
+static bool naive_is_before(const struct state *state, uint32_t a, const struct job *of_a,
+                            uint32_t b, const struct job *of_b)
+{
+    enum share kind_a = naive_kind(state, of_a), kind_b = naive_kind(state, of_b);
+    bool a_owed = naive_is_owed(state, a, kind_a), b_owed = naive_is_owed(state, b, kind_b);
+
+    if (a_owed != b_owed)
+        return a_owed;
+    long double left = naive_use(state, a, kind_a), right = naive_use(state, b, kind_b);
     return left != right ? left < right : a < b;
 }
 
-/* Does job a come before job b? From the root down: at the first level where they part. */
-static bool naive_job_is_before(const struct state *state, const struct job *a, const struct job *b)
+/* The job that a queue with all below it would offer: its own first, then that of its best child.
+ */
+static const struct job *naive_offer(const struct state *state, uint32_t queue,
+                                     const struct map *blocked)
 {
-    uint32_t path_a[32], path_b[32];
-    size_t depth_a = 0, depth_b = 0;
+    const struct job *best = NULL;
+    uint32_t last_child = 0, from = 0;
+    uint64_t unused;
 
-    for (uint32_t at = a->queue; at != QUEUE_ROOT; at = state->queues.items[at].parent)
-        path_a[depth_a++] = at;
-    for (uint32_t at = b->queue; at != QUEUE_ROOT; at = state->queues.items[at].parent)
-        path_b[depth_b++] = at;
-    while (depth_a > 0 && depth_b > 0 && path_a[depth_a - 1] == path_b[depth_b - 1]) {
-        depth_a--;
-        depth_b--;
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->state != JOB_QUEUED || job->queue != queue ||
+            map_get(blocked, (uintptr_t)job->pending_bucket, &unused))
+            continue;
+        if (!best || job->priority > best->priority)
+            best = job;
     }
-    if (depth_a == 0 && depth_b == 0)
-        return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
-    if (depth_a == 0 || depth_b == 0) /* those that stand in the upper queue itself */
-        return depth_a == 0;
-    return naive_is_before(state, path_a[depth_a - 1], path_b[depth_b - 1]);
+    for (uint32_t i = 1; !best && i < state->queues.count; i++)
+        last_child = state->queues.items[i].parent == queue ? i : last_child;
+    for (uint32_t i = 1; i <= last_child; i++) {
+        const struct job *offer =
+            state->queues.items[i].parent == queue ? naive_offer(state, i, blocked) : NULL;
+        if (offer && (!best || naive_is_before(state, i, offer, from, best))) {
+            best = offer;
+            from = i;
+        }
+    }
+    return best;
 }
 
 static const struct job *naive_next(const struct state *state, const struct map *blocked)
 {
-    const struct job *best = NULL;
-    uint64_t unused;
-
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        if (job->state != JOB_QUEUED || map_get(blocked, (uintptr_t)job->pending_bucket, &unused))
-            continue;
-        if (!best || naive_job_is_before(state, job, best))
-            best = job;
-    }
-    return best;
+    return naive_offer(state, QUEUE_ROOT, blocked);
 }
 
 /* Whether there is room must not matter to who asks for all. */
@@ -123,6 +151,12 @@ static void the_order_is_that_of_a_naive_sort(void **state)
     assert_true(compared > 1000);
 }
 
+static bool comes_before(const struct state *state, uint32_t a, uint32_t b)
+{
+    return order_is_before(state, &(struct order_claim){ .queue = a },
+                           &(struct order_claim){ .queue = b });
+}
+
 static void a_queue_is_owed_until_its_guarantee_is_met(void **state)
 {
     (void)state;
@@ -131,14 +165,14 @@ static void a_queue_is_owed_until_its_guarantee_is_met(void **state)
     lab_queue(lab, "a", "", 1, -1);
     lab_queue(lab, "b", "", 1, -1);
     struct queue *a = &lab->state->queues.items[2], *b = &lab->state->queues.items[3];
-    b->guarantee_milli = 2000;
-    b->usage = 1000000;
-    assert_true(order_is_before(lab->state, 3, 2));
-    b->used_milli = 1999;
-    assert_true(order_is_before(lab->state, 3, 2));
-    b->used_milli = 2000;
-    assert_true(order_is_before(lab->state, 2, 3));
-    a->used_milli = b->used_milli = 0;
+    b->quota[RESOURCE_GPUS].guarantee = 2000;
+    b->usage[0] = 1000000;
+    assert_true(comes_before(lab->state, 3, 2));
+    b->used.of[RESOURCE_GPUS] = 1999;
+    assert_true(comes_before(lab->state, 3, 2));
+    b->used.of[RESOURCE_GPUS] = 2000;
+    assert_true(comes_before(lab->state, 2, 3));
+    a->used.of[RESOURCE_GPUS] = b->used.of[RESOURCE_GPUS] = 0;
 }
 
 static void what_runs_now_is_charged_an_hour_ahead(void **state)
@@ -149,38 +183,13 @@ static void what_runs_now_is_charged_an_hour_ahead(void **state)
     lab_queue(lab, "a", "", 1, -1);
     lab_queue(lab, "b", "", 2, -1);
     struct queue *a = &lab->state->queues.items[2], *b = &lab->state->queues.items[3];
-    a->share = 10;
-    b->usage = 2 * 10 * 3600000ULL - 1; /* twice the weight */
-    assert_true(order_is_before(lab->state, 3, 2));
-    b->usage++;
-    assert_true(order_is_before(lab->state, 2, 3)); /* equal: the lower number */
-    b->usage++;
-    assert_true(order_is_before(lab->state, 2, 3));
-}
-
-static void the_limits_of_all_queues_above_count(void **state)
-{
-    struct why why;
-    (void)state;
-    AUTO(lab) struct lab *lab = lab_create();
-
-    lab_queue(lab, "team", "", 1, 3000);
-    lab_queue(lab, "ann", "team", 1, 2000);
-    assert_true(order_quota_allows(lab->state, 3, 2000, &why));
-    assert_false(order_quota_allows(lab->state, 3, 2001, &why));
-    assert_int_equal(why.kind, WHY_NEVER_QUOTA);
-    assert_int_equal(why.queue, 3);
-    assert_int_equal(why.most, 2000);
-    lab->state->queues.items[2].used_milli = 1500;
-    assert_false(order_quota_allows(lab->state, 3, 1501, &why));
-    assert_int_equal(why.kind, WHY_QUOTA);
-    assert_int_equal(why.queue, 2);
-    assert_int_equal(why.free, 1500);
-    assert_true(order_quota_allows(lab->state, 3, 1500, &why));
-    lab->state->queues.items[2].used_milli =
-        4000; /* over a limit that was lowered: no GPUs is fine */
-    assert_true(order_quota_allows(lab->state, 3, 0, &why));
-    lab->state->queues.items[2].used_milli = 0;
+    a->share[0] = 10;
+    b->usage[0] = 2 * 10 * 3600000ULL - 1; /* twice the weight */
+    assert_true(comes_before(lab->state, 3, 2));
+    b->usage[0]++;
+    assert_true(comes_before(lab->state, 2, 3)); /* equal: the lower number */
+    b->usage[0]++;
+    assert_true(comes_before(lab->state, 2, 3));
 }
 
 int main(void)
@@ -189,7 +198,6 @@ int main(void)
         cmocka_unit_test(the_order_is_that_of_a_naive_sort),
         cmocka_unit_test(a_queue_is_owed_until_its_guarantee_is_met),
         cmocka_unit_test(what_runs_now_is_charged_an_hour_ahead),
-        cmocka_unit_test(the_limits_of_all_queues_above_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,8 +80,8 @@ static void pools_queues_and_settings_are_read(void **state)
     assert_int_equal(shared->devices[1], 3);
     const struct config_queue *research = &config->queues[config_find_queue(config, "research")];
     assert_int_equal(research->weight, 3);
-    assert_int_equal(research->guarantee_milli, 4000);
-    assert_int_equal(research->limit_milli, 8500);
+    assert_int_equal(research->quotas[0].quota.guarantee, 4000);
+    assert_int_equal(research->quotas[0].quota.limit, 8500);
     assert_int_equal(research->parent, -1);
     assert_int_equal(config->half_life, 36 * USEC_PER_HOUR);
     assert_int_equal(config->placement, PLACEMENT_FIRST_FIT);
@@ -179,6 +179,49 @@ static void differences_are_told_a_line_each(void **state)
 
 #define NAME_EXPECTED "expected 1 to 63 letters, digits and '._-+@'"
 
+static void amounts_of_a_queue_are_read_and_written_back(void **state)
+{
+    static const char yaml[] = "queues:\n"
+                               "  a: {guarantee: {h100: 4, gpus: 6, memory: 512G}, limit: {cpus: "
+                               "64}, borrow: 2, lend: 3,\n"
+                               "      users: {each: 1, ana: {h100: 2, cpus: 8}}, groups: "
+                               "{students: 2}, min_runtime: 10m}\n"
+                               "prices: {H100: 2.5, memory: 0.004}\n";
+    (void)state;
+    AUTO(config) struct config *config = parsed(yaml);
+    AUTO(config) struct config *again = NULL;
+    AUTO(config) struct config *other = parsed("queues: {a: {guarantee: {h100: 5}, lend: 0}}\n");
+    AUTO_RELEASE(text) struct text changes = { 0 };
+    struct error err;
+    const struct config_queue *a = &config->queues[0];
+
+    assert_int_equal(a->quotas[0].quota.guarantee, 6000);
+    assert_int_equal(a->quotas[0].quota.borrow, 2000);
+    assert_int_equal(a->quotas[0].quota.lend, 3000);
+    assert_int_equal(config_quota_of(&config->queues[0], "h100")->guarantee, 4000);
+    assert_int_equal(config_quota_of(&config->queues[0], "memory")->guarantee, 512 * 1024);
+    assert_int_equal(config_quota_of(&config->queues[0], "cpus")->limit, 64000);
+    assert_int_equal(a->min_runtime, 10 * USEC_PER_MIN);
+    assert_int_equal(a->subject_count, 4);
+    assert_int_equal(config->price_count, 2);
+    assert_string_equal(config->prices[0].resource, "h100");
+    assert_int_equal(config->prices[0].price_micro, 2500000);
+    json_t *document = config_to_json(config);
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_int_equal(config_diff(config, again, &changes), 0);
+    json_decref(document);
+    assert_int_equal(config_diff(config, other, &changes), 3);
+    assert_string_equal(
+        text_string(&changes),
+        "queue a                  guarantee 6 -> 0 gpus, lend 3 -> 0 gpus, guarantee of h100 4 -> "
+        "5, "
+        "borrow 2 gpus -> none, guarantee of memory 512G -> none, limit of cpus 64 -> none, limit "
+        "of each user 1 gpu -> none, limit of ana of h100 2 -> none, limit of ana of cpus 8 -> "
+        "none, limit of group students 2 gpus -> none, min_runtime 10m -> none\n"
+        "setting price of h100    2.5 -> none\n"
+        "setting price of memory  0.004 -> none\n");
+}
+
 static void a_bad_configuration_is_refused_with_line_and_words(void **state)
 {
     static const struct {
@@ -226,6 +269,21 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
                                             "at most three decimals" },
         { "queues:\n  q: {guarantee: 2, limit: 1}\n", "t.yaml:2: queue q: guarantee: more than the "
                                                       "limit" },
+        { "queues:\n  q: {lend: 2}\n", "t.yaml:2: queue q: lend: more than the guarantee" },
+        { "queues:\n  q: {guarantee: {h100: 2}, limit: {h100: 1}}\n",
+          "t.yaml:2: queue q: guarantee: h100: more than the limit" },
+        { "queues:\n  q: {limit: {memory: lots}}\n",
+          "t.yaml:2: queue q: limit: memory: 'lots': not a size; expected one like 512M, 20G or "
+          "1.5T" },
+        { "queues:\n  q: {limit: {'a b': 1}}\n",
+          "t.yaml:2: queue q: limit: 'a b': expected gpus, cpus, memory or a model of GPUs" },
+        { "queues:\n  q: {users: 4}\n",
+          "t.yaml:2: queue q: users: expected a map from name to limit, not a number" },
+        { "queues:\n  q: {guarantee: 2, limit: 9, queues: {r: {guarantee: {h100: 3}}, s: "
+          "{guarantee: 10}}}\n",
+          "t.yaml: queue q: its queues are guaranteed 10 gpus together, more than its limit of 9" },
+        { "prices: {h100: dear}\n",
+          "t.yaml:1: prices: h100: expected what one costs for an hour, 0 to 1000" },
         { "queues:\n  q: {priority: 5}\n", "t.yaml:2: queue q: unknown key 'priority'" },
         { "queues:\n  root: {}\n", "t.yaml:2: queue root: no name; " NAME_EXPECTED ", not root" },
         { "queues:\n  a: {queues: {b: {}}}\n  b: {}\n", "t.yaml:2: queue b: named twice" },
@@ -304,6 +362,7 @@ int main(void)
         cmocka_unit_test(order_and_prediction_are_settings_too),
         cmocka_unit_test(what_is_shown_reads_back_the_same),
         cmocka_unit_test(differences_are_told_a_line_each),
+        cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
         cmocka_unit_test(pools_and_queues_have_limits),
     };

@@ -308,13 +308,13 @@ static void bench_decisions(double seconds)
                                                 .half_life = QUEUE_HALF_LIFE_DEFAULT,
                                                 .backfill_depth = 1 } });
     int64_t all = bench.state->capacity.milli;
-    while (bench.state->queues.items[QUEUE_ROOT].used_milli < all / 10 * 9) {
+    while (bench.state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS] < all / 10 * 9) {
         bench.now += USEC_PER_MS;
         submit(&bench);
         plan(&bench);
     }
     printf("gpus %lld\nfilled %.1f\nrunning %zu\n", (long long)all / GPU_MILLI,
-           100.0 * (double)bench.state->queues.items[QUEUE_ROOT].used_milli / (double)all,
+           100.0 * (double)bench.state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS] / (double)all,
            bench.running.count);
     decide(&bench, "quiet", seconds, false);
     decide(&bench, "busy", seconds, true);
