@@ -67,6 +67,7 @@ static void add_queue(struct config *config, const struct state *state, const st
         .parent = config_find_queue(config, state->queues.items[queue->parent].name),
         .weight = queue->weight,
         .min_runtime = queue->min_runtime,
+        .firm_within = queue->firm_within,
     };
 
     config_quota_init(&added);
@@ -88,7 +89,8 @@ static bool is_as_born(const struct queue *queue)
         if (!quota_is_empty(&queue->quota[i]))
             return false;
     }
-    return queue->weight == 1 && queue->subjects.count == 0 && queue->min_runtime == 0;
+    return queue->weight == 1 && queue->subjects.count == 0 && queue->min_runtime == 0 &&
+           !queue->firm_within;
 }
 
 static void add_prices(struct config *config, const struct state *state)

@@ -33,7 +33,7 @@ static void become(struct state *state, struct job *job, enum job_state to)
     state->job_counts[job->state]--;
     state->job_counts[to]++;
     job->state = (uint8_t)to;
-    job->is_awaited = false;
+    job->is_awaited = AWAITED_NOT;
     if (to == JOB_QUEUED)
         job->queued = state->now;
 }
@@ -200,6 +200,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .estimate = event->estimate > 0 ? event->estimate : 0,
         .deadline = event->deadline > 0 ? event->deadline : 0,
         .restart_cost = event->restart_cost > 0 ? event->restart_cost : 0,
+        .checkpoint_every = event->checkpoint_every > 0 ? event->checkpoint_every : 0,
         .is_preemptible = event->preemptible,
         .user = state_claim_user(state, event->user),
         .uid = event->uid,
@@ -304,7 +305,7 @@ static int fold_update(struct state *state, struct job *job, const struct event_
             return error_set(err, -EBADMSG, "job %" PRIu64 ": no queue '%s'", job->id,
                              event->queue);
         job->queue = (uint32_t)queue;
-        job->is_awaited = false; /* those who made room for it are of the other queue */
+        job->is_awaited = AWAITED_NOT; /* those who made room for it are of the other queue */
     }
     if (event->has_priority)
         job->priority = event->priority;
@@ -362,6 +363,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     run->members_started = run->members_ended = 0;
     run->attempt = event->attempt;
     run->granted = state->now;
+    run->checkpointed = 0;
     run->gpus_milli_last = (uint32_t)event->lease.milli;
     run->is_backfill = event->is_backfill;
     run->tier = event->tier;
@@ -377,9 +379,15 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
 
     if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
         return;
-    job_claim_run(job)->stop_cause = event->cause;
+    struct job_run *run = job_claim_run(job);
+    run->stop_cause = event->cause;
+    if (event->cause == STOP_PREEMPT) {
+        run->stop_rule = event->rule;
+        run->stopped_for = event->other;
+        run->lost += event->lost > 0 ? event->lost : 0;
+    }
     if (other && other->state == JOB_QUEUED)
-        other->is_awaited = true;
+        other->is_awaited = event->rule == STOP_IN_QUEUE ? AWAITED_IN_QUEUE : AWAITED_FROM_OTHERS;
     become(state, job, JOB_STOPPING);
     notify(state, job, false);
 }
@@ -489,6 +497,7 @@ static void note_preemption(struct state *state, struct job *job)
     bool has_run = job->run->members_started > 0 && job->run->started >= job->run->granted;
     usec_t gained = has_run ? state->now - job->run->started : 0;
 
+    gained -= job_unsaved(job, state->now);
     gained -= job->run->preemptions > 0 ? job->restart_cost : 0;
     usec_t before = job->run->attained;
     struct job_run *run = job_claim_run(job);
@@ -628,6 +637,10 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         return 0;
     case EVENT_REQUEUE:
         fold_requeue(state, job);
+        return 0;
+    case EVENT_CHECKPOINT:
+        if (job->state == JOB_RUNNING && job->run->attempt == event->checkpoint.attempt)
+            job_claim_run(job)->checkpointed = state->now;
         return 0;
     case EVENT_UPDATE:
         return fold_update(state, job, &event->update, err);

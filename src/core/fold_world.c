@@ -276,6 +276,7 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
         return error_set(err, -EBADMSG, "queue %s: moved to another parent", event->name);
     queue->weight = event->weight ? event->weight : 1;
     queue->min_runtime = event->min_runtime > 0 ? event->min_runtime : 0;
+    queue->firm_within = event->firm_within;
     int code = set_quotas(state, queue, event, err);
     return code < 0 ? code : set_subjects(state, queue, event, err);
 }

@@ -93,3 +93,17 @@ bool job_may_become(enum job_state from, enum job_state to)
 {
     return transitions[from][to];
 }
+
+usec_t job_unsaved(const struct job *job, usec_t now)
+{
+    const struct job_run *run = job->run;
+    bool has_run = run->members_started > 0 && run->started >= run->granted;
+    usec_t since = run->checkpointed > run->started ? run->checkpointed : run->started;
+
+    if (!has_run || now <= since)
+        return 0;
+    if (job->checkpoint_every == 0)
+        return 0; /* it saves its work when it is stopped */
+    /* What it did not say it does when it said it would. */
+    return run->checkpointed > run->started ? now - since : (now - since) % job->checkpoint_every;
+}

@@ -39,6 +39,10 @@ enum job_result {
 
 enum stop_cause { STOP_NONE, STOP_CANCEL, STOP_TIMEOUT, STOP_MEMBER, STOP_REQUEUE, STOP_PREEMPT };
 
+/* By whom: jobs of its own queue, or of others. */
+enum awaited { AWAITED_NOT, AWAITED_IN_QUEUE, AWAITED_FROM_OTHERS };
+enum stop_rule { STOP_IN_QUEUE, STOP_FOR_GUARANTEE, STOP_FOR_LESS, STOP_FOR_FAIR };
+
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
 /* What became of a member; of a job: of its first member that did not end well. */
@@ -73,7 +77,11 @@ struct job_run {
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/claim.h) */
     bool is_backfill;
-    uint8_t stop_cause; /* enum stop_cause */
+    uint8_t stop_cause;   /* enum stop_cause */
+    uint8_t stop_rule;    /* of the last time that it was stopped for others (enum stop_rule) */
+    uint64_t stopped_for; /* the job that got its place, then; 0: none */
+    usec_t lost;          /* run time that was done again, of all those times */
+    usec_t checkpointed;  /* when this attempt last said that its work is safe; 0: never */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
     /* For the brain alone, not part of the state. */
@@ -94,12 +102,13 @@ struct job {
     const struct job_run *run;   /* never NULL; written through job_claim_run() */
     usec_t submitted, begin, queued;
     usec_t grace;
-    usec_t max_duration; /* USEC_NEVER: no limit */
-    usec_t estimate;     /* how long it will run, as somebody says; 0: nobody does */
-    usec_t deadline;     /* 0: none */
-    usec_t restart_cost; /* run time that a stop and new start costs */
-    usec_t fair_from;    /* the fair clock (pressure.h) when it was submitted */
-    uint32_t user;       /* number in the state */
+    usec_t max_duration;     /* USEC_NEVER: no limit */
+    usec_t estimate;         /* how long it will run, as somebody says; 0: nobody does */
+    usec_t deadline;         /* 0: none */
+    usec_t restart_cost;     /* run time that a stop and new start costs */
+    usec_t checkpoint_every; /* 0: it saves its work when it is stopped */
+    usec_t fair_from;        /* the fair clock (pressure.h) when it was submitted */
+    uint32_t user;           /* number in the state */
     uint32_t uid, gid;
     uint32_t queue, class;
     int32_t priority;
@@ -109,8 +118,8 @@ struct job {
     uint8_t result; /* enum job_result */
     bool is_held;
     bool is_preemptible;
-    bool is_awaited; /* others were stopped for it, and it has not been granted since */
-    bool no_requeue; /* not tried again after it was lost */
+    uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
+    bool no_requeue;    /* not tried again after it was lost */
     uint16_t retry_max;
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
@@ -123,6 +132,9 @@ extern const struct job_run job_no_run; /* all zero */
 
 struct job *job_create(const char *name); /* all else zero; NULL is "" */
 void job_destroy(struct job *job);
+
+/* Run time of this attempt that would be lost if it were stopped at `now`. */
+usec_t job_unsaved(const struct job *job, usec_t now);
 
 /* The same as run, to be written to. */
 struct job_run *job_claim_run(struct job *job);

@@ -34,8 +34,10 @@ struct queue {
     struct quota quota[RESOURCES_MAX];
     struct amounts owned; /* what static pools have for it, with all below */
     struct amounts used;  /* held now, with all below */
+    struct amounts firm;  /* of that by jobs that are never stopped for others */
     LIST(struct subject_limit) subjects;
     usec_t min_runtime;     /* its jobs are not stopped for other queues before */
+    bool firm_within;       /* above its guarantee only jobs that may be stopped */
     int64_t share[SHARES];  /* of the cluster held now, with all below */
     uint64_t usage[SHARES]; /* share x ms, decayed, as of usage_at */
     usec_t usage_at;

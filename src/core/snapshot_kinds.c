@@ -97,6 +97,7 @@ static const struct field queue_fields[] = {
     RECORD_UINT(struct saved_queue, 10, queue.usage[1], "of CPUs"),
     RECORD_UINT(struct saved_queue, 11, queue.usage[2], "of memory"),
     RECORD_INT(struct saved_queue, 12, queue.min_runtime, ""),
+    RECORD_UINT(struct saved_queue, 15, queue.firm_within, ""),
     RECORD_LIST(struct saved_queue, 13, quotas, "that say something", &saved_quota_record),
     RECORD_LIST(struct saved_queue, 14, subjects, "limits of users", &saved_subject_record),
 };
@@ -191,6 +192,11 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 63, run.tier, "of its last grant"),
     RECORD_INT(struct saved_job, 64, job.fair_from, "fair time when it was submitted"),
     RECORD_UINT(struct saved_job, 65, job.is_awaited, "others were stopped for it"),
+    RECORD_INT(struct saved_job, 66, job.checkpoint_every, ""),
+    RECORD_UINT(struct saved_job, 67, run.stopped_for, ""),
+    RECORD_UINT(struct saved_job, 68, run.stop_rule, ""),
+    RECORD_INT(struct saved_job, 69, run.lost, "run time that was done again"),
+    RECORD_INT(struct saved_job, 70, run.checkpointed, ""),
 };
 
 static const struct field need_fields[] = {

@@ -290,6 +290,8 @@ static void count_amounts(struct state *state, const struct job *job, int sign)
     amounts_of_lease(state, job->run->lease, &amounts);
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         amounts_add(&state->queues.items[at].used, &amounts, sign);
+        if (!job->is_preemptible)
+            amounts_add(&state->queues.items[at].firm, &amounts, sign);
         holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
         holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
         if (at == QUEUE_ROOT)
@@ -300,7 +302,7 @@ static void count_amounts(struct state *state, const struct job *job, int sign)
 void state_recount(struct state *state)
 {
     for (size_t i = 0; i < state->queues.count; i++)
-        state->queues.items[i].used = (struct amounts){ 0 };
+        state->queues.items[i].used = state->queues.items[i].firm = (struct amounts){ 0 };
     holdings_release(&state->holdings);
     for (const struct job *job = state->first_job; job; job = job->next) {
         if (job_is_active(job))

@@ -81,7 +81,8 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
     usec_t end = usec_after(state->now, window);
     struct quota_ask ask = { .queue = stranger->job.queue,
                              .user = stranger->job.user,
-                             .gid = stranger->job.gid };
+                             .gid = stranger->job.gid,
+                             .is_preemptible = stranger->job.is_preemptible };
     struct place_query query;
     struct promises promises;
     struct lease lease;

@@ -15,6 +15,7 @@
 #include "sched/pending.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
+#include "sched/reclaim.h"
 #include "sched/reserve.h"
 #include "sched/sched.h"
 #include "sched/turn.h"
@@ -33,11 +34,14 @@ struct brain {
     struct turns turns;
     struct patience patience;
     struct preempt preempt;
+    struct reclaim reclaim;
     struct deadlines deadlines;
     struct estimator estimator;
     struct ends ends;         /* of those that hold resources: when they are expected to */
     LIST(uint64_t) attention; /* active jobs that may have to be stopped */
-    LIST(uint64_t) fits;      /* by class: 2 * plan, plus one when there is room somewhere */
+    LIST(struct pending_bucket *)
+    awaited;             /* in this plan: for whose heads other queues made room */
+    LIST(uint64_t) fits; /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
@@ -65,6 +69,7 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
                  struct decisions *decisions);
 void plan_stops(struct brain *brain, struct decisions *decisions);
+void plan_awaited(struct brain *brain, struct decisions *decisions);
 void plan_preempt(struct brain *brain, struct decisions *decisions);
 void plan_grants(struct brain *brain, struct decisions *decisions);
 

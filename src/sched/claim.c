@@ -243,6 +243,16 @@ void claims_note_start(struct claims *claims, const struct claim *claim, const s
         review_at(claims, state->now + owed);
 }
 
+/* Stopped for a job of another queue, which is not over yet. */
+static bool is_patient(const struct state *state, const struct job *job)
+{
+    const struct job *taker = job->run->stop_rule != STOP_IN_QUEUE && job->run->preemptions > 0
+                                  ? state_job(state, job->run->stopped_for)
+                                  : NULL;
+
+    return taker && taker->state != JOB_ENDED && taker->queue != job->queue;
+}
+
 static void rank_claim(struct claims *claims, struct claim *claim, const struct state *state,
                        const struct load *load)
 {
@@ -261,6 +271,7 @@ static void rank_claim(struct claims *claims, struct claim *claim, const struct 
         rank_unknown(claims, claim, state);
     if (!claim->is_running && job->is_awaited)
         claim->tier = CLAIM_AWAITED;
+    claim->is_patient = !claim->is_running && !job->is_awaited && is_patient(state, job);
     if (claim->is_running && state->now - from < owed) {
         claim->tier = CLAIM_FIXED;
         review_at(claims, from + owed);
@@ -275,6 +286,8 @@ static int compare(const void *a, const void *b)
         return left->tier == CLAIM_FIXED ? -1 : 1;
     if (left->job->priority != right->job->priority)
         return left->job->priority > right->job->priority ? -1 : 1;
+    if (left->is_patient != right->is_patient)
+        return right->is_patient ? -1 : 1;
     if (left->tier != right->tier)
         return left->tier > right->tier ? -1 : 1;
     if (left->key != right->key)

@@ -13,6 +13,7 @@
  *   fair       the same for the time that a fair share would have given it (core/pressure.h)
  *   critical   its remaining run is so long that the whole cluster will have to wait for it
  *   rest       everybody else, also those whose deadline is lost
+ *   patient    was stopped for a job of another queue that is not over: takes nobody's place
  *
  * The key is remaining run time x GPUs (longest first among the critical); where nobody knows how
  * much is left, the Gittins rank x GPUs, halved for those that run.
@@ -59,6 +60,7 @@ struct claim {
     usec_t attained;
     int64_t key;  /* the lower first */
     uint8_t tier; /* enum claim_tier */
+    bool is_patient;
     bool is_running;
     bool is_selected;
     bool is_kept;                    /* runs on where it is */

@@ -150,3 +150,21 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
     ahead->changes = 0;
     ahead->followed = now->changes;
 }
+
+bool fleet_has(const struct fleet *fleet, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        const struct fleet_slot *slot =
+            &fleet->slots.items[fleet->layout->slot_of_device.items[slice->device]];
+        if (slot->milli < (int32_t)slice->milli || slot->memory_mib < slice->memory_mib ||
+            mig_is_overlapping(slot->mig + mig_hold_of_slice(slice)))
+            return false;
+    }
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        const struct fleet_node *node = &fleet->nodes.items[lease->members[i].node];
+        if (node->cpu_milli < lease->cpu_milli || node->memory_mib < lease->memory_mib)
+            return false;
+    }
+    return true;
+}

@@ -46,6 +46,9 @@ void fleet_release(struct fleet *fleet);
 void fleet_take(struct fleet *fleet, const struct lease *lease, int sign);
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign);
 
+/* Whether all of a lease is free. */
+bool fleet_has(const struct fleet *fleet, const struct lease *lease);
+
 /* Make `ahead` equal to `now` again: only machines that changed in either are copied. */
 void fleet_follow(struct fleet *ahead, const struct fleet *now);
 

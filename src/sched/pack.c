@@ -21,24 +21,6 @@ struct packing {
     struct arena *arena;
 };
 
-static bool lease_fits(const struct fleet *fleet, const struct lease *lease)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        const struct slice *slice = &lease->slices[i];
-        const struct fleet_slot *slot =
-            &fleet->slots.items[fleet->layout->slot_of_device.items[slice->device]];
-        if (slot->milli < (int32_t)slice->milli || slot->memory_mib < slice->memory_mib ||
-            mig_is_overlapping(slot->mig + mig_hold_of_slice(slice)))
-            return false;
-    }
-    for (uint32_t i = 0; i < lease->members_count; i++) {
-        const struct fleet_node *node = &fleet->nodes.items[lease->members[i].node];
-        if (node->cpu_milli < lease->cpu_milli || node->memory_mib < lease->memory_mib)
-            return false;
-    }
-    return true;
-}
-
 /* All members on one machine? */
 static bool is_local(const struct lease *lease)
 {
@@ -239,7 +221,7 @@ static bool keep(struct packing *packing, struct claim *claim)
 {
     struct pack *pack = packing->pack;
 
-    if (!claim->is_running || !lease_fits(&pack->ahead, claim->job->run->lease))
+    if (!claim->is_running || !fleet_has(&pack->ahead, claim->job->run->lease))
         return false;
     fleet_take(&pack->ahead, claim->job->run->lease, 1);
     claim->is_kept = true;

@@ -253,7 +253,10 @@ static void give_back(struct placing *placing)
 static bool within_quota(const struct placing *placing, struct why *ret_why)
 {
     const struct place_query *query = placing->query;
-    struct quota_ask ask = { .queue = query->queue, .user = query->user, .gid = query->gid };
+    struct quota_ask ask = { .queue = query->queue,
+                             .user = query->user,
+                             .gid = query->gid,
+                             .is_preemptible = query->is_preemptible };
     struct why why;
 
     if (query->quota == PLACE_QUOTA_NONE)

@@ -32,7 +32,8 @@ struct place_query {
     const struct request *request;
     uint32_t class;
     uint32_t queue;
-    uint32_t user, gid;        /* QUOTA_NOBODY: no limits of users */
+    uint32_t user, gid; /* QUOTA_NOBODY: no limits of users */
+    bool is_preemptible;
     uint64_t job;              /* for random placement */
     struct promises *promises; /* that are in the way of a job that ends at `end`; NULL: none */
     usec_t end;

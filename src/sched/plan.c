@@ -101,6 +101,11 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return *fits % 2 != 0;
 }
 
+static bool is_about_room(enum why_kind kind)
+{
+    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
+}
+
 static void promise_start(struct brain *brain, struct job *job, struct why *why)
 {
     const struct pending_bucket *bucket = job->pending_bucket;
@@ -117,9 +122,19 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     job->pending_bucket->promised = brain->plans;
 }
 
-static bool is_about_room(enum why_kind kind)
+/* It stays where it is: with what other queues have to give back for it, and a promise. */
+static void block(struct brain *brain, struct job *job, bool with_promise, struct why *why,
+                  struct decisions *decisions)
 {
-    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
+    struct promises *promises = &brain->reserve.promises;
+
+    if (with_promise)
+        promise_start(brain, job, why);
+    if (!is_about_room(why->kind) || !reclaim_for(brain, job, why->at, decisions))
+        return;
+    if (why->at != 0)
+        promise_drop(promises, &brain->layout, promises->count - 1);
+    promise_start(brain, job, why); /* what they hold is kept for it */
 }
 
 /* Find a place beside the promises; if there is none, say what is missing. */
@@ -171,7 +186,10 @@ static bool try_grant(struct brain *brain, struct job *job, struct decisions *de
 {
     struct state *state = brain->state;
     const struct pending_bucket *bucket = job->pending_bucket;
-    struct quota_ask ask = { .queue = job->queue, .user = job->user, .gid = job->gid };
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
     usec_t window = bucket->most, end = usec_after(state->now, window);
     struct lease lease;
 
@@ -292,7 +310,7 @@ static uint32_t protect(struct brain *brain, struct pending_queue *queue,
         bool is_old = state->now - job->submitted >= bound / 20 * 17; /* 0.85 */
         struct why why;
         next = job->line_next;
-        if (bucket->is_settled)
+        if (bucket->is_settled || bucket->promised == brain->plans)
             continue;
         if (!always && latest > state->now && !(is_old && patience_is_lull(patience, state->now)))
             break;
@@ -301,7 +319,7 @@ static uint32_t protect(struct brain *brain, struct pending_queue *queue,
         next = job->line_next;
         if (try_grant(brain, job, decisions, &why))
             continue;
-        promise_start(brain, job, &why);
+        block(brain, job, true, &why, decisions);
         bucket->why = why;
         promised += why.at != 0; /* else no end of any job would help it: let others go on */
     }
@@ -323,6 +341,60 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
         promised += protect(brain, queue, decisions);
     }
     return promised;
+}
+
+/* ---- those for whom others were stopped ---- */
+
+static int compare_awaited(const void *left, const void *right)
+{
+    struct pending_bucket *const *a = left, *const *b = right;
+
+    return (*a)->first->id < (*b)->first->id ? -1 : 1;
+}
+
+/* Those of other queues made room for them: they come before all others, and nobody takes what was
+ * given up for them. */
+static void list_awaited(struct brain *brain)
+{
+    brain->awaited.count = 0;
+    for (size_t i = 0; i < brain->pending.queues.count; i++) {
+        struct pending_queue *queue = &brain->pending.queues.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++) {
+            if (queue->buckets.items[k]->first->is_awaited == AWAITED_FROM_OTHERS)
+                list_add(&brain->awaited, queue->buckets.items[k]);
+        }
+    }
+    if (brain->awaited.count > 1)
+        qsort(brain->awaited.items, brain->awaited.count, sizeof(brain->awaited.items[0]),
+              compare_awaited);
+}
+
+void plan_awaited(struct brain *brain, struct decisions *decisions)
+{
+    struct why why;
+
+    reserve_start(&brain->reserve); /* the promises of the last plan are over */
+    brain->turns.held.count = 0;
+    list_awaited(brain);
+    for (size_t i = 0; i < brain->awaited.count; i++) {
+        guess_bucket(brain->state, brain->awaited.items[i]);
+        try_grant(brain, brain->awaited.items[i]->first, decisions, &why);
+    }
+    list_awaited(brain);
+}
+
+/* Those that still wait for others to stop. */
+static void promise_awaited(struct brain *brain, struct decisions *decisions)
+{
+    for (size_t i = 0; i < brain->awaited.count; i++) {
+        struct pending_bucket *bucket = brain->awaited.items[i];
+        struct why why;
+        if (bucket->first->is_awaited != AWAITED_FROM_OTHERS ||
+            try_grant(brain, bucket->first, decisions, &why))
+            continue;
+        block(brain, bucket->first, true, &why, decisions);
+        bucket->why = why;
+    }
 }
 
 /* ---- everybody ---- */
@@ -375,6 +447,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     brain->ranker.stride = 1 + count_buckets(&brain->pending) / GUESSED_AT_ONCE;
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
+    brain->reclaim.review = USEC_NEVER;
+    list_awaited(brain);
+    promise_awaited(brain, decisions);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);
@@ -395,8 +470,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
             order_served(&brain->order, was_last);
             continue;
         }
-        if (stopped_by == 0 && promised < by_order && may_drain_for(brain, bucket)) {
-            promise_start(brain, bucket->first, &why);
+        if (stopped_by == 0) {
+            bool with_promise = promised < by_order && may_drain_for(brain, bucket);
+            block(brain, bucket->first, with_promise, &why, decisions);
             promised += why.at != 0;
         }
         bucket->why = why;

@@ -60,6 +60,28 @@ static int64_t within_limits(const struct state *state, uint32_t queue, int64_t 
     }
 }
 
+/* For the queue: a job of its own that stops, but not for another queue's. */
+static bool is_coming_free(const struct state *state, const struct job *job, uint32_t queue)
+{
+    const struct job *taker =
+        job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
+
+    return job->state == JOB_STOPPING && job->queue == queue && (!taker || taker->queue == queue);
+}
+
+/* What was given up for jobs of other queues. */
+static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
+{
+    int64_t milli = 0;
+
+    for (size_t i = 0; i < brain->awaited.count; i++) {
+        const struct job *job = brain->awaited.items[i]->first;
+        if (job->queue != queue)
+            milli += request_least_milli(state_request(brain->state, job));
+    }
+    return milli;
+}
+
 static void size_up(struct brain *brain, uint32_t queue)
 {
     struct claims *claims = &brain->preempt.claims;
@@ -73,15 +95,18 @@ static void size_up(struct brain *brain, uint32_t queue)
     }
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
-        if (job->state == JOB_STOPPING && job->queue == queue)
+        if (is_coming_free(brain->state, job, queue))
             stopping += job->run->lease->milli;
     }
     for (size_t i = 0; i < brain->fleet.nodes.count; i++) {
         if (brain->layout.nodes.items[i].is_up)
             free += brain->fleet.nodes.items[i].milli;
     }
-    if (others_wait(brain, queue))
+    if (others_wait(brain, queue)) {
+        free -= awaited_by_others(brain, queue);
         free = free < awaited ? free : awaited;
+        free = free > 0 ? free : 0;
+    }
     claims->milli = held + free + stopping;
     int64_t most = within_limits(brain->state, queue, held + stopping);
     claims->milli = most < claims->milli ? most : claims->milli;
@@ -210,7 +235,22 @@ static void unsettle(struct brain *brain)
     brain->preempt.has_settled = false;
 }
 
-/* As if those that are stopping were gone. */
+/* A place for one for whom other queues made room. */
+static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
+{
+    struct place_query query;
+    struct lease lease;
+    struct why why;
+
+    brain_query(brain, job, &query);
+    query.fleet = ahead;
+    query.shapes = NULL;
+    query.quota = PLACE_QUOTA_NONE;
+    if (place_job(&query, &brain->arena, &lease, &why))
+        fleet_take(ahead, &lease, 1);
+}
+
+/* As if those that are stopping were gone, and those that other queues made room for were there. */
 static void look_ahead(struct brain *brain, uint32_t queue)
 {
     struct fleet *ahead = &brain->preempt.pack.ahead;
@@ -218,8 +258,31 @@ static void look_ahead(struct brain *brain, uint32_t queue)
 
     fleet_follow(ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (entry->job->state == JOB_STOPPING && entry->job->queue == queue)
+        bool is_gone = brain->awaited.count > 0 ? entry->job->state == JOB_STOPPING
+                                                : is_coming_free(brain->state, entry->job, queue);
+        if (is_gone)
             fleet_take(ahead, entry->job->run->lease, -1);
+    }
+    for (size_t i = 0; i < brain->awaited.count; i++)
+        keep_for(brain, ahead, brain->awaited.items[i]->first);
+}
+
+enum { TAKE_BACK_MOST = 8 };
+
+/* The best of those that wait on may have something to get back from other queues. */
+static void take_back(struct brain *brain, struct decisions *decisions)
+{
+    const struct claims *claims = &brain->preempt.claims;
+    int tried = 0;
+
+    for (size_t i = 0; i < claims->items.count && tried < TAKE_BACK_MOST; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        struct job *job = claim->job;
+        if (job->state != JOB_QUEUED || claim->is_selected || job->pending_bucket->first != job)
+            continue;
+        tried++;
+        if (reclaim_for(brain, job, 0, decisions))
+            return;
     }
 }
 
@@ -244,6 +307,8 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
             break;
     }
     decide(brain, decisions);
+    if (is_alone)
+        take_back(brain, decisions);
     preempt->review = claims->review < preempt->review ? claims->review : preempt->review;
 }
 
@@ -254,7 +319,6 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
     preempt->review = USEC_NEVER;
     if (preempt->has_settled)
         unsettle(brain);
-    reserve_start(&brain->reserve); /* the promises of the last plan are over */
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
     for (uint32_t i = 0; i < preempt->counts.count; i++) {

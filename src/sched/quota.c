@@ -10,6 +10,14 @@ int64_t quota_bound(const struct state *state, uint32_t queue, uint32_t resource
     return quota_most(&q->quota[resource], q->owned.of[resource]);
 }
 
+/* Other resources than those that are guaranteed are nobody's to take back. */
+static bool is_bound_to_guarantee(const struct queue *queue, const struct quota_ask *ask,
+                                  uint32_t resource)
+{
+    return queue->firm_within && !ask->is_preemptible &&
+           (resource == RESOURCE_GPUS || queue->quota[resource].guarantee > 0);
+}
+
 static bool queue_allows(const struct state *state, uint32_t at, const struct quota_ask *ask,
                          struct why *why)
 {
@@ -17,13 +25,21 @@ static bool queue_allows(const struct state *state, uint32_t at, const struct qu
 
     for (uint32_t i = 0; i < state->resources.count; i++) {
         int64_t wanted = ask->amounts.of[i], most = quota_bound(state, at, i);
-        if (wanted == 0 || most == QUOTA_NONE || queue->used.of[i] + wanted <= most)
+        int64_t used = queue->used.of[i];
+        if (is_bound_to_guarantee(queue, ask, i)) {
+            int64_t owed = quota_owed(&queue->quota[i], queue->owned.of[i]);
+            if (most == QUOTA_NONE || owed - queue->firm.of[i] < most - used) {
+                most = owed;
+                used = queue->firm.of[i];
+            }
+        }
+        if (wanted == 0 || most == QUOTA_NONE || used + wanted <= most)
             continue;
         *why = (struct why){ .kind = wanted > most ? WHY_NEVER_QUOTA : WHY_QUOTA,
                              .queue = at,
                              .resource = i,
                              .wanted = wanted,
-                             .free = most - queue->used.of[i],
+                             .free = most - used,
                              .most = most };
         return false;
     }

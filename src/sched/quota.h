@@ -5,10 +5,11 @@
 /* quota - may a job of this queue and user have so much more?
  *
  * Up the tree, for each resource that is asked for: no queue above its limit, or above its
- * guarantee by more than it may borrow; no user or Unix group above a limit in any of these queues.
- * And what a queue beside the way does not lend stays free for it: of the capacity,
- * guarantee - lend - used of every queue that is not above the job (the highest such queue of
- * each branch counts for all below it). Policies 2.6.
+ * guarantee by more than it may borrow (or, where only jobs that may be stopped do that, with
+ * others at all); no user or Unix group above a limit in any of these queues. And what a queue
+ * beside the way does not lend stays free for it: of the capacity, guarantee - lend - used of every
+ * queue that is not above the job (the highest such queue of each branch counts for all below it).
+ * Policies 2.6.
  */
 
 #include "core/state.h"
@@ -16,6 +17,7 @@
 
 struct quota_ask {
     uint32_t queue, user, gid; /* user QUOTA_NOBODY: no limits of users */
+    bool is_preemptible;
     struct amounts amounts;
 };
 

@@ -178,6 +178,7 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .queue = job->queue,
         .user = job->user,
         .gid = job->gid,
+        .is_preemptible = job->is_preemptible,
         .job = job->id,
         .quota = PLACE_QUOTA_NOW,
     };
@@ -193,6 +194,7 @@ static void learn_state(struct brain *brain)
     brain->fleet.is_now = true;
     brain->scorer.typical = &brain->typical;
     brain->ranker.state = state;
+    brain->reclaim.review = USEC_NEVER;
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
@@ -217,6 +219,7 @@ static void forget_state(struct brain *brain)
     deadlines_release(&brain->deadlines);
     estimator_release(&brain->estimator);
     preempt_release(&brain->preempt);
+    reclaim_release(&brain->reclaim);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
     scorer_release(&brain->scorer);
@@ -225,6 +228,7 @@ static void forget_state(struct brain *brain)
     layout_release(&brain->layout);
     list_release(&brain->attention);
     list_release(&brain->fits);
+    list_release(&brain->awaited);
     arena_release(&brain->arena);
 }
 
@@ -295,6 +299,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_refresh(brain);
     plan_stops(brain, decisions);
     brain_extend_windows(brain);
+    plan_awaited(brain, decisions);
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     estimate_note(brain, decisions);
@@ -319,6 +324,8 @@ usec_t sched_next_wakeup(const struct brain *brain)
     usec_t deadline = deadline_first(&brain->deadlines);
     wakeup = deadline < wakeup ? deadline : wakeup;
     wakeup = brain->preempt.review < wakeup ? brain->preempt.review : wakeup;
+    if (brain->pending.count > 0)
+        wakeup = brain->reclaim.review < wakeup ? brain->reclaim.review : wakeup;
     if (brain->pending.count > 0 && brain->state->settings.order == ORDER_DEFAULT) {
         usec_t lull = patience_lull_at(&brain->patience, brain->state->now);
         wakeup = lull < wakeup ? lull : wakeup;

@@ -14,8 +14,9 @@
  *   sched_fold(event)      the same without deciding: for decisions that were made before
  *   sched_next_wakeup()    when it wants the next PLAN at the latest
  *
- * Order of a plan: jobs to be stopped; then, in the order of order.h, each head that is within
- * quota and finds a place gets it; the first that finds none gets a promise (reserve.h),
+ * Order of a plan: jobs to be stopped; those for whom others were stopped; then, in the order of
+ * order.h, each head that is within quota and finds a place gets it; for one that finds none, jobs
+ * of queues that borrow may be stopped (reclaim.h); the first of them get a promise (reserve.h);
  * the first that a queue's limit keeps waiting has its turn (turn.h).
  *
  * Owner:    the brain borrows the state, which must outlive it and have no other brain
@@ -26,7 +27,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 2 };
+enum { SCHED_VERSION = 3 };
 
 struct brain;
 

@@ -61,6 +61,7 @@ struct config_queue {
     struct config_subject *subjects; /* limits of users and groups */
     size_t subject_count;
     usec_t min_runtime; /* 0 unless given */
+    bool firm_within;   /* above its guarantee only jobs that may be stopped */
 };
 
 /* What one of a resource costs for an hour. */

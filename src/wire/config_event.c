@@ -50,7 +50,8 @@ void config_queue_event(const struct config *config, const struct config_queue *
         .queue = { .name = queue->name,
                    .parent = queue->parent >= 0 ? config->queues[queue->parent].name : "",
                    .weight = queue->weight,
-                   .min_runtime = queue->min_runtime },
+                   .min_runtime = queue->min_runtime,
+                   .firm_within = queue->firm_within },
     };
     fill_quotas(queue, arena, &ret->queue);
 }

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "wire/config.h"
 
-const char *const config_quota_keys[CONFIG_QUOTA_KEYS] = { "guarantee",  "limit", "borrow",
-                                                           "lend",       "users", "groups",
-                                                           "min_runtime" };
+const char *const config_quota_keys[CONFIG_QUOTA_KEYS] = {
+    "guarantee", "limit", "borrow", "lend", "users", "groups", "min_runtime", "above_guarantee"
+};
 enum { BOUNDS = 4, MEMORY_MIB_MAX = 1 << 30 };
 
 /* In the order of the keys. */
@@ -192,6 +192,20 @@ static int read_subjects(struct config_queue *queue, const struct reader *reader
     return 0;
 }
 
+/* Who is guaranteed GPUs of some models is guaranteed as many GPUs. */
+static void sum_models(struct config_queue *queue)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 1; i < queue->quota_count; i++) {
+        const char *name = queue->quotas[i].resource;
+        if (strcmp(name, "cpus") != 0 && strcmp(name, "memory") != 0)
+            sum += queue->quotas[i].quota.guarantee;
+    }
+    if (sum > queue->quotas[0].quota.guarantee)
+        queue->quotas[0].quota.guarantee = sum;
+}
+
 static int check_bounds(const struct config_queue *queue, const struct reader *reader,
                         const json_t *object)
 {
@@ -210,6 +224,8 @@ static int check_bounds(const struct config_queue *queue, const struct reader *r
 
 int config_quota_read(struct config_queue *queue, const struct reader *reader, const json_t *object)
 {
+    static const char *const above_words[] = { "any", "preemptible", NULL };
+    size_t above = 0;
     int code = 0;
 
     for (size_t i = 0; i < BOUNDS && code == 0; i++) {
@@ -222,7 +238,13 @@ int config_quota_read(struct config_queue *queue, const struct reader *reader, c
         code = read_subjects(queue, reader, object, "groups", SUBJECT_GROUP);
     if (code == 0)
         code = reader_duration(reader, object, "min_runtime", &queue->min_runtime);
-    return code < 0 ? code : check_bounds(queue, reader, object);
+    if (code == 0)
+        code = reader_word(reader, object, "above_guarantee", above_words, &above);
+    queue->firm_within = above == 1;
+    if (code < 0)
+        return code;
+    sum_models(queue);
+    return check_bounds(queue, reader, object);
 }
 
 /* ---- and back ---- */
@@ -319,4 +341,6 @@ void config_quota_to_json(const struct config_queue *queue, json_t *object)
     if (queue->min_runtime > 0)
         json_object_set_new(object, "min_runtime",
                             json_string(config_duration_spell(buffer, queue->min_runtime)));
+    if (queue->firm_within)
+        json_object_set_new(object, "above_guarantee", json_string("preemptible"));
 }

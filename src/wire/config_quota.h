@@ -9,6 +9,9 @@
  *   users                            {each: 4, ana: {h100: 2}}
  *   groups                           {students: 2}: Unix groups, by name or number
  *   min_runtime                      how long its jobs run before another queue gets them stopped
+ *   above_guarantee                  "preemptible": only jobs that may be stopped; "any"
+ *
+ * Who is guaranteed GPUs of some models is guaranteed at least as many GPUs in all.
  *
  * Part of config.h; the first quota of a queue is always that of its GPUs.
  */
@@ -32,7 +35,7 @@ struct config_subject {
     uint8_t kind; /* enum subject_kind */
 };
 
-enum { CONFIG_QUOTA_KEYS = 7 };
+enum { CONFIG_QUOTA_KEYS = 8 };
 extern const char *const config_quota_keys[CONFIG_QUOTA_KEYS];
 
 /* A queue that has no more than its GPUs. */

@@ -211,6 +211,8 @@ static void add_quotas(struct properties *fields, const struct config_queue *que
     }
     if (queue->min_runtime > 0)
         add_field(fields, "min_runtime", config_duration_spell(buffer, queue->min_runtime));
+    if (queue->firm_within)
+        add_field(fields, "above_guarantee", "preemptible");
 }
 
 static void queue_fields(const struct config *config, const struct config_queue *queue,

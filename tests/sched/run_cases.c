@@ -183,6 +183,8 @@ static void say_job(struct run *run, const struct job *job)
     static const char *const causes[] = {
         "", "cancelled", "time limit", "a member failed", "to run once more", "preempted"
     };
+    static const char *const rules[] = { "", "within its guarantee", "borrows no more",
+                                         "borrowed less" };
 
     say_time(run, run->lab->now);
     text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
@@ -192,6 +194,10 @@ static void say_job(struct run *run, const struct job *job)
         text_add(&run->out, job->run->is_backfill ? ", backfill" : "");
     if (job->state == JOB_STOPPING)
         text_printf(&run->out, ": %s", causes[job->run->stop_cause]);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
+        job->run->stop_rule != STOP_IN_QUEUE)
+        text_printf(&run->out, " for %" PRIu64 ", %s", job->run->stopped_for,
+                    rules[job->run->stop_rule]);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -372,14 +378,43 @@ static void do_pool(struct run *run)
                                          .milli_max = milli_of(run, "max", 0) } });
 }
 
+/* As events say what may have no bound. */
+static int64_t plus_one(int64_t milli)
+{
+    return milli < 0 ? 0 : milli + 1;
+}
+
 static void do_queue(struct run *run)
 {
+    struct event_quota quota = { .resource = string_of(run, "of"),
+                                 .guarantee = milli_of(run, "of_guarantee", 0),
+                                 .limit = plus_one(milli_of(run, "of_limit", -1)),
+                                 .lend = plus_one(milli_of(run, "of_lend", -1)) };
+    struct event_subject each = { .kind = SUBJECT_EACH_USER,
+                                  .resource = "gpus",
+                                  .limit = milli_of(run, "each", 0) };
+
     tell(run, &(struct event){ .kind = EVENT_QUEUE,
                                .queue = { .name = word(run, 1),
                                           .parent = string_of(run, "parent"),
                                           .weight = (uint32_t)number_of(run, "weight", 1),
                                           .guarantee_milli = milli_of(run, "guarantee", 0),
-                                          .limit_milli = milli_of(run, "limit", -1) } });
+                                          .limit_milli = milli_of(run, "limit", -1),
+                                          .borrow_milli = plus_one(milli_of(run, "borrow", -1)),
+                                          .lend_milli = plus_one(milli_of(run, "lend", -1)),
+                                          .quotas = &quota,
+                                          .quotas_count = find(run, "of") ? 1 : 0,
+                                          .subjects = &each,
+                                          .subjects_count = find(run, "each") ? 1 : 0,
+                                          .min_runtime = duration_of(run, "min_runtime", 0),
+                                          .firm_within = has(run, "firm-within") } });
+}
+
+static void do_price(struct run *run)
+{
+    tell(run, &(struct event){ .kind = EVENT_PRICE,
+                               .price = { .resource = word(run, 1),
+                                          .price_micro = milli_of(run, "of", 0) * 1000 } });
 }
 
 static void do_settings(struct run *run)
@@ -451,7 +486,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     *job = (struct event_submit){
         .id = id,
         .name = "job",
-        .user = "ana",
+        .user = find(run, "user") ? find(run, "user") : "ana",
         .queue = queue ? queue : "default",
         .priority = (int32_t)number_of(run, "priority", 0),
         .begin = duration_of(run, "begin", 0),
@@ -464,6 +499,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .deadline = duration_of(run, "deadline", 0),
         .preemptible = has(run, "preemptible"),
         .restart_cost = duration_of(run, "restart", 0),
+        .checkpoint_every = duration_of(run, "checkpoint", 0),
     };
     request_default(&job->request);
     job->request.cpu_milli = milli_of(run, "cpus", 0);
@@ -667,9 +703,10 @@ static void do_line(struct run *run)
         const char *name;
         void (*act)(struct run *run);
     } acts[] = {
-        { "node", do_node },         { "gpus", do_gpus },       { "pool", do_pool },
-        { "queue", do_queue },       { "array", do_array },     { "update", do_update },
-        { "settings", do_settings }, { "started", do_started }, { "ended", do_ended },
+        { "node", do_node },     { "gpus", do_gpus },         { "pool", do_pool },
+        { "queue", do_queue },   { "price", do_price },       { "array", do_array },
+        { "update", do_update }, { "settings", do_settings }, { "started", do_started },
+        { "ended", do_ended },
     };
     static const struct {
         const char *name;

@@ -185,9 +185,9 @@ static void check_stop(struct world *world, const struct event *event)
     else if (!other || other->id == job->id ||
              (other->state != JOB_QUEUED && other->run->granted != world->lab->now))
         problem = "stopped for nobody who waits";
-    else if (other->queue != job->queue)
-        problem = "stopped for another queue";
-    else if (other->priority < job->priority)
+    else if ((other->queue != job->queue) != (event->stop.rule != STOP_IN_QUEUE))
+        problem = "stopped by a rule that is not for it";
+    else if (other->queue == job->queue && other->priority < job->priority)
         problem = "stopped for a lower priority";
     else if (job->run->preemptions > 0 && world->lab->now - since < job->restart_cost)
         problem = "stopped before it had run for its restart cost";

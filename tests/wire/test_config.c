@@ -213,7 +213,7 @@ static void amounts_of_a_queue_are_read_and_written_back(void **state)
     assert_int_equal(config_diff(config, other, &changes), 3);
     assert_string_equal(
         text_string(&changes),
-        "queue a                  guarantee 6 -> 0 gpus, lend 3 -> 0 gpus, guarantee of h100 4 -> "
+        "queue a                  guarantee 6 -> 5 gpus, lend 3 -> 0 gpus, guarantee of h100 4 -> "
         "5, "
         "borrow 2 gpus -> none, guarantee of memory 512G -> none, limit of cpus 64 -> none, limit "
         "of each user 1 gpu -> none, limit of ana of h100 2 -> none, limit of ana of cpus 8 -> "
@@ -281,7 +281,7 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
           "t.yaml:2: queue q: users: expected a map from name to limit, not a number" },
         { "queues:\n  q: {guarantee: 2, limit: 9, queues: {r: {guarantee: {h100: 3}}, s: "
           "{guarantee: 10}}}\n",
-          "t.yaml: queue q: its queues are guaranteed 10 gpus together, more than its limit of 9" },
+          "t.yaml: queue q: its queues are guaranteed 13 gpus together, more than its limit of 9" },
         { "prices: {h100: dear}\n",
           "t.yaml:1: prices: h100: expected what one costs for an hour, 0 to 1000" },
         { "queues:\n  q: {priority: 5}\n", "t.yaml:2: queue q: unknown key 'priority'" },
