@@ -42,6 +42,11 @@ int reader_place_line(const struct reader *reader, int code, const json_t *objec
     return place(reader, code, yaml_key_line(reader->lines, object, key), NULL);
 }
 
+int reader_place_item(const struct reader *reader, int code, const json_t *array, size_t index)
+{
+    return place(reader, code, yaml_index_line(reader->lines, array, index), NULL);
+}
+
 int reader_fail(const struct reader *reader, int code, const json_t *object, const char *key,
                 const char *format, ...)
 {

@@ -37,6 +37,8 @@ int reader_fail(const struct reader *reader, int code, const json_t *object, con
 int reader_place(const struct reader *reader, int code, const json_t *object, const char *key);
 /* The same with the key's line but not its name, where the words begin with it already. */
 int reader_place_line(const struct reader *reader, int code, const json_t *object, const char *key);
+/* The same with the line of an element of a list. */
+int reader_place_item(const struct reader *reader, int code, const json_t *array, size_t index);
 
 /* "a map", "a list", "a string", "a number", "true or false", "nothing" */
 const char *reader_kind(const json_t *value);
