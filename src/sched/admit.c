@@ -32,6 +32,31 @@ static void empty_release(struct empty *empty)
     arena_release(&empty->arena);
 }
 
+/* A gang that has no room on the empty cluster is told so without a look for its places. */
+static bool may_hold(struct empty *empty, const struct place_query *query)
+{
+    const struct request *request = query->request;
+    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+    bool is_held = request->members == 1;
+
+    for (uint32_t i = 0; i < alternatives && !is_held; i++) {
+        struct shape shape = { 0 };
+        uint64_t members = 0;
+        shape_describe(&shape, query->state, &empty->layout, request, i, query->queue,
+                       query->ignore_health);
+        for (uint32_t node = 0; node < empty->fleet.nodes.count; node++) {
+            struct spot spot = spot_of(&empty->fleet, node);
+            struct layout_node at = *spot.at;
+            at.is_up |= query->ignore_health;
+            spot.at = &at;
+            members += score_count(&empty->scorer, &shape, &spot, request->members);
+        }
+        is_held = members >= request->members;
+        shape_release(&shape);
+    }
+    return is_held;
+}
+
 static bool fits(struct empty *empty, const struct request *request, uint32_t queue,
                  enum place_quota quota, bool ignore_health, struct why *ret_why)
 {
@@ -46,6 +71,10 @@ static bool fits(struct empty *empty, const struct request *request, uint32_t qu
     struct lease lease;
 
     arena_clear(&empty->arena);
+    if (!may_hold(empty, &query)) {
+        *ret_why = (struct why){ .kind = WHY_GPUS };
+        return false;
+    }
     bool is_placed = place_job(&query, &empty->arena, &lease, ret_why);
     if (!is_placed && !why_is_never(ret_why->kind) && ret_why->kind < WHY_QUOTA)
         place_explain(&query, &empty->arena, ret_why);

@@ -18,6 +18,7 @@
  * (pending / ESTIMATE_NOTED) * (running / ESTIMATE_OFTEN), and at most ESTIMATE_AT_ONCE in a plan.
  */
 
+#include "sched/order.h"
 #include "sched/profile.h"
 #include "sched/sched.h"
 
@@ -51,6 +52,7 @@ struct estimator {
     LIST(uint32_t) offers;     /* by queue: those who wait below it */
     LIST(int64_t) extra_share; /* by queue: of those that were placed */
     LIST(int64_t) extra_milli;
+    struct order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
     /* Of a walk to the end, until something happens. */
     struct map starts[2]; /* by limits or not: job -> start */

@@ -12,7 +12,19 @@ static uint64_t used_by(const struct state *state, const struct order_claim *cla
     const struct queue *queue = &state->queues.items[claim->queue];
     uint64_t ahead = (uint64_t)(queue->share[claim->kind] + claim->more_share) * CHARGE_AHEAD_MS;
 
-    return queue_usage(queue, claim->kind, state->now, state->settings.half_life) + ahead;
+    if (!claim->usage)
+        return queue_usage(queue, claim->kind, state->now, state->settings.half_life) + ahead;
+    uint64_t *usage = &claim->usage->of.items[claim->queue * SHARES + claim->kind];
+    if (*usage == ORDER_UNKNOWN)
+        *usage = queue_usage(queue, claim->kind, state->now, state->settings.half_life);
+    return *usage + ahead;
+}
+
+void order_usage_start(struct order_usage *usage, size_t queues)
+{
+    usage->of.count = 0;
+    for (size_t i = 0; i < queues * SHARES; i++)
+        list_add(&usage->of, ORDER_UNKNOWN);
 }
 
 static bool is_owed(const struct state *state, const struct order_claim *claim)
@@ -103,6 +115,7 @@ void order_release(struct order *order)
     list_release(&order->lines);
     list_release(&order->next);
     list_release(&order->kinds);
+    list_release(&order->usage.of);
     list_release(&order->children);
     list_release(&order->first_child);
 }
@@ -121,9 +134,11 @@ static const struct rank_entry *best_of(const struct order *order, uint32_t queu
     return *ret_is_stuck ? &line->stuck.items[0] : &line->ready.items[0];
 }
 
-static struct order_claim claim_of(const struct order *order, uint32_t queue)
+static struct order_claim claim_of(struct order *order, uint32_t queue)
 {
-    return (struct order_claim){ .queue = queue, .kind = (enum share)order->kinds.items[queue] };
+    return (struct order_claim){ .queue = queue,
+                                 .kind = (enum share)order->kinds.items[queue],
+                                 .usage = &order->usage };
 }
 
 /* Who is next of this queue, when that is known of its children. */
@@ -180,6 +195,7 @@ void order_start(struct order *order, const struct state *state, const struct ra
     order->state = state;
     order->ranker = ranker;
     set_size(order, state->queues.count);
+    order_usage_start(&order->usage, state->queues.count);
     list_children(order);
     for (uint32_t i = 0; i < pending->queues.count; i++) {
         const struct pending_queue *queue = &pending->queues.items[i];

@@ -27,6 +27,15 @@
 #include "sched/pending.h"
 #include "sched/rank.h"
 
+/* Decayed usage, worked out once for an instant. */
+struct order_usage {
+    LIST(uint64_t) of; /* by queue and share; ORDER_UNKNOWN: not yet */
+};
+
+#define ORDER_UNKNOWN UINT64_MAX
+
+void order_usage_start(struct order_usage *usage, size_t queues);
+
 struct order_line {                /* of a queue */
     LIST(struct rank_entry) ready; /* a heap */
     LIST(struct rank_entry) stuck; /* a heap */
@@ -40,8 +49,9 @@ struct order {
     LIST(uint32_t) first_child;    /* by queue: where its children start; one more at the end */
     LIST(uint32_t) next;           /* by queue: the one below it (or itself) that is next; NOBODY */
     LIST(uint8_t) kinds;           /* by queue: what its next job wants most of (enum share) */
-    bool with_stuck;               /* next was found with them */
-    uint32_t queue;                /* of what order_next gave */
+    struct order_usage usage;
+    bool with_stuck; /* next was found with them */
+    uint32_t queue;  /* of what order_next gave */
     bool was_stuck;
 };
 
@@ -64,6 +74,7 @@ struct order_claim {
     uint32_t queue;
     enum share kind;
     int64_t more_share, more_milli;
+    struct order_usage *usage; /* to look it up in, of this instant; NULL: none */
 };
 
 /* Which of two siblings is served first. */

@@ -11,6 +11,7 @@ void pack_release(struct pack *pack)
     list_release(&pack->fitting);
     list_release(&pack->takers);
     list_release(&pack->moved);
+    list_release(&pack->misfits);
 }
 
 /* What is at hand while a claim is placed. */
@@ -270,12 +271,28 @@ static int32_t most_free(const struct pack *pack)
 
 /* Nobody took the place of some that were to go, and some of the selected found none: what they
  * leave is for the others, in order. */
+static bool try_fill(struct packing *packing, struct claim *claim)
+{
+    struct pack *pack = packing->pack;
+    uint32_t class = claim->job->class;
+
+    while (pack->misfits.count <= class)
+        list_add(&pack->misfits, 0);
+    if (pack->misfits.items[class] == pack->fillings)
+        return false; /* room only gets less */
+    if (try_place(packing, claim))
+        return true;
+    pack->misfits.items[class] = pack->fillings;
+    return false;
+}
+
 static void fill(struct packing *packing)
 {
     struct claims *claims = packing->claims;
     int64_t left = claims->milli;
     int32_t most = most_free(packing->pack);
 
+    packing->pack->fillings++;
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
         left -= claim->is_kept || claim->is_selected ? claim->milli : 0;
@@ -287,7 +304,7 @@ static void fill(struct packing *packing)
         if (claim->is_running)
             claim->is_selected = keep(packing, claim);
         else if (need_of(state_request(packing->query.state, claim->job)) <= most)
-            claim->is_selected = try_place(packing, claim);
+            claim->is_selected = try_fill(packing, claim);
         if (!claim->is_selected)
             continue;
         left -= claim->milli;

@@ -22,6 +22,8 @@ struct pack {
     LIST(uint32_t) fitting; /* candidates of one placement */
     LIST(uint32_t) takers;  /* by machine: the best claim that gets a place there, plus one; 0 */
     LIST(uint32_t) moved;   /* for one placement */
+    LIST(uint64_t) misfits; /* by class: the last filling in which it found no room */
+    uint64_t fillings;
 };
 
 /* Sets is_kept, first_node and node_count of the claims. pack->ahead: what is free now, and what is

@@ -375,6 +375,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
+    reclaim_tidy(&brain->reclaim, brain->state);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]);

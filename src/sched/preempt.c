@@ -6,24 +6,48 @@
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
 
+static struct preempt_queue *queue_of(struct preempt *preempt, uint32_t queue)
+{
+    while (preempt->queues.count <= queue)
+        list_add(&preempt->queues, (struct preempt_queue){ .review = USEC_NEVER });
+    return &preempt->queues.items[queue];
+}
+
+void preempt_note_world(struct preempt *preempt)
+{
+    for (size_t i = 0; i < preempt->queues.count; i++)
+        preempt->queues.items[i].is_due = true;
+}
+
+void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue)
+{
+    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++) {
+        uint32_t at = i;
+        while (at != queue && at != QUEUE_ROOT)
+            at = state->queues.items[at].parent;
+        preempt->queues.items[i].is_due |= at == queue;
+    }
+}
+
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
 {
     bool counts =
         !is_gone && job->is_preemptible && job->state >= JOB_QUEUED && job->state <= JOB_STOPPING;
     uint32_t place = counts ? job->queue + 1 : 0;
 
+    queue_of(preempt, job->queue)->is_due = true;
     if (job->preempt_place == place)
         return;
     if (job->preempt_place > 0) {
-        preempt->counts.items[job->preempt_place - 1]--;
+        struct preempt_queue *old = queue_of(preempt, job->preempt_place - 1);
+        old->count--;
+        old->is_due = true;
         preempt->count--;
     }
     job->preempt_place = place;
     if (place == 0)
         return;
-    while (preempt->counts.count < place)
-        list_add(&preempt->counts, 0);
-    preempt->counts.items[place - 1]++;
+    queue_of(preempt, place - 1)->count++;
     preempt->count++;
 }
 
@@ -31,7 +55,7 @@ void preempt_release(struct preempt *preempt)
 {
     claims_release(&preempt->claims);
     pack_release(&preempt->pack);
-    list_release(&preempt->counts);
+    list_release(&preempt->queues);
 }
 
 /* ---- how much there is ---- */
@@ -238,10 +262,15 @@ static void unsettle(struct brain *brain)
 /* A place for one for whom other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
+    const struct lease *known = reclaim_place(&brain->reclaim, job->id);
     struct place_query query;
     struct lease lease;
     struct why why;
 
+    if (known && fleet_has(ahead, known)) {
+        fleet_take(ahead, known, 1);
+        return;
+    }
     brain_query(brain, job, &query);
     query.fleet = ahead;
     query.shapes = NULL;
@@ -309,7 +338,23 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     decide(brain, decisions);
     if (is_alone)
         take_back(brain, decisions);
-    preempt->review = claims->review < preempt->review ? claims->review : preempt->review;
+    preempt->queues.items[queue].review = claims->review;
+}
+
+/* One that is alone is settled anew in each plan. */
+static bool is_due(const struct brain *brain, uint32_t number)
+{
+    const struct preempt_queue *queue = &brain->preempt.queues.items[number];
+    const struct pending_queue *waiting =
+        number < brain->pending.queues.count ? &brain->pending.queues.items[number] : NULL;
+
+    if (queue->is_due || queue->review <= brain->state->now || !others_wait(brain, number))
+        return true;
+    for (size_t i = 0; waiting && i < waiting->buckets.count; i++) {
+        if (waiting->buckets.items[i]->first->is_awaited)
+            return true;
+    }
+    return false;
 }
 
 void plan_preempt(struct brain *brain, struct decisions *decisions)
@@ -321,8 +366,15 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
         unsettle(brain);
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
-    for (uint32_t i = 0; i < preempt->counts.count; i++) {
-        if (preempt->counts.items[i] > 0)
+    for (uint32_t i = 0; i < preempt->queues.count; i++) {
+        if (preempt->queues.items[i].count == 0)
+            continue;
+        if (is_due(brain, i)) {
+            preempt->queues.items[i].is_due = false;
+            preempt->queues.items[i].review = USEC_NEVER;
             plan_queue(brain, i, decisions);
+        }
+        usec_t review = preempt->queues.items[i].review;
+        preempt->review = review < preempt->review ? review : preempt->review;
     }
 }

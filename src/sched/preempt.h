@@ -17,15 +17,25 @@
 
 #include "sched/pack.h"
 
+/* What is kept of a queue. One of which nothing has changed is not looked at before its review. */
+struct preempt_queue {
+    uint32_t count; /* preemptible jobs that wait or hold something */
+    usec_t review;  /* when its order may change by itself */
+    bool is_due;
+};
+
 struct preempt {
     struct claims claims;
     struct pack pack;
-    LIST(uint32_t) counts; /* by queue: preemptible jobs that wait or hold something */
-    uint32_t count;        /* in all queues */
-    bool has_settled;      /* buckets of the last plan */
-    usec_t review;         /* when it wants a plan without an event; USEC_NEVER */
+    LIST(struct preempt_queue) queues;
+    uint32_t count;   /* in all queues */
+    bool has_settled; /* buckets of the last plan */
+    usec_t review;    /* when it wants a plan without an event; USEC_NEVER */
 };
 
+/* Machines or settings are others: all queues are looked at; or one queue is, with all below it. */
+void preempt_note_world(struct preempt *preempt);
+void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue);
 /* A job's standing may have changed. */
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone);
 void preempt_release(struct preempt *preempt);

@@ -17,6 +17,42 @@ void reclaim_release(struct reclaim *reclaim)
     list_release(&reclaim->first_of);
     list_release(&reclaim->chosen);
     list_release(&reclaim->nodes);
+    for (size_t i = 0; i < reclaim->made.count; i++)
+        lease_destroy(reclaim->made.items[i].lease);
+    list_release(&reclaim->made);
+}
+
+const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job)
+{
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        if (reclaim->made.items[i].job == job)
+            return reclaim->made.items[i].lease;
+    }
+    return NULL;
+}
+
+static void forget_place(struct reclaim *reclaim, size_t at)
+{
+    lease_destroy(reclaim->made.items[at].lease);
+    list_remove(&reclaim->made, at);
+}
+
+void reclaim_tidy(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || job->is_awaited != AWAITED_FROM_OTHERS)
+            forget_place(reclaim, i);
+    }
+}
+
+static void remember_place(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        if (reclaim->made.items[i].job == job)
+            forget_place(reclaim, i);
+    }
+    list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
 }
 
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
@@ -509,5 +545,7 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         qsort(chosen, count, sizeof(struct victim), compare_jobs);
     for (size_t i = 0; i < count; i++)
         stop(brain, job, &chosen[i], decisions);
+    if (count > 0)
+        remember_place(reclaim, job->id, &lease);
     return count > 0;
 }

@@ -33,6 +33,12 @@ struct victim {
     bool is_chosen;
 };
 
+/* Where a job shall start for which others were stopped. */
+struct made_room {
+    uint64_t job;
+    struct lease *lease;
+};
+
 struct reclaim {
     struct shares_ahead shares;
     struct fleet ahead;
@@ -41,6 +47,7 @@ struct reclaim {
     LIST(uint32_t) first_of;     /* by machine: where its own start; one more at the end */
     LIST(uint32_t) chosen;       /* in the order of their choice */
     LIST(uint32_t) nodes;        /* machines for the members */
+    LIST(struct made_room) made; /* for jobs that still wait for it */
     usec_t review;               /* when somebody comes out of his min_runtime; USEC_NEVER */
 };
 
@@ -53,6 +60,10 @@ enum {
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions);
 /* Whether jobs that were stopped for this one still hold their places. */
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job);
+/* Where it shall start; NULL: nobody was stopped for it by this brain. */
+const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job);
+/* Forget those that no longer wait. */
+void reclaim_tidy(struct reclaim *reclaim, const struct state *state);
 void reclaim_release(struct reclaim *reclaim);
 
 #endif

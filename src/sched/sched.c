@@ -275,14 +275,45 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
     list_add(&decisions->events, *decision);
 }
 
+/* Whether machines, devices, or who may use them, are others then. */
+static bool moves(const struct brain *brain, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_BOOT:
+    case EVENT_NODE:
+    case EVENT_DEVICE:
+    case EVENT_POOL:
+    case EVENT_POOL_REMOVE:
+    case EVENT_SETTINGS:
+        return true;
+    case EVENT_QUEUE:
+    case EVENT_QUEUE_REMOVE:
+        return brain->layout.has_static_pools;
+    default:
+        return false;
+    }
+}
+
+static void note_world(struct brain *brain, const struct event *event)
+{
+    int64_t queue =
+        event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
+
+    brain->is_moved |= moves(brain, event);
+    if (queue >= 0)
+        preempt_note_queue(&brain->preempt, brain->state, (uint32_t)queue);
+    else if (event->kind != EVENT_PRICE)
+        preempt_note_world(&brain->preempt);
+}
+
 int sched_fold(struct brain *brain, const struct event *event, struct error *err)
 {
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
-    if (event_is_of_world(event->kind))
-        brain->is_moved = true;
     estimator_forget(&brain->estimator);
     int code = state_apply(brain->state, event, err);
+    if (event_is_of_world(event->kind))
+        note_world(brain, event);
     if (code == 0 && event->kind == EVENT_BOOT)
         start_afresh(brain);
     return code;

@@ -34,6 +34,7 @@ void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
     size_t count = brain->state->queues.count;
 
     estimator->needs.count = 0;
+    order_usage_start(&estimator->usage, count);
     estimator->offers.count = estimator->extra_share.count = estimator->extra_milli.count = 0;
     for (size_t i = 0; i < count; i++) {
         list_add(&estimator->offers, 0);
@@ -67,7 +68,7 @@ void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
     }
 }
 
-static struct order_claim claim_of(const struct estimator *estimator, uint32_t queue)
+static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
 {
     const struct estimate_line *line = &estimator->lines.items[queue];
     uint8_t kind = line->heap.count > 0 ? line->heap.items[0].rank.bucket->kind : SHARE_OF_GPUS;
@@ -75,7 +76,8 @@ static struct order_claim claim_of(const struct estimator *estimator, uint32_t q
     return (struct order_claim){ .queue = queue,
                                  .kind = (enum share)kind,
                                  .more_share = estimator->extra_share.items[queue],
-                                 .more_milli = estimator->extra_milli.items[queue] };
+                                 .more_milli = estimator->extra_milli.items[queue],
+                                 .usage = &estimator->usage };
 }
 
 /* As order.h has it, with what was placed so far as if it ran. */

@@ -314,7 +314,8 @@ static void bench_decisions(double seconds)
         plan(&bench);
     }
     printf("gpus %lld\nfilled %.1f\nrunning %zu\n", (long long)all / GPU_MILLI,
-           100.0 * (double)bench.state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS] / (double)all,
+           100.0 * (double)bench.state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS] /
+               (double)all,
            bench.running.count);
     decide(&bench, "quiet", seconds, false);
     decide(&bench, "busy", seconds, true);
