@@ -207,6 +207,21 @@ static json_t *view_gpu_count(const struct state *state, const struct job *job)
     return view_milli(milli * ask->count * request->members);
 }
 
+/* For whom it was stopped last, and by which rule; null when it never was. */
+static json_t *view_preempted_for(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    const struct job *taker =
+        job->run->stopped_for ? state_job(state, job->run->stopped_for) : NULL;
+
+    if (job->run->stopped_for == 0)
+        return json_null();
+    return json_pack("{s:I, s:s*, s:s, s:s}", "job", (json_int_t)job->run->stopped_for, "queue",
+                     taker ? state->queues.items[taker->queue].name : NULL, "rule",
+                     stop_rule_name(job->run->stop_rule), "text",
+                     stop_rule_meaning(job->run->stop_rule));
+}
+
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
 {
     const struct state *state = api_state(api);
@@ -236,6 +251,8 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
                                                             : json_null());
     json_object_set_new(view, "attempt", json_integer(job->run->attempt));
     json_object_set_new(view, "preemptions", json_integer(job->run->preemptions));
+    json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
+    json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));
     json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));
     json_object_set_new(view, "submitted", view_time(api, job->submitted));
     json_object_set_new(view, "started", view_time(api, job->run->started));

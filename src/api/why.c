@@ -94,6 +94,48 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
     add_line(lines, "free", line);
 }
 
+/* What the queue has a right to, and what keeps it from being given back now. */
+static json_t *add_give_back(const struct api *api, const struct job *job, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct give_back back;
+
+    sched_give_back(api->ports.brain(api->ports.user), job, &back);
+    if (back.rule == STOP_IN_QUEUE)
+        return json_null();
+    text_printf(&text, "queue %s borrows %s: ", state->queues.items[back.queue].name,
+                back.rule == STOP_FOR_GUARANTEE ? "of this queue's guarantee"
+                                                : "more than this queue would");
+    size_t start = text.length;
+    if (back.could > 0) {
+        say_milli(&text, back.could, "gpu");
+        text_printf(&text, " can be taken back%s",
+                    job->is_awaited ? ", and are" : ", but not enough of them in one place");
+    }
+    if (back.firm > 0) {
+        text_add(&text, text.length > start ? "; " : "");
+        say_milli(&text, back.firm, "gpu");
+        text_add(&text, " are held by jobs that are not preemptible");
+    }
+    if (back.young > 0) {
+        usec_t left = back.young_until - api->ports.now(api->ports.user);
+        char buffer[UNITS_TEXT_SIZE];
+        text_add(&text, text.length > start ? "; " : "");
+        say_milli(&text, back.young, "gpu");
+        if (back.young_until > 0)
+            text_printf(&text, " can be taken back in %s, after the least run time of their jobs",
+                        units_format_duration(buffer, left > 0 ? left : 0));
+        else
+            text_add(&text, " will soon be free by themselves");
+    }
+    add_line(lines, "owed", text.bytes);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "rule", stop_rule_name(back.rule), "queue",
+                     state->queues.items[back.queue].name, "could", view_milli(back.could), "firm",
+                     view_milli(back.firm), "young", view_milli(back.young), "young_until",
+                     view_time(api, back.young_until));
+}
+
 static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
 {
     usec_t now = api->ports.now(api->ports.user);
@@ -232,7 +274,7 @@ void handle_why(struct call *call)
     why_say(api, job, &why, ahead, &text);
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    json_t *start = json_null(), *sooner = json_array();
+    json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -244,6 +286,8 @@ void handle_why(struct call *call)
         if (!why_is_never(why.kind)) {
             add_free(api, &why, wants_gpus, free_devices, lines);
             add_holders(api, wants_gpus, held_by, lines);
+            json_decref(owed);
+            owed = add_give_back(api, job, lines);
             add_promise(api, &why, is_promised, lines);
             add_expected(api, job, &start, lines);
             add_sooner(api, job, lines, &sooner);
@@ -253,7 +297,7 @@ void handle_why(struct call *call)
                     why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
-        "s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
         "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
         "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
@@ -266,7 +310,7 @@ void handle_why(struct call *call)
         "promised", is_promised, "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why.at),
-        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "lines",
-        lines);
+        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
+        owed, "lines", lines);
     reply_json(call->request, 200, view);
 }

@@ -183,7 +183,35 @@ static json_t *view_part(const struct api *api, uint32_t number,
     return json_real(measure(api, &state->queues.items[number]) / sum);
 }
 
-static json_t *view_queue(const struct api *api, uint32_t number, const struct queue_count *count)
+static json_t *amount_or_null(uint32_t resource, int64_t amount)
+{
+    if (amount == QUOTA_NONE)
+        return json_null();
+    return resource == RESOURCE_MEMORY ? json_integer(amount) : view_milli(amount);
+}
+
+/* Of each resource that it has a quota of, and of GPUs; memory in MiB. */
+static json_t *view_quotas(const struct state *state, const struct queue *queue)
+{
+    json_t *quotas = json_object();
+
+    for (uint32_t i = 0; i < state->resources.count; i++) {
+        const struct quota *quota = &queue->quota[i];
+        if (i != RESOURCE_GPUS && quota_is_empty(quota))
+            continue;
+        json_object_set_new(
+            quotas, state->resources.items[i].name,
+            json_pack(
+                "{s:o, s:o, s:o, s:o, s:o, s:o}", "guarantee", amount_or_null(i, quota->guarantee),
+                "owned", amount_or_null(i, queue->owned.of[i]), "limit",
+                amount_or_null(i, quota->limit), "borrow", amount_or_null(i, quota->borrow), "lend",
+                amount_or_null(i, quota->lend), "given", amount_or_null(i, queue->used.of[i])));
+    }
+    return quotas;
+}
+
+static json_t *view_queue(const struct api *api, uint32_t number, const struct queue_count *count,
+                          const struct queue_standing *standing)
 {
     const struct state *state = api_state(api);
     const struct queue *queue = &state->queues.items[number];
@@ -196,14 +224,19 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
     for (uint32_t at = number; at != QUEUE_ROOT; at = state->queues.items[at].parent)
         depth++;
     return json_pack(
-        "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I}", "name", queue->name,
-        "parent",
+        "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+        "s:o}",
+        "name", queue->name, "parent",
         number == QUEUE_ROOT ? json_null() : json_string(state->queues.items[queue->parent].name),
-        "depth", (int)depth, "weight", (int)queue->weight, "guarantee", view_milli(gpus->guarantee),
-        "limit", gpus->limit == QUEUE_UNLIMITED ? json_null() : view_milli(gpus->limit), "given",
+        "depth", (int)depth, "weight", (int)queue->weight, "guarantee",
+        view_milli(gpus->guarantee + queue->owned.of[RESOURCE_GPUS]), "limit",
+        gpus->limit == QUEUE_UNLIMITED ? json_null() : view_milli(gpus->limit), "given",
         view_milli(queue->used.of[RESOURCE_GPUS]), "share", (double)share / QUEUE_SHARE_ONE,
         "fair_share", view_part(api, number, weight_of), "used_share",
-        view_part(api, number, use_of), "running", count->running, "queued", count->queued);
+        view_part(api, number, use_of), "running", count->running, "queued", count->queued, "fair",
+        view_milli(standing->fair), "wanted", view_milli(standing->wanted), "borrowed",
+        view_milli(standing->borrowed), "lent", view_milli(standing->lent), "claim",
+        view_milli(standing->claim), "quotas", view_quotas(state, queue));
 }
 
 /* Depth first, siblings by number. No recursion: the next one is a child, else the next sibling of
@@ -222,10 +255,12 @@ void handle_queues(struct call *call)
     const struct state *state = api_state(call->api);
     json_t *queues = json_array();
     AUTO_FREE struct queue_count *counts = count_jobs(state);
+    AUTO_FREE struct queue_standing *standing = mem_zero(state->queues.count, sizeof(*standing));
     uint32_t at = QUEUE_ROOT;
 
+    sched_standing(call->api->ports.brain(call->api->ports.user), standing);
     for (;;) {
-        json_array_append_new(queues, view_queue(call->api, at, &counts[at]));
+        json_array_append_new(queues, view_queue(call->api, at, &counts[at], &standing[at]));
         int64_t next = next_child(state, at, QUEUE_ROOT);
         while (next < 0 && at != QUEUE_ROOT) {
             next = next_child(state, state->queues.items[at].parent, at);

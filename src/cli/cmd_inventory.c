@@ -259,17 +259,28 @@ static void add_percent(struct table *table, const json_t *queue, const char *ke
         table_add_text(table, "-");
 }
 
+/* Nothing is shown as such. */
+static void add_some(struct table *table, const json_t *object, const char *key)
+{
+    if (field_milli(object, key) == 0)
+        table_add_absent(table);
+    else
+        table_add_milli(table, field_milli(object, key));
+}
+
 static void add_queue(struct table *table, const json_t *queue)
 {
     table_start_row(table);
     table_add_format(table, "%*s%s", (int)field_number(queue, "depth") * 2, "",
                      field_text(queue, "name"));
-    table_add_number(table, field_number(queue, "weight"));
     add_milli(table, queue, "guarantee");
     add_milli(table, queue, "limit");
     add_milli(table, queue, "given");
-    table_add_format(table, "%" PRId64 "%%", field_milli(queue, "share") / 10);
-    add_percent(table, queue, "fair_share");
+    add_milli(table, queue, "fair");
+    add_some(table, queue, "borrowed");
+    add_some(table, queue, "lent");
+    add_milli(table, queue, "claim");
+    table_add_number(table, field_number(queue, "weight"));
     add_percent(table, queue, "used_share");
     table_add_number(table, field_number(queue, "running"));
     table_add_number(table, field_number(queue, "queued"));
@@ -278,10 +289,12 @@ static void add_queue(struct table *table, const json_t *queue)
 int run_queues(int argc, char **argv)
 {
     static const struct table_column columns[] = {
-        { "QUEUE", TABLE_LEFT, 0 },   { "WEIGHT", TABLE_RIGHT, 0 }, { "GUARANTEE", TABLE_RIGHT, 0 },
-        { "LIMIT", TABLE_RIGHT, 0 },  { "GIVEN", TABLE_RIGHT, 0 },  { "SHARE", TABLE_RIGHT, 0 },
-        { "FAIR", TABLE_RIGHT, 0 },   { "USED", TABLE_RIGHT, 0 },   { "RUNNING", TABLE_RIGHT, 0 },
-        { "QUEUED", TABLE_RIGHT, 0 },
+        { "QUEUE", TABLE_LEFT, 0 },    { "GUARANTEE", TABLE_RIGHT, 0 },
+        { "LIMIT", TABLE_RIGHT, 0 },   { "GIVEN", TABLE_RIGHT, 0 },
+        { "FAIR", TABLE_RIGHT, 0 },    { "BORROWED", TABLE_RIGHT, 0 },
+        { "LENT", TABLE_RIGHT, 0 },    { "CLAIM", TABLE_RIGHT, 0 },
+        { "WEIGHT", TABLE_RIGHT, 0 },  { "USED", TABLE_RIGHT, 0 },
+        { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
     };
     static const struct listing listing = {
         "/v1/queues", "queues", "name", columns, COUNT_OF(columns), add_queue, NULL,

@@ -85,6 +85,17 @@ static void add_reason(const json_t *job, struct text *text)
         text_printf(text, "exit status %d", (int)field_number(job, "exit_code"));
 }
 
+/* " for job 7 of queue research, which is within its guarantee" */
+static void add_taker(const json_t *taker, struct text *text)
+{
+    if (!json_is_object(taker))
+        return;
+    text_printf(text, " for job %" PRId64, field_number(taker, "job"));
+    if (field_text(taker, "queue")[0] && strcmp(field_text(taker, "rule"), "in_queue") != 0)
+        text_printf(text, " of queue %s, which %s", field_text(taker, "queue"),
+                    field_text(taker, "text"));
+}
+
 void job_preempted_add(const json_t *job, struct text *text)
 {
     int64_t count = field_number(job, "preemptions");
@@ -97,6 +108,7 @@ void job_preempted_add(const json_t *job, struct text *text)
         text_printf(text, "%" PRId64 " times", count);
     if (field_seconds(job, "attained_seconds") > 0)
         text_printf(text, " after %s", field_duration(job, "attained_seconds", buffer));
+    add_taker(json_object_get(job, "preempted_for"), text);
 }
 
 void job_why_add(const json_t *job, struct text *text)

@@ -107,3 +107,22 @@ usec_t job_unsaved(const struct job *job, usec_t now)
     /* What it did not say it does when it said it would. */
     return run->checkpointed > run->started ? now - since : (now - since) % job->checkpoint_every;
 }
+
+static const struct {
+    const char *name, *meaning;
+} rules[] = {
+    [STOP_IN_QUEUE] = { "in_queue", "comes before it in its queue" },
+    [STOP_FOR_GUARANTEE] = { "guarantee", "is within its guarantee" },
+    [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
+    [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
+};
+
+const char *stop_rule_name(uint8_t rule)
+{
+    return rule < COUNT_OF(rules) && rules[rule].name ? rules[rule].name : "unknown";
+}
+
+const char *stop_rule_meaning(uint8_t rule)
+{
+    return rule < COUNT_OF(rules) && rules[rule].meaning ? rules[rule].meaning : "";
+}

@@ -145,6 +145,9 @@ static inline bool job_is_active(const struct job *job)
     return job->state >= JOB_GRANTED && job->state <= JOB_STOPPING;
 }
 
+/* "guarantee": the rule's name; in words: "is within its guarantee" */
+const char *stop_rule_name(uint8_t rule);
+const char *stop_rule_meaning(uint8_t rule);
 const char *job_state_name(enum job_state state);
 const char *job_result_name(enum job_result result);
 /* In words, for the documents (tools/gen_spec.c). */

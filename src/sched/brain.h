@@ -37,11 +37,10 @@ struct brain {
     struct reclaim reclaim;
     struct deadlines deadlines;
     struct estimator estimator;
-    struct ends ends;         /* of those that hold resources: when they are expected to */
-    LIST(uint64_t) attention; /* active jobs that may have to be stopped */
-    LIST(struct pending_bucket *)
-    awaited;             /* in this plan: for whose heads other queues made room */
-    LIST(uint64_t) fits; /* by class: 2 * plan, plus one when there is room somewhere */
+    struct ends ends;           /* of those that hold resources: when they are expected to */
+    LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
+    LIST(struct job *) awaited; /* in this plan: for whom other queues made room */
+    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */

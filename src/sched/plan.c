@@ -122,6 +122,8 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     job->pending_bucket->promised = brain->plans;
 }
 
+enum { AWAITED_PROMISES = 64 };
+
 /* It stays where it is: with what other queues have to give back for it, and a promise. */
 static void block(struct brain *brain, struct job *job, bool with_promise, struct why *why,
                   struct decisions *decisions)
@@ -132,6 +134,10 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
         promise_start(brain, job, why);
     if (!is_about_room(why->kind) || !reclaim_for(brain, job, why->at, decisions))
         return;
+    for (struct job *next = job->pending_next; next; next = next->pending_next) {
+        if (!reclaim_for(brain, next, 0, decisions))
+            break; /* those behind it want the same */
+    }
     if (why->at != 0)
         promise_drop(promises, &brain->layout, promises->count - 1);
     promise_start(brain, job, why); /* what they hold is kept for it */
@@ -347,21 +353,22 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
 
 static int compare_awaited(const void *left, const void *right)
 {
-    struct pending_bucket *const *a = left, *const *b = right;
+    struct job *const *a = left, *const *b = right;
 
-    return (*a)->first->id < (*b)->first->id ? -1 : 1;
+    return (*a)->id < (*b)->id ? -1 : 1;
 }
 
 /* Those of other queues made room for them: they come before all others, and nobody takes what was
- * given up for them. */
+ * given up for them. Of a bucket they are the first. */
 static void list_awaited(struct brain *brain)
 {
     brain->awaited.count = 0;
     for (size_t i = 0; i < brain->pending.queues.count; i++) {
         struct pending_queue *queue = &brain->pending.queues.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++) {
-            if (queue->buckets.items[k]->first->is_awaited == AWAITED_FROM_OTHERS)
-                list_add(&brain->awaited, queue->buckets.items[k]);
+            struct job *job = queue->buckets.items[k]->first;
+            for (; job && job->is_awaited == AWAITED_FROM_OTHERS; job = job->pending_next)
+                list_add(&brain->awaited, job);
         }
     }
     if (brain->awaited.count > 1)
@@ -378,8 +385,8 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reclaim_tidy(&brain->reclaim, brain->state);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
-        guess_bucket(brain->state, brain->awaited.items[i]);
-        try_grant(brain, brain->awaited.items[i]->first, decisions, &why);
+        guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
+        try_grant(brain, brain->awaited.items[i], decisions, &why);
     }
     list_awaited(brain);
 }
@@ -387,14 +394,16 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
 /* Those that still wait for others to stop. */
 static void promise_awaited(struct brain *brain, struct decisions *decisions)
 {
+    list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
-        struct pending_bucket *bucket = brain->awaited.items[i];
+        struct job *job = brain->awaited.items[i];
         struct why why;
-        if (bucket->first->is_awaited != AWAITED_FROM_OTHERS ||
-            try_grant(brain, bucket->first, decisions, &why))
+        if (job->is_awaited != AWAITED_FROM_OTHERS || try_grant(brain, job, decisions, &why))
             continue;
-        block(brain, bucket->first, true, &why, decisions);
-        bucket->why = why;
+        struct pending_bucket *bucket = job->pending_bucket;
+        block(brain, job, i < AWAITED_PROMISES, &why, decisions);
+        if (bucket->first == job)
+            bucket->why = why;
     }
 }
 
@@ -449,7 +458,6 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
-    list_awaited(brain);
     promise_awaited(brain, decisions);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);

@@ -99,7 +99,7 @@ static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
     int64_t milli = 0;
 
     for (size_t i = 0; i < brain->awaited.count; i++) {
-        const struct job *job = brain->awaited.items[i]->first;
+        const struct job *job = brain->awaited.items[i];
         if (job->queue != queue)
             milli += request_least_milli(state_request(brain->state, job));
     }
@@ -293,7 +293,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
             fleet_take(ahead, entry->job->run->lease, -1);
     }
     for (size_t i = 0; i < brain->awaited.count; i++)
-        keep_for(brain, ahead, brain->awaited.items[i]->first);
+        keep_for(brain, ahead, brain->awaited.items[i]);
 }
 
 enum { TAKE_BACK_MOST = 8 };
@@ -307,11 +307,9 @@ static void take_back(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < claims->items.count && tried < TAKE_BACK_MOST; i++) {
         const struct claim *claim = &claims->items.items[i];
         struct job *job = claim->job;
-        if (job->state != JOB_QUEUED || claim->is_selected || job->pending_bucket->first != job)
+        if (job->state != JOB_QUEUED || claim->is_selected)
             continue;
-        tried++;
-        if (reclaim_for(brain, job, 0, decisions))
-            return;
+        tried += !reclaim_for(brain, job, 0, decisions);
     }
 }
 

@@ -66,6 +66,34 @@ bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
     return false;
 }
 
+/* What is held, as if those that stop for other queues were gone and those for whom they stop were
+ * there. */
+static void count_shares(struct brain *brain, uint64_t job)
+{
+    const struct state *state = brain->state;
+    struct shares_ahead *shares = &brain->reclaim.shares;
+    struct ends_walk walk = { .ends = &brain->ends };
+    struct amounts amounts;
+
+    shares_start(shares, state);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        if (other->state != JOB_STOPPING || other->run->stop_cause != STOP_PREEMPT ||
+            other->run->stop_rule == STOP_IN_QUEUE)
+            continue;
+        amounts_of_lease(state, other->run->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
+    }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(state, made->job);
+        if (!other || made->job == job || other->is_awaited != AWAITED_FROM_OTHERS)
+            continue;
+        amounts_of_lease(state, made->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
+    }
+}
+
 /* ---- who could go ---- */
 
 /* The nearest of its queue and those above that says something. */
@@ -455,8 +483,8 @@ static int compare_jobs(const void *left, const void *right)
     return a->job->id < b->job->id ? -1 : 1;
 }
 
-/* As if those that are stopping already were gone. */
-static void look_ahead(struct brain *brain)
+/* As if those that are stopping already were gone, and those for whom they are were there. */
+static void look_ahead(struct brain *brain, uint64_t job)
 {
     struct ends_walk walk = { .ends = &brain->ends };
 
@@ -465,15 +493,25 @@ static void look_ahead(struct brain *brain)
         if (entry->job->state == JOB_STOPPING)
             fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
     }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
+            fleet_take(&brain->reclaim.ahead, made->lease, 1);
+    }
 }
 
-/* When enough GPUs will be free, wherever they are: not before that it starts by itself. */
-static usec_t earliest(const struct brain *brain, const struct amounts *wanted)
+/* When enough GPUs will be free, wherever they are: not before that it starts by itself. What was
+ * given up for others is theirs. */
+static usec_t earliest(const struct brain *brain, uint64_t job, const struct amounts *wanted)
 {
     struct ends_walk walk = { .ends = &brain->ends };
     int64_t free = brain->state->capacity.milli -
                    brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
 
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        free -= made->job != job ? made->lease->milli : 0;
+    }
     if (free >= wanted->of[RESOURCE_GPUS])
         return brain->state->now;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
@@ -489,7 +527,7 @@ static bool is_worth_it(const struct brain *brain, const struct job *job, usec_t
 {
     usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
 
-    return (natural != 0 ? natural : earliest(brain, wanted)) > soon &&
+    return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
            !(job->is_awaited && reclaim_is_under_way(brain, job));
 }
 
@@ -523,11 +561,11 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     quota_least(brain->state, search.request, &wanted);
     if (!is_worth_it(brain, job, natural, &wanted))
         return false;
-    shares_start(&reclaim->shares, brain->state);
+    count_shares(brain, job->id);
     collect(brain, job, &wanted);
     if (reclaim->victims.count == 0)
         return false;
-    look_ahead(brain);
+    look_ahead(brain, job->id);
     sort_by_node(reclaim, brain->fleet.nodes.count);
     brain_query(brain, job, &search.query);
     search.query.fleet = &reclaim->ahead;
@@ -548,4 +586,80 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     if (count > 0)
         remember_place(reclaim, job->id, &lease);
     return count > 0;
+}
+
+int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = reclaim->review;
+    int64_t sum = 0;
+
+    if (!anybody_borrows(state))
+        return 0;
+    count_shares(brain, 0);
+    for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
+         entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        struct amounts held, taken = { 0 };
+        amounts_of_lease(state, job->run->lease, &held);
+        enum stop_rule rule =
+            share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
+        if (rule == STOP_IN_QUEUE || !may_be_stopped(reclaim, state, job))
+            continue;
+        taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
+        shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
+        shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
+        sum += held.of[RESOURCE_GPUS];
+    }
+    reclaim->review = review;
+    return sum < most ? sum : most;
+}
+
+void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = reclaim->review;
+    struct amounts wanted;
+    int64_t most = 0;
+
+    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
+    quota_least(state, state_request(state, job), &wanted);
+    if (wanted.of[RESOURCE_GPUS] == 0 || !anybody_borrows(state))
+        return;
+    count_shares(brain, job->id);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        struct amounts held;
+        amounts_of_lease(state, other->run->lease, &held);
+        enum stop_rule rule =
+            other->state == JOB_STOPPING
+                ? STOP_IN_QUEUE
+                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
+        int64_t milli = held.of[RESOURCE_GPUS];
+        if (rule == STOP_IN_QUEUE)
+            continue;
+        ret->rule = rule;
+        reclaim->review = USEC_NEVER;
+        if (!other->is_preemptible)
+            ret->firm += milli;
+        else if (may_be_stopped(reclaim, state, other))
+            ret->could += milli;
+        else {
+            ret->young += milli;
+            if (reclaim->review != USEC_NEVER &&
+                (ret->young_until == 0 || reclaim->review < ret->young_until))
+                ret->young_until = reclaim->review;
+        }
+        const struct queue *queue = &state->queues.items[other->queue];
+        if (queue->used.of[RESOURCE_GPUS] > most) {
+            most = queue->used.of[RESOURCE_GPUS];
+            ret->queue = other->queue;
+        }
+    }
+    reclaim->review = review;
 }

@@ -60,6 +60,8 @@ enum {
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions);
 /* Whether jobs that were stopped for this one still hold their places. */
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job);
+/* GPUs in milli that jobs of this queue could take back from others now, one after the other. */
+int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most);
 /* Where it shall start; NULL: nobody was stopped for it by this brain. */
 const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job);
 /* Forget those that no longer wait. */

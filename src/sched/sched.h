@@ -66,6 +66,30 @@ struct start_estimate {
 /* False: it does not wait, is held or waits for others, or can never run. */
 bool sched_estimate_start(struct brain *brain, const struct job *job, struct start_estimate *ret);
 
+/* Where a queue stands, in milli-GPUs, with all below it. */
+struct queue_standing {
+    int64_t wanted;   /* held and waited for, within its limit */
+    int64_t fair;     /* what it would get if all were dealt out now (fair.h) */
+    int64_t borrowed; /* held above its guarantee */
+    int64_t lent;     /* of its guarantee, neither used nor free: others have it */
+    int64_t claim;    /* it could have so many more now: free, or taken back from others */
+};
+
+/* All queues by number; ret has room for as many. */
+void sched_standing(struct brain *brain, struct queue_standing *ret);
+
+/* What other queues could give back to a waiting job, in milli-GPUs, and why they do not. */
+struct give_back {
+    enum stop_rule rule; /* by which; STOP_IN_QUEUE: none, all else is 0 */
+    uint32_t queue;      /* that holds most of it */
+    int64_t could;       /* of jobs that may be stopped */
+    int64_t firm;        /* of jobs that are never stopped */
+    int64_t young;       /* of jobs in their queue's least run time, or about to end */
+    usec_t young_until;  /* the first of these; 0: none */
+};
+
+void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret);
+
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  struct why *ret_why);

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Teams on one machine: what one borrows it gives back, and everybody is told why."""
+
+import pytest
+
+from tarn_test import Refused, wait_until
+
+TEAMS = {"queues": {"research": {"guarantee": 4, "users": {"each": 6}},
+                    "vision": {"guarantee": 2, "weight": 2, "limit": 8}}}
+
+# Saves how far it has come when it is asked to stop, and goes on from there.
+SAVING = """
+trap 'echo $n > saved; echo saved $n; exit 3' TERM
+n=$(cat saved 2>/dev/null || echo 0)
+echo from $n
+while [ $n -lt 1000 ]; do n=$((n+1)); sleep 0.05; done
+"""
+
+
+@pytest.fixture
+def teams(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:8")
+    daemon.start()
+    daemon.api.put("/v1/config", TEAMS)
+    return daemon.api
+
+
+def queue_of(api, name):
+    return next(queue for queue in api.get("/v1/queues")["queues"] if queue["name"] == name)
+
+
+def wait_output(api, number, words):
+    wait_until("job %d says %s" % (number, words), lambda: words in api.output(number))
+
+
+def borrow(api, tmp_path, count, **more):
+    numbers = []
+    for i in range(count):
+        (tmp_path / ("j%d" % i)).mkdir()
+        numbers.append(api.submit(run=SAVING, gpus=2, cpus=0, queue="vision", preemptible=True, cwd=str(tmp_path / ("j%d" % i)), **more))
+    for number in numbers:
+        api.wait_state(number, "running")
+        wait_output(api, number, "from 0")
+    return numbers
+
+
+def test_what_is_borrowed_is_given_back_with_its_work_saved(teams, tmp_path):
+    numbers = borrow(teams, tmp_path, 4)
+    vision = queue_of(teams, "vision")
+    assert vision["borrowed"] == 6 and vision["given"] == 8
+    assert queue_of(teams, "research")["claim"] == 4
+    owed = teams.submit(run="sleep 2", gpus=4, cpus=0, queue="research")
+    teams.wait_state(owed, "running")
+    stopped = [number for number in numbers if teams.job(number)["state"] == "queued"]
+    assert len(stopped) == 2
+    for number in stopped:
+        job = teams.job(number)
+        assert job["preempted_for"]["job"] == owed
+        assert job["preempted_for"]["queue"] == "research" and job["preempted_for"]["rule"] == "guarantee"
+        assert "saved" in teams.output(number)
+    assert queue_of(teams, "vision")["borrowed"] == 2 and queue_of(teams, "research")["claim"] == 0
+    teams.wait_state(owed, "ended")
+    for number in stopped:  # and they go on where they were
+        teams.wait_state(number, "running")
+        wait_until("job %d goes on" % number, lambda: any(
+            line.startswith("from ") and line != "from 0" for line in teams.output(number).splitlines()))
+
+
+def test_who_waits_for_its_own_is_told_what_keeps_it(teams, tmp_path):
+    fixed = teams.submit(run="sleep 60", gpus=6, cpus=0, queue="vision")
+    teams.wait_state(fixed, "running")
+    waiting = teams.submit(run="true", gpus=4, cpus=0, queue="research")
+    why = teams.get("/v1/jobs/%d/why" % waiting)
+    assert why["owed"]["rule"] == "guarantee" and why["owed"]["firm"] == 6 and why["owed"]["queue"] == "vision"
+    assert any(line.startswith("owed") and "not preemptible" in line for line in why["lines"])
+    assert teams.job(fixed)["state"] == "running"
+
+
+def test_min_runtime_protects_and_then_no_more(teams, tmp_path):
+    config = {"queues": {"research": {"guarantee": 8}, "vision": {"min_runtime": "4s"}}}
+    teams.put("/v1/config", config)
+    numbers = borrow(teams, tmp_path, 1)
+    waiting = teams.submit(run="true", gpus=8, cpus=0, queue="research")
+    why = teams.get("/v1/jobs/%d/why" % waiting)
+    assert why["owed"]["young"] == 2 and why["owed"]["young_until"]
+    assert teams.job(numbers[0])["state"] == "running"
+    teams.wait_state(waiting, "ended")
+    assert teams.job(numbers[0])["preemptions"] == 1
+
+
+def test_limits_of_users_are_kept_and_named(teams):
+    first = teams.submit(run="sleep 60", gpus=5, cpus=0, queue="research")
+    teams.wait_state(first, "running")
+    second = teams.submit(run="true", gpus=2, cpus=0, queue="research")
+    why = teams.get("/v1/jobs/%d/why" % second)
+    assert why["kind"] == "user_limit" and "at most 6 gpus" in why["text"]
+    teams.post("/v1/jobs/%d/cancel" % first)
+    teams.wait_state(second, "ended")
+
+
+def test_a_bad_quota_changes_nothing(teams):
+    before = teams.get("/v1/config")
+    for queues in ({"q": {"guarantee": {"h100": 2}, "limit": 1}}, {"q": {"lend": 1}}, {"q": {"groups": {"no-such-group-here": 1}}},
+                   {"q": {"limit": {"memory": "much"}}}, {"q": {"above_guarantee": "all"}}):
+        with pytest.raises(Refused) as caught:
+            teams.put("/v1/config", {"queues": queues})
+        assert caught.value.status == 400 and "queue q" in caught.value.message
+    assert teams.get("/v1/config") == before
