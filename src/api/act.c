@@ -55,7 +55,7 @@ static int check_requeue(const struct act *act, const struct job *job, struct er
     if (queue->is_removed || queue->child_count > 0)
         return error_set(err, -EALREADY, "job %" PRIu64 ": its queue %s takes no jobs any more",
                          job->id, queue->name);
-    sched_admit(state, state_request(state, job), job->queue, &why);
+    sched_admit(state, state_request(state, job), job->queue, job->is_preemptible, &why);
     if (!why_is_never(why.kind))
         return 0;
     AUTO_RELEASE(text) struct text text = { 0 };
@@ -96,7 +96,7 @@ static int check_change(const struct act *act, const struct job *job, struct err
             return error_set(err, -EINVAL, "queue %s: has queues below it; name one of them",
                              act->queue_name);
         queue = (uint32_t)found;
-        sched_admit(state, state_request(state, job), queue, &why);
+        sched_admit(state, state_request(state, job), queue, job->is_preemptible, &why);
         if (why_is_never(why.kind)) {
             AUTO_RELEASE(text) struct text text = { 0 };
             never_say(state, state_request(state, job), &why, &text);

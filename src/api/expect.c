@@ -250,7 +250,7 @@ static int settle_like(struct call *call, struct submission *submission, struct 
     int64_t queue = state_find_queue(state, name);
     if (queue <= QUEUE_ROOT || state->queues.items[queue].child_count > 0)
         return error_set(err, -ENOENT, "queue %s: no such queue that takes jobs", name);
-    sched_admit(state, &draft->request, (uint32_t)queue, &why);
+    sched_admit(state, &draft->request, (uint32_t)queue, draft->preemptible, &why);
     if (why_is_never(why.kind)) {
         never_say(state, &draft->request, &why, &text);
         return error_set(err, -EDOM, "%s", text_string(&text));

@@ -68,6 +68,27 @@ static void say_gpus(const struct request *request, const struct why *why, struc
                 model[0] ? " " : "", plural(why->wanted), why->free);
 }
 
+void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    switch (resource) {
+    case RESOURCE_GPUS:
+        say_milli(text, amount, "gpu");
+        break;
+    case RESOURCE_CPUS:
+        say_milli(text, amount, "cpu");
+        break;
+    case RESOURCE_MEMORY:
+        say_mib(text, amount);
+        text_add(text, " of memory");
+        break;
+    default:
+        text_printf(text, "%s %s", units_format_milli(number, amount),
+                    state->resources.items[resource].name);
+    }
+}
+
 void never_say(const struct state *state, const struct request *request, const struct why *why,
                struct text *text)
 {
@@ -119,10 +140,12 @@ void never_say(const struct state *state, const struct request *request, const s
                     request->members);
         return;
     case WHY_NEVER_QUOTA:
-        say_milli(text, why->wanted, "gpu");
+        say_amount(state, text, why->resource, why->wanted);
         text_printf(text, ": queue %s never holds more than ",
                     state->queues.items[why->queue].name);
-        say_milli(text, why->most, "gpu");
+        say_amount(state, text, why->resource, why->most);
+        if (why->is_firm)
+            text_add(text, " for jobs that are not preemptible; with --preemptible it could run");
         return;
     case WHY_NEVER_POOL:
         if (request->pool[0] && state_find_pool(state, request->pool) < 0)
@@ -143,27 +166,6 @@ void never_say(const struct state *state, const struct request *request, const s
     }
 }
 
-void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount)
-{
-    char number[UNITS_TEXT_SIZE];
-
-    switch (resource) {
-    case RESOURCE_GPUS:
-        say_milli(text, amount, "gpu");
-        break;
-    case RESOURCE_CPUS:
-        say_milli(text, amount, "cpu");
-        break;
-    case RESOURCE_MEMORY:
-        say_mib(text, amount);
-        text_add(text, " of memory");
-        break;
-    default:
-        text_printf(text, "%s %s", units_format_milli(number, amount),
-                    state->resources.items[resource].name);
-    }
-}
-
 static void say_quota(const struct state *state, const struct why *why, struct text *text)
 {
     text_printf(text, "queue %s holds ", state->queues.items[why->queue].name);
@@ -172,7 +174,8 @@ static void say_quota(const struct state *state, const struct why *why, struct t
     say_amount(state, text, why->resource, why->most);
     text_add(text, ", ");
     say_amount(state, text, why->resource, why->wanted);
-    text_add(text, " more wanted");
+    text_add(text,
+             why->is_firm ? " more wanted; above that only preemptible jobs run" : " more wanted");
 }
 
 static void say_user_limit(const struct state *state, const struct job *job, const struct why *why,

@@ -134,7 +134,7 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
         return error_set(err, -EDOM,
                          "MIG instances on real GPUs are not made yet: ask for the "
                          "whole device, or a part like 0.5");
-    sched_admit(state, &draft->request, queue, &why);
+    sched_admit(state, &draft->request, queue, draft->preemptible, &why);
     if (!why_is_never(why.kind))
         return 0;
     never_say(state, &draft->request, &why, &text);

@@ -12,6 +12,7 @@ struct empty {
     struct typical typical;
     struct scorer scorer;
     struct arena arena;
+    bool is_preemptible;
 };
 
 static void empty_make(struct empty *empty, const struct state *state)
@@ -66,6 +67,7 @@ static bool fits(struct empty *empty, const struct request *request, uint32_t qu
                                  .request = request,
                                  .queue = queue,
                                  .user = QUOTA_NOBODY,
+                                 .is_preemptible = empty->is_preemptible,
                                  .quota = quota,
                                  .ignore_health = ignore_health };
     struct lease lease;
@@ -156,12 +158,13 @@ static void name_what_is_never(struct empty *empty, const struct request *reques
 }
 
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
-                 struct why *ret_why)
+                 bool is_preemptible, struct why *ret_why)
 {
     struct empty empty;
     struct why why;
 
     empty_make(&empty, state);
+    empty.is_preemptible = is_preemptible;
     if (!fits(&empty, request, queue, PLACE_QUOTA_EVER, true, ret_why))
         name_what_is_never(&empty, request, queue, ret_why);
     else {

@@ -26,11 +26,13 @@ static bool queue_allows(const struct state *state, uint32_t at, const struct qu
     for (uint32_t i = 0; i < state->resources.count; i++) {
         int64_t wanted = ask->amounts.of[i], most = quota_bound(state, at, i);
         int64_t used = queue->used.of[i];
+        bool is_firm = false;
         if (is_bound_to_guarantee(queue, ask, i)) {
             int64_t owed = quota_owed(&queue->quota[i], queue->owned.of[i]);
             if (most == QUOTA_NONE || owed - queue->firm.of[i] < most - used) {
                 most = owed;
                 used = queue->firm.of[i];
+                is_firm = true;
             }
         }
         if (wanted == 0 || most == QUOTA_NONE || used + wanted <= most)
@@ -38,6 +40,7 @@ static bool queue_allows(const struct state *state, uint32_t at, const struct qu
         *why = (struct why){ .kind = wanted > most ? WHY_NEVER_QUOTA : WHY_QUOTA,
                              .queue = at,
                              .resource = i,
+                             .is_firm = is_firm,
                              .wanted = wanted,
                              .free = most - used,
                              .most = most };

@@ -387,7 +387,7 @@ static void why_no_room(struct brain *brain, const struct job *job, struct why *
     brain_refresh(brain);
     brain_query(brain, job, &query);
     if (at == 0)
-        sched_admit(brain->state, query.request, job->queue, &admitted);
+        sched_admit(brain->state, query.request, job->queue, job->is_preemptible, &admitted);
     if (admitted.kind != WHY_NONE) {
         *why = admitted;
         return;

@@ -92,6 +92,6 @@ void sched_give_back(struct brain *brain, const struct job *job, struct give_bac
 
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
-                 struct why *ret_why);
+                 bool is_preemptible, struct why *ret_why);
 
 #endif

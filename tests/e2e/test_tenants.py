@@ -106,3 +106,17 @@ def test_a_bad_quota_changes_nothing(teams):
             teams.put("/v1/config", {"queues": queues})
         assert caught.value.status == 400 and "queue q" in caught.value.message
     assert teams.get("/v1/config") == before
+
+
+def test_above_a_guarantee_only_what_may_be_stopped(teams):
+    teams.put("/v1/config", {"queues": {"course": {"guarantee": 1, "above_guarantee": "preemptible"}}})
+    with pytest.raises(Refused) as caught:
+        teams.submit(run="true", gpus=2, cpus=0, queue="course")
+    assert "not preemptible" in caught.value.message and "at most" not in caught.value.message
+    first = teams.submit(run="sleep 60", gpus=2, cpus=0, queue="course", preemptible=True)
+    teams.wait_state(first, "running")
+    second = teams.submit(run="sleep 60", gpus=1, cpus=0, queue="course")
+    teams.wait_state(second, "running")  # its guarantee is not used by the other kind
+    third = teams.submit(run="true", gpus=1, cpus=0, queue="course")
+    why = teams.get("/v1/jobs/%d/why" % third)
+    assert why["kind"] == "quota" and "only preemptible jobs" in why["text"]

@@ -215,7 +215,7 @@ static void bench_never(struct bench *bench)
     request.gpus[0].count = 8;
     request.gpus[0].milli = GPU_MILLI;
     double began = milliseconds();
-    sched_admit(bench->state, &request, QUEUE_DEFAULT, &why);
+    sched_admit(bench->state, &request, QUEUE_DEFAULT, true, &why);
     printf("never %.3f\n", milliseconds() - began);
     if (!why_is_never(why.kind))
         exit(1);
