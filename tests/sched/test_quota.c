@@ -176,6 +176,44 @@ static void what_lies_below_a_queue_that_lends_all_is_still_kept(void **state)
     assert_true(allows(lab, 3, 16000, &why));
 }
 
+static void what_several_do_not_lend_adds_up(void **state)
+{
+    struct why why;
+    (void)state;
+    AUTO(lab) struct lab *lab = two_teams();
+
+    for (int i = 0; i < 2; i++)
+        lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
+                                       .queue = { .name = i == 0 ? "a" : "b",
+                                                  .guarantee_milli = 3000 + 1000 * i,
+                                                  .limit_milli = -1,
+                                                  .lend_milli = 1 } });
+    lab_queue(lab, "c", "", 1, -1);
+    assert_true(allows(lab, 4, 9000, &why));
+    assert_false(allows(lab, 4, 9001, &why));
+    assert_int_equal(why.queue, 3);
+    assert_int_equal(why.most, 4000);
+    assert_int_equal(why.free, 9000);
+}
+
+static void the_smaller_of_a_limit_and_what_may_be_borrowed_counts(void **state)
+{
+    struct why why;
+    (void)state;
+    AUTO(lab) struct lab *lab = two_teams();
+
+    for (int i = 0; i < 2; i++) {
+        lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
+                                       .queue = { .name = "a",
+                                                  .guarantee_milli = 2000,
+                                                  .limit_milli = i == 0 ? 9000 : 5000,
+                                                  .borrow_milli = i == 0 ? 3001 : 8001 } });
+        assert_true(allows(lab, 2, 5000, &why));
+        assert_false(allows(lab, 2, 5001, &why));
+        assert_int_equal(why.most, 5000);
+    }
+}
+
 static uint64_t submit_as(struct lab *lab, const char *user, uint32_t gid, const char *gpus)
 {
     struct event event = {
@@ -342,6 +380,8 @@ int main(void)
         cmocka_unit_test(what_is_held_counts_for_a_model_that_gets_its_quota_later),
         cmocka_unit_test(what_a_queue_does_not_lend_stays_free_for_it),
         cmocka_unit_test(what_lies_below_a_queue_that_lends_all_is_still_kept),
+        cmocka_unit_test(what_several_do_not_lend_adds_up),
+        cmocka_unit_test(the_smaller_of_a_limit_and_what_may_be_borrowed_counts),
         cmocka_unit_test(users_and_groups_have_limits_of_their_own),
         cmocka_unit_test(cpus_and_memory_have_limits_as_gpus_do),
         cmocka_unit_test(a_dear_gpu_weighs_more_in_the_fair_share),

@@ -215,6 +215,70 @@ static void a_job_that_just_saved_its_work_loses_nothing(void **state)
     assert_int_equal(job_unsaved(job, lab->now), 3 * USEC_PER_MIN);
 }
 
+/* The cheap one alone is not enough; with the dear one, the cheap one is not needed. */
+static void who_need_not_go_after_all_stays(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = cluster(1);
+
+    queue(lab, "a", 3, 0);
+    queue(lab, "b", 0, 0);
+    uint64_t dear = submit(lab, "b", 3, 1, true), cheap = submit(lab, "b", 1, 1, true);
+    lab_job(lab, dear)->restart_cost = 10 * USEC_PER_MIN;
+    settle(lab);
+    lab->now += USEC_PER_HOUR;
+    submit(lab, "a", 3, 1, false);
+    settle(lab);
+    assert_int_equal(lab_job(lab, dear)->state, JOB_STOPPING);
+    assert_int_equal(lab_job(lab, cheap)->state, JOB_RUNNING);
+}
+
+/* What a share that is below another's allows it only once: then it must not be above what is left
+ * to the other. */
+static void the_rule_that_holds_once_holds_once(void **state)
+{
+    struct shares_ahead shares = { 0 };
+    struct amounts wanted = { .of = { 3000 } }, held = { .of = { 2000 } };
+    (void)state;
+    AUTO(lab) struct lab *lab = cluster(2);
+
+    queue(lab, "a", 0, 0);
+    queue(lab, "b", 0, 0);
+    lab->state->queues.items[3].used.of[RESOURCE_GPUS] = 8000;
+    lab->state->queues.items[3].usage[SHARE_OF_GPUS] = 1 << 20; /* a comes before b */
+    shares_start(&shares, lab->state);
+    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
+    shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
+    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
+    shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
+    /* 4 are left: 3 is less than that, and more than 2. */
+    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_FAIR);
+    shares_take(&shares, lab->state, 2, 3, &(struct amounts){ 0 }, STOP_FOR_FAIR, -1);
+    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_IN_QUEUE);
+    shares_release(&shares);
+    lab->state->queues.items[3].used.of[RESOURCE_GPUS] = 0;
+}
+
+/* Room that opens by itself in half a minute is waited for. */
+static void nobody_is_stopped_for_a_minute(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = cluster(2);
+
+    queue(lab, "a", 4, 0);
+    queue(lab, "b", 0, 0);
+    uint64_t keeps = submit(lab, "b", 4, 1, true), ends = submit(lab, "b", 4, 1, true);
+    settle(lab);
+    struct job *job = lab_job(lab, ends);
+    job->estimate = USEC_PER_HOUR; /* the other one has a hundred */
+    lab_reload(lab);
+    lab->now += USEC_PER_HOUR - 30 * USEC_PER_SEC;
+    submit(lab, "a", 4, 1, false);
+    settle(lab);
+    assert_int_equal(count(lab, JOB_STOPPING), 0);
+    assert_int_equal(lab_job(lab, keeps)->state, JOB_RUNNING);
+}
+
 /* What the queue of a job will hold when all for whom others stop are there. */
 static uint64_t share_then(const struct lab *lab, uint32_t number)
 {
@@ -326,6 +390,9 @@ int main(void)
         cmocka_unit_test(nobody_is_stopped_in_his_least_run_time),
         cmocka_unit_test(a_stop_says_the_rule_and_what_is_lost),
         cmocka_unit_test(a_job_that_just_saved_its_work_loses_nothing),
+        cmocka_unit_test(who_need_not_go_after_all_stays),
+        cmocka_unit_test(the_rule_that_holds_once_holds_once),
+        cmocka_unit_test(nobody_is_stopped_for_a_minute),
         cmocka_unit_test(the_largest_share_never_grows_by_a_reclaim),
     };
 
