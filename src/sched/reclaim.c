@@ -419,15 +419,37 @@ static bool choose_greedily(struct search *search, struct lease *ret_lease)
     return false;
 }
 
+enum { PLACED_ANEW_MOST = 32 }; /* of more victims, only those that are not in the way are spared */
+
+/* Whether there is a place for the job without this one's; *lease is that one then. */
+static bool may_stay(struct search *search, const struct lease *held, struct lease *lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    struct lease other;
+
+    if (fleet_has(&reclaim->ahead, held))
+        return true;
+    if (reclaim->chosen.count > PLACED_ANEW_MOST)
+        return false;
+    fleet_take(&reclaim->ahead, lease, -1);
+    fleet_take(&reclaim->ahead, held, 1);
+    bool is_placed = try_place(search, false, &other);
+    fleet_take(&reclaim->ahead, held, -1);
+    if (is_placed)
+        *lease = other;
+    fleet_take(&reclaim->ahead, lease, 1);
+    return is_placed;
+}
+
 /* Who need not go after all; the dearest first. */
-static void fill_back(struct search *search, const struct lease *lease)
+static void fill_back(struct search *search, struct lease *lease)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
 
     fleet_take(&reclaim->ahead, lease, 1);
     for (size_t i = reclaim->chosen.count; i-- > 0;) {
         uint32_t number = reclaim->chosen.items[i];
-        if (!fleet_has(&reclaim->ahead, reclaim->victims.items[number].job->run->lease))
+        if (!may_stay(search, reclaim->victims.items[number].job->run->lease, lease))
             continue;
         spare_victim(search, number);
         list_remove(&reclaim->chosen, i);
