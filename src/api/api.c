@@ -224,6 +224,8 @@ static const struct route {
     { "GET", "/v1/queues", handle_queues },
     { "GET", "/v1/config", handle_config },
     { "PUT", "/v1/config", handle_apply },
+    { "GET", "/v1/config/changes", handle_config_log },
+    { "POST", "/v1/config/undo", handle_undo },
     { "GET", "/v1/daemon", handle_daemon },
     { "POST", "/v1/stop", handle_stop },
 };

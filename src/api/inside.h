@@ -78,7 +78,7 @@ call_fn handle_list, handle_show, handle_why;
 call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
 call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
-call_fn handle_config, handle_apply;
+call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_output, handle_job_events, handle_events;
 
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);

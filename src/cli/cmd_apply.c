@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* apply, diff: a configuration put into force, or taken back, after a look at the difference */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+#include "io/file.h"
+#include "wire/config.h"
+
+enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_YES, APPLY_UNDO };
+
+const struct option_entry options_apply[] = {
+    [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
+    [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only say what would change" },
+    [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
+    [APPLY_UNDO] = { "undo", 0, NULL, "back to before the last change, or change N" },
+    { 0 },
+};
+const struct option_entry options_diff[] = { { 0 } };
+
+struct applying {
+    const char *path; /* of the file; NULL: undo */
+    const char *undo; /* the number of a change; "": the last one */
+    bool is_dry, is_agreed, is_json;
+    json_t *document;
+    struct session session;
+};
+
+/* The file as a checked document; new. */
+static int read_config(const char *path, json_t **ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(config) struct config *config = NULL;
+    json_t *document = NULL;
+
+    int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
+    if (code == 0)
+        code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
+    if (code == 0)
+        code = config_parse(document, lines, path, &config, err);
+    json_decref(document);
+    if (code < 0)
+        return code;
+    *ret = config_to_json(config);
+    return 0;
+}
+
+/* seen: of the reply that was shown; NULL: this one is only to look. */
+static int ask_daemon(struct applying *applying, const json_t *seen, json_t **ret,
+                      struct error *err)
+{
+    AUTO_RELEASE(text) struct text path = { 0 };
+    AUTO_FREE char *bytes =
+        applying->document ? json_dumps(applying->document, JSON_COMPACT) : NULL;
+
+    text_add(&path, applying->path ? "/v1/config" : "/v1/config/undo");
+    if (!applying->path && applying->undo[0])
+        client_query_add(&path, "change", applying->undo);
+    if (seen) {
+        AUTO_FREE char *last = mem_printf("%" PRId64, field_number(seen, "last"));
+        client_query_add(&path, "seen", last);
+    } else
+        client_query_add(&path, "dry_run", "1");
+    const struct client_request request = {
+        .method = applying->path ? "PUT" : "POST",
+        .path = path.bytes,
+        .body = bytes,
+        .length = bytes ? strlen(bytes) : 0,
+    };
+    return session_send(&applying->session, &request, ret, err);
+}
+
+/* "teams.yaml: 3 changes", and each. */
+static void print_changes(const struct applying *applying, const json_t *reply)
+{
+    const json_t *changes = json_object_get(reply, "changes"), *line;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t count = json_array_size(changes), i;
+
+    if (applying->path)
+        text_add(&text, applying->path);
+    else
+        text_printf(&text, "undo of change %" PRId64, field_number(reply, "undone"));
+    if (count == 0)
+        text_add(&text, ": nothing changes\n");
+    else
+        text_printf(&text, ": %zu change%s\n", count, count == 1 ? "" : "s");
+    json_array_foreach(changes, i, line)
+        text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
+    screen_put(stdout, text.bytes);
+    fflush(stdout);
+}
+
+/* Nobody is asked where nobody is. */
+static bool is_agreed(void)
+{
+    char line[16];
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return true;
+    fputs("apply? [y/N] ", stderr);
+    fflush(stderr);
+    return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+/* Returns 1 when somebody said no. */
+static int put(struct applying *applying, const json_t *seen, json_t **ret, struct error *err)
+{
+    if (!applying->is_agreed && !is_agreed()) {
+        say("nothing was changed");
+        return 1;
+    }
+    int code = ask_daemon(applying, seen, ret, err);
+    if (code == 0)
+        say("applied as change %" PRId64 "; tarn apply --undo takes it back",
+            field_number(*ret, "number"));
+    return code;
+}
+
+/* Returns 1 when somebody said no. */
+static int apply(struct applying *applying, struct error *err)
+{
+    json_t *reply = NULL, *done = NULL;
+
+    int code = applying->path ? read_config(applying->path, &applying->document, err) : 0;
+    if (code == 0)
+        code = session_open(&applying->session, err);
+    if (code == 0)
+        code = ask_daemon(applying, NULL, &reply, err);
+    if (code == 0 && !applying->is_json)
+        print_changes(applying, reply);
+    bool has_changes = json_array_size(json_object_get(reply, "changes")) > 0;
+    if (code == 0 && has_changes && !applying->is_dry)
+        code = put(applying, reply, &done, err);
+    if (code >= 0 && applying->is_json)
+        reply_print(done ? done : reply);
+    json_decref(applying->document);
+    json_decref(reply);
+    json_decref(done);
+    session_release(&applying->session);
+    return code;
+}
+
+/* The word that names the file, or with --undo the change. */
+static int read_word(const struct options *options, struct applying *applying)
+{
+    const char *word = options->words[0];
+    bool is_undo = options->values[APPLY_UNDO] != NULL;
+
+    applying->path = options->values[APPLY_FILE];
+    if (is_undo && applying->path)
+        return usage_wrong("apply", "--undo and a file: expected one of them");
+    if (options->word_count > (applying->path ? 0U : 1U))
+        return usage_wrong("apply", "'%s': expected one %s", options->words[applying->path ? 0 : 1],
+                           is_undo ? "change" : "file");
+    if (is_undo) {
+        applying->undo = word ? word : "";
+        return 0;
+    }
+    if (!applying->path)
+        applying->path = word;
+    return applying->path ? 0 : usage_wrong("apply", "expected -f FILE, or --undo");
+}
+
+int run_apply(int argc, char **argv)
+{
+    struct applying applying = { 0 };
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    status = read_word(&options, &applying);
+    if (status != 0)
+        return status;
+    applying.is_dry = options.values[APPLY_DRY_RUN] != NULL;
+    applying.is_agreed = options.values[APPLY_YES] != NULL;
+    applying.is_json = options.is_json;
+    int code = apply(&applying, &err);
+    return code < 0 ? complain(&err) : code;
+}
+
+int run_diff(int argc, char **argv)
+{
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count != 1)
+        return usage_wrong("diff", "expected one file");
+    struct applying applying = { .path = options.words[0],
+                                 .is_dry = true,
+                                 .is_json = options.is_json };
+    return apply(&applying, &err) < 0 ? complain(&err) : 0;
+}
