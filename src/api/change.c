@@ -331,3 +331,47 @@ void handle_undo(struct call *call)
     }
     call->api->ports.enqueue(call->api->ports.user, &apply->change);
 }
+
+/* ---- in a state of another time ---- */
+
+static bool is_elsewhere(const struct state *state, const struct config *config, uint32_t number)
+{
+    const struct queue *queue = &state->queues.items[number];
+    int32_t wanted = config_find_queue(config, queue->name);
+
+    if (wanted < 0 || queue->is_removed)
+        return false;
+    int32_t parent = config->queues[wanted].parent;
+    return strcmp(state->queues.items[queue->parent].name,
+                  parent >= 0 ? config->queues[parent].name : "root") != 0 ||
+           state->queues.items[queue->parent].is_removed;
+}
+
+/* Whoever waits in one of them goes on waiting there. */
+static void emit_away(struct api *api, uint32_t number)
+{
+    AUTO_FREE char *name = mem_string(api_state(api)->queues.items[number].name);
+    struct event event = { .kind = EVENT_QUEUE_REMOVE, .queue_remove = { .name = name } };
+
+    api->ports.emit(api->ports.user, &event);
+}
+
+int api_impose(const struct api_ports *ports, const json_t *document, struct error *err)
+{
+    AUTO(config) struct config *config = NULL;
+    struct api api = { .ports = *ports };
+    const struct state *state = api_state(&api);
+
+    int code = config_parse(document, NULL, NULL, &config, err);
+    if (code == 0)
+        code = configure_settle(config, err);
+    if (code < 0)
+        return code;
+    /* A queue has a higher number than its parent: from above, so that its place is known. */
+    for (uint32_t i = QUEUE_DEFAULT + 1; i < state->queues.count; i++) {
+        if (is_elsewhere(state, config, i))
+            emit_away(&api, i);
+    }
+    configure_emit(&api, config);
+    return 0;
+}

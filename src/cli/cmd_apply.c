@@ -5,22 +5,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/fields.h"
 #include "cli/options.h"
+#include "cli/outlook_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
-#include "io/file.h"
-#include "wire/config.h"
 
-enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_YES, APPLY_UNDO };
+enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_YES, APPLY_UNDO };
+enum { JOBS_SHOWN = 5 };
 
 const struct option_entry options_apply[] = {
     [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
     [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only say what would change" },
+    [APPLY_REPLAY] = { "replay", 0, "DAYS",
+                       "first say what the last days, like 7d, would have been" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
     [APPLY_UNDO] = { "undo", 0, NULL, "back to before the last change, or change N" },
     { 0 },
@@ -29,31 +33,13 @@ const struct option_entry options_diff[] = { { 0 } };
 
 struct applying {
     const char *path; /* of the file; NULL: undo */
+    const char *last; /* of the past to be replayed first, "7d"; NULL: none */
     const char *undo; /* the number of a change; "": the last one */
     bool is_dry, is_agreed, is_json;
     json_t *document;
+    json_t *outlook; /* what the replay said */
     struct session session;
 };
-
-/* The file as a checked document; new. */
-static int read_config(const char *path, json_t **ret, struct error *err)
-{
-    AUTO_RELEASE(text) struct text text = { 0 };
-    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
-    AUTO(config) struct config *config = NULL;
-    json_t *document = NULL;
-
-    int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
-    if (code == 0)
-        code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
-    if (code == 0)
-        code = config_parse(document, lines, path, &config, err);
-    json_decref(document);
-    if (code < 0)
-        return code;
-    *ret = config_to_json(config);
-    return 0;
-}
 
 /* seen: of the reply that was shown; NULL: this one is only to look. */
 static int ask_daemon(struct applying *applying, const json_t *seen, json_t **ret,
@@ -101,6 +87,36 @@ static void print_changes(const struct applying *applying, const json_t *reply)
     fflush(stdout);
 }
 
+static int replay(struct applying *applying, struct error *err)
+{
+    struct timespec before, after;
+    json_t *body = json_pack("{s:O, s:s, s:i}", "config", applying->document, "last",
+                             applying->last, "shown", applying->is_json ? 100 : JOBS_SHOWN);
+
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    int code = session_post(&applying->session, "/v1/rehearsal", body, &applying->outlook, err);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    json_decref(body);
+    if (code < 0 || applying->is_json)
+        return code;
+    const json_t *outlook = applying->outlook;
+    printf("last %s under it (%" PRId64 " jobs replayed in %.1f s):\n", applying->last,
+           field_number(outlook, "job_count"),
+           (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9);
+    if (field_number(outlook, "job_count") == 0)
+        return 0;
+    outlook_print_queues(outlook);
+    printf("\n");
+    outlook_print_jobs(outlook, JOBS_SHOWN, true);
+    printf("%" PRId64 " jobs would have started sooner, %" PRId64 " later\n",
+           field_number(outlook, "sooner"), field_number(outlook, "later"));
+    if (field_number(outlook, "moved") > 0)
+        printf("%" PRId64 " jobs of queues that it does not have went to default\n",
+               field_number(outlook, "moved"));
+    fflush(stdout);
+    return 0;
+}
+
 /* Nobody is asked where nobody is. */
 static bool is_agreed(void)
 {
@@ -132,7 +148,7 @@ static int apply(struct applying *applying, struct error *err)
 {
     json_t *reply = NULL, *done = NULL;
 
-    int code = applying->path ? read_config(applying->path, &applying->document, err) : 0;
+    int code = applying->path ? config_file_read(applying->path, &applying->document, err) : 0;
     if (code == 0)
         code = session_open(&applying->session, err);
     if (code == 0)
@@ -140,11 +156,18 @@ static int apply(struct applying *applying, struct error *err)
     if (code == 0 && !applying->is_json)
         print_changes(applying, reply);
     bool has_changes = json_array_size(json_object_get(reply, "changes")) > 0;
+    if (code == 0 && has_changes && applying->last)
+        code = replay(applying, err);
     if (code == 0 && has_changes && !applying->is_dry)
         code = put(applying, reply, &done, err);
-    if (code >= 0 && applying->is_json)
-        reply_print(done ? done : reply);
+    if (code >= 0 && applying->is_json) {
+        json_t *said = done ? done : reply;
+        if (applying->outlook)
+            json_object_set(said, "replay", applying->outlook);
+        reply_print(said);
+    }
     json_decref(applying->document);
+    json_decref(applying->outlook);
     json_decref(reply);
     json_decref(done);
     session_release(&applying->session);
@@ -158,6 +181,9 @@ static int read_word(const struct options *options, struct applying *applying)
     bool is_undo = options->values[APPLY_UNDO] != NULL;
 
     applying->path = options->values[APPLY_FILE];
+    applying->last = options->values[APPLY_REPLAY];
+    if (is_undo && applying->last)
+        return usage_wrong("apply", "--undo and --replay: expected one of them");
     if (is_undo && applying->path)
         return usage_wrong("apply", "--undo and a file: expected one of them");
     if (options->word_count > (applying->path ? 0U : 1U))
