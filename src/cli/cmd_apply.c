@@ -90,6 +90,7 @@ static void print_changes(const struct applying *applying, const json_t *reply)
 static int replay(struct applying *applying, struct error *err)
 {
     struct timespec before, after;
+    char buffer[UNITS_TEXT_SIZE];
     json_t *body = json_pack("{s:O, s:s, s:i}", "config", applying->document, "last",
                              applying->last, "shown", applying->is_json ? 100 : JOBS_SHOWN);
 
@@ -100,9 +101,12 @@ static int replay(struct applying *applying, struct error *err)
     if (code < 0 || applying->is_json)
         return code;
     const json_t *outlook = applying->outlook;
-    printf("last %s under it (%" PRId64 " jobs replayed in %.1f s):\n", applying->last,
+    usec_t grain = field_seconds(outlook, "grain_seconds");
+    printf("last %s under it (%" PRId64 " jobs replayed in %.1f s%s%s):\n", applying->last,
            field_number(outlook, "job_count"),
-           (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9);
+           (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9,
+           grain > 0 ? ", waits to within " : "",
+           grain > 0 ? units_format_duration(buffer, grain) : "");
     if (field_number(outlook, "job_count") == 0)
         return 0;
     outlook_print_queues(outlook);

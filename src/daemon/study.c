@@ -18,7 +18,7 @@
 #include "sim/twice.h"
 #include "wire/json.h"
 
-enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6 };
+enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6, REHEARSAL_PARTS = 2 };
 #define PROCESSOR_MAX (5 * USEC_PER_SEC)
 
 struct work {
@@ -222,9 +222,9 @@ static json_t *question_of(const struct work *work)
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:O, s:O}", "dir", options->state_dir,
                      "now", (json_int_t)clock_now(clock), "last", (json_int_t)study->last,
                      "wall_ahead", (json_int_t)clock_wall_ahead(clock), "processor",
-                     (json_int_t)processor_time(work->studies), "shown", (json_int_t)study->shown,
-                     "hides_from", study->hides_from, "old", study->old_config, "new",
-                     study->new_config);
+                     (json_int_t)(options->limit / REHEARSAL_PARTS), "shown",
+                     (json_int_t)study->shown, "hides_from", study->hides_from, "old",
+                     study->old_config, "new", study->new_config);
 }
 
 /* A new program: what SQLite keeps of our journal must not be used by two processes. */

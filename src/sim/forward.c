@@ -309,10 +309,26 @@ static int carry_out(struct forward *forward, struct error *err)
     return code;
 }
 
+static bool has_waiting(const struct forward *forward)
+{
+    const uint32_t *counts = forward->state->job_counts;
+
+    return counts[JOB_QUEUED] + counts[JOB_WAITING] > 0;
+}
+
+/* Before then it is not asked. */
+static usec_t next_plan(const struct forward *forward)
+{
+    return forward->had_waiting ? forward->planned + forward->options.grain : 0;
+}
+
 static int settle(struct forward *forward, bool *ret_has_decided, struct error *err)
 {
     int code = 0;
 
+    if (forward->now < next_plan(forward))
+        return 0;
+    forward->planned = forward->now;
     for (uint32_t i = 0; code == 0 && sched_next_wakeup(forward->brain) <= forward->now; i++) {
         struct event plan = { .kind = EVENT_PLAN };
         if (i == PLANS_AT_ONCE_MAX)
@@ -322,6 +338,7 @@ static int settle(struct forward *forward, bool *ret_has_decided, struct error *
         if (code == 0)
             code = carry_out(forward, err);
     }
+    forward->had_waiting = has_waiting(forward);
     return code;
 }
 
@@ -345,19 +362,13 @@ static int begin(struct forward *forward, struct error *err)
     return code;
 }
 
-static bool has_waiting(const struct forward *forward)
-{
-    const uint32_t *counts = forward->state->job_counts;
-
-    return counts[JOB_QUEUED] + counts[JOB_WAITING] > 0;
-}
-
 /* The next instant; false: it is over. */
 static bool advance(struct forward *forward, uint32_t idle)
 {
     usec_t outside = next_outside(forward), next = least(due_first(&forward->dues), outside);
-    usec_t wakeup = sched_next_wakeup(forward->brain);
+    usec_t wakeup = sched_next_wakeup(forward->brain), plan = next_plan(forward);
 
+    wakeup = wakeup > plan ? wakeup : plan;
     if (outside == USEC_NEVER && !has_waiting(forward))
         return false;
     if (next == USEC_NEVER && idle > IDLE_WAKEUPS_MAX)

@@ -14,6 +14,9 @@
  * or, where it may take no more processor time than so much, when it has: `horizon` says how far
  * it came.
  *
+ * While somebody waits, the brain may be asked only every so often (`grain`): what ends and comes
+ * in between does so at its time, and starts are late by less than that.
+ *
  * Order of calls:  create, (tell)*, go, (what came of it), destroy
  * Owner:           the state and its brain are the caller's, and are changed
  * Limits:          FORWARD_EVENTS_MAX events, FORWARD_SPAN_MAX of virtual time
@@ -56,6 +59,7 @@ struct forward_options {
     struct brain *brain;
     usec_t now;       /* not before the state's */
     usec_t processor; /* time that it may take; 0: as much as it wants */
+    usec_t grain;     /* between plans while somebody waits; 0: at once */
     void *user;
     /* What is known of a job's run; false: nothing. NULL: of none. */
     bool (*fate_of)(void *user, const struct job *job, struct forward_fate *ret);
@@ -82,6 +86,8 @@ struct forward {
     usec_t drained; /* the last time that one that waited started; from: nobody waited */
     usec_t horizon; /* what comes after it is not known; USEC_NEVER: all is */
     usec_t processor_from;
+    usec_t planned;   /* when the brain was asked last */
+    bool had_waiting; /* somebody waited after that */
     bool has_begun;
 };
 

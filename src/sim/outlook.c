@@ -408,6 +408,7 @@ static json_t *view_pair(const struct outlook *outlook, const struct pair *pair)
 /* Those that count: how many are better off, and the most changed. */
 static json_t *view_jobs(struct outlook *outlook)
 {
+    usec_t same = same_instant + outlook->ask->grain;
     json_t *jobs = json_array();
     size_t kept = 0;
 
@@ -416,9 +417,9 @@ static json_t *view_jobs(struct outlook *outlook)
         if (!counts(outlook->ask, pair.change ? pair.change : pair.now))
             continue;
         usec_t later = pair.later = difference(outlook, &pair);
-        if (later <= -same_instant)
+        if (later <= -same)
             outlook->sooner++;
-        else if (later >= same_instant)
+        else if (later >= same)
             outlook->later++;
         else
             outlook->same +=

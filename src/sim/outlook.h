@@ -40,6 +40,7 @@ struct outlook_ask {
     void (*describe)(void *user, uint64_t id, json_t *view);
     usec_t from;       /* the state's time that seconds are counted from */
     usec_t wall_ahead; /* what to add to it for wall time */
+    usec_t grain;      /* differences up to it are none (forward.h) */
     uint32_t shown;    /* jobs in the list */
 };
 

@@ -10,6 +10,8 @@
 #include "core/engine.h"
 #include "wire/json.h"
 
+enum { EXACT_JOBS = 10000, GRAIN_OF_TIME = 10000, GRAIN_OF_RUN = 10 };
+
 /* What became of a job in these days. */
 struct record {
     uint64_t id;
@@ -314,6 +316,31 @@ static void describe(void *user, uint64_t id, json_t *view)
     json_object_set_new(view, "user", is_hidden ? json_null() : json_string(owner));
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    const usec_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Of many. */
+static usec_t grain_of(const struct stage *stage)
+{
+    if (stage->records.count <= EXACT_JOBS)
+        return 0;
+    usec_t *runs = mem_zero(stage->records.count + 1, sizeof(runs[0]));
+    size_t count = 0;
+
+    for (size_t i = 0; i < stage->records.count; i++) {
+        if (stage->records.items[i].has_run)
+            runs[count++] = stage->records.items[i].worked;
+    }
+    qsort(runs, count, sizeof(runs[0]), compare_times);
+    usec_t by_run = runs[count / 4] / GRAIN_OF_RUN, by_time = stage->ask->last / GRAIN_OF_TIME;
+    free(runs);
+    return by_run < by_time ? by_run : by_time;
+}
+
 static int play(struct stage *stage, json_t **ret, struct error *err)
 {
     AUTO(brain) struct brain *brain = brain_create(stage->state);
@@ -324,6 +351,7 @@ static int play(struct stage *stage, json_t **ret, struct error *err)
                      .brain = brain,
                      .now = stage->state->now > 0 || first == USEC_NEVER ? stage->from : first,
                      .processor = stage->ask->processor,
+                     .grain = grain_of(stage),
                      .user = stage,
                      .fate_of = fate_of,
                      .next = next,
@@ -341,9 +369,12 @@ static int play(struct stage *stage, json_t **ret, struct error *err)
                                        .describe = describe,
                                        .from = ask.forward.now,
                                        .wall_ahead = stage->ask->wall_ahead,
+                                       .grain = ask.forward.grain,
                                        .shown = stage->ask->shown };
         *ret = outlook_view(&outlook);
         json_object_set_new(*ret, "from", json_time(ask.forward.now + stage->ask->wall_ahead));
+        json_object_set_new(*ret, "grain_seconds",
+                            json_real((double)ask.forward.grain / (double)USEC_PER_SEC));
         json_object_set_new(*ret, "moved", json_integer((json_int_t)stage->moved));
     }
     outlook_side_release(&now);

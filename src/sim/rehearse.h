@@ -10,6 +10,10 @@
  * badly does so again; who runs to this day is taken to end now, who waits to this day runs as
  * long as he usually would. Jobs of a queue that a configuration does not have go to `default`.
  *
+ * So that many jobs do not take long, of more than EXACT_JOBS (10,000) those that wait start up to
+ * a ten-thousandth of the time late, or a tenth of the run time that three in four exceed (`grain`,
+ * forward.h).
+ *
  * Limits: REHEARSE_EVENTS_MAX events of those days
  */
 
@@ -34,7 +38,7 @@ struct rehearsal {
     int (*configure)(void *config, struct forward *forward, bool is_change, struct error *err);
 };
 
-/* *ret: as outlook_view(), with {from, moved}; new. */
+/* *ret: as outlook_view(), with {from, moved, grain_seconds}; new. */
 int rehearse(const struct rehearsal *rehearsal, json_t **ret, struct error *err);
 
 #endif

@@ -199,6 +199,23 @@ static void what_waits_for_others_and_for_its_time_starts_then(void **unused)
     assert_int_equal(find(forward, first + 2)->start, lab->now + SECONDS(33));
 }
 
+static void with_a_grain_only_those_that_wait_start_late(void **unused)
+{
+    AUTO(lab) struct lab *lab = small_lab();
+    uint64_t waits, last;
+    (void)unused;
+
+    submit(lab, 3, SECONDS(33));
+    waits = submit(lab, 4, SECONDS(10));
+    last = submit(lab, 4, SECONDS(10));
+    AUTO(forward)
+    struct forward *forward = forward_create(&(struct forward_options){
+        .state = lab->state, .brain = lab->brain, .now = lab->now, .grain = SECONDS(20) });
+    go(forward);
+    assert_int_equal(find(forward, waits)->start, lab->now + SECONDS(33)); /* 20 had passed */
+    assert_int_equal(find(forward, last)->start, lab->now + SECONDS(53));  /* not 43 */
+}
+
 static void it_ends_when_it_has_taken_its_time(void **unused)
 {
     AUTO(lab) struct lab *lab = small_lab();
@@ -476,6 +493,7 @@ int main(void)
         cmocka_unit_test(what_was_granted_and_not_yet_started_starts),
         cmocka_unit_test(who_is_stopped_for_others_goes_on_later_and_pays_for_it),
         cmocka_unit_test(what_waits_for_others_and_for_its_time_starts_then),
+        cmocka_unit_test(with_a_grain_only_those_that_wait_start_late),
         cmocka_unit_test(it_ends_when_it_has_taken_its_time),
         cmocka_unit_test(both_are_driven_from_the_same_state),
         cmocka_unit_test(what_fails_in_the_other_process_is_told_here),
