@@ -93,8 +93,26 @@ static struct forward_job *find(struct forward *forward, uint64_t id)
     return map_get(&forward->places, id, &place) ? &forward->jobs.items[place] : NULL;
 }
 
+/* What a lease costs in an hour. */
+static int64_t rate_of(const struct state *state, const struct lease *lease)
+{
+    struct amounts amounts;
+    double rate = 0;
+
+    amounts_of_lease(state, lease, &amounts);
+    for (size_t i = 0; i < state->resources.count; i++)
+        rate += (double)amounts.of[i] * (double)state->resources.items[i].price_micro /
+                (i == RESOURCE_MEMORY ? 1024 : 1000);
+    return (int64_t)rate;
+}
+
+static double cost_of(const struct forward_job *kept, usec_t time)
+{
+    return (double)kept->rate * (double)time / (double)USEC_PER_HOUR;
+}
+
 /* When the attempt that begins now, or has begun, is over. */
-static void plan_end(struct forward *forward, const struct job *job, const struct forward_job *kept)
+static void plan_end(struct forward *forward, const struct job *job, struct forward_job *kept)
 {
     usec_t left = kept->work - job->run->attained;
     usec_t owed = job->run->preemptions > 0 ? job->restart_cost : 0;
@@ -103,8 +121,17 @@ static void plan_end(struct forward *forward, const struct job *job, const struc
     if (kept->work == USEC_NEVER)
         return;
     usec_t end = started_at(job) + owed + (left > 0 ? left : 0);
-    due_add(&forward->dues, (struct due){ end > forward->now ? end : forward->now, (uint32_t)place,
-                                          job->run->attempt });
+    kept->end = end > forward->now ? end : forward->now;
+    due_add(&forward->dues, (struct due){ kept->end, (uint32_t)place, job->run->attempt });
+}
+
+/* From now on, at the prices of now. */
+static void price(const struct forward *forward, const struct job *job, struct forward_job *kept)
+{
+    if (kept->work == USEC_NEVER)
+        return;
+    kept->rate = rate_of(forward->state, job->run->lease);
+    kept->cost += cost_of(kept, kept->end - forward->now);
 }
 
 static void keep(struct forward *forward, const struct job *job)
@@ -266,8 +293,10 @@ static int stop(struct forward *forward, const struct event_stop *decision, stru
         return 0;
     if (decision->cause == STOP_PREEMPT) {
         kept->preemptions++;
-        kept->lost += job->restart_cost;
+        kept->lost += job->restart_cost + job_unsaved(job, forward->now);
     }
+    if (kept->end > forward->now)
+        kept->cost -= cost_of(kept, kept->end - forward->now);
     return tell_ends(forward, job, true, err);
 }
 
@@ -284,9 +313,11 @@ static int start(struct forward *forward, const struct event_grant *decision, st
     kept->milli = job->run->lease->milli;
     forward->drained = forward->now;
     int code = tell_starts(forward, job, err);
-    if (code == 0)
-        plan_end(forward, job, kept);
-    return code;
+    if (code < 0)
+        return code;
+    plan_end(forward, job, kept);
+    price(forward, job, kept);
+    return 0;
 }
 
 /* A job that is told of a second time was granted anew meanwhile: what was decided comes in order,
@@ -347,13 +378,17 @@ static usec_t next_outside(const struct forward *forward)
     return forward->options.next ? forward->options.next(forward->options.user) : USEC_NEVER;
 }
 
-/* What was granted before and has not begun yet begins; what was to be stopped stops. */
+/* What runs costs from now on; what was granted and has not begun yet begins; what was to be
+ * stopped stops. */
 static int begin(struct forward *forward, struct error *err)
 {
     int code = 0;
 
     for (const struct job *job = forward->state->first_job, *next; job && code == 0; job = next) {
+        struct forward_job *kept = job_is_active(job) ? find(forward, job->id) : NULL;
         next = job->next;
+        if (kept)
+            price(forward, job, kept);
         if (job->state == JOB_GRANTED)
             code = tell_starts(forward, job, err);
         else if (job->state == JOB_STOPPING)

@@ -40,7 +40,10 @@ struct forward_job {
     usec_t submitted;
     usec_t start; /* its first start from the beginning on; -1: none */
     usec_t work;  /* as forward_fate; USEC_NEVER: nobody knows an end */
-    usec_t lost;  /* run time that its restarts cost */
+    usec_t lost;  /* run time that its restarts cost, and what was not saved */
+    usec_t end;   /* of the attempt that runs, or ran last, as planned */
+    int64_t rate; /* of that one: what it costs in an hour, in micro; 0: no prices */
+    double cost;  /* in micro, of all that it runs from the beginning on */
     int64_t milli;
     uint32_t attempt;
     uint32_t preemptions;

@@ -27,6 +27,8 @@ void outlook_take(const struct forward *forward, struct outlook_side *ret)
         list_add(&ret->queues, mem_string(forward->state->queues.items[i].name));
     ret->drained = forward->drained;
     ret->horizon = forward->horizon;
+    for (size_t i = 0; i < forward->state->resources.count; i++)
+        ret->has_prices |= forward->state->resources.items[i].price_micro > 0;
     ret->events = forward->events;
 }
 
@@ -41,12 +43,13 @@ void outlook_side_release(struct outlook_side *side)
 struct head {
     uint64_t jobs, queues, events;
     usec_t drained, horizon;
+    uint64_t has_prices;
 };
 
 void outlook_encode(const struct outlook_side *side, struct text *out)
 {
-    struct head head = { side->jobs.count, side->queues.count, side->events, side->drained,
-                         side->horizon };
+    struct head head = { side->jobs.count, side->queues.count, side->events,
+                         side->drained,    side->horizon,      side->has_prices };
 
     text_add_bytes(out, &head, sizeof(head));
     text_add_bytes(out, side->jobs.items, side->jobs.count * sizeof(side->jobs.items[0]));
@@ -80,6 +83,7 @@ int outlook_decode(const struct text *bytes, struct outlook_side *ret, struct er
     }
     ret->drained = head.drained;
     ret->horizon = head.horizon;
+    ret->has_prices = head.has_prices != 0;
     ret->events = head.events;
     return 0;
 }
@@ -95,6 +99,8 @@ struct pair {
 struct sums {
     LIST(double) waits; /* seconds */
     double sum, lost;   /* seconds; GPU-hours */
+    double cost;        /* in micro */
+    bool has_prices;
     uint64_t preemptions, never, beyond, cancelled;
     usec_t drained;
 };
@@ -157,6 +163,7 @@ static struct row *claim_row(struct outlook *outlook, const char *queue)
 static void sum_up(struct sums *sums, const struct outlook *outlook, const struct forward_job *job)
 {
     sums->preemptions += job->preemptions;
+    sums->cost += job->cost;
     sums->lost += (double)job->lost / (double)USEC_PER_HOUR * (double)job->milli / GPU_MILLI;
     if (!counts(outlook->ask, job))
         return;
@@ -189,6 +196,7 @@ static void sum_side(struct outlook *outlook, size_t which, const struct outlook
         }
         struct row *row = &outlook->rows.items[places[job->queue] - 1];
         sum_up(&row->sums[which], outlook, job);
+        row->sums[which].has_prices = side->has_prices;
         row->jobs[which] += counts(outlook->ask, job);
     }
     free(places);
@@ -222,6 +230,8 @@ static void add_total(struct outlook *outlook)
                 list_add(&to->waits, from->waits.items[k]);
             to->sum += from->sum;
             to->lost += from->lost;
+            to->cost += from->cost;
+            to->has_prices |= from->has_prices;
             to->preemptions += from->preemptions;
             to->never += from->never;
             to->beyond += from->beyond;
@@ -293,11 +303,9 @@ static json_t *view_cancelled(const struct sums *sums)
     return json_integer((json_int_t)sums->cancelled);
 }
 
-/* Nobody has told what a GPU costs. */
 static json_t *view_cost(const struct sums *sums)
 {
-    (void)sums;
-    return json_null();
+    return sums->has_prices ? json_real(sums->cost / 1e6) : json_null();
 }
 
 static json_t *view_row(const struct outlook_ask *ask, struct row *row)

@@ -24,6 +24,7 @@ struct outlook_side {
     LIST(char *) queues;
     usec_t drained, horizon; /* forward.h */
     uint64_t events;
+    uint8_t has_prices;
 };
 
 void outlook_take(const struct forward *forward, struct outlook_side *ret);
