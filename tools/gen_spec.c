@@ -133,7 +133,9 @@ static void add_records(struct text *out)
              "\n### Records of a snapshot\n\n"
              "In the order of their kinds; the first is the one `world`. What follows from them is "
              "counted anew.\n");
-    for (unsigned kind = 1; snapshot_type(kind); kind++) {
+    for (unsigned kind = 1; kind < SNAPSHOT_KINDS_MAX; kind++) {
+        if (!snapshot_type(kind))
+            continue;
         text_printf(out, "\n#### %u `%s`\n", kind, snapshot_type(kind)->name);
         add_fields(out, snapshot_type(kind));
         collect(&inner, snapshot_type(kind));

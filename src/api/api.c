@@ -71,7 +71,8 @@ void reply_error(struct http_request *request, int code, const struct error *err
         { -ENOENT, 404, "not_found" },   { -ENOTSUP, 405, "bad_method" },
         { -EALREADY, 409, "conflict" },  { -EDQUOT, 429, "too_many" },
         { -EDOM, 422, "never" },         { -ESHUTDOWN, 503, "stopping" },
-        { -ENOSPC, 507, "disk_full" },   { 0, 500, "internal" },
+        { -ETIMEDOUT, 504, "timeout" },  { -ENOSPC, 507, "disk_full" },
+        { 0, 500, "internal" },
     };
     size_t i = 0;
 
@@ -125,8 +126,7 @@ json_t *read_body(struct http_request *request)
     return code == 0 ? body : NULL;
 }
 
-static const struct job *task_of(const struct state *state, const struct group *group,
-                                 uint32_t index)
+const struct job *find_task(const struct state *state, const struct group *group, uint32_t index)
 {
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
         const struct job *job = state_job(state, id);
@@ -156,7 +156,7 @@ struct job *find_job(struct call *call)
         error_set(&err, -ENOENT, "job %llu: no such job", (unsigned long long)call->id);
     } else {
         const struct group *group = state_group(state, call->id);
-        const struct job *task = group ? task_of(state, group, call->index - 1) : NULL;
+        const struct job *task = group ? find_task(state, group, call->index - 1) : NULL;
         if (task)
             return state_job(state, task->id);
         error_set(&err, -ENOENT, "job %llu_%u: no such task", (unsigned long long)call->id,
@@ -224,6 +224,10 @@ static const struct route {
     { "GET", "/v1/queues", handle_queues },
     { "GET", "/v1/config", handle_config },
     { "PUT", "/v1/config", handle_apply },
+    { "GET", "/v1/config/changes", handle_config_log },
+    { "POST", "/v1/config/undo", handle_undo },
+    { "POST", "/v1/whatif", handle_whatif },
+    { "POST", "/v1/rehearsal", handle_rehearsal },
     { "GET", "/v1/daemon", handle_daemon },
     { "POST", "/v1/stop", handle_stop },
 };

@@ -14,6 +14,7 @@
  * Spec: doc/spec/05-api.md
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -29,6 +30,25 @@ struct api_change {
     /* code 0: durable. Frees the change. */
     void (*done)(struct api_change *change, int code, const struct error *err);
     struct api_change *next;
+};
+
+struct api_ports;
+
+/* A question that takes a while, worked out by another process. Who asks owns it until done. */
+struct api_study {
+    uid_t uid; /* of who asks */
+    uint32_t shown;
+    /* What if: in a copy of the daemon, change its state through these ports. NULL: a rehearsal */
+    int (*change)(struct api_study *study, const struct api_ports *copy, struct error *err);
+    /* Rehearsal: the last days, under the configuration that there is and a new one. */
+    usec_t last;
+    json_t *old_config, *new_config; /* the asker's */
+    const char *hides_from;          /* whose name: (sim/rehearse.h), or NULL */
+    const char *note;                /* to go with the answer, or NULL */
+    /* Whether who asked has gone: then it is not worked on any more. */
+    bool (*is_left)(const struct api_study *study);
+    /* code 0: the answer as JSON, which is taken over; else err. */
+    void (*done)(struct api_study *study, int code, struct text *answer, const struct error *err);
 };
 
 /* What the door needs of the house. */
@@ -47,7 +67,9 @@ struct api_ports {
                        struct text *ret, struct error *err);
     void (*stop)(void *user, bool kill_jobs);
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
-    const char *(*trouble)(void *user);         /* why nothing is accepted now; NULL: all is well */
+    /* Begin a study; done is called later. Fails with -EDQUOT when there are too many. */
+    int (*study)(void *user, struct api_study *study, struct error *err);
+    const char *(*trouble)(void *user); /* why nothing is accepted now; NULL: all is well */
     struct engine_isolation (*isolation)(void *user); /* what a job would get */
     const char *state_dir, *devices, *socket;         /* for who asks about the daemon */
     usec_t started;
@@ -63,6 +85,10 @@ void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */
 void api_handle(void *user, struct http_request *request);
+
+/* Emit through the ports what puts a configuration (a document) into force in a state of another
+ * time: queues that are elsewhere in the tree go first. For rehearsals. */
+int api_impose(const struct api_ports *ports, const json_t *config, struct error *err);
 
 /* What happened to these jobs is durable: those who follow are told. */
 void api_changed(struct api *api, const uint64_t *jobs, size_t count);

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET and PUT /v1/config: the state's pools, queues and settings as a configuration, and back. */
+/* A configuration into the state: pools, queues, prices, settings. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inside.h"
+#include "api/configure.h"
 #include "base/mem.h"
 #include "wire/config.h"
 #include "wire/config_event.h"
 
-void handle_config(struct call *call)
-{
-    AUTO(config) struct config *config = config_of_state(api_state(call->api));
-
-    reply_json(call->request, 200, config_to_json(config));
-}
-
 struct apply {
-    struct api_change change;
     struct api *api;
-    struct http_request *request;
-    struct config *config;
-    struct text changes;
+    const struct config *config;
     struct arena arena;
-    bool is_dry_run;
 };
 
 static void emit(struct apply *apply, struct event *event)
@@ -169,8 +158,7 @@ static void emit_prices(struct apply *apply, const struct state *state)
     }
 }
 
-/* Names of Unix groups are looked up when they are applied; numbers go as they are. */
-static int find_groups(struct config *config, struct error *err)
+int configure_settle(struct config *config, struct error *err)
 {
     for (size_t i = 0; i < config->queue_count; i++) {
         for (size_t k = 0; k < config->queues[i].subject_count; k++) {
@@ -223,92 +211,31 @@ static int check_resources(const struct state *state, const struct config *confi
     return code;
 }
 
-static int run_apply(struct api_change *change, struct error *err)
+int configure_check(const struct state *state, const struct config *config, struct error *err)
 {
-    struct apply *apply = CONTAINER_OF(change, struct apply, change);
-    const struct state *state = api_state(apply->api);
-    AUTO(config) struct config *old = config_of_state(state);
+    int code = check_queues(state, config, err);
+    if (code == 0)
+        code = check_pools(config, err);
+    return code < 0 ? code : check_resources(state, config, err);
+}
 
-    int code = check_queues(state, apply->config, err);
-    if (code == 0)
-        code = check_pools(apply->config, err);
-    if (code == 0)
-        code = check_resources(state, apply->config, err);
-    if (code < 0)
-        return code;
-    size_t count = config_diff(old, apply->config, &apply->changes);
-    if (apply->is_dry_run || count == 0)
-        return 0;
-    emit_queues(apply, state);
-    emit_pools(apply, state);
-    emit_prices(apply, state);
+void configure_emit(struct api *api, const struct config *config)
+{
+    struct apply apply = { .api = api, .config = config };
+    const struct state *state = api_state(api);
+
+    emit_queues(&apply, state);
+    emit_pools(&apply, state);
+    emit_prices(&apply, state);
     struct event settings = {
         .kind = EVENT_SETTINGS,
-        .settings = { .half_life = apply->config->half_life,
-                      .placement = (uint8_t)apply->config->placement,
-                      .order = (uint8_t)apply->config->order,
-                      .predict = apply->config->predict,
+        .settings = { .half_life = config->half_life,
+                      .placement = (uint8_t)config->placement,
+                      .order = (uint8_t)config->order,
+                      .predict = config->predict,
                       .seed = state->settings.seed,
-                      .backfill_depth = apply->config->backfill_depth },
+                      .backfill_depth = config->backfill_depth },
     };
-    emit(apply, &settings);
-    return 0;
-}
-
-static void done_apply(struct api_change *change, int code, const struct error *err)
-{
-    struct apply *apply = CONTAINER_OF(change, struct apply, change);
-
-    if (code < 0)
-        reply_error(apply->request, code, err);
-    else {
-        json_t *lines = json_array();
-        for (const char *at = text_string(&apply->changes); *at;) {
-            size_t length = strcspn(at, "\n");
-            json_array_append_new(lines, json_stringn(at, length));
-            at += length + (at[length] == '\n');
-        }
-        reply_json(apply->request, 200,
-                   json_pack("{s:o, s:b}", "changes", lines, "applied", !apply->is_dry_run));
-    }
-    config_destroy(apply->config);
-    arena_release(&apply->arena);
-    text_release(&apply->changes);
-    free(apply);
-}
-
-void handle_apply(struct call *call)
-{
-    const char *dry_run = http_query(call->request, "dry_run");
-    bool is_dry_run = dry_run && strcmp(dry_run, "0") != 0;
-    struct config *config = NULL;
-    struct error err = { "" };
-    int code = 0;
-
-    if (!is_dry_run && !is_admin(call->api, call->request->uid)) {
-        error_set(&err, -EACCES, "config: only administrators change it");
-        reply_error(call->request, -EACCES, &err);
-        return;
-    }
-    json_t *body = read_body(call->request);
-    if (!body)
-        return;
-    code = config_parse(body, NULL, NULL, &config, &err);
-    json_decref(body);
-    if (code == 0)
-        code = find_groups(config, &err);
-    if (code < 0) {
-        config_destroy(config);
-        reply_error(call->request, code, &err);
-        return;
-    }
-    struct apply *apply = mem_zero(1, sizeof(*apply));
-    *apply = (struct apply){
-        .change = { .run = run_apply, .done = done_apply },
-        .api = call->api,
-        .request = call->request,
-        .config = config,
-        .is_dry_run = is_dry_run,
-    };
-    call->api->ports.enqueue(call->api->ports.user, &apply->change);
+    emit(&apply, &settings);
+    arena_release(&apply.arena);
 }

@@ -38,6 +38,8 @@ bool is_admin(const struct api *api, uid_t uid);
 
 /* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
 struct job *find_job(struct call *call);
+/* A task of an array; NULL: there is none. */
+const struct job *find_task(const struct state *state, const struct group *group, uint32_t index);
 
 const struct state *api_state(const struct api *api);
 
@@ -78,7 +80,8 @@ call_fn handle_list, handle_show, handle_why;
 call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
 call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
-call_fn handle_config, handle_apply;
+call_fn handle_config, handle_config_log, handle_apply, handle_undo;
+call_fn handle_whatif, handle_rehearsal;
 call_fn handle_output, handle_job_events, handle_events;
 
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);

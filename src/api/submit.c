@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inside.h"
+#include "api/submit.h"
 #include "api/when.h"
 #include "base/mem.h"
 #include "wire/launch.h"
@@ -549,26 +549,46 @@ static int parse_all(struct submit *submit, struct error *err)
     return 0;
 }
 
+static struct submit *create_submit(struct api *api, const struct submitter *who, json_t *body)
+{
+    struct submit *submit = mem_zero(1, sizeof(*submit));
+
+    *submit = (struct submit){
+        .change = { .run = run_submit, .done = done_submit },
+        .api = api,
+        .body = body,
+        .uid = who->uid,
+        .gid = who->gid,
+    };
+    user_name_of(submit->uid, submit->user, sizeof(submit->user));
+    home_of(submit->uid, submit->home, sizeof(submit->home));
+    return submit;
+}
+
+int submit_all(struct api *api, const struct submitter *who, const json_t *documents,
+               struct error *err)
+{
+    struct submit *submit = create_submit(api, who, json_deep_copy(documents));
+
+    int code = parse_all(submit, err);
+    if (code == 0)
+        code = run_submit(&submit->change, err);
+    destroy_submit(submit);
+    return code;
+}
+
 void handle_submit(struct call *call)
 {
+    const struct submitter who = { .uid = call->request->uid, .gid = call->request->gid };
     struct error err = { "" };
     json_t *body = read_body(call->request);
 
     if (!body)
         return;
-    struct submit *submit = mem_zero(1, sizeof(*submit));
-    *submit = (struct submit){
-        .change = { .run = run_submit, .done = done_submit },
-        .api = call->api,
-        .request = call->request,
-        .body = body,
-        .uid = call->request->uid,
-        .gid = call->request->gid,
-    };
+    struct submit *submit = create_submit(call->api, &who, body);
+    submit->request = call->request;
     const char *dry_run = http_query(call->request, "dry_run");
     submit->is_dry_run = dry_run && strcmp(dry_run, "0") != 0;
-    user_name_of(submit->uid, submit->user, sizeof(submit->user));
-    home_of(submit->uid, submit->home, sizeof(submit->home));
     int code = parse_all(submit, &err);
     if (code < 0) {
         reply_error(call->request, code, &err);

@@ -2,24 +2,16 @@
 /* The state as JSON: jobs, groups, times. Shapes: doc/spec/05-api.md. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/inside.h"
 #include "base/mem.h"
+#include "wire/json.h"
 
 json_t *view_time(const struct api *api, usec_t at)
 {
-    struct tm parts;
-    char text[40];
-
     if (at == 0 || at == USEC_NEVER)
         return json_null();
-    usec_t wall = at + api->ports.wall_ahead(api->ports.user);
-    time_t seconds = (time_t)(wall / USEC_PER_SEC);
-    gmtime_r(&seconds, &parts);
-    size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + length, sizeof(text) - length, ".%03dZ", (int)(wall / 1000 % 1000));
-    return json_string(text);
+    return json_time(at + api->ports.wall_ahead(api->ports.user));
 }
 
 json_t *view_milli(int64_t milli)

@@ -1,167 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply, diff, config: pools and queues */
-#include <errno.h>
+/* config: what is in force, what was, and who changed it */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
-#include "io/file.h"
-#include "wire/config.h"
 
-enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_YES };
+enum { CONFIG_AT };
 
-const struct option_entry options_apply[] = {
-    [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
-    [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only say what would change" },
-    [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
+const struct option_entry options_config[] = {
+    [CONFIG_AT] = { "at", 0, "N", "show: as change N left it" },
     { 0 },
 };
-const struct option_entry options_diff[] = { { 0 } };
-const struct option_entry options_config[] = { { 0 } };
-
-/* The file as a checked document; new. */
-static int read_config(const char *path, json_t **ret, struct error *err)
-{
-    AUTO_RELEASE(text) struct text text = { 0 };
-    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
-    AUTO(config) struct config *config = NULL;
-    json_t *document = NULL;
-
-    int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
-    if (code == 0)
-        code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
-    if (code == 0)
-        code = config_parse(document, lines, path, &config, err);
-    json_decref(document);
-    if (code < 0)
-        return code;
-    *ret = config_to_json(config);
-    return 0;
-}
-
-static int put(struct session *session, const json_t *document, bool is_dry, json_t **ret,
-               struct error *err)
-{
-    char *bytes = json_dumps(document, JSON_COMPACT);
-    const struct client_request request = {
-        .method = "PUT",
-        .path = is_dry ? "/v1/config?dry_run=1" : "/v1/config",
-        .body = bytes,
-        .length = strlen(bytes),
-    };
-
-    int code = session_send(session, &request, ret, err);
-    free(bytes);
-    return code;
-}
-
-/* "teams.yaml: 3 changes", and each. */
-static void print_changes(const char *path, const json_t *reply)
-{
-    const json_t *changes = json_object_get(reply, "changes"), *line;
-    AUTO_RELEASE(text) struct text text = { 0 };
-    size_t count = json_array_size(changes), i;
-
-    if (count == 0)
-        text_printf(&text, "%s: nothing changes\n", path);
-    else
-        text_printf(&text, "%s: %zu change%s\n", path, count, count == 1 ? "" : "s");
-    json_array_foreach(changes, i, line)
-        text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
-    screen_put(stdout, text.bytes);
-    fflush(stdout);
-}
-
-static bool is_agreed(void)
-{
-    char line[16];
-
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return true;
-    fputs("apply? [y/N] ", stderr);
-    fflush(stderr);
-    return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
-}
-
-struct applying {
-    const char *path;
-    bool is_dry, is_agreed, is_json;
-};
-
-/* Returns 1 when somebody said no. */
-static int apply(const struct applying *applying, struct error *err)
-{
-    AUTO_RELEASE(session) struct session session = { 0 };
-    json_t *document = NULL, *reply = NULL, *done = NULL;
-    int answer = 0;
-
-    int code = read_config(applying->path, &document, err);
-    if (code == 0)
-        code = session_open(&session, err);
-    if (code == 0)
-        code = put(&session, document, true, &reply, err);
-    if (code == 0 && !applying->is_json)
-        print_changes(applying->path, reply);
-    bool has_changes = json_array_size(json_object_get(reply, "changes")) > 0;
-    if (code == 0 && has_changes && !applying->is_dry) {
-        answer = applying->is_agreed || is_agreed() ? 0 : 1;
-        code = answer == 0 ? put(&session, document, false, &done, err) : 0;
-        if (code == 0)
-            say(answer == 0 ? "applied" : "nothing was changed");
-    }
-    if (code == 0 && applying->is_json)
-        reply_print(done ? done : reply);
-    json_decref(document);
-    json_decref(reply);
-    json_decref(done);
-    return code < 0 ? code : answer;
-}
-
-int run_apply(int argc, char **argv)
-{
-    struct options options;
-    struct error err;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    const char *file = options.values[APPLY_FILE];
-    if (options.word_count > (file ? 0U : 1U))
-        return usage_wrong("apply", "'%s': expected one file", options.words[file ? 0 : 1]);
-    if (!file)
-        file = options.words[0];
-    if (!file)
-        return usage_wrong("apply", "expected -f FILE");
-    const struct applying applying = { .path = file,
-                                       .is_dry = options.values[APPLY_DRY_RUN] != NULL,
-                                       .is_agreed = options.values[APPLY_YES] != NULL,
-                                       .is_json = options.is_json };
-    int code = apply(&applying, &err);
-    return code < 0 ? complain(&err) : code;
-}
-
-int run_diff(int argc, char **argv)
-{
-    struct options options;
-    struct error err;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count != 1)
-        return usage_wrong("diff", "expected one file");
-    const struct applying applying = { .path = options.words[0],
-                                       .is_dry = true,
-                                       .is_json = options.is_json };
-    return apply(&applying, &err) < 0 ? complain(&err) : 0;
-}
 
 /* A string that YAML would take for something else, or that has more than a name has. */
 static void add_scalar(struct text *text, const json_t *value)
@@ -202,29 +57,106 @@ static void add_yaml(struct text *text, json_t *value, int depth)
     }
 }
 
+static void print_config(json_t *config, bool is_json)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (is_json) {
+        reply_print(config);
+        return;
+    }
+    add_yaml(&text, config, 0);
+    screen_put(stdout, text.length > 0 ? text.bytes : "{}\n");
+}
+
+static void add_change(struct table *table, const json_t *change)
+{
+    char at[CLOCK_SIZE];
+
+    table_start_row(table);
+    table_add_number(table, field_number(change, "number"));
+    table_add_text(table, clock_format(at, field_time(change, "at")));
+    table_add_text(table, field_text(change, "user"));
+    if (field_is_null(change, "undone"))
+        table_add_text(table, field_text(change, "text"));
+    else
+        table_add_format(table, "back to before %" PRId64 ": %s", field_number(change, "undone"),
+                         field_text(change, "text"));
+}
+
+static void print_log(const json_t *reply, const struct options *options)
+{
+    static const struct table_column columns[] = {
+        { "NR", TABLE_RIGHT, 0 },
+        { "WHEN", TABLE_LEFT, 0 },
+        { "WHO", TABLE_LEFT, 0 },
+        { "WHAT", TABLE_LEFT, 20 },
+    };
+    const json_t *changes = json_object_get(reply, "changes"), *change;
+    size_t i;
+
+    if (options->is_json) {
+        reply_print(reply);
+        return;
+    }
+    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
+    json_array_foreach(changes, i, change)
+    {
+        if (options->is_quiet)
+            printf("%" PRId64 "\n", field_number(change, "number"));
+        else
+            add_change(table, change);
+    }
+    if (options->is_quiet)
+        return;
+    if (table_row_count(table) == 0)
+        talk("nothing has been changed yet");
+    else
+        screen_table(table);
+}
+
+static int read_path(const struct options *options, struct text *path)
+{
+    const char *word = options->word_count == 1 ? options->words[0] : "";
+    const char *at = options->values[CONFIG_AT];
+
+    if (strcmp(word, "log") == 0) {
+        if (at)
+            return usage_wrong("config", "--at is for tarn config show");
+        text_add(path, "/v1/config/changes");
+        return 0;
+    }
+    if (strcmp(word, "show") != 0)
+        return usage_wrong("config", "expected: tarn config show, or tarn config log");
+    text_add(path, "/v1/config");
+    if (at)
+        client_query_add(path, "at", at);
+    return 0;
+}
+
 int run_config(int argc, char **argv)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO_RELEASE(text) struct text path = { 0 };
     struct options options;
-    json_t *config = NULL;
+    json_t *reply = NULL;
     struct error err;
     int status;
 
     if (!options_read(argc, argv, &options, &status))
         return status;
-    if (options.word_count != 1 || strcmp(options.words[0], "show") != 0)
-        return usage_wrong("config", "expected: tarn config show");
+    status = read_path(&options, &path);
+    if (status != 0)
+        return status;
     int code = session_open(&session, &err);
     if (code == 0)
-        code = session_get(&session, "/v1/config", &config, &err);
+        code = session_get(&session, path.bytes, &reply, &err);
     if (code < 0)
         return complain(&err);
-    add_yaml(&text, config, 0);
-    if (options.is_json)
-        reply_print(config);
+    if (strcmp(options.words[0], "log") == 0)
+        print_log(reply, &options);
     else
-        screen_put(stdout, text.length > 0 ? text.bytes : "{}\n");
-    json_decref(config);
+        print_config(reply, options.is_json);
+    json_decref(reply);
     return 0;
 }

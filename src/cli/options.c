@@ -74,12 +74,21 @@ static int unknown(const struct reading *reading, const char *name)
     return usage_wrong(reading->command->name, "unknown option '--%s'", name);
 }
 
-static void set(struct reading *reading, const struct option_entry *option, const char *value)
+static int set_own(struct reading *reading, size_t place, const char *value)
 {
-    if (option < options_common || option >= options_common + COMMON_COUNT) {
-        reading->options->values[option - reading->command->options] = value ? value : "";
-        return;
-    }
+    struct options *options = reading->options;
+
+    if (options->given_count == OPTIONS_GIVEN_MAX)
+        return usage_wrong(reading->command->name, "more than %d options", OPTIONS_GIVEN_MAX);
+    options->values[place] = value;
+    options->given[options->given_count++] = (struct option_given){ place, value };
+    return 0;
+}
+
+static int set(struct reading *reading, const struct option_entry *option, const char *value)
+{
+    if (option < options_common || option >= options_common + COMMON_COUNT)
+        return set_own(reading, (size_t)(option - reading->command->options), value ? value : "");
     switch (option - options_common) {
     case COMMON_JSON:
         reading->options->is_json = true;
@@ -94,6 +103,7 @@ static void set(struct reading *reading, const struct option_entry *option, cons
         reading->is_help = true;
         break;
     }
+    return 0;
 }
 
 /* The option's value: inline, or the next argument. 0, or 2 when it has none. */
@@ -108,8 +118,7 @@ static int take_value(struct reading *reading, const struct option_entry *option
         return usage_wrong(verb, "--%s: expected %s after it", option->name, option->argument);
     if (option->argument && !inlined)
         inlined = reading->argv[reading->at++];
-    set(reading, option, inlined);
-    return 0;
+    return set(reading, option, inlined);
 }
 
 static int take_long(struct reading *reading, const char *word)

@@ -18,11 +18,19 @@ struct option_entry {
     const char *meaning;
 };
 
-enum { OPTIONS_MAX = 16 };
+enum { OPTIONS_MAX = 16, OPTIONS_GIVEN_MAX = 256 };
+
+/* One that was given, of those that may be given more than once. */
+struct option_given {
+    size_t place; /* in the table */
+    const char *value;
+};
 
 struct options {
     const char *values[OPTIONS_MAX]; /* by place in the table; NULL: not given; "" without value */
-    char **words;                    /* NULL-terminated; into argv */
+    struct option_given given[OPTIONS_GIVEN_MAX]; /* of the table, in their order */
+    size_t given_count;
+    char **words; /* NULL-terminated; into argv */
     size_t word_count;
     bool is_json, is_quiet;
 };

@@ -85,7 +85,8 @@ bool event_is_decision(enum event_kind kind)
 /* Whatever is about a job names it first. */
 uint64_t event_job(const struct event *event)
 {
-    if (event->kind == EVENT_GROUP || event->kind == EVENT_PLAN || event_is_of_world(event->kind))
+    if (event->kind == EVENT_GROUP || event->kind == EVENT_PLAN || event->kind == EVENT_CHANGE ||
+        event_is_of_world(event->kind))
         return 0;
     return event->submit.id;
 }

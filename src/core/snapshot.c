@@ -157,6 +157,8 @@ void snapshot_save(const struct state *state, struct text *out)
         if (state->calibration.bands[i].count > 0)
             put(out, BAND, &(struct saved_band){ i, state->calibration.bands[i] }, &scratch);
     }
+    for (size_t i = 0; i < state->config_log.items.count; i++)
+        put(out, CHANGE, &state->config_log.items.items[i], &scratch);
     text_release(&scratch);
 }
 
@@ -485,6 +487,16 @@ static int load_resource(struct state *state, const struct resource_name *saved,
     return 0;
 }
 
+static int load_change(struct state *state, const struct config_change *saved, struct error *err)
+{
+    if (saved->number <= config_log_last(&state->config_log) || saved->at < 0 ||
+        saved->at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: change %" PRIu64 " makes no sense",
+                         saved->number);
+    config_log_add(&state->config_log, saved);
+    return 0;
+}
+
 static int load(struct state *state, enum snapshot_kind kind, const void *object, struct error *err)
 {
     switch (kind) {
@@ -526,6 +538,8 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
         return load_arrived(state, object, err);
     case BIN:
         return load_bin(state, object, err);
+    case CHANGE:
+        return load_change(state, object, err);
     case KIND_COUNT:
         break;
     }
@@ -553,6 +567,7 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct pressure pressure;
         struct saved_arrived arrived;
         struct saved_bin bin;
+        struct config_change change;
     } object;
     uint64_t next_id = 0;
 
@@ -564,7 +579,7 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         s += used + used2;
         if (used2 == 0 || length > (size_t)(end - s))
             return error_set(err, -EBADMSG, "snapshot: cut short");
-        if (kind == 0 || kind >= KIND_COUNT)
+        if (kind >= KIND_COUNT || !snapshot_type((unsigned)kind))
             return error_set(err, -EBADMSG, "snapshot: kind %" PRIu64 " is not known", kind);
         if ((next_id == 0) != (kind == WORLD) || (kind > QUEUE && state->queues.count < 2))
             return error_set(err, -EBADMSG, "snapshot: out of order");

@@ -13,7 +13,10 @@
 
 #include "core/state.h"
 
-/* The records of a snapshot, by kind from 1; NULL: no such kind. For the documents. */
+enum { SNAPSHOT_KINDS_MAX = 64 };
+
+/* The records of a snapshot, by kind from 1 to below SNAPSHOT_KINDS_MAX; NULL: no such kind. For
+ * the documents. */
 const struct record_type *snapshot_type(unsigned kind);
 
 void snapshot_save(const struct state *state, struct text *out);

@@ -250,6 +250,17 @@ static const struct field bin_fields[] = {
     RECORD_UINT(struct saved_bin, 4, ended, "jobs that ended in it"),
 };
 
+static const struct field change_fields[] = {
+    RECORD_UINT(struct config_change, 1, number, "of the configuration's changes"),
+    RECORD_INT(struct config_change, 2, at, ""),
+    RECORD_TEXT(struct config_change, 3, user, ""),
+    RECORD_UINT(struct config_change, 4, before, "blob"),
+    RECORD_UINT(struct config_change, 5, after, "blob"),
+    RECORD_TEXT(struct config_change, 6, words, ""),
+    RECORD_UINT(struct config_change, 7, count, ""),
+    RECORD_UINT(struct config_change, 8, undone, ""),
+};
+
 #define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
     TYPE(WORLD, "world", struct state, world_fields),
@@ -269,9 +280,10 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
     TYPE(BIN, "bin", struct saved_bin, bin_fields),
     TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
+    TYPE(CHANGE, "change", struct config_change, change_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)
 {
-    return kind > 0 && kind < KIND_COUNT ? &types[kind] : NULL;
+    return kind > 0 && kind < KIND_COUNT && types[kind].name ? &types[kind] : NULL;
 }

@@ -26,6 +26,7 @@ enum snapshot_kind {
     ARRIVED,
     BIN,
     RESOURCE,
+    CHANGE = 40,
     KIND_COUNT
 };
 

@@ -83,6 +83,7 @@ void state_destroy(struct state *state)
     need_table_release(&state->needs);
     pages_release(&state->jobs);
     map_release(&state->groups);
+    config_log_release(&state->config_log);
     free(state);
 }
 
@@ -90,6 +91,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
 {
     if (event->at > state->now)
         state->now = event->at;
+    if (event->kind == EVENT_CHANGE)
+        return config_log_note(&state->config_log, &event->change, state->now, err);
     return event_is_of_world(event->kind) ? fold_world(state, event, err)
                                           : fold_job(state, event, err);
 }

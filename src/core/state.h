@@ -20,6 +20,7 @@
 #include "base/pages.h"
 #include "core/calibration.h"
 #include "core/class.h"
+#include "core/config_log.h"
 #include "core/demand.h"
 #include "core/event.h"
 #include "core/group.h"
@@ -90,6 +91,7 @@ struct state {
     struct residual residual;       /* and how far they came */
     struct pressure pressure;       /* how much is asked of the GPUs */
     struct calibration calibration; /* how estimates of waits turned out */
+    struct config_log config_log;   /* who changed the configuration, and how */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
     struct pages jobs; /* id -> struct job * */

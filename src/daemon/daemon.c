@@ -19,6 +19,7 @@
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
+#include "daemon/study.h"
 #include "engine/local.h"
 #include "io/file.h"
 #include "io/http.h"
@@ -35,6 +36,8 @@ struct daemon {
     struct launcher *launcher;
     struct probe *probe;
     char *devices, *shim;
+    struct api_ports ports;
+    struct studies *studies;
     struct api *api;
     struct http_server *http;
     struct api_change first; /* the first batch: who we are, and what is here */
@@ -90,6 +93,13 @@ static int port_output_path(void *user, const struct job *job, uint32_t rank, bo
                             struct text *ret, struct error *err)
 {
     return launcher_output_path(((struct daemon *)user)->launcher, job, rank, is_error, ret, err);
+}
+
+static int port_study(void *user, struct api_study *study, struct error *err)
+{
+    struct daemon *daemon = user;
+
+    return studies_start(daemon->studies, &daemon->ports, study, err);
 }
 
 static const char *port_trouble(void *user)
@@ -284,7 +294,12 @@ static int open_door(struct daemon *daemon, struct error *err)
     int code = http_listen(options->socket, options->for_all_users ? 0666 : 0600, &fd, err);
     if (code < 0)
         return code;
-    struct api_ports ports = {
+    daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
+                                                                .hub = daemon->hub,
+                                                                .state_dir = options->state_dir,
+                                                                .owner = geteuid(),
+                                                                .limit = options->study_limit });
+    daemon->ports = (struct api_ports){
         .user = daemon,
         .state = port_state,
         .brain = port_brain,
@@ -297,6 +312,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .output_path = port_output_path,
         .stop = port_stop,
         .kill_job = port_kill_job,
+        .study = port_study,
         .trouble = port_trouble,
         .isolation = port_isolation,
         .state_dir = options->state_dir,
@@ -307,7 +323,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .started = port_now(daemon),
         .is_machine_wide = options->for_all_users,
     };
-    daemon->api = api_create(&ports, &daemon->loop);
+    daemon->api = api_create(&daemon->ports, &daemon->loop);
     struct http_options http = {
         .loop = &daemon->loop,
         .listen_fd = fd,
@@ -371,6 +387,8 @@ static void close_all(struct daemon *daemon)
 {
     if (daemon->hub)
         hub_shut(daemon->hub);
+    studies_destroy(daemon->studies);
+    daemon->studies = NULL;
     http_destroy(daemon->http);
     api_destroy(daemon->api);
     daemon->api = NULL;

@@ -12,14 +12,17 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "core/journal.h"
 
-#define DAEMON_GRACE_DEFAULT (30 * USEC_PER_SEC)
+#define DAEMON_GRACE_DEFAULT       (30 * USEC_PER_SEC)
+#define DAEMON_STUDY_LIMIT_DEFAULT (60 * USEC_PER_SEC)
 
 struct daemon_options {
     const char *state_dir, *socket; /* absolute */
     const char *devices;            /* machine.h */
     const char *shim;               /* NULL: looked for beside this program */
     usec_t grace;
+    usec_t study_limit; /* how long a what-if or a rehearsal may take */
     int notify_fd;      /* "ready" or the reason goes there; -1: none */
     bool for_all_users; /* the socket is open to everybody; as root each job runs as its sender */
 };
@@ -29,6 +32,9 @@ int daemon_run(const struct daemon_options *options, struct error *err);
 
 /* Path of the shim that belongs to this program; malloc'd. */
 int daemon_find_shim(char **ret, struct error *err);
+
+/* All records of the journal in a state directory, for who only reads. */
+int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err);
 
 int run_serve(int argc, char **argv);
 int run_replay(int argc, char **argv);

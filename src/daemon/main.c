@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/options.h"
+#include <string.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "daemon/daemon.h"
+#include "daemon/study.h"
 
 int main(int argc, char **argv)
 {
@@ -26,5 +28,7 @@ int main(int argc, char **argv)
         { .name = NULL },
     };
 
+    if (argc == 2 && strcmp(argv[1], "--rehearse") == 0) /* the daemon calls it */
+        return run_rehearsal();
     return cli_main(argc, argv, more);
 }

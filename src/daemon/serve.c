@@ -24,6 +24,7 @@ static const char usage[] =
     "  --socket PATH      where to listen\n"
     "  --devices DEVICES  auto, nvml, none, or made up ones: synthetic:h100:4 ($TARN_DEVICES)\n"
     "  --grace DURATION   between SIGTERM and SIGKILL, of jobs that say nothing (default 30s)\n"
+    "  --study-limit DURATION  how long a what-if or a replay may take (default 1m)\n"
     "  --all-users        open the socket to all users of this machine (only root)\n"
     "  --shim PATH        the tarn-shim to start jobs with\n"
     "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
@@ -88,6 +89,7 @@ enum {
     OPTION_SOCKET,
     OPTION_DEVICES,
     OPTION_GRACE,
+    OPTION_STUDY,
     OPTION_ALL,
     OPTION_SHIM,
     OPTION_NOTIFY
@@ -111,6 +113,7 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
         { "socket", required_argument, NULL, OPTION_SOCKET },
         { "devices", required_argument, NULL, OPTION_DEVICES },
         { "grace", required_argument, NULL, OPTION_GRACE },
+        { "study-limit", required_argument, NULL, OPTION_STUDY },
         { "all-users", no_argument, NULL, OPTION_ALL },
         { "shim", required_argument, NULL, OPTION_SHIM },
         { "notify-fd", required_argument, NULL, OPTION_NOTIFY },
@@ -135,6 +138,14 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
         case OPTION_GRACE:
             if (units_parse_duration(optarg, &options->grace, &err) < 0) {
                 fprintf(stderr, "tarn: --grace %s\n", err.text);
+                return 2;
+            }
+            break;
+        case OPTION_STUDY:
+            if (units_parse_duration(optarg, &options->study_limit, &err) < 0 ||
+                options->study_limit < USEC_PER_SEC) {
+                fprintf(stderr, "tarn: --study-limit '%s': expected a duration from 1s on\n",
+                        optarg);
                 return 2;
             }
             break;
@@ -183,6 +194,7 @@ int run_serve(int argc, char **argv)
     struct daemon_options options = {
         .devices = devices && devices[0] ? devices : "auto",
         .grace = DAEMON_GRACE_DEFAULT,
+        .study_limit = DAEMON_STUDY_LIMIT_DEFAULT,
         .notify_fd = -1,
     };
     struct paths paths = { 0 };

@@ -5,7 +5,7 @@
 #include "daemon/daemon.h"
 #include "store/journal.h"
 
-static int read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err)
+int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err)
 {
     __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
 
@@ -28,7 +28,7 @@ static bool estimate_start(struct brain *brain, const struct job *job, struct si
 
 int run_simulate(int argc, char **argv)
 {
-    static const struct sim_ports ports = { .read_journal = read_records,
+    static const struct sim_ports ports = { .read_journal = daemon_read_records,
                                             .estimate_start = estimate_start };
 
     return simulate(argc, argv, &ports);

@@ -135,8 +135,13 @@ void http_stream_wake(struct http_stream *stream)
 
 bool http_stream_is_left(const struct http_stream *stream)
 {
+    return http_is_left(stream->request);
+}
+
+bool http_is_left(const struct http_request *request)
+{
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-        exchange_of(stream->request)->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        exchange_of(request)->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct pollfd peer = { .fd = info ? info->connect_fd : -1 };
 
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;

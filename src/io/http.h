@@ -64,6 +64,9 @@ int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err);
 /* NULL when the query has no such key; "" when it has no value. */
 const char *http_query(const struct http_request *request, const char *key);
 
+/* Whether the peer of a request that has no reply yet has gone. */
+bool http_is_left(const struct http_request *request);
+
 /* bytes are malloc'd and taken over. */
 void http_reply(struct http_request *request, unsigned status, const char *content_type,
                 char *bytes, size_t length);

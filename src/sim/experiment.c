@@ -247,40 +247,6 @@ static void merge(json_t *to, const json_t *from)
     }
 }
 
-/* "policy.order=fifo" */
-static int change_document(json_t *document, const char *change, struct error *err)
-{
-    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
-    AUTO(json) json_t *value = NULL;
-    const char *equals = strchr(change, '=');
-    const char *at = change;
-    json_t *object = document;
-
-    if (!equals || equals == change)
-        return error_set(err, -EINVAL, "--set %s: expected KEY=VALUE, like policy.order=fifo",
-                         change);
-    int code = yaml_parse(equals + 1, strlen(equals + 1), "--set", &value, &lines, err);
-    if (code < 0)
-        return code;
-    for (;;) {
-        size_t length = strcspn(at, ".=");
-        AUTO_FREE char *key = mem_string_of(at, length);
-        if (length == 0)
-            return error_set(err, -EINVAL, "--set %s: an empty key", change);
-        if (at + length == equals) {
-            json_object_set(object, key, value);
-            return 0;
-        }
-        json_t *next = json_object_get(object, key);
-        if (!json_is_object(next)) {
-            next = json_object();
-            json_object_set_new(object, key, next);
-        }
-        object = next;
-        at += length + 1;
-    }
-}
-
 static struct experiment *create(const char *source, const char *folder, const char *variant)
 {
     struct experiment *experiment = mem_zero(1, sizeof(*experiment));
@@ -349,7 +315,7 @@ int experiment_parse(const char *text, size_t length, const char *source, const 
     if (code == 0 && !json_is_object(document))
         code = error_set(err, -EINVAL, "%s: expected a map with cluster and workload", source);
     for (size_t i = 0; code == 0 && changes && changes[i]; i++)
-        code = change_document(document, changes[i], err);
+        code = json_assign(document, changes[i], err);
     struct reader reader = { .source = source, .lines = lines, .err = err };
     if (code == 0 && reader_get(document, "variants"))
         code = add_variants(&reader, document, source, folder, &found);

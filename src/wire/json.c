@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Whether brackets are nested deeper than allowed; looked at before the parser, which recurses. */
 static bool is_too_deep(const char *text, size_t length)
@@ -51,4 +53,16 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     }
     *ret_value = value;
     return 0;
+}
+
+json_t *json_time(usec_t wall)
+{
+    time_t seconds = (time_t)(wall / USEC_PER_SEC);
+    struct tm parts;
+    char text[40];
+
+    gmtime_r(&seconds, &parts);
+    size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + length, sizeof(text) - length, ".%03dZ", (int)(wall / 1000 % 1000));
+    return json_string(text);
 }

@@ -13,8 +13,9 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/units.h"
 
-enum { JSON_DEPTH_MAX = 64, JSON_SIZE_MAX = 16 << 20 };
+enum { JSON_DEPTH_MAX = 64, JSON_SIZE_MAX = 16 << 20, JSON_ASSIGN_KEYS_MAX = 16 };
 
 /* AUTO(json) json_t *document = ...; */
 static inline void json_destroy(json_t *value)
@@ -30,5 +31,12 @@ static inline void json_auto_destroy(json_t **value)
  */
 int json_parse(const char *text, size_t length, size_t size_max, const char *source,
                json_t **ret_value, struct error *err);
+
+/* A wall time as ISO 8601 in UTC with milliseconds; new. */
+json_t *json_time(usec_t wall);
+
+/* "backfill.depth=4": a value, in YAML, into an object, by keys that lead there; objects that are
+ * not there are made. Fails with -EINVAL and "--set backfill.depth=4: ...". */
+int json_assign(json_t *object, const char *assignment, struct error *err);
 
 #endif

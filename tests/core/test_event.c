@@ -38,6 +38,8 @@ static void every_kind_survives_its_bytes(void **state)
     (void)state;
 
     for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_MAX; kind++) {
+        if (!event_type((enum event_kind)kind)) /* a number that is not taken */
+            continue;
         AUTO_RELEASE(text) struct text bytes = { 0 };
         AUTO_RELEASE(text) struct text again = { 0 };
         AUTO_RELEASE(arena) struct arena arena = { 0 };
@@ -64,7 +66,7 @@ static void every_tag_is_used_once(void **state)
     (void)state;
     for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_MAX; kind++) {
         const struct record_type *type = event_type((enum event_kind)kind);
-        for (size_t i = 0; i < type->field_count; i++) {
+        for (size_t i = 0; type && i < type->field_count; i++) {
             for (size_t k = 0; k < i; k++)
                 assert_int_not_equal(type->fields[i].tag, type->fields[k].tag);
         }
@@ -117,7 +119,8 @@ static void every_job_event_names_its_job_first(void **state)
     for (int kind = EVENT_SUBMIT; kind < EVENT_KIND_MAX; kind++) {
         struct event event = { .kind = (enum event_kind)kind };
         const struct record_type *type = event_type(event.kind);
-        if (kind == EVENT_PLAN || kind == EVENT_FORGET || event_is_of_world(event.kind))
+        if (!type || kind == EVENT_PLAN || kind == EVENT_FORGET || kind == EVENT_CHANGE ||
+            event_is_of_world(event.kind))
             continue;
         assert_int_equal(type->fields[0].offset, 0);
         assert_int_equal(type->fields[0].size, sizeof(uint64_t));

@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "wire/json.h"
 #include "wire/submission.h"
+#include "wire/whatif.h"
 
 static void must(bool holds)
 {
@@ -41,6 +42,21 @@ static void check_submission(const struct submission *submission)
     }
 }
 
+static void check_whatif(json_t *body)
+{
+    AUTO(whatif) struct whatif *whatif = NULL;
+    struct error err = { 0 };
+
+    if (whatif_parse(body, &whatif, &err) < 0) {
+        must(err.text[0] != '\0');
+        return;
+    }
+    must(whatif->node_count <= WHATIF_LIST_MAX && whatif->shown <= WHATIF_SHOWN_MAX);
+    for (size_t i = 0; i < whatif->node_count; i++)
+        must(whatif->nodes[i].count > 0 && whatif->nodes[i].gpus > 0 && whatif->nodes[i].model[0]);
+    must(json_array_size(whatif->submit) <= WHATIF_SUBMIT_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(submission) struct submission *submission = NULL;
@@ -53,5 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(err.text[0] != '\0');
     else
         check_submission(submission);
+    if (body)
+        check_whatif(body);
     return 0;
 }

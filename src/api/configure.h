@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_CONFIGURE_H
+#define API_CONFIGURE_H
+
+/* configure - a configuration put into force
+ *
+ * Order of calls:  settle, check, then emit inside the run of the same change
+ */
+
+#include "api/inside.h"
+#include "wire/config.h"
+
+/* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
+int configure_settle(struct config *config, struct error *err);
+
+/* Whether it can be put into force. Fails with -EINVAL, and with -EALREADY when jobs are where
+ * they could not be any more. */
+int configure_check(const struct state *state, const struct config *config, struct error *err);
+
+/* Emit what makes it so. It was checked. */
+void configure_emit(struct api *api, const struct config *config);
+
+#endif

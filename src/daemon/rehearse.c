@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tarn --rehearse: what the daemon starts to have the last days of its journal played once more. */
+#include "sim/rehearse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "daemon/daemon.h"
+#include "daemon/study.h"
+#include "io/file.h"
+#include "wire/json.h"
+
+enum { QUESTION_MAX = 80 << 20 };
+
+struct configs {
+    const json_t *old, *new;
+};
+
+/* The door's ports, as far as a configuration needs them. */
+struct inside {
+    struct forward *forward;
+    struct error err;
+    int code;
+};
+
+static const struct state *inside_state(void *user)
+{
+    return ((struct inside *)user)->forward->state;
+}
+
+static void inside_emit(void *user, struct event *event)
+{
+    struct inside *inside = user;
+
+    if (inside->code == 0)
+        inside->code = forward_tell(inside->forward, event, &inside->err);
+}
+
+static int configure(void *user, struct forward *forward, bool is_change, struct error *err)
+{
+    const struct configs *configs = user;
+    struct inside inside = { .forward = forward };
+    const struct api_ports ports = { .user = &inside, .state = inside_state, .emit = inside_emit };
+
+    int code = api_impose(&ports, is_change ? configs->new : configs->old, err);
+    if (code == 0 && inside.code < 0)
+        return error_set(err, inside.code, "%s", inside.err.text);
+    return code;
+}
+
+static int answer(const json_t *question, json_t **ret, struct error *err)
+{
+    struct configs configs = { json_object_get(question, "old"), json_object_get(question, "new") };
+    struct rehearsal rehearsal = {
+        .dir = json_string_value(json_object_get(question, "dir")),
+        .read_journal = daemon_read_records,
+        .now = json_integer_value(json_object_get(question, "now")),
+        .last = json_integer_value(json_object_get(question, "last")),
+        .wall_ahead = json_integer_value(json_object_get(question, "wall_ahead")),
+        .processor = json_integer_value(json_object_get(question, "processor")),
+        .shown = (uint32_t)json_integer_value(json_object_get(question, "shown")),
+        .user = json_string_value(json_object_get(question, "hides_from")),
+        .config = &configs,
+        .configure = configure,
+    };
+
+    if (!rehearsal.dir || !configs.old || !configs.new)
+        return error_set(err, -EINVAL, "question: it lacks dir, old or new");
+    return rehearse(&rehearsal, ret, err);
+}
+
+int run_rehearsal(void)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    json_t *question = NULL, *said = NULL;
+    struct error err = { "" };
+
+    int code = file_read("/dev/stdin", QUESTION_MAX, &bytes, &err);
+    if (code == 0)
+        code = json_parse(text_string(&bytes), bytes.length, QUESTION_MAX, "question", &question,
+                          &err);
+    if (code == 0)
+        code = answer(question, &said, &err);
+    json_decref(question);
+    if (code < 0) {
+        printf("-%d %s", -code, err.text);
+        return 1;
+    }
+    putchar('+');
+    json_dumpf(said, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(said);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
