@@ -213,6 +213,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .needs_expected = event->need_count,
         .is_held = event->held,
         .no_requeue = event->no_requeue,
+        .heal_max = (uint16_t)(event->heals < UINT16_MAX ? event->heals : UINT16_MAX),
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
@@ -256,6 +257,7 @@ static void fold_cancel(struct state *state, struct job *job, const char *user)
     run->cancelled_by = mem_string(user);
     run->is_cancel_wanted = true;
     run->is_requeue_wanted = false;
+    run->members_next = 0;
     if (job->run->stop_cause == STOP_REQUEUE)
         run->stop_cause = STOP_CANCEL;
     if (job_is_active(job))
@@ -273,6 +275,7 @@ static void clear_end(struct job *job)
     run->stop_cause = STOP_NONE;
     run->is_cancel_wanted = false;
     run->is_requeue_wanted = false;
+    run->members_next = 0;
 }
 
 static void fold_requeue(struct state *state, struct job *job)
@@ -289,7 +292,7 @@ static void fold_requeue(struct state *state, struct job *job)
     job->result = RESULT_NONE;
     struct job_run *run = job_claim_run(job);
     run->ended = 0;
-    run->retries = 0;
+    run->retries = run->heals = 0;
     job->is_held = false;
     free(run->cancelled_by);
     run->cancelled_by = NULL;
@@ -384,6 +387,14 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
     if (event->cause == STOP_PREEMPT) {
         run->stop_rule = event->rule;
         run->stopped_for = event->other;
+        run->lost += event->lost > 0 ? event->lost : 0;
+    }
+    if (event->cause == STOP_RESIZE) {
+        run->members_next = event->members;
+        run->resized_from = run->lease->members_count;
+        run->resized_for = event->other;
+        run->resize_rule = event->rule;
+        run->resized = state->now;
         run->lost += event->lost > 0 ? event->lost : 0;
     }
     if (other && other->state == JOB_QUEUED)
@@ -492,20 +503,39 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
 }
 
 /* It goes on later where it was. What the restart cost brought nothing. */
-static void note_preemption(struct state *state, struct job *job)
+static void note_progress(struct state *state, struct job *job)
 {
     bool has_run = job->run->members_started > 0 && job->run->started >= job->run->granted;
     usec_t gained = has_run ? state->now - job->run->started : 0;
 
     gained -= job_unsaved(job, state->now);
-    gained -= job->run->preemptions > 0 ? job->restart_cost : 0;
+    gained -= job_has_restarted(job) ? job->restart_cost : 0;
     usec_t before = job->run->attained;
     struct job_run *run = job_claim_run(job);
     run->attained += gained > 0 ? gained : 0;
     residual_pass(&state->residual, residual_class(job->run->gpus_milli_last), residual_bin(before),
                   residual_bin(job->run->attained));
-    run->preemptions++;
     run->stop_cause = STOP_NONE;
+}
+
+/* It was stopped to start again at once: it comes before all others that wait. */
+static void come_back(struct state *state, struct job *job)
+{
+    note_progress(state, job);
+    settle(state, job);
+    if (job->state != JOB_QUEUED)
+        return;
+    job->is_awaited = AWAITED_BACK;
+    notify(state, job, false);
+}
+
+/* The gang ends as a unit, and goes on as one. */
+static bool is_to_be_healed(const struct job *job, enum job_result result)
+{
+    bool is_bad =
+        result == RESULT_FAILED || result == RESULT_LOST || result == RESULT_OUT_OF_MEMORY;
+
+    return is_bad && job_may_heal(job);
 }
 
 /* Those that failed or were cancelled say nothing of how long the good ones take. */
@@ -522,7 +552,7 @@ static void learn(struct state *state, const struct job *job)
 static void note_residual(struct state *state, const struct job *job)
 {
     uint32_t class = residual_class(job->run->gpus_milli_last);
-    usec_t paid = job->run->preemptions > 0 ? job->restart_cost : 0;
+    usec_t paid = job_has_restarted(job) ? job->restart_cost : 0;
     usec_t gained = state->now - job->run->started - paid;
     uint32_t from = residual_bin(job->run->attained);
     uint32_t to = residual_bin(job->run->attained + (gained > 0 ? gained : 0));
@@ -546,8 +576,8 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
 
     enum job_result result = result_of(job);
     bool has_run = job->run->members_started == job->run->lease->members_count;
-    bool is_preempted = job->run->stop_cause == STOP_PREEMPT && !job->run->is_cancel_wanted &&
-                        (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
+    bool is_ours = !job->run->is_cancel_wanted &&
+                   (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
     state_charge(state, job, -1);
     lease_destroy(TAKE(run->lease));
     free(TAKE(run->member_states));
@@ -558,9 +588,20 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
         settle(state, job);
         return;
     }
-    if (is_preempted) {
-        note_preemption(state, job);
+    if (is_ours && run->stop_cause == STOP_PREEMPT) {
+        note_progress(state, job);
+        run->preemptions++;
         settle(state, job);
+        return;
+    }
+    if (is_ours && run->stop_cause == STOP_RESIZE) {
+        come_back(state, job);
+        run->resizes++;
+        return;
+    }
+    if (is_to_be_healed(job, result)) {
+        come_back(state, job);
+        run->heals++;
         return;
     }
     if (is_to_be_tried_again(job, result)) {

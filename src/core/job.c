@@ -108,6 +108,14 @@ usec_t job_unsaved(const struct job *job, usec_t now)
     return run->checkpointed > run->started ? now - since : (now - since) % job->checkpoint_every;
 }
 
+bool job_may_heal(const struct job *job)
+{
+    const struct job_run *run = job->run;
+
+    /* A command that can't be run won't be there the next time either. */
+    return run->heals < job->heal_max && run->end.kind != ENGINE_FAILED && !run->is_cancel_wanted;
+}
+
 static const struct {
     const char *name, *meaning;
 } rules[] = {
@@ -115,6 +123,7 @@ static const struct {
     [STOP_FOR_GUARANTEE] = { "guarantee", "is within its guarantee" },
     [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
     [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
+    [STOP_FOR_EARLIER] = { "earlier", "comes before what it had beyond its least" },
 };
 
 const char *stop_rule_name(uint8_t rule)

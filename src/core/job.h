@@ -37,11 +37,26 @@ enum job_result {
 #undef RESULT
 #undef TRANSITION
 
-enum stop_cause { STOP_NONE, STOP_CANCEL, STOP_TIMEOUT, STOP_MEMBER, STOP_REQUEUE, STOP_PREEMPT };
+enum stop_cause {
+    STOP_NONE,
+    STOP_CANCEL,
+    STOP_TIMEOUT,
+    STOP_MEMBER,
+    STOP_REQUEUE,
+    STOP_PREEMPT,
+    STOP_RESIZE, /* to start again at once with another number of members */
+    STOP_HEAL,   /* a member was lost: the gang starts again at once */
+};
 
-/* By whom: jobs of its own queue, or of others. */
-enum awaited { AWAITED_NOT, AWAITED_IN_QUEUE, AWAITED_FROM_OTHERS };
-enum stop_rule { STOP_IN_QUEUE, STOP_FOR_GUARANTEE, STOP_FOR_LESS, STOP_FOR_FAIR };
+/* By whom: jobs of its own queue, or of others; or it was stopped to come back at once. */
+enum awaited { AWAITED_NOT, AWAITED_IN_QUEUE, AWAITED_FROM_OTHERS, AWAITED_BACK };
+enum stop_rule {
+    STOP_IN_QUEUE,
+    STOP_FOR_GUARANTEE,
+    STOP_FOR_LESS,
+    STOP_FOR_FAIR,
+    STOP_FOR_EARLIER = 8, /* a gang gives up what it has beyond its least, inside a queue */
+};
 
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
@@ -84,6 +99,12 @@ struct job_run {
     usec_t checkpointed;  /* when this attempt last said that its work is safe; 0: never */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
+    uint32_t heals, resizes;
+    uint32_t members_next; /* stopped for this number; 0: for none */
+    uint32_t resized_from; /* members before the last time; 0: never */
+    uint64_t resized_for;  /* the job that got what it gave up; 0: it grew */
+    uint8_t resize_rule;   /* of that (enum stop_rule) */
+    usec_t resized;        /* when that was decided */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -121,6 +142,7 @@ struct job {
     uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
     bool no_requeue;    /* not tried again after it was lost */
     uint16_t retry_max;
+    uint16_t heal_max; /* how often the gang is healed after it lost a member */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
     struct pending_bucket *pending_bucket;
@@ -135,6 +157,15 @@ void job_destroy(struct job *job);
 
 /* Run time of this attempt that would be lost if it were stopped at `now`. */
 usec_t job_unsaved(const struct job *job, usec_t now);
+
+/* Whether its last start paid its restart cost. */
+static inline bool job_has_restarted(const struct job *job)
+{
+    return job->run->preemptions + job->run->resizes + job->run->heals > 0;
+}
+
+/* Whether the gang, of which a member did not end well, is to start again without a retry. */
+bool job_may_heal(const struct job *job);
 
 /* The same as run, to be written to. */
 struct job_run *job_claim_run(struct job *job);

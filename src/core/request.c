@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "core/elastic.h"
 
 enum {
     GPUS_TEXT_MAX = 512,
@@ -562,7 +563,10 @@ void request_describe(const struct request *request, struct text *text)
 {
     char amount[UNITS_TEXT_SIZE];
 
-    if (request->members > 1)
+    if (request_is_elastic(request))
+        text_printf(text, "%" PRIu32 " to %" PRIu32 " members of ", request->members,
+                    request->members_max);
+    else if (request->members > 1)
         text_printf(text, "%" PRIu32 " members of ", request->members);
     if (request->gpu_alternatives == 0)
         text_printf(text, "%s cpu%s", units_format_milli(amount, request->cpu_milli),
@@ -649,6 +653,11 @@ int request_check(const struct request *request, struct error *err)
         return error_set(err, -EINVAL,
                          "nodes: %" PRIu32 " for %" PRIu32 " member%s; each node has at least one",
                          request->nodes_min, request->members, request->members > 1 ? "s" : "");
+    if (request->members_max != 0 &&
+        (request->members_max < request->members || request->members_max > REQUEST_MEMBERS_MAX))
+        return error_set(err, -EINVAL,
+                         "ranks: %" PRIu32 "..%" PRIu32 ", not a range within 1 to %d",
+                         request->members, request->members_max, REQUEST_MEMBERS_MAX);
     if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
         return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
     if (request->memory_mib < 0)

@@ -64,14 +64,16 @@ struct request {
     int64_t cpu_milli;   /* a member; 0 is allowed */
     int64_t memory_mib;  /* a member; 0: not asked for, not counted */
     usec_t max_duration; /* USEC_NEVER: no limit */
-    uint32_t members;    /* of the gang, 1 for an ordinary job */
+    uint32_t members;    /* of the gang, 1 for an ordinary job; of an elastic one the least */
     uint32_t nodes_min;  /* machines it must be spread over; 1 */
     uint32_t nodes_max;
     uint32_t gpu_alternatives;    /* how many of gpus are used; 0: no GPU */
     char pool[REQUEST_NAME_SIZE]; /* "": any that its queue may use */
     uint8_t cpu_given;            /* the user named it: enforce it, not only count */
     uint8_t memory_given;
-    uint8_t padding[6];
+    uint8_t sizes;        /* enum request_sizes, of an elastic gang (elastic.h) */
+    uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
+    uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
 };
 
 /* One member, one CPU, no GPU, no limit. */

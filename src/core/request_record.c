@@ -27,6 +27,9 @@ static const struct field request_fields[] = {
     RECORD_CHARS(struct request, 8, pool, "empty: any it may use"),
     RECORD_UINT(struct request, 9, cpu_given, "enforced, not only counted"),
     RECORD_UINT(struct request, 10, memory_given, "the same"),
+    RECORD_UINT(struct request, 11, members_max, "the most of an elastic gang; 0: it is none"),
+    RECORD_UINT(struct request, 12, sizes, "of an elastic gang: 0 powers of two, 1 any"),
+    RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
 };
 const struct record_type request_record = { "request", sizeof(struct request), request_fields,
                                             COUNT_OF(request_fields) };

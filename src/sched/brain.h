@@ -8,6 +8,7 @@
  */
 
 #include "sched/deadline.h"
+#include "sched/elastic.h"
 #include "sched/ends.h"
 #include "sched/estimate.h"
 #include "sched/order.h"
@@ -35,6 +36,7 @@ struct brain {
     struct patience patience;
     struct preempt preempt;
     struct reclaim reclaim;
+    struct elastic elastic;
     struct deadlines deadlines;
     struct estimator estimator;
     struct ends ends;           /* of those that hold resources: when they are expected to */
@@ -67,6 +69,9 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
 /* Give a job what the lease says; its share is filled in. */
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
                  struct decisions *decisions);
+/* Start it now, if everything allows it: an elastic gang with as many members as fit. */
+bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
+                     struct decisions *decisions, struct why *why);
 void plan_stops(struct brain *brain, struct decisions *decisions);
 void plan_awaited(struct brain *brain, struct decisions *decisions);
 void plan_preempt(struct brain *brain, struct decisions *decisions);

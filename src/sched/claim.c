@@ -23,7 +23,7 @@ static usec_t elapsed_of(const struct job *job, usec_t now)
 
 static usec_t owed_of(const struct job *job)
 {
-    return job->run->preemptions > 0 ? job->restart_cost : 0;
+    return job_has_restarted(job) ? job->restart_cost : 0;
 }
 
 usec_t claim_attained(const struct job *job, usec_t now)

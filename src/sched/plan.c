@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "core/elastic.h"
 #include "sched/brain.h"
 #include "sched/quota.h"
 
@@ -144,14 +145,15 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 }
 
 /* Find a place beside the promises; if there is none, say what is missing. */
-static bool try_place(struct brain *brain, const struct job *job, usec_t end,
-                      struct lease *ret_lease, struct why *why)
+static bool try_place(struct brain *brain, const struct job *job, const struct request *request,
+                      usec_t end, struct lease *ret_lease, struct why *why)
 {
     struct promises *promises = &brain->reserve.promises;
     struct place_query query;
     struct why without;
 
     brain_query(brain, job, &query);
+    query.request = request;
     query.promises = promises;
     query.end = end;
     if (place_job(&query, &brain->arena, ret_lease, why))
@@ -186,33 +188,83 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     brain_decide(brain, &grant, decisions);
 }
 
-/* Start it now, if everything allows it. */
-static bool try_grant(struct brain *brain, struct job *job, struct decisions *decisions,
-                      struct why *why)
+/* A job with a number of members that is tried. */
+struct trial {
+    struct brain *brain;
+    struct job *job;
+    usec_t end;
+    struct quota_ask ask;
+    struct lease lease; /* of the last that fits */
+    struct why why;
+};
+
+/* Within quota, in nobody's turn, and in a place beside the promises. */
+static bool try_request(struct trial *trial, const struct request *request)
+{
+    struct brain *brain = trial->brain;
+    struct lease lease;
+
+    quota_least(brain->state, request, &trial->ask.amounts);
+    if (!quota_allows(brain->state, &trial->ask, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
+                     trial->end, &trial->why) ||
+        !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
+        return false;
+    trial->lease = lease;
+    return true;
+}
+
+static bool try_members(void *user, uint32_t members)
+{
+    struct trial *trial = user;
+    struct request sized;
+
+    request_resize(state_request(trial->brain->state, trial->job), members, &sized);
+    return try_request(trial, &sized);
+}
+
+/* One that comes back has no more than it was stopped for. */
+static uint32_t members_most(const struct job *job, const struct request *request)
+{
+    return job->is_awaited == AWAITED_BACK && job->run->members_next > 0 ? job->run->members_next
+                                                                         : request_most(request);
+}
+
+bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
+                     struct decisions *decisions, struct why *why)
 {
     struct state *state = brain->state;
     const struct pending_bucket *bucket = job->pending_bucket;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
-    usec_t window = bucket->most, end = usec_after(state->now, window);
-    struct lease lease;
+    const struct request *request = state_request(state, job);
+    struct trial trial = { .brain = brain,
+                           .job = job,
+                           .end = usec_after(state->now, bucket->most),
+                           .ask = { .queue = job->queue,
+                                    .user = job->user,
+                                    .gid = job->gid,
+                                    .is_preemptible = job->is_preemptible } };
 
     *why = (struct why){ .kind = WHY_NONE };
-    quota_least(state, state_request(state, job), &ask.amounts);
-    if (!array_allows(state, bucket, why) || !quota_allows(state, &ask, why) ||
-        !turn_allows(&brain->turns, state, job->queue, &ask.amounts, end, why) ||
-        !try_place(brain, job, end, &lease, why)) {
+    if (!array_allows(state, bucket, why))
+        return false;
+    if (!try_request(&trial, request)) {
+        *why = trial.why;
         if (why->kind == WHY_QUOTA)
             turn_make(&brain->turns, state, &brain->ends, job, why);
         return false;
     }
-
-    amounts_of_lease(state, &lease, &ask.amounts);
-    turn_take(&brain->turns, state, job->queue, &ask.amounts, end);
-    brain_grant(brain, job, &lease, 0, decisions);
+    if (request_is_elastic(request))
+        request_search(request, request->members, members_most(job, request), try_members, &trial);
+    amounts_of_lease(state, &trial.lease, &trial.ask.amounts);
+    turn_take(&brain->turns, state, job->queue, &trial.ask.amounts, trial.end);
+    brain_grant(brain, job, &trial.lease, tier, decisions);
     return true;
+}
+
+static bool try_grant(struct brain *brain, struct job *job, struct decisions *decisions,
+                      struct why *why)
+{
+    return brain_try_grant(brain, job, 0, decisions, why);
 }
 
 /* What is left when nobody else can start: those that found no room, without a promise. */
@@ -383,6 +435,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
     reclaim_tidy(&brain->reclaim, brain->state);
+    plan_back(brain, decisions);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);

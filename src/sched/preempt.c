@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preempt.h"
 
+#include "core/elastic.h"
 #include "sched/brain.h"
 #include "sched/quota.h"
 
@@ -90,7 +91,20 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return job->state == JOB_STOPPING && job->queue == queue && (!taker || taker->queue == queue);
+    return job->state == JOB_STOPPING && job->run->stop_cause != STOP_RESIZE &&
+           job->queue == queue && (!taker || taker->queue == queue);
+}
+
+/* What a gang of the queue that is shrunk will no longer have. */
+static int64_t given_up(const struct state *state, const struct job *job, uint32_t queue)
+{
+    const struct job *taker = state_job(state, job->run->resized_for);
+    const struct lease *lease = job->run->lease;
+
+    if (job->state != JOB_STOPPING || job->run->stop_cause != STOP_RESIZE || job->queue != queue ||
+        (taker && taker->queue != queue) || job->run->members_next >= lease->members_count)
+        return 0;
+    return lease->milli / lease->members_count * (lease->members_count - job->run->members_next);
 }
 
 /* What was given up for jobs of other queues. */
@@ -121,6 +135,8 @@ static void size_up(struct brain *brain, uint32_t queue)
         const struct job *job = entry->job;
         if (is_coming_free(brain->state, job, queue))
             stopping += job->run->lease->milli;
+        else
+            stopping += given_up(brain->state, job, queue);
     }
     for (size_t i = 0; i < brain->fleet.nodes.count; i++) {
         if (brain->layout.nodes.items[i].is_up)
@@ -221,9 +237,41 @@ static void explain(struct brain *brain, uint64_t holder)
     }
 }
 
+static bool may_have_more(const struct brain *brain, const struct claim *claim)
+{
+    return request_is_elastic(state_request(brain->state, claim->job));
+}
+
+/* The last to start, when there is enough for all: with as many members as fit. */
+static bool start_largest(struct brain *brain, const struct claim *claim,
+                          struct decisions *decisions)
+{
+    struct pending_bucket *bucket = claim->job->pending_bucket;
+    struct why why;
+
+    claims_note_start(&brain->preempt.claims, claim, brain->state);
+    bool is_started = brain_try_grant(brain, claim->job, claim->tier, decisions, &why);
+    if (!is_started)
+        bucket->why = why;
+    return is_started;
+}
+
+/* Everybody has a place, and nobody has to go for it. */
+static bool all_have_places(const struct claims *claims)
+{
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        if (!claim->is_selected || (claim->is_running && !claim->is_kept))
+            return false;
+    }
+    return true;
+}
+
 static void decide(struct brain *brain, struct decisions *decisions)
 {
     const struct claims *claims = &brain->preempt.claims;
+    bool is_enough =
+        all_have_places(claims) && !others_wait(brain, claims->items.items[0].job->queue);
     uint64_t holder = 0;
 
     for (size_t i = 0; i < claims->items.count; i++) {
@@ -233,7 +281,15 @@ static void decide(struct brain *brain, struct decisions *decisions)
     }
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
-        if (!claim->is_running && claim->is_selected && !start_claim(brain, claim, decisions))
+        if (claim->is_running || !claim->is_selected || (is_enough && may_have_more(brain, claim)))
+            continue;
+        if (!start_claim(brain, claim, decisions))
+            holder = claim->job->id;
+    }
+    for (size_t i = 0; i < claims->items.count && is_enough; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        if (!claim->is_running && may_have_more(brain, claim) &&
+            !start_largest(brain, claim, decisions))
             holder = claim->job->id;
     }
     if (holder != 0)
@@ -289,8 +345,14 @@ static void look_ahead(struct brain *brain, uint32_t queue)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         bool is_gone = brain->awaited.count > 0 ? entry->job->state == JOB_STOPPING
                                                 : is_coming_free(brain->state, entry->job, queue);
+        const struct lease *kept =
+            elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
+        if (entry->job->run->stop_cause == STOP_RESIZE && !kept)
+            continue;
         if (is_gone)
             fleet_take(ahead, entry->job->run->lease, -1);
+        if (is_gone && kept)
+            fleet_take(ahead, kept, 1);
     }
     for (size_t i = 0; i < brain->awaited.count; i++)
         keep_for(brain, ahead, brain->awaited.items[i]);

@@ -41,12 +41,21 @@ void reclaim_tidy(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
-        if (!job || job->is_awaited != AWAITED_FROM_OTHERS)
+        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(job)))
             forget_place(reclaim, i);
     }
 }
 
-static void remember_place(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
+void reclaim_forget_back(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || elastic_is_back(job))
+            forget_place(reclaim, i);
+    }
+}
+
+void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         if (reclaim->made.items[i].job == job)
@@ -60,10 +69,21 @@ bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
     struct ends_walk walk = { .ends = &brain->ends };
 
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (entry->job->state == JOB_STOPPING && entry->job->run->stopped_for == job->id)
+        const struct job_run *run = entry->job->run;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
+            run->stopped_for == job->id)
+            return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
+            run->resized_for == job->id)
             return true;
     }
     return false;
+}
+
+/* It stops, but what it will have then is known. */
+static bool is_coming(const struct brain *brain, const struct job *job)
+{
+    return elastic_is_back(job) && reclaim_place(&brain->reclaim, job->id);
 }
 
 /* What is held, as if those that stop for other queues were gone and those for whom they stop were
@@ -78,8 +98,10 @@ static void count_shares(struct brain *brain, uint64_t job)
     shares_start(shares, state);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *other = entry->job;
-        if (other->state != JOB_STOPPING || other->run->stop_cause != STOP_PREEMPT ||
-            other->run->stop_rule == STOP_IN_QUEUE)
+        bool is_preempted = other->state == JOB_STOPPING &&
+                            other->run->stop_cause == STOP_PREEMPT &&
+                            other->run->stop_rule != STOP_IN_QUEUE;
+        if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
             continue;
         amounts_of_lease(state, other->run->lease, &amounts);
         shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
@@ -87,7 +109,8 @@ static void count_shares(struct brain *brain, uint64_t job)
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
         const struct made_room *made = &brain->reclaim.made.items[i];
         const struct job *other = state_job(state, made->job);
-        if (!other || made->job == job || other->is_awaited != AWAITED_FROM_OTHERS)
+        if (!other || made->job == job ||
+            (other->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(other)))
             continue;
         amounts_of_lease(state, made->lease, &amounts);
         shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
@@ -122,6 +145,16 @@ static bool may_be_stopped(struct reclaim *reclaim, const struct state *state,
         return true;
     usec_t at = usec_after(job->run->started, least);
     reclaim->review = at < reclaim->review ? at : reclaim->review;
+    return false;
+}
+
+bool reclaim_is_due(struct brain *brain, const struct job *job)
+{
+    usec_t at = usec_after(job->run->started, min_runtime_of(brain->state, job));
+
+    if (at <= brain->state->now)
+        return true;
+    brain->reclaim.review = at < brain->reclaim.review ? at : brain->reclaim.review;
     return false;
 }
 
@@ -568,6 +601,23 @@ static bool anybody_borrows(const struct state *state)
     return false;
 }
 
+void reclaim_prepare(struct brain *brain, uint64_t job)
+{
+    count_shares(brain, job);
+    look_ahead(brain, job);
+}
+
+bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
+                        struct decisions *decisions)
+{
+    struct amounts wanted;
+
+    if (brain->elastic.active.count == 0)
+        return false;
+    quota_least(brain->state, state_request(brain->state, job), &wanted);
+    return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
+}
+
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
 {
     struct reclaim *reclaim = &brain->reclaim;
@@ -575,6 +625,8 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     struct amounts wanted;
     struct lease lease;
 
+    if (reclaim_shrink_for(brain, job, natural, decisions))
+        return true;
     search.request = state_request(brain->state, job);
     search.wanted = &wanted;
     if (search.request->gpu_alternatives == 0 || brain->preempt.count == 0 ||
@@ -606,7 +658,7 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     for (size_t i = 0; i < count; i++)
         stop(brain, job, &chosen[i], decisions);
     if (count > 0)
-        remember_place(reclaim, job->id, &lease);
+        reclaim_keep(reclaim, job->id, &lease);
     return count > 0;
 }
 

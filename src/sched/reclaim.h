@@ -58,6 +58,18 @@ enum {
 
 /* False: nothing is to be stopped for it. natural: when it would start otherwise (0: unknown). */
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions);
+/* The same as far as elastic gangs can give enough up: nobody else is stopped. */
+bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
+                        struct decisions *decisions);
+/* For the search of a place for this job: `ahead` and `shares` as they will be when all that stops
+ * is gone and those for whom it stops are there. */
+void reclaim_prepare(struct brain *brain, uint64_t job);
+/* Past the least run time of its queue. Notes when it will be. */
+bool reclaim_is_due(struct brain *brain, const struct job *job);
+/* Where the job shall start when those that stop for it are gone. */
+void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease);
+/* Machines or devices are others: who comes back finds a new place. */
+void reclaim_forget_back(struct reclaim *reclaim, const struct state *state);
 /* Whether jobs that were stopped for this one still hold their places. */
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job);
 /* GPUs in milli that jobs of this queue could take back from others now, one after the other. */

@@ -82,7 +82,7 @@ enum stop_cause brain_stop_wanted(const struct state *state, const struct job *j
         return STOP_REQUEUE;
     if (job->run->end.kind != 0 && (job->run->end.kind != ENGINE_ENDED ||
                                     job->run->end.exit_code != 0 || job->run->end.signal != 0))
-        return STOP_MEMBER;
+        return job_may_heal(job) ? STOP_HEAL : STOP_MEMBER;
     if (brain_end_of(state, job) <= state->now) /* also of one that never came to run */
         return STOP_TIMEOUT;
     return STOP_NONE;
@@ -134,6 +134,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
         patience_arrival(&brain->patience, job->submitted, job->pending_bucket);
     }
     preempt_note(&brain->preempt, job, is_gone);
+    elastic_note(&brain->elastic, brain->state, job, is_gone);
     update_end(brain, job, is_active);
     if (is_active)
         brain_watch(brain, job);
@@ -159,6 +160,7 @@ void brain_refresh(struct brain *brain)
 {
     if (brain->is_moved) {
         reserve_forget(&brain->reserve);
+        reclaim_forget_back(&brain->reclaim, brain->state);
         layout_make(&brain->layout, brain->state);
         fleet_make(&brain->fleet, &brain->layout, brain->state, false);
         brain->is_moved = false;
@@ -195,6 +197,7 @@ static void learn_state(struct brain *brain)
     brain->scorer.typical = &brain->typical;
     brain->ranker.state = state;
     brain->reclaim.review = USEC_NEVER;
+    brain->elastic.review = USEC_NEVER;
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
@@ -220,6 +223,7 @@ static void forget_state(struct brain *brain)
     estimator_release(&brain->estimator);
     preempt_release(&brain->preempt);
     reclaim_release(&brain->reclaim);
+    elastic_release(&brain->elastic);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
     scorer_release(&brain->scorer);
@@ -331,8 +335,10 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_stops(brain, decisions);
     brain_extend_windows(brain);
     plan_awaited(brain, decisions);
+    plan_shrinks(brain, decisions);
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
+    plan_grows(brain, decisions);
     estimate_note(brain, decisions);
     brain->is_dirty = false;
     return 0;
@@ -355,6 +361,7 @@ usec_t sched_next_wakeup(const struct brain *brain)
     usec_t deadline = deadline_first(&brain->deadlines);
     wakeup = deadline < wakeup ? deadline : wakeup;
     wakeup = brain->preempt.review < wakeup ? brain->preempt.review : wakeup;
+    wakeup = brain->elastic.review < wakeup ? brain->elastic.review : wakeup;
     if (brain->pending.count > 0)
         wakeup = brain->reclaim.review < wakeup ? brain->reclaim.review : wakeup;
     if (brain->pending.count > 0 && brain->state->settings.order == ORDER_DEFAULT) {

@@ -14,10 +14,11 @@
  *   sched_fold(event)      the same without deciding: for decisions that were made before
  *   sched_next_wakeup()    when it wants the next PLAN at the latest
  *
- * Order of a plan: jobs to be stopped; those for whom others were stopped; then, in the order of
+ * Order of a plan: jobs to be stopped; those that come back, and those for whom others were
+ * stopped; gangs that are shrunk for others (elastic.h); then, in the order of
  * order.h, each head that is within quota and finds a place gets it; for one that finds none, jobs
  * of queues that borrow may be stopped (reclaim.h); the first of them get a promise (reserve.h);
- * the first that a queue's limit keeps waiting has its turn (turn.h).
+ * the first that a queue's limit keeps waiting has its turn (turn.h). Gangs grow into what is left.
  *
  * Owner:    the brain borrows the state, which must outlive it and have no other brain
  * Version:  SCHED_VERSION changes when the same events may give other decisions
@@ -27,7 +28,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 3 };
+enum { SCHED_VERSION = 4 };
 
 struct brain;
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "core/elastic.h"
 #include "lab.h"
 
 enum { WORDS_MAX = 24, FILE_MAX = 1 << 20 };
@@ -181,10 +182,13 @@ static void say_end(struct run *run, const struct job *job)
 static void say_job(struct run *run, const struct job *job)
 {
     static const char *const causes[] = {
-        "", "cancelled", "time limit", "a member failed", "to run once more", "preempted"
+        "",          "cancelled", "time limit", "a member failed", "to run once more",
+        "preempted", "to resize", "to heal"
     };
-    static const char *const rules[] = { "", "within its guarantee", "borrows no more",
-                                         "borrowed less" };
+    static const char *const rules[] = { [STOP_FOR_GUARANTEE] = "within its guarantee",
+                                         [STOP_FOR_LESS] = "borrows no more",
+                                         [STOP_FOR_FAIR] = "borrowed less",
+                                         [STOP_FOR_EARLIER] = "beyond its least" };
 
     say_time(run, run->lab->now);
     text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
@@ -198,6 +202,12 @@ static void say_job(struct run *run, const struct job *job)
         job->run->stop_rule != STOP_IN_QUEUE)
         text_printf(&run->out, " for %" PRIu64 ", %s", job->run->stopped_for,
                     rules[job->run->stop_rule]);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE)
+        text_printf(&run->out, " from %" PRIu32 " to %" PRIu32, job->run->resized_from,
+                    job->run->members_next);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE && job->run->resized_for)
+        text_printf(&run->out, " for %" PRIu64 ", %s", job->run->resized_for,
+                    rules[job->run->resize_rule]);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -275,7 +285,7 @@ static usec_t end_of_run(const struct run *run, const struct job *job)
 
     if (job->state != JOB_RUNNING || !map_get(&run->runs, job->id, &runs))
         return USEC_NEVER;
-    usec_t cost = job->run->preemptions > 0 ? job->restart_cost : 0;
+    usec_t cost = job_has_restarted(job) ? job->restart_cost : 0;
     return job->run->started + (usec_t)runs - job->run->attained + cost;
 }
 
@@ -500,6 +510,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .preemptible = has(run, "preemptible"),
         .restart_cost = duration_of(run, "restart", 0),
         .checkpoint_every = duration_of(run, "checkpoint", 0),
+        .heals = (uint32_t)number_of(run, "heals", 0),
     };
     request_default(&job->request);
     job->request.cpu_milli = milli_of(run, "cpus", 0);
@@ -508,6 +519,10 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     job->request.members = (uint32_t)number_of(run, "members", 1);
     job->request.nodes_min = (uint32_t)number_of(run, "nodes", 1);
     job->request.nodes_max = job->request.nodes_min;
+    const char *most = strstr(string_of(run, "members"), "..");
+    job->request.members_max = most ? (uint32_t)strtoul(most + 2, NULL, 10) : 0;
+    job->request.sizes = has(run, "any") ? SIZES_ANY : SIZES_POWERS;
+    job->request.per_node = has(run, "per-node");
     snprintf(job->request.pool, sizeof(job->request.pool), "%s", string_of(run, "pool"));
     if (request_parse_gpus(&job->request, string_of(run, "gpus"), &err) < 0 ||
         request_check(&job->request, &err) < 0)
