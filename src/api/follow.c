@@ -15,6 +15,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
+#include "core/elastic.h"
 
 enum {
     TICK_MS = 50,
@@ -262,7 +263,7 @@ void handle_output(struct call *call)
     int code = read_options(call, &options, &rank, &is_error, &err);
     if (code == 0 && !is_admin(call->api, call->request->uid) && call->request->uid != job->uid)
         code = error_set(&err, -EACCES, "job %" PRIu64 ": its output is its owner's", job->id);
-    if (code == 0 && rank >= state_request(api_state(call->api), job)->members)
+    if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
         code = error_set(&err, -EINVAL, "job %" PRIu64 ": has no rank %" PRIu32, job->id, rank);
     if (code == 0)
         code = ports->output_path(ports->user, job, rank, is_error, &path, &err);

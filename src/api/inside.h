@@ -51,6 +51,10 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
 json_t *view_group(const struct api *api, const struct group *group);
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
+/* How large an elastic gang is and may be; null for others. */
+json_t *view_elastic(const struct api *api, const struct job *job);
+/* The last time that it was resized, and why; null when it never was. */
+json_t *view_resized(const struct api *api, const struct job *job);
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
 json_t *view_milli(int64_t milli);
 json_t *view_isolation(const struct engine_isolation *isolation);

@@ -333,6 +333,8 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .deadline = draft->deadline_delay > 0 ? now + draft->deadline_delay : 0,
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
+        .heals = draft->heals,
+        .resize = (uint8_t)draft->resize,
     };
     uint64_t first = emitting->next_id;
 

@@ -157,6 +157,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                         view_request(state_request(api_state(api), job), job->max_duration));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
+    json_object_set_new(view, "heals_most", json_integer(job->heal_max));
     json_object_set_new(view, "retries", json_integer(job->run->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));
     json_object_set_new(view, "estimate",
@@ -244,6 +245,9 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "attempt", json_integer(job->run->attempt));
     json_object_set_new(view, "preemptions", json_integer(job->run->preemptions));
     json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
+    json_object_set_new(view, "elastic", view_elastic(api, job));
+    json_object_set_new(view, "resized", view_resized(api, job));
+    json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));
     json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));
     json_object_set_new(view, "submitted", view_time(api, job->submitted));

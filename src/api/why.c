@@ -5,6 +5,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
+#include "core/elastic.h"
 
 enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 
@@ -196,7 +197,10 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
         text_add(&text, ", ");
         say_mib(&text, request->memory_mib);
     }
-    if (request->members > 1)
+    if (request_is_elastic(request))
+        text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,
+                    request->members, request_most(request));
+    else if (request->members > 1)
         text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
     text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
     if (request->pool[0])

@@ -148,9 +148,32 @@ static void add_asked(struct text *text, const json_t *job)
                 field_milli(job, "cpus") == 1000 ? "" : "s");
     if (!field_is_null(job, "memory"))
         text_printf(&line, " · %s", units_format_mib(buffer, field_number(job, "memory")));
-    if (field_number(job, "members") > 1)
+    const json_t *elastic = json_object_get(job, "elastic");
+    if (json_is_object(elastic))
+        text_printf(&line, " · %" PRId64 " to %" PRId64 " members", field_number(elastic, "least"),
+                    field_number(elastic, "most"));
+    else if (field_number(job, "members") > 1)
         text_printf(&line, " · %" PRId64 " members", field_number(job, "members"));
     add_line(text, "wants", line.bytes);
+}
+
+/* "4 of 2 to 8 members · grew from 2 to 4 (idle GPUs)" */
+static void add_size(struct text *text, const json_t *job)
+{
+    const json_t *elastic = json_object_get(job, "elastic");
+    AUTO_RELEASE(text) struct text line = { 0 };
+
+    if (json_is_object(elastic) && !field_is_null(elastic, "now"))
+        text_printf(&line, "%" PRId64 " of %" PRId64 " to %" PRId64 " members",
+                    field_number(elastic, "now"), field_number(elastic, "least"),
+                    field_number(elastic, "most"));
+    job_resized_add(job, &line);
+    if (line.length > 0)
+        add_line(text, "size", line.bytes);
+    const json_t *resized = json_object_get(job, "resized");
+    char buffer[CLOCK_SIZE];
+    if (json_is_object(resized))
+        add_line(text, "resized", clock_format(buffer, field_time(resized, "at")));
 }
 
 /* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
@@ -189,6 +212,7 @@ static void print_job(const json_t *job)
     add_duration(&text, "limit", request, "max_duration");
     add_duration(&text, "estimate", job, "estimate");
     add_time(&text, job, "deadline");
+    add_size(&text, job);
     if (field_is_true(job, "preemptible"))
         add_preemptible(&text, job);
     add_time(&text, job, "submitted");

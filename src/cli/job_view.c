@@ -111,6 +111,20 @@ void job_preempted_add(const json_t *job, struct text *text)
     add_taker(json_object_get(job, "preempted_for"), text);
 }
 
+void job_resized_add(const json_t *job, struct text *text)
+{
+    const json_t *resized = json_object_get(job, "resized");
+    int64_t heals = field_number(job, "heals");
+
+    if (job_is_ended(job))
+        return;
+    if (json_is_object(resized))
+        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(resized, "text"));
+    if (heals > 0)
+        text_printf(text, "%shealed %" PRId64 " time%s after a member was lost",
+                    text->length > 0 ? " · " : "", heals, heals == 1 ? "" : "s");
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
@@ -120,6 +134,7 @@ void job_why_add(const json_t *job, struct text *text)
         return;
     }
     job_preempted_add(job, text);
+    job_resized_add(job, text);
     if (text->length > 0 && field_text(why, "text")[0])
         text_add(text, " · ");
     text_add(text, field_text(why, "text"));

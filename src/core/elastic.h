@@ -13,6 +13,8 @@
  *   powers   powers of two, and the least and the most; any count for a gang by nodes, where each
  *            member is one machine ("whole nodes beyond one node")
  *   any      every count
+ *
+ * A job says how the count may change after its start (enum resize of job.h).
  */
 
 #include "core/request.h"

@@ -213,6 +213,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .needs_expected = event->need_count,
         .is_held = event->held,
         .no_requeue = event->no_requeue,
+        .resize = event->resize,
         .heal_max = (uint16_t)(event->heals < UINT16_MAX ? event->heals : UINT16_MAX),
         .state = JOB_WAITING,
     };
@@ -355,6 +356,8 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
             return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such device", job->id);
     }
 
+    if (job->run->members_next > 0)
+        job_claim_run(job)->resized_to = event->lease.members_count;
     clear_end(job);
     if (job->run->foreseen_at > 0 && job->run->attempt == 0)
         calibration_learn(&state->calibration, &job->run->foreseen,
@@ -392,6 +395,7 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
     if (event->cause == STOP_RESIZE) {
         run->members_next = event->members;
         run->resized_from = run->lease->members_count;
+        run->resized_to = event->members;
         run->resized_for = event->other;
         run->resize_rule = event->rule;
         run->resized = state->now;

@@ -58,6 +58,9 @@ enum stop_rule {
     STOP_FOR_EARLIER = 8, /* a gang gives up what it has beyond its least, inside a queue */
 };
 
+/* How the number of members of an elastic gang may change after its start. */
+enum resize { RESIZE_RESTART, RESIZE_NEVER };
+
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
 /* What became of a member; of a job: of its first member that did not end well. */
@@ -100,11 +103,11 @@ struct job_run {
     bool is_cancel_wanted;
     bool is_requeue_wanted;
     uint32_t heals, resizes;
-    uint32_t members_next; /* stopped for this number; 0: for none */
-    uint32_t resized_from; /* members before the last time; 0: never */
-    uint64_t resized_for;  /* the job that got what it gave up; 0: it grew */
-    uint8_t resize_rule;   /* of that (enum stop_rule) */
-    usec_t resized;        /* when that was decided */
+    uint32_t members_next;             /* stopped for this number; 0: for none */
+    uint32_t resized_from, resized_to; /* members before and after the last time; 0: never */
+    uint64_t resized_for;              /* the job that got what it gave up; 0: it grew */
+    uint8_t resize_rule;               /* of that (enum stop_rule) */
+    usec_t resized;                    /* when that was decided */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -142,6 +145,7 @@ struct job {
     uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
     bool no_requeue;    /* not tried again after it was lost */
     uint16_t retry_max;
+    uint8_t resize;    /* of an elastic gang: enum resize */
     uint16_t heal_max; /* how often the gang is healed after it lost a member */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */

@@ -198,12 +198,14 @@ static const struct field job_fields[] = {
     RECORD_INT(struct saved_job, 69, run.lost, "run time that was done again"),
     RECORD_INT(struct saved_job, 70, run.checkpointed, ""),
     RECORD_UINT(struct saved_job, 90, job.heal_max, ""),
+    RECORD_UINT(struct saved_job, 98, job.resize, "of an elastic gang: 0 restart, 1 never"),
     RECORD_UINT(struct saved_job, 91, run.heals, ""),
     RECORD_UINT(struct saved_job, 92, run.resizes, ""),
     RECORD_UINT(struct saved_job, 93, run.members_next, "stopped for this number"),
     RECORD_UINT(struct saved_job, 94, run.resized_from, ""),
     RECORD_UINT(struct saved_job, 95, run.resized_for, ""),
     RECORD_UINT(struct saved_job, 96, run.resize_rule, ""),
+    RECORD_UINT(struct saved_job, 99, run.resized_to, ""),
     RECORD_INT(struct saved_job, 97, run.resized, ""),
 };
 

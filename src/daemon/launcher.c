@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/elastic.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
 #include "daemon/surroundings.h"
@@ -316,7 +317,7 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
 {
     const struct job *job = state_job(state_of(launcher), id.job);
 
-    if (job && id.rank == 0 && state_request(state_of(launcher), job)->members > 1) {
+    if (job && id.rank == 0 && request_most(state_request(state_of(launcher), job)) > 1) {
         AUTO_FREE char *path = port_path(launcher, id.job, id.attempt);
         unlink(path);
     }

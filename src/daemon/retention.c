@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/retention.h"
 
+#include "core/elastic.h"
+
 /* The outermost group has nothing left to do: its jobs are not needed any more. */
 static bool may_be_forgotten(const struct state *state, const struct job *job)
 {
@@ -45,7 +47,7 @@ void retention_run(struct retention *retention, const struct state *state,
             continue;
         struct event forget = { .kind = EVENT_FORGET, .forget = { .id = job->id } };
         list_add(&retention->forgotten,
-                 (struct forgotten){ job->id, job->uid, state_request(state, job)->members });
+                 (struct forgotten){ job->id, job->uid, request_most(state_request(state, job)) });
         emit(user, &forget);
         forgotten++;
     }

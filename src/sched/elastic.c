@@ -49,7 +49,7 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
     bool is_active = !is_gone && job_is_active(job);
     bool is_coming = !is_gone && job->state == JOB_QUEUED && job->is_awaited == AWAITED_BACK;
 
-    if (request_is_elastic(state_request(state, job)))
+    if (request_is_elastic(state_request(state, job)) && job->resize == RESIZE_RESTART)
         KEEP_IN(&elastic->active, job, is_active);
     if (is_coming || elastic->back.count > 0)
         KEEP_IN(&elastic->back, job, is_coming);

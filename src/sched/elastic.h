@@ -39,7 +39,7 @@ enum {
 };
 
 struct elastic {
-    LIST(struct job *) active; /* elastic gangs that hold resources, by id */
+    LIST(struct job *) active; /* gangs that hold resources and may be resized, by id */
     LIST(struct job *) back;   /* gangs that wait to start again, by id */
     usec_t review;             /* when a gang may be old enough to grow; USEC_NEVER */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/elastic.h"
 #include "wire/draft.h"
 
 enum { CPU_MILLI_MAX = 100000 * 1000, GPU_TEXT_MAX = 512 };
@@ -132,18 +133,42 @@ static bool parse_nodes(const char *text, uint32_t *ret_min, uint32_t *ret_max)
     return sscanf(text, "%" SCNu32 "..%" SCNu32 "%c", ret_min, ret_max, &rest) == 2;
 }
 
+/* "4", or "2..8" of an elastic gang. */
+static int read_ranks(const struct draft_source *source, struct request *request, bool *ret_given)
+{
+    const struct scope_layer *layer = scope_find(source->scope, "ranks");
+    const json_t *value = reader_get(layer->object, "ranks");
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+    int64_t members = 0;
+    uint32_t least, most;
+
+    *ret_given = value != NULL;
+    if (!strstr(text, "..")) {
+        int code = reader_integer(&layer->reader, layer->object, "ranks", 1, REQUEST_MEMBERS_MAX,
+                                  &members);
+        request->members = members > 0 ? (uint32_t)members : 1;
+        return code;
+    }
+    if (!parse_nodes(text, &least, &most) || least < 1 || most < least ||
+        most > REQUEST_MEMBERS_MAX)
+        return reader_fail(&layer->reader, -EINVAL, layer->object, "ranks",
+                           "'%.40s': expected 1 to %d, or a range like 2..8", text,
+                           REQUEST_MEMBERS_MAX);
+    request->members = least;
+    request->members_max = most > least ? most : 0;
+    return 0;
+}
+
 /* Without ranks there is one member on each node. */
 static int read_members(const struct draft_source *source, struct job_draft *draft)
 {
-    const struct scope_layer *ranks = scope_find(source->scope, "ranks");
     const struct scope_layer *nodes = scope_find(source->scope, "nodes");
     struct request *request = &draft->request;
     char buffer[READER_SCALAR_SIZE];
-    const char *text;
-    int64_t members = 0;
+    const char *text = NULL;
+    bool has_ranks;
 
-    int code =
-        reader_integer(&ranks->reader, ranks->object, "ranks", 1, REQUEST_MEMBERS_MAX, &members);
+    int code = read_ranks(source, request, &has_ranks);
     if (code == 0)
         code = reader_scalar(&nodes->reader, nodes->object, "nodes", "a number, or 1..2", buffer,
                              &text);
@@ -155,7 +180,63 @@ static int read_members(const struct draft_source *source, struct job_draft *dra
         return reader_fail(&nodes->reader, -EINVAL, nodes->object, "nodes",
                            "'%.40s': expected 1 to %d, or a range like 1..2", text,
                            REQUEST_MEMBERS_MAX);
-    request->members = members > 0 ? (uint32_t)members : request->nodes_min;
+    if (has_ranks)
+        return 0;
+    request->members = request->nodes_min;
+    if (request->nodes_max > request->nodes_min) {
+        request->members_max = request->nodes_max;
+        request->nodes_max = request->nodes_min;
+        request->per_node = 1;
+    }
+    return 0;
+}
+
+/* Both are about elastic gangs alone. */
+static int read_sizes(const struct draft_source *source, struct job_draft *draft)
+{
+    static const char *const sizes[] = { "powers", "any", NULL };
+    static const char *const resizes[] = { "restart", "never", "live", NULL };
+    const struct scope_layer *size = scope_find(source->scope, "sizes");
+    const struct scope_layer *resize = scope_find(source->scope, "resize");
+    size_t word = SIZES_POWERS, how = RESIZE_RESTART;
+
+    int code = reader_word(&size->reader, size->object, "sizes", sizes, &word);
+    if (code == 0)
+        code = reader_word(&resize->reader, resize->object, "resize", resizes, &how);
+    if (code < 0)
+        return code;
+    if (how > RESIZE_NEVER)
+        return reader_fail(&resize->reader, -ENOTSUP, resize->object, "resize",
+                           "live: not supported yet; expected restart or never");
+    if (!request_is_elastic(&draft->request))
+        return 0; /* defaults say it for all stages */
+    draft->request.sizes = (uint8_t)word;
+    draft->resize = (enum resize)how;
+    return 0;
+}
+
+static int read_loss(const struct draft_source *source, struct job_draft *draft)
+{
+    static const char *const words[] = { "end", "heal", "go_on", NULL };
+    enum { END, HEAL, GO_ON };
+    const struct scope_layer *loss = scope_find(source->scope, "on_member_loss");
+    const struct scope_layer *heals = scope_find(source->scope, "heals");
+    size_t word = END;
+    int64_t count = SUBMISSION_HEALS;
+
+    int code = reader_word(&loss->reader, loss->object, "on_member_loss", words, &word);
+    if (code == 0)
+        code =
+            reader_integer(&heals->reader, heals->object, "heals", 1, SUBMISSION_HEALS_MAX, &count);
+    if (code < 0)
+        return code;
+    if (word == GO_ON)
+        return reader_fail(&loss->reader, -ENOTSUP, loss->object, "on_member_loss",
+                           "go_on: not supported yet; expected end or heal");
+    if (word == END && reader_get(heals->object, "heals"))
+        return reader_fail(&heals->reader, -EINVAL, heals->object, "heals",
+                           "without on_member_loss: heal it is never healed");
+    draft->heals = word == HEAL ? (uint32_t)count : 0;
     return 0;
 }
 
@@ -168,6 +249,10 @@ int draft_read_request(const struct draft_source *source, struct job_draft *draf
         code = read_cpus_and_memory(source, draft);
     if (code == 0)
         code = read_members(source, draft);
+    if (code == 0)
+        code = read_sizes(source, draft);
+    if (code == 0)
+        code = read_loss(source, draft);
     if (code < 0)
         return code;
     code = request_check(&draft->request, layer->reader.err);

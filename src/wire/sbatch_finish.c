@@ -100,12 +100,33 @@ static int read_nodes(struct sbatch *sbatch, struct shape *shape, struct error *
         shape->nodes >= 1 && to >= shape->nodes && to <= REQUEST_MEMBERS_MAX) {
         AUTO_FREE char *range = mem_printf("%" PRId64 "..%" PRId64, shape->nodes, to);
         set_string(sbatch, "nodes", range);
+        if (strchr(value, '-') && !given(sbatch, SBATCH_RESIZE))
+            set_string(sbatch, "resize", "never"); /* Slurm's range is for the start alone */
         return 0;
     }
     int code = parse_count(option, REQUEST_MEMBERS_MAX, &shape->nodes, err);
     if (code == 0)
         json_object_set_new(sbatch->job, "nodes", json_integer(shape->nodes));
     return code;
+}
+
+/* "8", or "2..8" of an elastic gang: *ret is the least. */
+static int parse_ranks(struct sbatch *sbatch, const struct sbatch_given *option, int64_t *ret,
+                       struct error *err)
+{
+    int64_t most;
+    char rest;
+
+    if (!strstr(option->value, ".."))
+        return parse_count(option, REQUEST_MEMBERS_MAX, ret, err);
+    if (strlen(option->value) > 16 ||
+        strspn(option->value, "0123456789.") != strlen(option->value) ||
+        sscanf(option->value, "%" SCNd64 "..%" SCNd64 "%c", ret, &most, &rest) != 2 || *ret < 1 ||
+        most < *ret || most > REQUEST_MEMBERS_MAX)
+        return fail(option, err, "'%.40s': expected 1 to %d, or a range like 2..8", option->value,
+                    REQUEST_MEMBERS_MAX);
+    set_string(sbatch, "ranks", option->value);
+    return 0;
 }
 
 static int read_members(struct sbatch *sbatch, struct shape *shape, struct error *err)
@@ -120,7 +141,7 @@ static int read_members(struct sbatch *sbatch, struct shape *shape, struct error
     if (code == 0 && per_node)
         code = parse_count(per_node, REQUEST_MEMBERS_MAX, &each, err);
     if (code == 0 && tasks)
-        code = parse_count(tasks, REQUEST_MEMBERS_MAX, &shape->members, err);
+        code = parse_ranks(sbatch, tasks, &shape->members, err);
     if (code < 0)
         return code;
     if (!tasks)
@@ -128,7 +149,7 @@ static int read_members(struct sbatch *sbatch, struct shape *shape, struct error
     else if (per_node && shape->members > shape->nodes * each)
         return fail(tasks, err, "%" PRId64 " on %" PRId64 " node%s with %" PRId64 " each",
                     shape->members, shape->nodes, shape->nodes > 1 ? "s" : "", each);
-    if (tasks || per_node)
+    if ((tasks || per_node) && !json_object_get(sbatch->job, "ranks"))
         json_object_set_new(sbatch->job, "ranks", json_integer(shape->members));
     const struct sbatch_given *many = tasks ? tasks : per_node;
     if (many && many->place && shape->members > 1)
@@ -400,6 +421,17 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+static int read_heals(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_HEALS);
+    int64_t heals = 0;
+
+    int code = option ? parse_count(option, SUBMISSION_HEALS_MAX, &heals, err) : 0;
+    if (heals > 0)
+        json_object_set_new(sbatch->job, "heals", json_integer(heals));
+    return code;
+}
+
 static int read_retry(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_RETRY);
@@ -440,6 +472,9 @@ static void set_plain(struct sbatch *sbatch)
         { SBATCH_ESTIMATE, "estimate" },
         { SBATCH_DEADLINE, "deadline" },
         { SBATCH_RESTART_COST, "restart_cost" },
+        { SBATCH_SIZES, "sizes" },
+        { SBATCH_RESIZE, "resize" },
+        { SBATCH_ON_MEMBER_LOSS, "on_member_loss" },
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
@@ -465,7 +500,8 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time, read_dependency, read_export, read_priority, read_open_mode, read_retry,
+        read_time,      read_dependency, read_export, read_priority,
+        read_open_mode, read_retry,      read_heals,
     };
     struct shape shape = { 0 };
     int code = 0;

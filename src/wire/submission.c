@@ -186,7 +186,7 @@ static void note_request(struct parser *parser, const struct scope *scope,
         note(parser, &gpus->reader, gpus->object, "gpus", "nvlink: not supported yet, ignored");
     if (request->nodes_max > request->nodes_min)
         note(parser, &nodes->reader, nodes->object, "nodes",
-             "not supported yet: it starts with the smaller number and does not grow");
+             "with ranks, only the smaller number counts: the least to be spread over");
 }
 
 static int add_job(struct parser *parser, const struct draft_source *source,

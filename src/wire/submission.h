@@ -24,6 +24,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "core/job.h"
 #include "core/need.h"
 #include "core/request.h"
 #include "wire/yaml.h"
@@ -37,6 +38,8 @@ enum {
     SUBMISSION_STRING_MAX = 131071,     /* one of them: what Linux can pass to a program */
     SUBMISSION_SCRIPT_MAX = 1 << 20,    /* bytes of a script */
     SUBMISSION_RETRY_MAX = 100,
+    SUBMISSION_HEALS = 3, /* unless it says more */
+    SUBMISSION_HEALS_MAX = 1000,
     SUBMISSION_PRIORITY_MAX = 1000, /* and as far below 0 */
     SUBMISSION_DEPENDS_MAX = 1000,
     SUBMISSION_PATH_MAX = 4095,
@@ -66,9 +69,11 @@ struct job_draft {
     char *deadline_at;     /* as begin_at */
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
-    usec_t grace; /* between SIGTERM and SIGKILL; -1: the daemon's default */
-    char **argv;  /* NULL-terminated */
-    char *script; /* text to write to a file, whose path goes to argv[script_at]; NULL */
+    enum resize resize; /* of an elastic gang */
+    uint32_t heals;     /* how often the gang is healed after it lost a member */
+    usec_t grace;       /* between SIGTERM and SIGKILL; -1: the daemon's default */
+    char **argv;        /* NULL-terminated */
+    char *script;       /* text to write to a file, whose path goes to argv[script_at]; NULL */
     size_t script_at;
     char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
     char *cwd;  /* absolute, or NULL: the daemon's choice */

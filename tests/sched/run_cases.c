@@ -510,6 +510,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .preemptible = has(run, "preemptible"),
         .restart_cost = duration_of(run, "restart", 0),
         .checkpoint_every = duration_of(run, "checkpoint", 0),
+        .resize = has(run, "never-resized") ? RESIZE_NEVER : RESIZE_RESTART,
         .heals = (uint32_t)number_of(run, "heals", 0),
     };
     request_default(&job->request);

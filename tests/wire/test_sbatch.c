@@ -101,7 +101,7 @@ static void nodes_tasks_and_amounts_become_members(void **state)
     assert_line("-N 2 --gpus-per-node=h100:8", "{\"gpus\":\"h100:8\",\"nodes\":2}");
     assert_line("-N 2 --ntasks-per-node=4 --gres=gpu:8 --mem 64G",
                 "{\"gpus\":\"2\",\"memory\":\"16384M\",\"nodes\":2,\"ranks\":8}");
-    assert_line("-N 1-4", "{\"nodes\":\"1..4\"}");
+    assert_line("-N 1-4", "{\"nodes\":\"1..4\",\"resize\":\"never\"}");
     assert_line("-n 4 --gpus-per-task=1", "{\"gpus\":\"1\",\"ranks\":4}");
     assert_line("--gpus=2 --cpus-per-gpu=8 --mem-per-gpu=10G",
                 "{\"cpus\":\"16\",\"gpus\":\"2\",\"memory\":\"20480M\"}");

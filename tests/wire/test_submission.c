@@ -309,7 +309,7 @@ static void what_is_not_acted_on_is_named(void **state)
     AUTO(submission)
     struct submission *submission =
         parsed("defaults: {spot: prefer}\nstages:\n  a:\n    run: x\n"
-               "    checkpoint: {every: auto}\n    gpus: 2,nvlink\n    nodes: 1..2\n"
+               "    checkpoint: {every: auto}\n    gpus: 2,nvlink\n    ranks: 2\n    nodes: 1..2\n"
                "    matrix: {n: 1..3}\n");
 
     assert_strings(
@@ -317,8 +317,8 @@ static void what_is_not_acted_on_is_named(void **state)
         "{x.yaml:1: defaults: spot: not supported yet, ignored} "
         "{x.yaml:5: stage a: checkpoint: not supported yet, ignored} "
         "{x.yaml:6: stage a: gpus: nvlink: not supported yet, ignored} "
-        "{x.yaml:7: stage a: nodes: not supported yet: it starts with the smaller number "
-        "and does not grow}");
+        "{x.yaml:8: stage a: nodes: with ranks, only the smaller number counts: the least to be "
+        "spread over}");
 }
 
 static void begin_may_be_a_delay_or_a_time(void **state)
