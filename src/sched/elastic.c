@@ -62,6 +62,12 @@ bool elastic_is_back(const struct job *job)
             !job->run->is_cancel_wanted && !job->run->is_requeue_wanted);
 }
 
+bool elastic_is_leaving(const struct job *job)
+{
+    return job->state == JOB_STOPPING &&
+           (job->run->stop_cause != STOP_HEAL || job->run->is_cancel_wanted);
+}
+
 void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
                   struct lease *ret)
 {
@@ -390,7 +396,7 @@ void plan_shrinks(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < pending->queues.count; i++) {
         const struct pending_queue *queue = &pending->queues.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++) {
-            if (queue->buckets.items[k]->first->is_awaited == AWAITED_NOT)
+            if (queue->buckets.items[k]->first->is_awaited <= AWAITED_IN_QUEUE)
                 list_add(&waiting, queue->buckets.items[k]->first);
         }
     }

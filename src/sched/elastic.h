@@ -51,6 +51,8 @@ void elastic_release(struct elastic *elastic);
 
 /* Whether it was stopped, or is being stopped, to start again at once. */
 bool elastic_is_back(const struct job *job);
+/* It stops, and others can have its place; not when it is healed, and wants as much again. */
+bool elastic_is_leaving(const struct job *job);
 /* The members of a lease that are marked, as a lease of their own: ranks from 0, shares 0. */
 void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
                   struct lease *ret);

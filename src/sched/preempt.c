@@ -91,8 +91,8 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return job->state == JOB_STOPPING && job->run->stop_cause != STOP_RESIZE &&
-           job->queue == queue && (!taker || taker->queue == queue);
+    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE && job->queue == queue &&
+           (!taker || taker->queue == queue);
 }
 
 /* What a gang of the queue that is shrunk will no longer have. */
@@ -343,7 +343,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
 
     fleet_follow(ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_gone = brain->awaited.count > 0 ? entry->job->state == JOB_STOPPING
+        bool is_gone = brain->awaited.count > 0 ? elastic_is_leaving(entry->job)
                                                 : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
             elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;

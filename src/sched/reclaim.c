@@ -545,7 +545,7 @@ static void look_ahead(struct brain *brain, uint64_t job)
 
     fleet_follow(&brain->reclaim.ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (entry->job->state == JOB_STOPPING)
+        if (elastic_is_leaving(entry->job))
             fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
@@ -570,7 +570,8 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
     if (free >= wanted->of[RESOURCE_GPUS])
         return brain->state->now;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        free += entry->job->run->lease->milli;
+        bool is_healed = entry->job->state == JOB_STOPPING && !elastic_is_leaving(entry->job);
+        free += is_healed ? 0 : entry->job->run->lease->milli;
         if (free >= wanted->of[RESOURCE_GPUS])
             return entry->end;
     }

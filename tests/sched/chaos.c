@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/elastic.h"
+
 uint64_t random_next(struct random *random)
 {
     uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -238,6 +240,12 @@ static struct request random_request(struct chaos *chaos)
         request.nodes_min = chance(chaos, 30) ? 2 : 1;
         request.nodes_max = request.members;
     }
+    if (chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 30)) {
+        request.per_node = chance(chaos, 30);
+        request.members = request.per_node ? request.nodes_min : request.members;
+        request.members_max = request.members + 1 + below(chaos, 4);
+        request.sizes = chance(chaos, 50) ? SIZES_ANY : SIZES_POWERS;
+    }
     if (chaos->kind == CHAOS_OBEDIENT || chance(chaos, 75))
         request.max_duration = (1 + below(chaos, 120)) * USEC_PER_MIN;
     if (is_any(chaos) && chance(chaos, 10))
@@ -274,6 +282,8 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
                         : 0,
         .preemptible = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 50),
         .restart_cost = chaos->kind == CHAOS_ANY_ORDER ? USEC_PER_MIN : 0,
+        .heals = is_all && chance(chaos, 20) ? below(chaos, 3) : 0,
+        .resize = is_all && chance(chaos, 10) ? RESIZE_NEVER : RESIZE_RESTART,
         .need_count = is_all && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
     };
     lab_tell(lab, &event);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/elastic.h"
+
 #define FAIL(err, ...) (error_set(err, -EINVAL, __VA_ARGS__), false)
 
 static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
@@ -176,8 +178,8 @@ static bool check_lease(const struct state *state, const struct job *job, struct
     uint64_t nodes = 0;
     int64_t milli = 0;
 
-    if (lease->members_count != request->members ||
-        lease->slices_count != (ask ? ask->count * request->members : 0))
+    if (!request_allows(request, lease->members_count) ||
+        lease->slices_count != (ask ? ask->count * lease->members_count : 0))
         return FAIL(err, "job %" PRIu64 " holds less or more than it asked for", job->id);
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
         uint32_t count = 0;
@@ -201,7 +203,8 @@ static bool check_lease(const struct state *state, const struct job *job, struct
     }
     if (milli != lease->milli)
         return FAIL(err, "job %" PRIu64 ": its GPUs are miscounted", job->id);
-    if (__builtin_popcountll(nodes) < (int)request->nodes_min)
+    uint32_t nodes_min = request->per_node ? lease->members_count : request->nodes_min;
+    if (__builtin_popcountll(nodes) < (int)nodes_min)
         return FAIL(err, "job %" PRIu64 " is on too few machines", job->id);
     return true;
 }
