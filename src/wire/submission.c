@@ -113,6 +113,9 @@ static int check_keys(struct parser *parser, const struct reader *reader, const 
     const char *name;
     json_t *value;
 
+    if (reader_get(object, "roles")) /* not to be taken for a misspelt ranks */
+        return reader_fail(reader, -ENOTSUP, object, "roles",
+                           "not supported yet; all members of a gang are alike, see ranks");
     int code = reader_check_keys(reader, object, job_key_names);
     if (code < 0)
         return code;

@@ -101,6 +101,10 @@ static void nodes_tasks_and_amounts_become_members(void **state)
     assert_line("-N 2 --gpus-per-node=h100:8", "{\"gpus\":\"h100:8\",\"nodes\":2}");
     assert_line("-N 2 --ntasks-per-node=4 --gres=gpu:8 --mem 64G",
                 "{\"gpus\":\"2\",\"memory\":\"16384M\",\"nodes\":2,\"ranks\":8}");
+    assert_line("--ranks 2..8 --sizes any --resize never",
+                "{\"ranks\":\"2..8\",\"resize\":\"never\",\"sizes\":\"any\"}");
+    assert_line("-N 1..4 --on-member-loss heal --heals 2",
+                "{\"heals\":2,\"nodes\":\"1..4\",\"on_member_loss\":\"heal\"}");
     assert_line("-N 1-4", "{\"nodes\":\"1..4\",\"resize\":\"never\"}");
     assert_line("-n 4 --gpus-per-task=1", "{\"gpus\":\"1\",\"ranks\":4}");
     assert_line("--gpus=2 --cpus-per-gpu=8 --mem-per-gpu=10G",
@@ -236,6 +240,7 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-n x", "--ntasks: 'x': expected a whole number" },
         { "-n 0", "--ntasks: 0, expected 1 to 4096" },
         { "-n 5 --ntasks-per-node 2", "--ntasks: 5 on 1 node with 2 each" },
+        { "--ranks 8..2", "--ranks: '8..2': expected 1 to 4096, or a range like 2..8" },
         { "-N 3-2", "--nodes: '3-2': expected a whole number" },
         { "-c x", "--cpus-per-task: 'x': not a number with at most three decimals" },
         { "--cpus-per-gpu 2", "--cpus-per-gpu: no gpus are asked for" },

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/elastic.h"
 #include "wire/json.h"
 
 static int parse(const char *yaml, struct submission **ret, struct error *err)
@@ -321,6 +322,44 @@ static void what_is_not_acted_on_is_named(void **state)
         "spread over}");
 }
 
+static void a_range_of_ranks_or_nodes_is_an_elastic_gang(void **state)
+{
+    static const struct {
+        const char *keys;
+        uint32_t members, members_max, nodes_min;
+        bool per_node;
+        enum request_sizes sizes;
+        enum resize resize;
+        uint32_t heals;
+    } cases[] = {
+        { "ranks: 4", 4, 0, 1, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+        { "ranks: 2..8", 2, 8, 1, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+        { "ranks: 2..8\nnodes: 2", 2, 8, 2, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+        { "ranks: 3..3", 3, 0, 1, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+        { "nodes: 1..4\nsizes: any", 1, 4, 1, true, SIZES_ANY, RESIZE_RESTART, 0 },
+        { "nodes: 2", 2, 0, 2, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+        { "ranks: 2..8\nresize: never", 2, 8, 1, false, SIZES_POWERS, RESIZE_NEVER, 0 },
+        { "ranks: 2\non_member_loss: heal", 2, 0, 1, false, SIZES_POWERS, RESIZE_RESTART, 3 },
+        { "ranks: 2\non_member_loss: heal\nheals: 7", 2, 0, 1, false, SIZES_POWERS, RESIZE_RESTART,
+          7 },
+        { "ranks: 2\non_member_loss: end", 2, 0, 1, false, SIZES_POWERS, RESIZE_RESTART, 0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *document = mem_printf("run: x\n%s\n", cases[i].keys);
+        AUTO(submission) struct submission *submission = parsed(document);
+        const struct job_draft *draft = only_job(submission);
+        assert_int_equal(draft->request.members, cases[i].members);
+        assert_int_equal(draft->request.members_max, cases[i].members_max);
+        assert_int_equal(draft->request.nodes_min, cases[i].nodes_min);
+        assert_int_equal(draft->request.per_node, cases[i].per_node);
+        assert_int_equal(draft->request.sizes, cases[i].sizes);
+        assert_int_equal(draft->resize, cases[i].resize);
+        assert_int_equal(draft->heals, cases[i].heals);
+    }
+}
+
 static void begin_may_be_a_delay_or_a_time(void **state)
 {
     static const struct {
@@ -422,6 +461,21 @@ static const struct {
     { "run: x\nranks: 1.5\n", "x.yaml:2: ranks: expected a whole number, not one with decimals" },
     { "run: x\nnodes: 2..1\n",
       "x.yaml:2: nodes: '2..1': expected 1 to 4096, or a range like 1..2" },
+    { "run: x\nranks: 2..x\n", "x.yaml:2: ranks: '2..x': expected 1 to 4096, or a range like "
+                               "2..8" },
+    { "run: x\nranks: 0..2\n", "x.yaml:2: ranks: '0..2': expected 1 to 4096, or a range like "
+                               "2..8" },
+    { "run: x\nranks: 2..4\nsizes: all\n", "x.yaml:3: sizes: 'all', expected powers or any" },
+    { "run: x\nranks: 2..4\nresize: live\n",
+      "x.yaml:3: resize: live: not supported yet; expected restart or never" },
+    { "run: x\nranks: 2\non_member_loss: go_on\n",
+      "x.yaml:3: on_member_loss: go_on: not supported yet; expected end or heal" },
+    { "run: x\nranks: 2\nheals: 3\n",
+      "x.yaml:3: heals: without on_member_loss: heal it is never healed" },
+    { "run: x\nranks: 2\non_member_loss: heal\nheals: 0\n",
+      "x.yaml:4: heals: 0, expected 1 to 1000" },
+    { "run: x\nroles: {chief: {ranks: 1}}\n",
+      "x.yaml:2: roles: not supported yet; all members of a gang are alike, see ranks" },
     { "run: x\nranks: 1\nnodes: 2\n", "x.yaml: nodes: 2 for 1 member; each node has at least one" },
     { "run: x\narray: a\n", "x.yaml:2: array: 'a': not a set of numbers; expected one like 0-9 or "
                             "1,3,5-20:5" },
@@ -610,6 +664,7 @@ int main(void)
         cmocka_unit_test(the_sender_is_beneath_everything),
         cmocka_unit_test(gpus_can_be_a_number_a_string_or_a_map),
         cmocka_unit_test(what_is_not_acted_on_is_named),
+        cmocka_unit_test(a_range_of_ranks_or_nodes_is_an_elastic_gang),
         cmocka_unit_test(begin_may_be_a_delay_or_a_time),
         cmocka_unit_test(a_bad_document_is_refused_with_line_and_words),
         cmocka_unit_test(texts_have_limits),
