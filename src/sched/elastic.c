@@ -180,14 +180,6 @@ void plan_back(struct brain *brain, struct decisions *decisions)
 
 /* ---- shrinking ---- */
 
-/* A gang that could give something up. */
-struct donor {
-    struct job *job;
-    const struct request *request;
-    uint32_t members, low; /* now, and after all that it may be asked for */
-    uint8_t rule;
-};
-
 /* Whose restart loses the least for what it gives comes first; of equals who started last. */
 static int compare_donors(const void *left, const void *right)
 {
@@ -320,45 +312,69 @@ static void resize(struct brain *brain, const struct job *job, const struct leas
     brain_decide(brain, &event, decisions);
 }
 
+bool elastic_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                     struct donors *ret)
+{
+    bool is_any = false;
+
+    ret->count = collect_donors(brain, job, &ret->items);
+    for (size_t i = 0; i < ret->count; i++) {
+        squeeze(brain, job, wanted, &ret->items[i]);
+        is_any |= ret->items[i].low < ret->items[i].members;
+    }
+    return is_any;
+}
+
+bool elastic_gives(const struct donors *donors, const struct job *job)
+{
+    for (size_t i = 0; i < donors->count; i++) {
+        if (donors->items[i].job == job)
+            return donors->items[i].low < donors->items[i].members;
+    }
+    return false;
+}
+
+bool elastic_settle(struct brain *brain, const struct job *job, const struct lease *lease,
+                    const struct donors *donors, struct decisions *decisions)
+{
+    bool is_any = false;
+
+    fleet_take(&brain->reclaim.ahead, lease, 1);
+    for (size_t i = donors->count; i-- > 0;) {
+        const struct donor *donor = &donors->items[i];
+        struct lease kept;
+        if (donor->low == donor->members)
+            continue;
+        give_back(brain, donor, &kept);
+        if (kept.members_count == donor->members)
+            continue;
+        resize(brain, donor->job, &kept, job->id, donor->rule, decisions);
+        is_any = true;
+    }
+    return is_any;
+}
+
 bool elastic_shrink_for(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     struct place_query query;
     struct amounts wanted;
-    struct donor *donors;
+    struct donors donors;
     struct lease lease;
     struct why why;
-    bool is_any = false;
 
-    size_t count = collect_donors(brain, job, &donors);
-    if (count == 0)
-        return false;
     reclaim_prepare(brain, job->id);
     quota_least(brain->state, state_request(brain->state, job), &wanted);
-    for (size_t i = 0; i < count; i++) {
-        squeeze(brain, job, &wanted, &donors[i]);
-        is_any |= donors[i].low < donors[i].members;
-    }
+    if (!elastic_squeeze(brain, job, &wanted, &donors))
+        return false;
     brain_query(brain, job, &query);
     query.fleet = &brain->reclaim.ahead;
     query.shapes = NULL;
     query.quota = PLACE_QUOTA_EVER;
-    if (!is_any || !place_job(&query, &brain->arena, &lease, &why))
+    if (!place_job(&query, &brain->arena, &lease, &why) ||
+        !elastic_settle(brain, job, &lease, &donors, decisions))
         return false;
-    fleet_take(&brain->reclaim.ahead, &lease, 1);
-    is_any = false;
-    for (size_t i = count; i-- > 0;) {
-        struct lease kept;
-        if (donors[i].low == donors[i].members)
-            continue;
-        give_back(brain, &donors[i], &kept);
-        if (kept.members_count == donors[i].members)
-            continue;
-        resize(brain, donors[i].job, &kept, job->id, donors[i].rule, decisions);
-        is_any = true;
-    }
-    if (is_any)
-        reclaim_keep(&brain->reclaim, job->id, &lease);
-    return is_any;
+    reclaim_keep(&brain->reclaim, job->id, &lease);
+    return true;
 }
 
 static int compare_waiting(const void *left, const void *right)

@@ -181,7 +181,8 @@ static int compare_victims(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-static void collect(struct brain *brain, const struct job *job, const struct amounts *wanted)
+static void collect(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                    const struct donors *donors)
 {
     struct reclaim *reclaim = &brain->reclaim;
     const struct state *state = brain->state;
@@ -190,7 +191,8 @@ static void collect(struct brain *brain, const struct job *job, const struct amo
     reclaim->victims.count = reclaim->chosen.count = 0;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         struct victim victim = { .job = entry->job };
-        if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0)
+        if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0 ||
+            elastic_gives(donors, entry->job))
             continue;
         amounts_of_lease(state, entry->job->run->lease, &victim.held);
         if (share_rule(&reclaim->shares, state, job->queue, wanted, entry->job->queue,
@@ -238,7 +240,8 @@ struct search {
     const struct request *request;
     const struct amounts *wanted;
     struct place_query query;
-    int32_t need_milli; /* of a member, by the alternative that is looked for */
+    struct donors donors; /* what gangs give up is gone from `ahead` */
+    int32_t need_milli;   /* of a member, by the alternative that is looked for */
     uint32_t need_whole;
 };
 
@@ -619,6 +622,22 @@ bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
     return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
 }
 
+/* Who has to go, beside what gangs give up. */
+static bool search_victims(struct search *search, struct lease *ret_lease)
+{
+    struct brain *brain = search->brain;
+
+    collect(brain, search->job, search->wanted, &search->donors);
+    if (brain->reclaim.victims.count == 0)
+        return false;
+    sort_by_node(&brain->reclaim, brain->fleet.nodes.count);
+    brain_query(brain, search->job, &search->query);
+    search->query.fleet = &brain->reclaim.ahead;
+    search->query.shapes = NULL;
+    search->query.quota = PLACE_QUOTA_EVER;
+    return search_alternatives(search, ret_lease);
+}
+
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
 {
     struct reclaim *reclaim = &brain->reclaim;
@@ -636,17 +655,16 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     quota_least(brain->state, search.request, &wanted);
     if (!is_worth_it(brain, job, natural, &wanted))
         return false;
-    count_shares(brain, job->id);
-    collect(brain, job, &wanted);
-    if (reclaim->victims.count == 0)
-        return false;
-    look_ahead(brain, job->id);
-    sort_by_node(reclaim, brain->fleet.nodes.count);
-    brain_query(brain, job, &search.query);
-    search.query.fleet = &reclaim->ahead;
-    search.query.shapes = NULL;
-    search.query.quota = PLACE_QUOTA_EVER;
-    if (!search_alternatives(&search, &lease))
+    search.donors.count = 0;
+    reclaim_prepare(brain, job->id);
+    bool has_donors = elastic_squeeze(brain, job, &wanted, &search.donors);
+    bool is_found = search_victims(&search, &lease);
+    if (!is_found && has_donors) { /* then some that could be shrunk have to go */
+        search.donors.count = 0;
+        reclaim_prepare(brain, job->id);
+        is_found = search_victims(&search, &lease);
+    }
+    if (!is_found)
         return false;
     fill_back(&search, &lease);
     struct victim *chosen =
@@ -658,9 +676,10 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         qsort(chosen, count, sizeof(struct victim), compare_jobs);
     for (size_t i = 0; i < count; i++)
         stop(brain, job, &chosen[i], decisions);
-    if (count > 0)
+    bool is_any = elastic_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
+    if (is_any)
         reclaim_keep(reclaim, job->id, &lease);
-    return count > 0;
+    return is_any;
 }
 
 int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
