@@ -68,6 +68,7 @@ static void add_queue(struct config *config, const struct state *state, const st
         .weight = queue->weight,
         .min_runtime = queue->min_runtime,
         .firm_within = queue->firm_within,
+        .cell_count = queue->cells.count,
     };
 
     config_quota_init(&added);
@@ -75,6 +76,9 @@ static void add_queue(struct config *config, const struct state *state, const st
         if (!quota_is_empty(&queue->quota[i]))
             *config_quota_of(&added, state->resources.items[i].name) = queue->quota[i];
     }
+    added.cells = mem_zero(queue->cells.count + 1, sizeof(added.cells[0]));
+    for (size_t i = 0; i < queue->cells.count; i++)
+        added.cells[i] = queue->cells.items[i];
     for (size_t i = 0; i < queue->subjects.count; i++)
         add_subject(&added, state, &queue->subjects.items[i]);
     snprintf(added.name, sizeof(added.name), "%s", queue->name);
@@ -90,7 +94,7 @@ static bool is_as_born(const struct queue *queue)
             return false;
     }
     return queue->weight == 1 && queue->subjects.count == 0 && queue->min_runtime == 0 &&
-           !queue->firm_within;
+           !queue->firm_within && queue->cells.count == 0;
 }
 
 static void add_prices(struct config *config, const struct state *state)

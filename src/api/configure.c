@@ -7,6 +7,7 @@
 
 #include "api/configure.h"
 #include "base/mem.h"
+#include "sched/cells.h"
 #include "wire/config.h"
 #include "wire/config_event.h"
 
@@ -211,12 +212,27 @@ static int check_resources(const struct state *state, const struct config *confi
     return code;
 }
 
+/* Who has no cells has none; those of all queues together must be there. */
+static int check_cells(const struct state *state, const struct config *config, struct error *err)
+{
+    struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
+
+    for (size_t i = 0; i < config->queue_count; i++)
+        wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
+                                           config->queues[i].cell_count };
+    int code = cells_check(state, wanted, config->queue_count, err);
+    free(wanted);
+    return code;
+}
+
 int configure_check(const struct state *state, const struct config *config, struct error *err)
 {
     int code = check_queues(state, config, err);
     if (code == 0)
         code = check_pools(config, err);
-    return code < 0 ? code : check_resources(state, config, err);
+    if (code == 0)
+        code = check_resources(state, config, err);
+    return code < 0 ? code : check_cells(state, config, err);
 }
 
 void configure_emit(struct api *api, const struct config *config)

@@ -202,6 +202,16 @@ static void say_lent(const struct state *state, const struct why *why, struct te
                 state->queues.items[why->queue].name);
 }
 
+/* "would break a whole h100 machine that is kept for queue research" */
+static void say_shape(const struct state *state, const struct why *why, struct text *text)
+{
+    static const char *const words[CELL_LEVELS] = { "pair", "NVLink island", "machine", "rack" };
+
+    text_printf(text, "would break a whole %s %s that is kept for queue %s",
+                why->resource > 0 ? state->resources.items[why->resource].name : "gpu",
+                words[why->level], state->queues.items[why->queue].name);
+}
+
 static void say_pool(const struct state *state, const struct why *why, struct text *text)
 {
     const struct pool *pool = &state->pools.items[why->pool];
@@ -261,6 +271,9 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     case WHY_POOL_MAX:
     case WHY_POOL_MIN:
         say_pool(state, why, text);
+        break;
+    case WHY_SHAPE:
+        say_shape(state, why, text);
         break;
     case WHY_ARRAY:
         text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",

@@ -26,6 +26,15 @@ static const struct field subject_fields[] = {
 const struct record_type subject_record = { "subject", sizeof(struct event_subject), subject_fields,
                                             COUNT_OF(subject_fields) };
 
+static const struct field cell_fields[] = {
+    RECORD_UINT(struct cell_quota, 1, level, "0 pair, 1 NVLink island, 2 node, 3 rack"),
+    RECORD_CHARS(struct cell_quota, 2, model, "of its GPUs"),
+    RECORD_UINT(struct cell_quota, 3, gpus, "that it has"),
+    RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
+};
+const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
+                                         COUNT_OF(cell_fields) };
+
 #define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),

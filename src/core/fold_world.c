@@ -255,6 +255,18 @@ static int set_subjects(struct state *state, struct queue *queue, const struct e
     return 0;
 }
 
+static int set_cells(struct queue *queue, const struct event_queue *event, struct error *err)
+{
+    queue->cells.count = 0;
+    for (uint32_t i = 0; i < event->cells_count; i++) {
+        const struct cell_quota *cell = &event->cells[i];
+        if (cell->level >= CELL_LEVELS || cell->gpus == 0 || i == QUEUE_CELLS_MAX)
+            return error_set(err, -EBADMSG, "queue %s: cells that make no sense", event->name);
+        list_add(&queue->cells, *cell);
+    }
+    return 0;
+}
+
 /* Jobs that hold something, or wait, keep a removed queue's number: nothing is lost. */
 static int fold_queue(struct state *state, const struct event_queue *event, struct error *err)
 {
@@ -278,7 +290,9 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
     queue->min_runtime = event->min_runtime > 0 ? event->min_runtime : 0;
     queue->firm_within = event->firm_within;
     int code = set_quotas(state, queue, event, err);
-    return code < 0 ? code : set_subjects(state, queue, event, err);
+    if (code == 0)
+        code = set_subjects(state, queue, event, err);
+    return code < 0 ? code : set_cells(queue, event, err);
 }
 
 static int fold_queue_remove(struct state *state, const struct event_queue_remove *event,

@@ -13,6 +13,7 @@ void queue_release(struct queue *queue)
 {
     free(queue->name);
     list_release(&queue->subjects);
+    list_release(&queue->cells);
 }
 
 /* 2^-(1/2^k) in parts of 2^32, k = 1, 2 ... */

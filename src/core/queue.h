@@ -36,10 +36,11 @@ struct queue {
     struct amounts used;  /* held now, with all below */
     struct amounts firm;  /* of that by jobs that are never stopped for others */
     LIST(struct subject_limit) subjects;
-    usec_t min_runtime;     /* its jobs are not stopped for other queues before */
-    bool firm_within;       /* above its guarantee only jobs that may be stopped */
-    int64_t share[SHARES];  /* of the cluster held now, with all below */
-    uint64_t usage[SHARES]; /* share x ms, decayed, as of usage_at */
+    LIST(struct cell_quota) cells; /* it can always have; at most QUEUE_CELLS_MAX */
+    usec_t min_runtime;            /* its jobs are not stopped for other queues before */
+    bool firm_within;              /* above its guarantee only jobs that may be stopped */
+    int64_t share[SHARES];         /* of the cluster held now, with all below */
+    uint64_t usage[SHARES];        /* share x ms, decayed, as of usage_at */
     usec_t usage_at;
     bool is_removed;
 };

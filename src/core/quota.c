@@ -6,6 +6,13 @@
 
 #include "core/state.h"
 
+const char *cell_level_name(enum cell_level level)
+{
+    static const char *const names[CELL_LEVELS] = { "pair", "island", "node", "rack" };
+
+    return names[level];
+}
+
 void amounts_add(struct amounts *to, const struct amounts *more, int sign)
 {
     for (size_t i = 0; i < RESOURCES_MAX; i++)

@@ -38,6 +38,20 @@ struct quota {
     int64_t limit, borrow, lend; /* QUOTA_NONE: no bound */
 };
 
+/* Whole cells of GPUs that a queue can always have (sched/cells.h). A cell is two neighbours
+ * (pair), all GPUs of a model that one NVLink links (island), that one machine (node) or one rack
+ * has, and as many as gpus says. */
+enum cell_level { CELL_PAIR, CELL_ISLAND, CELL_NODE, CELL_RACK, CELL_LEVELS };
+enum { QUEUE_CELLS_MAX = 16, CELL_MODEL_SIZE = 32 }; /* kinds of cells of a queue */
+
+struct cell_quota {
+    char model[CELL_MODEL_SIZE]; /* as devices have it */
+    uint32_t gpus, count;
+    uint8_t level; /* enum cell_level */
+};
+
+const char *cell_level_name(enum cell_level level); /* "node" */
+
 /* A limit for users: for each one of a queue by himself, for one by name, for a Unix group. */
 enum subject_kind { SUBJECT_EACH_USER, SUBJECT_USER, SUBJECT_GROUP };
 enum { SUBJECTS_MAX = 256 }; /* of a queue */

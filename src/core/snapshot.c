@@ -114,7 +114,9 @@ static void put_queue(struct text *out, const struct queue *queue, struct text *
     struct saved_queue saved = { .queue = *queue,
                                  .quotas = quotas,
                                  .subjects = queue->subjects.items,
-                                 .subjects_count = (uint32_t)queue->subjects.count };
+                                 .subjects_count = (uint32_t)queue->subjects.count,
+                                 .cells = queue->cells.items,
+                                 .cells_count = (uint32_t)queue->cells.count };
 
     for (uint32_t i = 0; i < RESOURCES_MAX; i++) {
         if (!quota_is_empty(&queue->quota[i]))
@@ -275,6 +277,12 @@ static int load_quotas(struct queue *queue, const struct saved_queue *saved, str
         if (saved->subjects[i].resource >= RESOURCES_MAX)
             return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
         list_add(&queue->subjects, saved->subjects[i]);
+    }
+    queue->cells = (__typeof__(queue->cells)){ 0 };
+    for (uint32_t i = 0; i < saved->cells_count; i++) {
+        if (saved->cells[i].level >= CELL_LEVELS || i == QUEUE_CELLS_MAX)
+            return error_set(err, -EBADMSG, "snapshot: queue %s: no such cells", queue->name);
+        list_add(&queue->cells, saved->cells[i]);
     }
     return 0;
 }

@@ -100,6 +100,7 @@ static const struct field queue_fields[] = {
     RECORD_UINT(struct saved_queue, 15, queue.firm_within, ""),
     RECORD_LIST(struct saved_queue, 13, quotas, "that say something", &saved_quota_record),
     RECORD_LIST(struct saved_queue, 14, subjects, "limits of users", &saved_subject_record),
+    RECORD_LIST(struct saved_queue, 40, cells, "that it can always have", &cell_record),
 };
 
 static const struct field resource_fields[] = {

@@ -39,7 +39,8 @@ struct saved_queue {
     struct queue queue;
     const struct saved_quota *quotas;
     const struct subject_limit *subjects;
-    uint32_t quotas_count, subjects_count;
+    const struct cell_quota *cells;
+    uint32_t quotas_count, subjects_count, cells_count;
 };
 
 struct saved_user {

@@ -28,6 +28,7 @@ struct brain {
     struct typical typical;
     struct scorer scorer;
     struct shapes shapes;
+    struct cells cells;
     struct pending pending;
     struct ranker ranker;
     struct order order;

@@ -25,6 +25,12 @@ struct placing {
     uint32_t spread;   /* no more on one machine; 0: no bound */
     uint32_t machines; /* different ones so far */
     struct domain domain;
+    struct cells_guest guest;
+    int64_t *slacks; /* of the cells, by kind: before it is placed, then as they are now */
+    int64_t *slacks_now;
+    bool keeps_cells;   /* what is kept for others is not to be had, */
+    bool is_strict;     /* nor any that is not its own; */
+    uint32_t cell_kind; /* it gets a whole one of its queue's; CELLS_NONE: anything */
 };
 
 static bool may_take(const struct placing *placing, uint32_t node)
@@ -51,6 +57,67 @@ static bool is_barred(const struct placing *placing, uint32_t node)
     return false;
 }
 
+static bool is_kept(const struct placing *placing, uint32_t slot)
+{
+    return cells_is_kept(placing->query->cells, placing->slacks_now, placing->guest, slot);
+}
+
+/* The first cell of the kind there that is all free; CELLS_NONE: none is. */
+static uint32_t find_cell(const struct placing *placing, const struct spot *spot)
+{
+    const struct cells_kind *kind = &placing->query->cells->kinds.items[placing->cell_kind];
+    const uint32_t *cell_of = &kind->cell_of.items[spot->at->first];
+
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        bool is_free = cell_of[i] != CELLS_NONE && (i == 0 || cell_of[i] != cell_of[i - 1]);
+        for (uint32_t k = i; is_free && k < spot->at->count; k++)
+            is_free = cell_of[k] != cell_of[i] ||
+                      (spot->slots[k].milli == GPU_MILLI && !is_kept(placing, spot->at->first + k));
+        if (is_free)
+            return cell_of[i];
+    }
+    return CELLS_NONE;
+}
+
+/* Nothing of the cells that are kept for others; for a cell of its own, that alone. */
+static void hide_cells(const struct placing *placing, struct spot *spot)
+{
+    struct fleet_slot *seen = placing->seen;
+    bool is_of_cell = placing->cell_kind != CELLS_NONE;
+    uint32_t cell = is_of_cell ? find_cell(placing, spot) : CELLS_NONE;
+    const uint32_t *cell_of =
+        is_of_cell ? placing->query->cells->kinds.items[placing->cell_kind].cell_of.items : NULL;
+
+    if (spot->slots != seen && spot->at->count > 0)
+        memcpy(seen, spot->slots, spot->at->count * sizeof(seen[0]));
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        uint32_t slot = spot->at->first + i;
+        bool is_hidden =
+            cell_of ? cell == CELLS_NONE || cell_of[slot] != cell : is_kept(placing, slot);
+        if (!is_hidden)
+            continue;
+        spot->free.milli -= seen[i].milli;
+        spot->free.whole -= seen[i].milli == GPU_MILLI && spot->free.whole > 0;
+        spot->free.change = 0;
+        seen[i].milli = 0;
+        seen[i].memory_mib = 0;
+    }
+    spot->slots = seen;
+}
+
+static bool has_kept_cells(const struct placing *placing, uint32_t node)
+{
+    const struct layout_node *at = &placing->query->fleet->layout->nodes.items[node];
+
+    if (placing->keeps_cells && placing->cell_kind != CELLS_NONE)
+        return true;
+    for (uint32_t i = at->first; placing->keeps_cells && i < at->first + at->count; i++) {
+        if (is_kept(placing, i))
+            return true;
+    }
+    return false;
+}
+
 static struct spot spot_for(const struct placing *placing, uint32_t node)
 {
     struct spot spot = spot_of(placing->query->fleet, node);
@@ -68,6 +135,8 @@ static struct spot spot_for(const struct placing *placing, uint32_t node)
         promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
                       placing->seen);
     }
+    if (has_kept_cells(placing, node))
+        hide_cells(placing, &spot);
     return spot;
 }
 
@@ -157,7 +226,7 @@ static struct pick pick_among(struct placing *placing)
         int32_t cost = shape->costs.items[i];
         if (cost == COST_NONE || !may_take(placing, i))
             continue;
-        if (is_barred(placing, i))
+        if (is_barred(placing, i) || has_kept_cells(placing, i))
             consider(placing, &pick, i);
         else if (pick.node < 0 || cost < pick.cost)
             pick = (struct pick){ i, cost };
@@ -179,7 +248,7 @@ static struct pick pick_machine(struct placing *placing)
     }
     if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
         return pick_by_looking(placing);
-    if (placing->spread == 0 && !placing->domain.is_bounded &&
+    if (placing->spread == 0 && !placing->domain.is_bounded && !placing->keeps_cells &&
         (!placing->taken || query->request->nodes_max <= 1))
         return pick_by_cache(placing);
     return pick_among(placing);
@@ -200,6 +269,13 @@ static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
     for (uint32_t i = 0; i < at->count; i++)
         placing->avoid[i] = query->spare->slots.items[at->first + i].milli == GPU_MILLI;
     return placing->avoid;
+}
+
+static void look_at_cells(struct placing *placing)
+{
+    cells_slacks(placing->query->cells, placing->slacks_now);
+    for (size_t i = 0; placing->is_strict && i < placing->query->cells->kinds.count; i++)
+        placing->slacks_now[i] = placing->slacks_now[i] < 0 ? placing->slacks_now[i] : 0;
 }
 
 static bool place_member(struct placing *placing)
@@ -234,6 +310,10 @@ static bool place_member(struct placing *placing)
     }
     if (query->promises)
         promise_take(query->promises, query->fleet->layout, query->end, lease, rank, 1);
+    if (placing->slacks) {
+        cells_take_member(query->cells, query->fleet->layout, lease, rank, placing->guest, 1);
+        look_at_cells(placing);
+    }
     return true;
 }
 
@@ -247,6 +327,9 @@ static void give_back(struct placing *placing)
         if (query->promises)
             promise_take(query->promises, query->fleet->layout, query->end, &placing->lease, rank,
                          -1);
+        if (placing->slacks)
+            cells_take_member(query->cells, query->fleet->layout, &placing->lease, rank,
+                              placing->guest, -1);
     }
 }
 
@@ -285,12 +368,23 @@ static bool pools_allow(const struct placing *placing, struct why *why)
     return false;
 }
 
+/* After it was put there: is whatever is owed to queues still to be had? */
+static bool cells_allow(const struct placing *placing, struct why *why)
+{
+    if (!placing->slacks || !placing->guest.is_firm)
+        return true;
+    int broken = cells_broken(placing->query->cells, placing->slacks);
+    if (broken >= 0)
+        cells_explain(placing->query->cells, (size_t)broken, placing->guest, why);
+    return broken < 0;
+}
+
 static enum why_kind what_is_missing(const struct placing *placing)
 {
     return placing->shape->ask ? WHY_GPUS : WHY_CPUS;
 }
 
-static bool place_alternative(struct placing *placing, struct why *why)
+static bool place_as_it_is(struct placing *placing, struct why *why)
 {
     const struct place_query *query = placing->query;
     const struct request *request = query->request;
@@ -306,9 +400,46 @@ static bool place_alternative(struct placing *placing, struct why *why)
         is_placed = place_member(placing);
     if (!is_placed)
         *why = (struct why){ .kind = what_is_missing(placing) };
-    bool is_allowed = is_placed && pools_allow(placing, why) && within_quota(placing, why);
+    bool is_allowed = is_placed && cells_allow(placing, why) && pools_allow(placing, why) &&
+                      within_quota(placing, why);
     give_back(placing);
     return is_allowed;
+}
+
+enum cell_way { CELLS_OWN, CELLS_BESIDE, CELLS_STRICT, CELLS_ANY };
+
+static bool place_in_way(struct placing *placing, enum cell_way way, struct why *why)
+{
+    const struct cells *cells = placing->query->cells;
+
+    placing->keeps_cells = way != CELLS_ANY;
+    placing->is_strict = way == CELLS_STRICT;
+    placing->cell_kind = CELLS_NONE;
+    if (way == CELLS_OWN)
+        placing->cell_kind = cells_own_kind(cells, placing->guest.owner, placing->query->request);
+    /* A part of one goes where it fits best. */
+    if (placing->cell_kind != CELLS_NONE &&
+        cells->kinds.items[placing->cell_kind].of.gpus > placing->shape->ask->count)
+        placing->cell_kind = CELLS_NONE;
+    if (way == CELLS_OWN && placing->cell_kind == CELLS_NONE)
+        return false;
+    look_at_cells(placing);
+    return place_as_it_is(placing, why);
+}
+
+/* Beside the cells that are kept for queues: in a whole one that its queue is owed; where it breaks
+ * none that is needed; where it breaks none. Who may be stopped at once takes of these, too, when
+ * there is nothing else; of others it is only said that this is what keeps them. */
+static bool place_alternative(struct placing *placing, struct why *why)
+{
+    if (!placing->slacks)
+        return place_as_it_is(placing, why);
+    cells_slacks(placing->query->cells, placing->slacks);
+    if (placing->guest.is_firm)
+        return place_in_way(placing, CELLS_OWN, why) || place_in_way(placing, CELLS_BESIDE, why) ||
+               place_in_way(placing, CELLS_STRICT, why) || place_in_way(placing, CELLS_ANY, why);
+    return (placing->query->fleet->is_now && place_in_way(placing, CELLS_BESIDE, why)) ||
+           place_in_way(placing, CELLS_ANY, why);
 }
 
 static bool has_profile(const struct gpu_ask *ask, const struct layout *layout)
@@ -382,9 +513,15 @@ static void prepare(struct placing *placing)
         placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
     if (query->promises && query->promises->count > 0) {
         promise_list(query->promises, query->end, &placing->barred);
+    }
+    if (query->cells && cells_is_any(query->cells) && request->gpu_alternatives > 0) {
+        placing->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
+        placing->slacks = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
+        placing->slacks_now = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
+    }
+    if (placing->barred.count > 0 || placing->slacks)
         placing->seen =
             arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
-    }
     placing->lease = (struct lease){ .members = placing->members,
                                      .slices = placing->slices,
                                      .cpu_milli = request->cpu_milli,
@@ -411,7 +548,7 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
 {
     const struct request *request = query->request;
     uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
-    struct placing placing = { .query = query, .arena = arena };
+    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
     bool is_placed = false;
 
     *ret_why = (struct why){ .kind = WHY_NONE };
@@ -496,7 +633,7 @@ static void explain_member(struct placing *placing, int64_t placed, struct why *
 
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
 {
-    struct placing placing = { .query = query, .arena = arena };
+    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
     int64_t placed;
 
     if (has_never(query, ret_why))

@@ -14,6 +14,7 @@
  */
 
 #include "base/arena.h"
+#include "sched/cells.h"
 #include "sched/promise.h"
 #include "sched/shape.h"
 
@@ -41,7 +42,8 @@ struct place_query {
     uint32_t only_count;
     const struct fleet *spare; /* whole devices that are free in it are taken last; NULL: none */
     enum place_quota quota;
-    bool ignore_health; /* also what is drained, down or sick: could it run at all? */
+    struct cells *cells; /* whole ones that are kept for queues; NULL: none are */
+    bool ignore_health;  /* also what is drained, down or sick: could it run at all? */
 };
 
 /* ret_lease lives in arena; its share is 0. When there is no room, why is GPUS, CPUS or MEMORY

@@ -133,7 +133,8 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 
     if (with_promise)
         promise_start(brain, job, why);
-    if (!is_about_room(why->kind) || !reclaim_for(brain, job, why->at, decisions))
+    bool is_room = is_about_room(why->kind) || why->kind == WHY_SHAPE;
+    if (!is_room || !reclaim_for(brain, job, why->at, decisions))
         return;
     for (struct job *next = job->pending_next; next; next = next->pending_next) {
         if (!reclaim_for(brain, next, 0, decisions))

@@ -220,6 +220,18 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     return true;
 }
 
+/* Is it a whole cell of another queue that keeps it? */
+static void explain_cells(struct brain *brain, const struct job *job,
+                          const struct place_query *query)
+{
+    struct lease lease;
+    struct why why;
+
+    if (!job->is_preemptible && !place_job(query, &brain->arena, &lease, &why) &&
+        why.kind == WHY_SHAPE)
+        job->pending_bucket->why = why;
+}
+
 /* Those that wait on: there is no room, or what there is is kept for `holder`. */
 static void explain(struct brain *brain, uint64_t holder)
 {
@@ -232,6 +244,10 @@ static void explain(struct brain *brain, uint64_t holder)
         if (!bucket || !bucket->is_settled || claim->is_selected)
             continue;
         brain_query(brain, claim->job, &query);
+        if (holder == 0) {
+            explain_cells(brain, claim->job, &query);
+            continue;
+        }
         bucket->why = place_may_fit(&query) ? (struct why){ .kind = WHY_RESERVED, .job = holder }
                                             : (struct why){ .kind = WHY_GPUS };
     }
@@ -292,7 +308,7 @@ static void decide(struct brain *brain, struct decisions *decisions)
             !start_largest(brain, claim, decisions))
             holder = claim->job->id;
     }
-    if (holder != 0)
+    if (holder != 0 || cells_is_any(&brain->cells))
         explain(brain, holder);
 }
 

@@ -119,6 +119,18 @@ static void count_shares(struct brain *brain, uint64_t job)
 
 /* ---- who could go ---- */
 
+struct search {
+    struct brain *brain;
+    const struct job *job;
+    const struct request *request;
+    const struct amounts *wanted;
+    struct place_query query;
+    struct donors donors; /* what gangs give up is gone from `ahead` */
+    int32_t need_milli;   /* of a member, by the alternative that is looked for */
+    uint32_t need_whole;
+    bool is_for_cell; /* whole cells that its queue is owed (cells.h) */
+};
+
 /* The nearest of its queue and those above that says something. */
 static usec_t min_runtime_of(const struct state *state, const struct job *job)
 {
@@ -181,9 +193,25 @@ static int compare_victims(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-static void collect(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                    const struct donors *donors)
+/* By which rule one of that queue may go. A cell that a queue is owed is given back by whoever is
+ * in it, also by who is within his own guarantee: that counts GPUs, and there are others. */
+static enum stop_rule rule_for(const struct search *search, uint32_t other,
+                               const struct amounts *held)
 {
+    const struct brain *brain = search->brain;
+    enum stop_rule rule = share_rule(&brain->reclaim.shares, brain->state, search->job->queue,
+                                     search->wanted, other, held);
+
+    uint32_t owner = cells_guest_of(&brain->cells, search->job->queue, false).owner;
+    bool may_have_it = search->is_for_cell && held->of[RESOURCE_GPUS] > 0 &&
+                       cells_guest_of(&brain->cells, other, false).owner != owner;
+    return rule == STOP_IN_QUEUE && may_have_it ? STOP_FOR_GUARANTEE : rule;
+}
+
+static void collect(struct search *search)
+{
+    struct brain *brain = search->brain;
+    const struct job *job = search->job;
     struct reclaim *reclaim = &brain->reclaim;
     const struct state *state = brain->state;
     struct ends_walk walk = { .ends = &brain->ends };
@@ -192,11 +220,10 @@ static void collect(struct brain *brain, const struct job *job, const struct amo
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         struct victim victim = { .job = entry->job };
         if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0 ||
-            elastic_gives(donors, entry->job))
+            elastic_gives(&search->donors, entry->job))
             continue;
         amounts_of_lease(state, entry->job->run->lease, &victim.held);
-        if (share_rule(&reclaim->shares, state, job->queue, wanted, entry->job->queue,
-                       &victim.held) == STOP_IN_QUEUE ||
+        if (rule_for(search, entry->job->queue, &victim.held) == STOP_IN_QUEUE ||
             !may_be_stopped(reclaim, state, entry->job))
             continue;
         victim.cost = cost_of(entry->job, state->now);
@@ -233,17 +260,6 @@ static void sort_by_node(struct reclaim *reclaim, size_t nodes)
 }
 
 /* ---- machine by machine ---- */
-
-struct search {
-    struct brain *brain;
-    const struct job *job;
-    const struct request *request;
-    const struct amounts *wanted;
-    struct place_query query;
-    struct donors donors; /* what gangs give up is gone from `ahead` */
-    int32_t need_milli;   /* of a member, by the alternative that is looked for */
-    uint32_t need_whole;
-};
 
 static bool has_room(const struct search *search, const struct fleet_node *node, uint32_t members)
 {
@@ -293,8 +309,7 @@ static bool choose_victim(struct search *search, uint32_t number)
     struct reclaim *reclaim = &search->brain->reclaim;
     const struct state *state = search->brain->state;
     struct victim *victim = &reclaim->victims.items[number];
-    enum stop_rule rule = share_rule(&reclaim->shares, state, search->job->queue, search->wanted,
-                                     victim->job->queue, &victim->held);
+    enum stop_rule rule = rule_for(search, victim->job->queue, &victim->held);
 
     if (rule == STOP_IN_QUEUE)
         return false;
@@ -622,12 +637,24 @@ bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
     return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
 }
 
-/* Who has to go, beside what gangs give up. */
+/* Cells of those for whom others were stopped already are theirs. */
+static void take_made(struct brain *brain, uint64_t job, int sign)
+{
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(brain->state, made->job);
+        if (other && other->id != job)
+            cells_take(&brain->cells, &brain->layout, made->lease,
+                       cells_guest_of(&brain->cells, other->queue, other->is_preemptible), sign);
+    }
+}
+
+/* Who would have to go, beside what gangs give up, and where it would start then. */
 static bool search_victims(struct search *search, struct lease *ret_lease)
 {
     struct brain *brain = search->brain;
 
-    collect(brain, search->job, search->wanted, &search->donors);
+    collect(search);
     if (brain->reclaim.victims.count == 0)
         return false;
     sort_by_node(&brain->reclaim, brain->fleet.nodes.count);
@@ -636,6 +663,26 @@ static bool search_victims(struct search *search, struct lease *ret_lease)
     search->query.shapes = NULL;
     search->query.quota = PLACE_QUOTA_EVER;
     return search_alternatives(search, ret_lease);
+}
+
+/* Gangs that can be shrunk are; else they have to go like others; else for a cell that is owed. */
+static bool search_place(struct search *search, bool is_owed_cells, struct lease *ret_lease)
+{
+    struct brain *brain = search->brain;
+
+    search->donors.count = 0;
+    reclaim_prepare(brain, search->job->id);
+    bool has_donors = elastic_squeeze(brain, search->job, search->wanted, &search->donors);
+    if (search_victims(search, ret_lease))
+        return true;
+    for (int i = has_donors ? 0 : 1; i < 1 + is_owed_cells; i++) {
+        search->donors.count = 0;
+        search->is_for_cell = i == 1;
+        reclaim_prepare(brain, search->job->id);
+        if (search_victims(search, ret_lease))
+            return true;
+    }
+    return false;
 }
 
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
@@ -649,21 +696,20 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         return true;
     search.request = state_request(brain->state, job);
     search.wanted = &wanted;
+    /* One that may be stopped makes no cell its queue's own: it would be owed it for ever. */
+    bool is_owed_cells =
+        !job->is_preemptible &&
+        cells_own_kind(&brain->cells, cells_guest_of(&brain->cells, job->queue, false).owner,
+                       search.request) != CELLS_NONE;
     if (search.request->gpu_alternatives == 0 || brain->preempt.count == 0 ||
-        !anybody_borrows(brain->state))
+        (!is_owed_cells && !anybody_borrows(brain->state)))
         return false;
     quota_least(brain->state, search.request, &wanted);
     if (!is_worth_it(brain, job, natural, &wanted))
         return false;
-    search.donors.count = 0;
-    reclaim_prepare(brain, job->id);
-    bool has_donors = elastic_squeeze(brain, job, &wanted, &search.donors);
-    bool is_found = search_victims(&search, &lease);
-    if (!is_found && has_donors) { /* then some that could be shrunk have to go */
-        search.donors.count = 0;
-        reclaim_prepare(brain, job->id);
-        is_found = search_victims(&search, &lease);
-    }
+    take_made(brain, job->id, 1);
+    bool is_found = search_place(&search, is_owed_cells, &lease);
+    take_made(brain, job->id, -1);
     if (!is_found)
         return false;
     fill_back(&search, &lease);

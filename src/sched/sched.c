@@ -152,8 +152,22 @@ static void on_lease(void *user, const struct job *job, int sign)
         return;
     fleet_take(&brain->fleet, job->run->lease, sign);
     estimator_lease(&brain->estimator, &brain->layout, job->run->lease, sign);
+    cells_take(&brain->cells, &brain->layout, job->run->lease,
+               cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
     reserve_account(&brain->reserve, job->run->lease,
                     sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
+}
+
+static void make_cells(struct brain *brain)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    cells_make(&brain->cells, &brain->layout, brain->state);
+    if (!cells_is_any(&brain->cells))
+        return;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
+        cells_take(&brain->cells, &brain->layout, entry->job->run->lease,
+                   cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
 }
 
 void brain_refresh(struct brain *brain)
@@ -163,6 +177,7 @@ void brain_refresh(struct brain *brain)
         reclaim_forget_back(&brain->reclaim, brain->state);
         layout_make(&brain->layout, brain->state);
         fleet_make(&brain->fleet, &brain->layout, brain->state, false);
+        make_cells(brain);
         brain->is_moved = false;
     }
     scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
@@ -175,6 +190,7 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .scorer = &brain->scorer,
         .fleet = &brain->fleet,
         .shapes = &brain->shapes,
+        .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
         .request = state_request(brain->state, job),
         .class = job->class,
         .queue = job->queue,
@@ -226,6 +242,7 @@ static void forget_state(struct brain *brain)
     elastic_release(&brain->elastic);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
+    cells_release(&brain->cells);
     scorer_release(&brain->scorer);
     typical_release(&brain->typical);
     fleet_release(&brain->fleet);
@@ -292,7 +309,8 @@ static bool moves(const struct brain *brain, const struct event *event)
         return true;
     case EVENT_QUEUE:
     case EVENT_QUEUE_REMOVE:
-        return brain->layout.has_static_pools;
+        return brain->layout.has_static_pools || cells_is_any(&brain->cells) ||
+               (event->kind == EVENT_QUEUE && event->queue.cells_count > 0);
     default:
         return false;
     }

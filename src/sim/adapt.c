@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,8 @@ static void cut(struct workload *workload, const struct adapt *adapt)
         struct sim_job job = workload->jobs.items[i];
         if (adapt->gpu_only && job.gpus == 0)
             continue;
+        if (adapt->gpus_max > 0 && sim_job_milli(&job) > (int64_t)adapt->gpus_max * GPU_MILLI)
+            continue;
         if (job.run > adapt->run_max)
             job.run = adapt->run_max;
         workload->jobs.items[kept++] = job;
@@ -147,6 +150,38 @@ static void place_in_time(struct workload *workload, const struct adapt *adapt)
         job->submit = scaled < (double)WORKLOAD_TIME_MAX ? llrint(scaled) : WORKLOAD_TIME_MAX;
         job->deadline = job->deadline > 0 ? job->submit + left : 0;
     }
+}
+
+static bool has_users(const struct workload *workload)
+{
+    for (size_t i = 1; i < workload->jobs.count; i++) {
+        if (strcmp(workload->jobs.items[i].user, workload->jobs.items[0].user) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Each user is in one team, whatever else runs; where there is but one user, each job is. */
+static void deal_teams(struct workload *workload, const struct adapt *adapt)
+{
+    const char *names[EXPERIMENT_TEAMS_MAX];
+    bool by_user = has_users(workload);
+    char name[16];
+    size_t kept = 0;
+
+    for (uint32_t i = 0; i < adapt->teams; i++) {
+        snprintf(name, sizeof(name), "team%" PRIu32, i + 1);
+        names[i] = workload_string(workload, name);
+    }
+    for (size_t i = 0; i < workload->jobs.count; i++) {
+        struct sim_job job = workload->jobs.items[i];
+        uint64_t hash = by_user ? map_hash(job.user, strlen(job.user)) : map_hash(&i, sizeof(i));
+        uint32_t team = (uint32_t)(hash % adapt->teams) + 1;
+        job.queue = names[team - 1];
+        if (adapt->team == 0 || adapt->team == team)
+            workload->jobs.items[kept++] = job;
+    }
+    workload->jobs.count = kept;
 }
 
 /* Gangs over whole machines. */
@@ -199,6 +234,11 @@ int adapt_workload(const struct experiment *experiment, const struct workload *f
     if (code < 0)
         return code;
     place_in_time(ret, adapt);
+    if (adapt->teams > 0)
+        deal_teams(ret, adapt);
+    if (ret->jobs.count == 0)
+        return error_set(err, -EINVAL, "team %" PRIu32 ": no job is left of the workload",
+                         adapt->team);
     workload_sort(ret);
     return fit(ret, &experiment->cluster, err);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of `workload`: what is made of the trace's jobs, and what is made up. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/experiment.h"
 
 const char *const adapt_keys[] = { "format", "file", "shuffle", "inflate", "departures", "load",
-                                   "count", "run_max", "time_scale", "gpu_only", "estimates",
-                                   "preemption", "restart_cost", "queues", "slices", "speeds",
+                                   "count", "run_max", "time_scale", "gpu_only", "gpus_max",
+                                   "teams", "team", "estimates", "preemption", "restart_cost",
+                                   "queues", "slices", "speeds",
                                    /* of the generator */
                                    "jobs", "users", "arrivals", "burst", "every", "diurnal", "run",
                                    "gpus", "limit_factor", "seed", NULL };
@@ -96,6 +98,28 @@ static int read_queues(const struct reader *above, const json_t *object, struct 
     return code;
 }
 
+static int read_teams(const struct reader *reader, const json_t *object, struct adapt *adapt)
+{
+    int64_t teams = 0, team = 0, gpus_max = 0;
+
+    int code = reader_integer(reader, object, "teams", 1, EXPERIMENT_TEAMS_MAX, &teams);
+    if (code == 0)
+        code = reader_integer(reader, object, "team", 1, EXPERIMENT_TEAMS_MAX, &team);
+    if (code == 0)
+        code = reader_integer(reader, object, "gpus_max", 1, WORKLOAD_GPUS_MAX, &gpus_max);
+    if (code == 0 && team > teams)
+        code = reader_fail(reader, -EINVAL, object, "team",
+                           "team %" PRId64 " of %" PRId64 "; expected one of teams", team, teams);
+    if (code == 0 && teams > 0 && adapt->queues != QUEUES_NONE)
+        code = reader_fail(reader, -EINVAL, object, "teams",
+                           "its jobs have queues of a column; expected one of teams and queues");
+    adapt->teams = (uint32_t)teams;
+    adapt->team = (uint32_t)team;
+    adapt->gpus_max = (uint32_t)gpus_max;
+    adapt->queues = teams > 0 ? QUEUES_QUEUE : adapt->queues;
+    return code;
+}
+
 int adapt_read(const struct reader *reader, const json_t *object, struct adapt *adapt)
 {
     static const char *const estimates[] = { "request", "oracle", "predicted", "none", NULL };
@@ -128,6 +152,8 @@ int adapt_read(const struct reader *reader, const json_t *object, struct adapt *
         code = reader_word(reader, object, "estimates", estimates, &estimate);
     if (code == 0)
         code = read_queues(reader, object, adapt);
+    if (code == 0)
+        code = read_teams(reader, object, adapt);
     if (code == 0)
         code = read_slices(reader, object, adapt);
     if (code == 0)

@@ -24,6 +24,7 @@ enum {
     EXPERIMENT_SLICES_MAX = 1000,
     EXPERIMENT_VARIANTS_MAX = 64,
     EXPERIMENT_SPEEDS_MAX = 64,
+    EXPERIMENT_TEAMS_MAX = 64,
     EXPERIMENT_BYTES_MAX = 4 << 20,
 };
 
@@ -45,6 +46,9 @@ struct adapt {
     usec_t run_max;    /* longer ones are cut; USEC_NEVER */
     double time_scale; /* of the times between arrivals */
     bool gpu_only;     /* leave out jobs without GPUs */
+    uint32_t gpus_max; /* leave out jobs that ask for more in all; 0: none */
+    uint32_t teams;    /* users are dealt to so many queues; 0: they are not */
+    uint32_t team;     /* the jobs of this one alone, from 1; 0: of all */
     enum estimates estimates;
     bool preemption;
     usec_t restart_cost;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/engine.h"
+#include "sched/cells.h"
 #include "sim/run_inside.h"
 
 enum {
@@ -146,11 +147,27 @@ static void plan_snapshots(struct run *run)
     }
 }
 
+/* The shapes of all queues must be there at once. */
+static int check_shapes(const struct run *run, struct error *err)
+{
+    const struct config *config = run->experiment->config;
+    struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
+
+    for (size_t i = 0; i < config->queue_count; i++)
+        wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
+                                           config->queues[i].cell_count };
+    int code = cells_check(run->inside->state, wanted, config->queue_count, err);
+    free(wanted);
+    return code;
+}
+
 static int set_up(struct run *run, struct error *err)
 {
     struct run_inside *inside = run->inside;
 
     int code = run_set_up(run, tell_setup, run, err);
+    if (code == 0)
+        code = check_shapes(run, err);
     if (code < 0)
         return code;
     inside->first_id = inside->state->next_id;

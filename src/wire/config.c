@@ -420,12 +420,29 @@ static int check_guarantees_of(const struct parser *parser, const json_t *docume
                        config_amount_spell(limit, quota->resource, quota->quota.limit));
 }
 
+/* Cells are of one queue with all below it. */
+static int check_shape_of(const struct parser *parser, const json_t *document, size_t number)
+{
+    const struct config *config = parser->config;
+    int32_t at = config->queues[number].parent;
+
+    while (config->queues[number].cell_count > 0 && at >= 0 && config->queues[at].cell_count == 0)
+        at = config->queues[at].parent;
+    if (config->queues[number].cell_count == 0 || at < 0)
+        return 0;
+    struct reader reader = reader_at(parser, "queue", config->queues[number].name);
+    return reader_fail(&reader, -EINVAL, document, NULL,
+                       "queue %s above it has a shape already; expected one of the two to have it",
+                       config->queues[at].name);
+}
+
 static int check_guarantees(const struct parser *parser, const json_t *document)
 {
     const struct config *config = parser->config;
     int code = 0;
 
-    for (size_t i = 0; i < config->queue_count; i++) {
+    for (size_t i = 0; i < config->queue_count && code == 0; i++) {
+        code = check_shape_of(parser, document, i);
         for (size_t k = 0; k < config->queues[i].quota_count && code == 0; k++)
             code = check_guarantees_of(parser, document, i, &config->queues[i].quotas[k]);
     }

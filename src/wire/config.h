@@ -60,6 +60,8 @@ struct config_queue {
     size_t quota_count;
     struct config_subject *subjects; /* limits of users and groups */
     size_t subject_count;
+    struct cell_quota *cells; /* whole cells that it can always have */
+    size_t cell_count;
     usec_t min_runtime; /* 0 unless given */
     bool firm_within;   /* above its guarantee only jobs that may be stopped */
 };

@@ -50,6 +50,8 @@ void config_queue_event(const struct config *config, const struct config_queue *
         .queue = { .name = queue->name,
                    .parent = queue->parent >= 0 ? config->queues[queue->parent].name : "",
                    .weight = queue->weight,
+                   .cells = queue->cells,
+                   .cells_count = (uint32_t)queue->cell_count,
                    .min_runtime = queue->min_runtime,
                    .firm_within = queue->firm_within },
     };

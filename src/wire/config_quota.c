@@ -12,7 +12,8 @@
 #include "wire/config.h"
 
 const char *const config_quota_keys[CONFIG_QUOTA_KEYS] = {
-    "guarantee", "limit", "borrow", "lend", "users", "groups", "min_runtime", "above_guarantee"
+    "guarantee", "limit",       "borrow",          "lend", "users",
+    "groups",    "min_runtime", "above_guarantee", "shape"
 };
 enum { BOUNDS = 4, MEMORY_MIB_MAX = 1 << 30 };
 
@@ -54,7 +55,8 @@ void config_quota_release(struct config_queue *queue)
 {
     free(TAKE(queue->quotas));
     free(TAKE(queue->subjects));
-    queue->quota_count = queue->subject_count = 0;
+    free(TAKE(queue->cells));
+    queue->quota_count = queue->subject_count = queue->cell_count = 0;
 }
 
 /* A model's name as devices have it: lower case. */
@@ -206,6 +208,98 @@ static void sum_models(struct config_queue *queue)
         queue->quotas[0].quota.guarantee = sum;
 }
 
+/* ---- whole cells ---- */
+
+static int read_cell(struct config_queue *queue, const struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = { "cell", "model", "gpus", "count", NULL };
+    static const char *const levels[] = { "pair", "island", "node", "rack", NULL };
+    const char *model = NULL;
+    size_t level = CELL_LEVELS;
+    int64_t gpus = 0, count = 1;
+    struct cell_quota cell = { 0 };
+
+    int code = reader_check_keys(reader, object, keys);
+    if (code == 0)
+        code = reader_word(reader, object, "cell", levels, &level);
+    if (code == 0)
+        code = reader_string(reader, object, "model", CELL_MODEL_SIZE - 1, &model);
+    if (code == 0)
+        code = reader_integer(reader, object, "gpus", 1, CONFIG_GPUS_MAX, &gpus);
+    if (code == 0)
+        code = reader_integer(reader, object, "count", 1, CONFIG_GPUS_MAX, &count);
+    if (code < 0)
+        return code;
+    if (level == CELL_PAIR && gpus == 0)
+        gpus = 2;
+    if (level == CELL_LEVELS || !model || !model[0] || gpus == 0)
+        return reader_fail(reader, -EINVAL, object, NULL,
+                           "expected cell (pair, island, node or rack), model and gpus");
+    if (level == CELL_PAIR && gpus != 2)
+        return reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2");
+    cell.level = (uint8_t)level;
+    cell.gpus = (uint32_t)gpus;
+    cell.count = (uint32_t)count;
+    code = config_resource_read(reader, object, model, cell.model);
+    if (code < 0)
+        return code;
+    queue->cells = mem_resize(queue->cells, queue->cell_count + 1, sizeof(cell));
+    queue->cells[queue->cell_count++] = cell;
+    return 0;
+}
+
+/* A shape is a guarantee, too. */
+static void guarantee_cells(struct config_queue *queue)
+{
+    for (size_t i = 0; i < queue->cell_count; i++) {
+        struct quota *quota = config_quota_of(queue, queue->cells[i].model);
+        int64_t sum = 0;
+        for (size_t k = 0; k < queue->cell_count; k++) {
+            const struct cell_quota *cell = &queue->cells[k];
+            if (strcmp(cell->model, queue->cells[i].model) == 0)
+                sum += (int64_t)cell->gpus * cell->count * GPU_MILLI;
+        }
+        quota->guarantee = sum > quota->guarantee ? sum : quota->guarantee;
+    }
+}
+
+static int read_shape(struct config_queue *queue, const struct reader *reader, const json_t *object)
+{
+    const json_t *list = reader_get(object, "shape");
+    struct reader inner = *reader;
+    int code = 0;
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX)
+        return reader_fail(reader, -EINVAL, object, "shape",
+                           "expected a list of at most %d cells like {cell: node, model: h100, "
+                           "gpus: 8, count: 2}",
+                           QUEUE_CELLS_MAX);
+    snprintf(inner.where, sizeof(inner.where), "%.90s: shape", reader->where);
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++)
+        code = read_cell(queue, &inner, json_array_get(list, i));
+    guarantee_cells(queue);
+    return code;
+}
+
+static void cells_to_json(const struct config_queue *queue, json_t *object)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < queue->cell_count; i++) {
+        const struct cell_quota *cell = &queue->cells[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "cell",
+                                              cell_level_name((enum cell_level)cell->level),
+                                              "model", cell->model, "gpus", (json_int_t)cell->gpus,
+                                              "count", (json_int_t)cell->count));
+    }
+    if (json_array_size(list) > 0)
+        json_object_set_new(object, "shape", list);
+    else
+        json_decref(list);
+}
+
 static int check_bounds(const struct config_queue *queue, const struct reader *reader,
                         const json_t *object)
 {
@@ -240,6 +334,8 @@ int config_quota_read(struct config_queue *queue, const struct reader *reader, c
         code = reader_duration(reader, object, "min_runtime", &queue->min_runtime);
     if (code == 0)
         code = reader_word(reader, object, "above_guarantee", above_words, &above);
+    if (code == 0)
+        code = read_shape(queue, reader, object);
     queue->firm_within = above == 1;
     if (code < 0)
         return code;
@@ -341,6 +437,7 @@ void config_quota_to_json(const struct config_queue *queue, json_t *object)
     if (queue->min_runtime > 0)
         json_object_set_new(object, "min_runtime",
                             json_string(config_duration_spell(buffer, queue->min_runtime)));
+    cells_to_json(queue, object);
     if (queue->firm_within)
         json_object_set_new(object, "above_guarantee", json_string("preemptible"));
 }

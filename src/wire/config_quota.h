@@ -9,9 +9,12 @@
  *   users                            {each: 4, ana: {h100: 2}}
  *   groups                           {students: 2}: Unix groups, by name or number
  *   min_runtime                      how long its jobs run before another queue gets them stopped
- *   above_guarantee                  "preemptible": only jobs that may be stopped; "any"
+ *   shape                            whole cells that it can always have: a list of
+ *                                    {cell: node, model: h100, gpus: 8, count: 2}; a pair has 2
+ * GPUs above_guarantee                  "preemptible": only jobs that may be stopped; "any"
  *
- * Who is guaranteed GPUs of some models is guaranteed at least as many GPUs in all.
+ * Who is guaranteed GPUs of some models is guaranteed at least as many GPUs in all; the GPUs of a
+ * shape are guaranteed as well.
  *
  * Part of config.h; the first quota of a queue is always that of its GPUs.
  */
@@ -35,7 +38,7 @@ struct config_subject {
     uint8_t kind; /* enum subject_kind */
 };
 
-enum { CONFIG_QUOTA_KEYS = 8 };
+enum { CONFIG_QUOTA_KEYS = 9 };
 extern const char *const config_quota_keys[CONFIG_QUOTA_KEYS];
 
 /* A queue that has no more than its GPUs. */

@@ -209,6 +209,13 @@ static void add_quotas(struct properties *fields, const struct config_queue *que
                     subject->kind == SUBJECT_EACH_USER ? "each user" : subject->name);
         add_amount(fields, name.bytes, subject->resource, subject->limit);
     }
+    for (size_t i = 0; i < queue->cell_count; i++) {
+        const struct cell_quota *cell = &queue->cells[i];
+        text_clear(&name);
+        text_printf(&name, "whole %.8s of %" PRIu32 " %.31s",
+                    cell_level_name((enum cell_level)cell->level), cell->gpus, cell->model);
+        add_number(fields, name.bytes, cell->count);
+    }
     if (queue->min_runtime > 0)
         add_field(fields, "min_runtime", config_duration_spell(buffer, queue->min_runtime));
     if (queue->firm_within)

@@ -630,6 +630,11 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         if (state->pools.items[why->pool].milli_min <= 0)
             return FAIL(err, "job %" PRIu64 ": pool_min, but it has none", job->id);
         return true;
+    case WHY_SHAPE:
+        if (state->queues.items[why->queue].cells.count == 0)
+            return FAIL(err, "job %" PRIu64 ": shape, but queue %s has none", job->id,
+                        state->queues.items[why->queue].name);
+        return true;
     case WHY_UNUSABLE:
         return check_unusable(state, job, err);
     case WHY_RESERVED:

@@ -394,8 +394,28 @@ static int64_t plus_one(int64_t milli)
     return milli < 0 ? 0 : milli + 1;
 }
 
+/* cells=2xnode:h100:8 */
+static bool read_cells(const struct run *run, struct cell_quota *cell)
+{
+    const char *value = find(run, "cells");
+    char level[16] = "", model[CELL_MODEL_SIZE] = "";
+
+    *cell = (struct cell_quota){ .level = CELL_LEVELS };
+    if (!value)
+        return false;
+    if (sscanf(value, "%" SCNu32 "x%15[^:]:%31[^:]:%" SCNu32, &cell->count, level, model,
+               &cell->gpus) != 4)
+        fail(run, "cells=%s: expected cells=2xnode:h100:8", value);
+    for (uint8_t i = 0; i < CELL_LEVELS; i++)
+        cell->level = strcmp(level, cell_level_name(i)) == 0 ? i : cell->level;
+    snprintf(cell->model, sizeof(cell->model), "%s", model);
+    return true;
+}
+
 static void do_queue(struct run *run)
 {
+    struct cell_quota cell;
+    bool has_cells = read_cells(run, &cell);
     struct event_quota quota = { .resource = string_of(run, "of"),
                                  .guarantee = milli_of(run, "of_guarantee", 0),
                                  .limit = plus_one(milli_of(run, "of_limit", -1)),
@@ -416,6 +436,8 @@ static void do_queue(struct run *run)
                                           .quotas_count = find(run, "of") ? 1 : 0,
                                           .subjects = &each,
                                           .subjects_count = find(run, "each") ? 1 : 0,
+                                          .cells = &cell,
+                                          .cells_count = has_cells ? 1 : 0,
                                           .min_runtime = duration_of(run, "min_runtime", 0),
                                           .firm_within = has(run, "firm-within") } });
 }

@@ -137,6 +137,64 @@ static void a_load_is_offered_by_the_rate_of_arrivals(void **state)
     workload_release(&from);
 }
 
+/* As they are in the shared cluster: the same jobs at the same times. */
+static void a_team_alone_has_the_jobs_it_has_among_others(void **state)
+{
+    struct workload from = { 0 }, all = { 0 };
+    size_t alone_count = 0;
+    (void)state;
+
+    adapted("teams: 3, gpus_max: 3", 1, -1, &from, &all);
+    assert_int_equal(all.jobs.count, 20); /* those that ask for four are out */
+    for (int team = 1; team <= 3; team++) {
+        AUTO_FREE char *options = mem_printf("teams: 3, team: %d, gpus_max: 3", team);
+        AUTO_FREE char *queue = mem_printf("team%d", team);
+        struct workload alone = { 0 };
+        size_t at = 0;
+
+        adapted(options, 1, -1, &from, &alone);
+        alone_count += alone.jobs.count;
+        for (size_t i = 0; i < all.jobs.count; i++) {
+            const struct sim_job *job = &all.jobs.items[i];
+            if (strcmp(job->queue, queue) != 0)
+                continue;
+            assert_true(at < alone.jobs.count);
+            assert_string_equal(alone.jobs.items[at].name, job->name);
+            assert_int_equal(alone.jobs.items[at++].submit, job->submit);
+        }
+        assert_int_equal(at, alone.jobs.count);
+        assert_true(at > 0);
+        workload_release(&alone);
+    }
+    assert_int_equal(alone_count, all.jobs.count);
+    workload_release(&all);
+    workload_release(&from);
+}
+
+static void teams_that_make_no_sense_are_named(void **state)
+{
+    static const struct {
+        const char *options, *text;
+    } cases[] = {
+        { "teams: 2, team: 3", "t.yaml:2: workload: team: team 3 of 2; expected one of teams" },
+        { "teams: 2, queues: {column: user}",
+          "t.yaml:2: workload: teams: its jobs have queues of a column; expected one of teams and "
+          "queues" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *yaml =
+            mem_printf("cluster: {nodes: 4, gpus: 8}\nworkload: {format: itp, file: a, %s}\n",
+                       cases[i].options);
+        struct experiment_list list = { 0 };
+        struct error err = { "" };
+
+        assert_true(experiment_parse(yaml, strlen(yaml), "t.yaml", "", NULL, &list, &err) < 0);
+        assert_string_equal(err.text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +202,8 @@ int main(void)
         cmocka_unit_test(a_list_that_asks_for_more_is_pruned),
         cmocka_unit_test(a_slice_keeps_its_own_times),
         cmocka_unit_test(a_load_is_offered_by_the_rate_of_arrivals),
+        cmocka_unit_test(a_team_alone_has_the_jobs_it_has_among_others),
+        cmocka_unit_test(teams_that_make_no_sense_are_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
