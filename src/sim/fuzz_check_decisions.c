@@ -244,7 +244,8 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         is_true = end_of(job) <= event->at;
         break;
     case STOP_PREEMPT:
-        is_true = job->is_preemptible && run->shadow->settings.order != ORDER_FIFO;
+        is_true = job->is_preemptible &&
+                  (event->stop.rule != STOP_IN_QUEUE || run->shadow->settings.order != ORDER_FIFO);
         break;
     default:
         break;
@@ -253,22 +254,89 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
                                job->id, event->stop.cause);
 }
 
+/* What it has to run at least: inside its queue its restart cost, if it was stopped before; for
+ * other queues also what the nearest of its queue and those above says. */
+static usec_t least_run(const struct shadow *shadow, const struct shadow_job *job, uint8_t rule)
+{
+    usec_t least = 0;
+
+    if (rule == STOP_IN_QUEUE)
+        return job->preemptions > 0 ? job->restart_cost : 0;
+    for (uint32_t at = job->queue; least == 0; at = shadow->queues.items[at].parent) {
+        least = shadow->queues.items[at].min_runtime;
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    return least > job->restart_cost ? least : job->restart_cost;
+}
+
 bool check_no_ping_pong(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
     usec_t from = job->state == JOB_RUNNING ? job->started : job->granted;
+    usec_t least = least_run(run->shadow, job, event->stop.rule);
 
-    if (event->stop.cause != STOP_PREEMPT || job->preemptions == 0 ||
-        event->at - from >= job->restart_cost)
+    if (event->stop.cause != STOP_PREEMPT || event->at - from >= least)
         return true;
-    return NOT_HELD(
-        found, "job %" PRIu64 ": preempted again after %" PRId64 " us, expected at least %" PRId64,
-        job->id, event->at - from, job->restart_cost);
+    return NOT_HELD(found,
+                    "job %" PRIu64 ": preempted after %" PRId64 " us, expected at least %" PRId64,
+                    job->id, event->at - from, least);
 }
 
-static bool is_over_limit(const struct shadow *shadow, uint32_t queue)
+/* The branches by which two queues part; false: one is above the other. */
+static bool find_branches(const struct shadow *shadow, uint32_t queue, uint32_t other,
+                          uint32_t *ret_a, uint32_t *ret_b)
 {
-    return shadow_quota_left(shadow, queue) < 0;
+    if (shadow_is_below(shadow, queue, other) || shadow_is_below(shadow, other, queue))
+        return false;
+    while (!shadow_is_below(shadow, other, shadow->queues.items[queue].parent))
+        queue = shadow->queues.items[queue].parent;
+    while (shadow->queues.items[other].parent != shadow->queues.items[queue].parent)
+        other = shadow->queues.items[other].parent;
+    *ret_a = queue;
+    *ret_b = other;
+    return true;
+}
+
+/* Does the branch hold more than it is owed of anything, but for what earlier plans stopped? */
+static bool is_borrowing(const struct shadow *shadow, uint32_t branch)
+{
+    struct shadow_queue queue = shadow->queues.items[branch];
+
+    for (size_t i = 0; i < shadow->active.count; i++) {
+        const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
+        bool is_going =
+            job->state == JOB_STOPPING && job->stopped_in > 0 && job->stopped_in < shadow->plans;
+        if (!is_going || !shadow_is_below(shadow, job->queue, branch))
+            continue;
+        struct shadow_amounts held = shadow_amounts_of(shadow, job->lease);
+        for (size_t k = 0; k < SHADOW_RESOURCES; k++)
+            queue.used.of[k] -= held.of[k];
+    }
+    for (uint32_t i = 0; i < shadow->resources.count; i++) {
+        bool is_gpu = i == SHADOW_GPUS || i >= SHADOW_MODELS;
+        if (is_gpu && queue.used.of[i] > queue.quota[i].guarantee + queue.owned.of[i])
+            return true;
+    }
+    return false;
+}
+
+static bool check_reclaimed(const struct shadow *shadow, const struct shadow_job *job,
+                            const struct shadow_job *other, struct error *found)
+{
+    uint32_t a, b;
+
+    if (!find_branches(shadow, other->queue, job->queue, &a, &b))
+        return NOT_HELD(found,
+                        "job %" PRIu64 ": reclaimed for job %" PRIu64 " of queue %u on its way",
+                        job->id, other->id, other->queue);
+    if (!is_borrowing(shadow, b))
+        return NOT_HELD(found,
+                        "job %" PRIu64 ": reclaimed for job %" PRIu64
+                        ", but queue %s is within its "
+                        "guarantee",
+                        job->id, other->id, shadow->queues.items[b].name);
+    return true;
 }
 
 bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
@@ -279,7 +347,7 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
 
     if (event->stop.cause != STOP_PREEMPT)
         return true;
-    if (is_over_limit(run->shadow, job->queue))
+    if (shadow_is_over(run->shadow, job->queue))
         return true; /* it was lowered: somebody has to go */
     if (event->stop.other == 0)
         return NOT_HELD(found, "job %" PRIu64 ": preempted for nobody", job->id);
@@ -287,6 +355,8 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
         return NOT_HELD(found, "job %" PRIu64 ": preempted for job %" PRIu64 ", which is %s",
                         job->id, event->stop.other,
                         other ? job_state_name((enum job_state)other->state) : "not there");
+    if (event->stop.rule != STOP_IN_QUEUE)
+        return check_reclaimed(run->shadow, job, other, found);
     if (other->queue != job->queue || other->priority < job->priority)
         return NOT_HELD(found,
                         "job %" PRIu64 " (queue %u, priority %d): preempted for job %" PRIu64
@@ -350,22 +420,83 @@ bool check_machine_given_once(struct fuzz_run *run, const struct event *event, s
     return true;
 }
 
+static bool check_bound(const struct shadow_job *job, const struct shadow_queue *queue,
+                        uint32_t resource, bool is_firm, struct error *found)
+{
+    int64_t bound = shadow_bound_of(queue, resource, is_firm);
+    int64_t held = shadow_held_of(queue, resource, is_firm);
+
+    if (bound < 0 || held <= bound)
+        return true;
+    return NOT_HELD(found,
+                    "job %" PRIu64 ": queue %s holds %" PRId64
+                    " of resource %u%s, expected at most "
+                    "%" PRId64,
+                    job->id, queue->name, held, resource, is_firm ? " for good" : "", bound);
+}
+
 bool check_queue_limit(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
     const struct shadow_job *job = shadow_job(shadow, event->grant.job);
+    struct shadow_amounts taken = shadow_amounts_of(shadow, &event->grant.lease);
 
-    if (event->grant.lease.milli == 0)
-        return true;
     for (uint32_t at = job->queue;; at = shadow->queues.items[at].parent) {
         const struct shadow_queue *queue = &shadow->queues.items[at];
-        if (queue->limit >= 0 && queue->used > queue->limit)
-            return NOT_HELD(found,
-                            "job %" PRIu64 ": queue %s holds %" PRId64 ", its limit is %" PRId64,
-                            job->id, queue->name, queue->used, queue->limit);
+        for (uint32_t i = 0; i < shadow->resources.count; i++) {
+            bool is_firm = shadow_is_firm_bound(queue, i, job->is_preemptible);
+            if (taken.of[i] > 0 && (!check_bound(job, queue, i, false, found) ||
+                                    (is_firm && !check_bound(job, queue, i, true, found))))
+                return false;
+        }
         if (at == QUEUE_ROOT)
             return true;
     }
+}
+
+bool check_user_limit(struct fuzz_run *run, const struct event *event, struct error *found)
+{
+    const struct shadow *shadow = run->shadow;
+    const struct shadow_job *job = shadow_job(shadow, event->grant.job);
+    struct shadow_amounts taken = shadow_amounts_of(shadow, &event->grant.lease);
+
+    for (uint32_t at = job->queue;; at = shadow->queues.items[at].parent) {
+        const struct shadow_queue *queue = &shadow->queues.items[at];
+        for (size_t i = 0; i < queue->subjects.count; i++) {
+            const struct shadow_subject *subject = &queue->subjects.items[i];
+            if (taken.of[subject->resource] == 0 || !shadow_subject_is_for(queue, subject, job))
+                continue;
+            int64_t held = shadow_subject_holds(shadow, at, subject, job);
+            if (held > subject->limit)
+                return NOT_HELD(found,
+                                "job %" PRIu64 ": %s of group %u holds %" PRId64
+                                " of resource %u in queue %s, expected at most %" PRId64,
+                                job->id, job->user, job->gid, held, subject->resource, queue->name,
+                                subject->limit);
+        }
+        if (at == QUEUE_ROOT)
+            return true;
+    }
+}
+
+bool check_what_is_not_lent(struct fuzz_run *run, const struct event *event, struct error *found)
+{
+    const struct shadow *shadow = run->shadow;
+    const struct shadow_job *job = shadow_job(shadow, event->grant.job);
+    struct shadow_amounts taken = shadow_amounts_of(shadow, &event->grant.lease);
+
+    for (uint32_t i = 0; i < shadow->resources.count; i++) {
+        int64_t kept = taken.of[i] > 0 ? shadow_kept_from(shadow, job->queue, i) : 0;
+        if (kept == 0)
+            continue;
+        int64_t left = shadow_capacity(shadow, i) - shadow->queues.items[QUEUE_ROOT].used.of[i];
+        if (left < kept)
+            return NOT_HELD(found,
+                            "job %" PRIu64 ": leaves %" PRId64 " of resource %u, expected %" PRId64
+                            " that others do not lend",
+                            job->id, left, i, kept);
+    }
+    return true;
 }
 
 bool check_pool_max(struct fuzz_run *run, const struct event *event, struct error *found)

@@ -32,30 +32,85 @@ static struct reason reason_of(struct fuzz_run *run, const struct shadow_job *jo
 
 /* ---- each reason, and when it is true ---- */
 
+/* The queue that is named is its own, or above. */
+static const struct shadow_queue *queue_of(const struct reason *reason, struct error *found)
+{
+    const struct shadow *shadow = reason->shadow;
+
+    if (reason->why.queue < shadow->queues.count &&
+        reason->why.resource < shadow->resources.count &&
+        shadow_is_below(shadow, reason->job->queue, reason->why.queue))
+        return &shadow->queues.items[reason->why.queue];
+    error_set(found, -EINVAL, "job %" PRIu64 ": why is %s, but it is not below queue %u",
+              reason->job->id, why_name(reason->why.kind), reason->why.queue);
+    return NULL;
+}
+
 static bool quota_is_true(const struct reason *reason, struct error *found)
 {
-    const struct shadow_queue *queue;
+    const struct shadow_queue *queue = queue_of(reason, found);
+    const struct why *why = &reason->why;
 
-    if (reason->why.queue >= reason->shadow->queues.count ||
-        !shadow_is_below(reason->shadow, reason->job->queue, reason->why.queue))
-        return UNTRUE(reason, found, "it is not below queue %u", reason->why.queue);
-    queue = &reason->shadow->queues.items[reason->why.queue];
-    if (queue->limit < 0 || queue->used + reason->why.wanted <= queue->limit)
-        return UNTRUE(reason, found, "queue %s holds %" PRId64 " of %" PRId64 ", wanted %" PRId64,
-                      queue->name, queue->used, queue->limit, reason->why.wanted);
-    return true;
+    if (!queue)
+        return false;
+    int64_t bound = shadow_bound_of(queue, why->resource, why->is_firm);
+    int64_t held = shadow_held_of(queue, why->resource, why->is_firm);
+    return (bound >= 0 && held + why->wanted > bound) ||
+           UNTRUE(reason, found, "queue %s holds %" PRId64 " of %" PRId64 ", wanted %" PRId64,
+                  queue->name, held, bound, why->wanted);
+}
+
+/* Some limit for users, of this queue, for this job, that so much is above. */
+static bool is_above_subject(const struct reason *reason, const struct shadow_queue *queue,
+                             bool is_ever)
+{
+    for (size_t i = 0; i < queue->subjects.count; i++) {
+        const struct shadow_subject *subject = &queue->subjects.items[i];
+        int64_t held =
+            is_ever ? 0
+                    : shadow_subject_holds(reason->shadow, reason->why.queue, subject, reason->job);
+        if (subject->resource == reason->why.resource &&
+            shadow_subject_is_for(queue, subject, reason->job) &&
+            held + reason->why.wanted > subject->limit)
+            return true;
+    }
+    return false;
+}
+
+static bool user_limit_is_true(const struct reason *reason, struct error *found)
+{
+    const struct shadow_queue *queue = queue_of(reason, found);
+
+    return queue &&
+           (is_above_subject(reason, queue, false) ||
+            UNTRUE(reason, found, "%s may have more of queue %s", reason->job->user, queue->name));
 }
 
 static bool never_quota_is_true(const struct reason *reason, struct error *found)
 {
-    const struct shadow_queue *queue;
+    const struct shadow_queue *queue = queue_of(reason, found);
 
-    if (reason->why.queue >= reason->shadow->queues.count ||
-        !shadow_is_below(reason->shadow, reason->job->queue, reason->why.queue))
-        return UNTRUE(reason, found, "it is not below queue %u", reason->why.queue);
-    queue = &reason->shadow->queues.items[reason->why.queue];
-    return (queue->limit >= 0 && reason->why.wanted > queue->limit) ||
-           UNTRUE(reason, found, "the limit of queue %s is %" PRId64, queue->name, queue->limit);
+    if (!queue)
+        return false;
+    int64_t bound = shadow_bound_of(queue, reason->why.resource, reason->why.is_firm);
+    return (bound >= 0 && reason->why.wanted > bound) || is_above_subject(reason, queue, true) ||
+           UNTRUE(reason, found, "the limit of queue %s is %" PRId64, queue->name, bound);
+}
+
+static bool lent_is_true(const struct reason *reason, struct error *found)
+{
+    const struct shadow *shadow = reason->shadow;
+    uint32_t resource = reason->why.resource;
+
+    if (resource >= shadow->resources.count)
+        return UNTRUE(reason, found, "there is no resource %u", resource);
+    int64_t kept = shadow_kept_from(shadow, reason->job->queue, resource);
+    int64_t left =
+        shadow_capacity(shadow, resource) - shadow->queues.items[QUEUE_ROOT].used.of[resource];
+    /* Later in the same plan it may have gone to whom it was kept for. */
+    return left - kept < reason->why.wanted ||
+           UNTRUE(reason, found, "%" PRId64 " are left and %" PRId64 " kept, wanted %" PRId64, left,
+                  kept, reason->why.wanted);
 }
 
 static bool pool_max_is_true(const struct reason *reason, struct error *found)
@@ -121,9 +176,15 @@ static bool turn_is_true(const struct reason *reason, struct error *found)
         !shadow_is_below(shadow, holder->queue, queue))
         return UNTRUE(reason, found, "queue %u is not above both", queue);
     const struct shadow_queue *at = &shadow->queues.items[queue];
-    int64_t most = shadow_most_milli(&shadow->requests.items[holder->request], 0);
-    return (at->limit >= 0 && at->used + most > at->limit) ||
-           UNTRUE(reason, found, "queue %s has enough for job %" PRIu64, at->name, holder->id);
+    struct shadow_amounts most =
+        shadow_most_of(shadow, &shadow->requests.items[holder->request], 0);
+    for (int firm = 0; firm < 2 && reason->why.resource < SHADOW_RESOURCES; firm++) {
+        int64_t bound = shadow_bound_of(at, reason->why.resource, firm);
+        if (bound >= 0 &&
+            shadow_held_of(at, reason->why.resource, firm) + most.of[reason->why.resource] > bound)
+            return true;
+    }
+    return UNTRUE(reason, found, "queue %s has enough for job %" PRIu64, at->name, holder->id);
 }
 
 static bool behind_is_true(const struct reason *reason, struct error *found)
@@ -170,13 +231,13 @@ static bool never_is_true(const struct reason *reason, struct error *found)
     struct why why;
 
     if (reason->run->look->sample == 1) {
-        sched_admit(reason->run->state, reason->request, reason->job->queue, &why);
+        sched_admit(reason->run->state, reason->request, reason->job->queue,
+                    reason->job->is_preemptible, &why);
         if (!why_is_never(why.kind))
             return UNTRUE(reason, found, "it is admitted: %s", why_name(why.kind));
     }
     /* One alternative may be kept by a quota or a pool, another by room. */
-    bool is_simple = !has_bounds(reason->shadow) &&
-                     shadow_quota_left(reason->shadow, reason->job->queue) == INT64_MAX;
+    bool is_simple = !has_bounds(reason->shadow) && !shadow_has_quotas(reason->shadow);
     return !is_simple || !shadow_fits(reason->shadow, reason->request, reason->job->queue, &ever) ||
            UNTRUE(reason, found, "an empty cluster holds it in queue %u", reason->job->queue);
 }
@@ -186,16 +247,28 @@ static const struct {
     bool may_fit; /* a reason for one that finds a place */
     bool (*is_true)(const struct reason *reason, struct error *found);
 } reasons[] = {
-    { WHY_GPUS, false, room_is_true },          { WHY_CPUS, false, room_is_true },
-    { WHY_MEMORY, false, room_is_true },        { WHY_QUOTA, false, quota_is_true },
-    { WHY_POOL_MAX, false, pool_max_is_true },  { WHY_POOL_MIN, false, pool_min_is_true },
-    { WHY_ARRAY, true, array_is_true },         { WHY_RESERVED, true, reserved_is_true },
-    { WHY_TURN, true, turn_is_true },           { WHY_BEHIND, true, behind_is_true },
-    { WHY_UNUSABLE, false, unusable_is_true },  { WHY_NEVER_GPUS, false, never_is_true },
-    { WHY_NEVER_MODEL, false, never_is_true },  { WHY_NEVER_CPUS, false, never_is_true },
-    { WHY_NEVER_MEMORY, false, never_is_true }, { WHY_NEVER_NODES, false, never_is_true },
-    { WHY_NEVER_GANG, false, never_is_true },   { WHY_NEVER_QUOTA, false, never_quota_is_true },
-    { WHY_NEVER_POOL, false, never_is_true },   { WHY_NEVER_MIG, false, never_is_true },
+    { WHY_GPUS, false, room_is_true },
+    { WHY_CPUS, false, room_is_true },
+    { WHY_MEMORY, false, room_is_true },
+    { WHY_QUOTA, false, quota_is_true },
+    { WHY_USER_LIMIT, false, user_limit_is_true },
+    { WHY_LENT, false, lent_is_true },
+    { WHY_POOL_MAX, false, pool_max_is_true },
+    { WHY_POOL_MIN, false, pool_min_is_true },
+    { WHY_ARRAY, true, array_is_true },
+    { WHY_RESERVED, true, reserved_is_true },
+    { WHY_TURN, true, turn_is_true },
+    { WHY_BEHIND, true, behind_is_true },
+    { WHY_UNUSABLE, false, unusable_is_true },
+    { WHY_NEVER_GPUS, false, never_is_true },
+    { WHY_NEVER_MODEL, false, never_is_true },
+    { WHY_NEVER_CPUS, false, never_is_true },
+    { WHY_NEVER_MEMORY, false, never_is_true },
+    { WHY_NEVER_NODES, false, never_is_true },
+    { WHY_NEVER_GANG, false, never_is_true },
+    { WHY_NEVER_QUOTA, false, never_quota_is_true },
+    { WHY_NEVER_POOL, false, never_is_true },
+    { WHY_NEVER_MIG, false, never_is_true },
     { WHY_NEVER_LINK, false, never_is_true },
 };
 

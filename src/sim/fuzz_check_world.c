@@ -74,7 +74,7 @@ bool check_ends_in_time(struct fuzz_run *run, const struct event *event, struct 
 static bool is_within_limit(const struct shadow *shadow, const struct shadow_job *job)
 {
     const struct request *request = &shadow->requests.items[job->request];
-    int64_t limit = shadow->queues.items[job->queue].limit;
+    int64_t limit = shadow_bound_of(&shadow->queues.items[job->queue], SHADOW_GPUS, false);
 
     for (uint32_t i = 0; i < request->gpu_alternatives && limit >= 0; i++) {
         if (shadow_most_milli(request, i) > limit)
@@ -97,20 +97,26 @@ static const struct shadow_job *find_head(const struct shadow *shadow)
     return NULL;
 }
 
+enum { LOST_PROMISES = 8 }; /* one after another, before it counts as starving */
+
 /* The oldest is served next (fifo), or holds a promise (shortest first): all that runs ends within
- * its limit, and then it starts. By default that begins when patience ends (sched/patience.h):
- * after 1.15 drains, or three days; and may slip by a part of its own length. */
-static usec_t bound_of(const struct shadow *shadow, const struct fuzz_checks *checks,
-                       const struct shadow_job *head)
+ * its limit, and then it starts; where promises are known to be lost, some time later. By default
+ * that begins when patience ends (sched/patience.h): after 1.15 drains, or three days; and may slip
+ * by a part of its own length. */
+static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head)
 {
+    const struct shadow *shadow = run->shadow;
+    const struct fuzz_checks *checks = run->checks;
+    struct why promise = { .at = shadow->now };
+    usec_t times = fuzz_is_known(run, head, &promise) ? LOST_PROMISES : 1;
     usec_t drain = shadow->work_most / 20 * 23, patience = head->submitted + PATIENCE_LEAST;
 
     if (shadow->settings.order != ORDER_DEFAULT)
-        return checks->head_since + checks->limit_most;
+        return checks->head_since + times * checks->limit_most;
     if (drain > PATIENCE_LEAST)
         patience = head->submitted + drain;
     patience = patience > checks->head_since ? patience : checks->head_since;
-    return patience + 3 * checks->limit_most;
+    return patience + (times + 2) * checks->limit_most;
 }
 
 bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struct error *found)
@@ -127,12 +133,12 @@ bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struc
         checks->head = head ? head->id : 0;
         checks->head_since = shadow->now;
     }
-    if (!head || shadow->now <= bound_of(shadow, checks, head))
+    if (!head || shadow->now <= bound_of(run, head))
         return true;
     return NOT_HELD(found,
                     "job %" PRIu64 ": the oldest since %" PRId64 ", expected to start by %" PRId64
                     ", now %" PRId64,
-                    head->id, checks->head_since, bound_of(shadow, checks, head), shadow->now);
+                    head->id, checks->head_since, bound_of(run, head), shadow->now);
 }
 
 static bool check_promise(struct fuzz_run *run, struct shadow_job *job, struct error *found)
@@ -240,9 +246,15 @@ static bool check_holders(const struct shadow *shadow, const struct state *state
 {
     for (size_t i = 0; i < shadow->queues.count; i++) {
         const struct shadow_queue *queue = &shadow->queues.items[i];
-        if (state->queues.items[i].used_milli != queue->used)
-            return NOT_HELD(found, "queue %s: holds %" PRId64 ", expected %" PRId64, queue->name,
-                            state->queues.items[i].used_milli, queue->used);
+        for (uint32_t k = 0; k < shadow->resources.count; k++) {
+            int64_t used = state->queues.items[i].used.of[k],
+                    firm = state->queues.items[i].firm.of[k];
+            if (used != queue->used.of[k] || firm != queue->firm.of[k])
+                return NOT_HELD(found,
+                                "queue %s: holds %" PRId64 ", for good %" PRId64
+                                " of resource %u, expected %" PRId64 " and %" PRId64,
+                                queue->name, used, firm, k, queue->used.of[k], queue->firm.of[k]);
+        }
     }
     for (size_t i = 0; i < shadow->pools.count; i++) {
         if (state->room.pools.items[i] != shadow->pools.items[i].held)
@@ -322,8 +334,8 @@ bool check_more_is_no_less(struct fuzz_run *run, const struct event *event, stru
         uint32_t queue = i % 2 ? QUEUE_DEFAULT : (uint32_t)shadow->queues.count - 1;
         const struct request *request = &shadow->requests.items[i];
         struct why before, after;
-        sched_admit(run->state, request, queue, &before);
-        sched_admit(more, request, queue, &after);
+        sched_admit(run->state, request, queue, false, &before);
+        sched_admit(more, request, queue, false, &after);
         holds = why_is_never(before.kind) || !why_is_never(after.kind) ||
                 fuzz_is_known_to_be_refused(run, request) ||
                 NOT_HELD(found, "shape %zu in queue %u: was %s, and with another machine is %s", i,

@@ -27,7 +27,7 @@ struct attempt {
 /* How long it runs, and has run so far. */
 struct fate {
     uint64_t job;
-    usec_t run, attained, restart_cost, limit, grace;
+    usec_t run, attained, restart_cost, limit, grace, checkpoint_every;
 };
 
 struct outcome {
@@ -166,6 +166,7 @@ void fuzz_engine_submit(struct fuzz_engine *engine, const struct event_submit *s
     struct fate fate = { .job = submit->id,
                          .restart_cost = submit->restart_cost,
                          .limit = limit,
+                         .checkpoint_every = submit->checkpoint_every,
                          .grace = submit->grace };
 
     usec_t most = limit != USEC_NEVER ? limit : temper->run_usual;
@@ -257,6 +258,22 @@ static void plan_member(struct fuzz_engine *engine, struct attempt *attempt, uin
                 true);
 }
 
+enum { CHECKPOINTS_MOST = 4 }; /* of an attempt; said by its first member */
+
+static void say_checkpoints(struct fuzz_engine *engine, const struct attempt *attempt,
+                            const struct fate *fate, usec_t run)
+{
+    for (usec_t i = 1; fate->checkpoint_every > 0 && i <= CHECKPOINTS_MOST; i++) {
+        if (i * fate->checkpoint_every >= run)
+            return;
+        say(engine, (struct outcome){ .at = attempt->members[0].start + i * fate->checkpoint_every,
+                                      .generation = attempt->generation,
+                                      .event = { .kind = EVENT_CHECKPOINT,
+                                                 .checkpoint = { .job = attempt->job,
+                                                                 .attempt = attempt->attempt } } });
+    }
+}
+
 void fuzz_engine_grant(struct fuzz_engine *engine, const struct event_grant *grant, usec_t now)
 {
     struct dice dice = dice_for(engine, grant->job, grant->attempt);
@@ -275,6 +292,7 @@ void fuzz_engine_grant(struct fuzz_engine *engine, const struct event_grant *gra
         attempt.members[rank].node = grant->lease.members[rank].node;
         plan_member(engine, &attempt, rank, &dice, now, run > 0 ? run : 0);
     }
+    say_checkpoints(engine, &attempt, fate, run);
     list_add(&engine->attempts, attempt);
 }
 
@@ -400,7 +418,9 @@ static bool note_said(struct fuzz_engine *engine, const struct outcome *outcome)
     const struct event *event = &outcome->event;
     bool is_end = event->kind == EVENT_ENDED;
     struct attempt *attempt = attempt_of(engine, event->started.job);
-    uint32_t rank = is_end ? event->ended.rank : event->started.rank;
+    uint32_t rank = is_end                         ? event->ended.rank
+                    : event->kind == EVENT_STARTED ? event->started.rank
+                                                   : 0;
 
     if (outcome->is_echo)
         return true;

@@ -191,19 +191,6 @@ static bool pools_do_not_matter(const struct shadow *shadow, uint32_t own, int64
     return true;
 }
 
-int64_t shadow_quota_left(const struct shadow *shadow, uint32_t queue)
-{
-    int64_t left = INT64_MAX;
-
-    for (;; queue = shadow->queues.items[queue].parent) {
-        const struct shadow_queue *at = &shadow->queues.items[queue];
-        if (at->limit >= 0 && at->limit - at->used < left)
-            left = at->limit - at->used;
-        if (queue == QUEUE_ROOT)
-            return left;
-    }
-}
-
 bool shadow_fits(const struct shadow *shadow, const struct request *request, uint32_t queue,
                  const struct shadow_fit *fit)
 {
@@ -215,14 +202,14 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
     if (pool < 0 || request->nodes_min > shadow->nodes.count ||
         (request->nodes_max > 1 && request->nodes_max < request->members))
         return false;
-    if (request->gpu_alternatives == 0)
-        return fits_on_machines(&fitting);
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        int64_t milli = shadow_most_milli(request, i);
-        if (!fit->is_free && milli > shadow_quota_left(shadow, queue))
+    uint32_t alternatives = request->gpu_alternatives > 0 ? request->gpu_alternatives : 1;
+    for (uint32_t i = 0; i < alternatives; i++) {
+        struct shadow_amounts most = shadow_most_of(shadow, request, i);
+        if (!fit->is_free && !shadow_quota_is_wide(shadow, queue, &most))
             continue;
-        fitting.ask = &request->gpus[i];
-        fitting.may_share = fit->is_free || pools_do_not_matter(shadow, fitting.pool, milli);
+        fitting.ask = request->gpu_alternatives > 0 ? &request->gpus[i] : NULL;
+        fitting.may_share =
+            fit->is_free || pools_do_not_matter(shadow, fitting.pool, most.of[SHADOW_GPUS]);
         if (fits_on_machines(&fitting))
             return true;
     }

@@ -13,6 +13,7 @@ void shadow_release_job(struct shadow_job *job)
     lease_destroy(job->lease);
     free(job->member_states);
     list_release(&job->needs);
+    free(job->user);
     free(job);
 }
 
@@ -241,6 +242,8 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .request = claim_request(shadow, &event->request),
         .queue = (uint32_t)shadow_find_queue(shadow, event->queue),
         .priority = event->priority,
+        .user = mem_string(event->user ? event->user : ""),
+        .gid = event->gid,
         .begin = event->begin,
         .max_duration = event->request.max_duration,
         .estimate = event->estimate,
@@ -304,7 +307,7 @@ static void clear_end(struct shadow_job *job)
     job->end = (struct job_end){ 0 };
     job->stop_cause = STOP_NONE;
     job->is_cancel_wanted = job->is_requeue_wanted = false;
-    job->stopped_for = 0;
+    job->stopped_for = job->stopped_in = 0;
 }
 
 static void apply_requeue(struct shadow *shadow, struct shadow_job *job)
@@ -363,6 +366,7 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
 {
     job->stop_cause = event->cause;
     job->stopped_for = event->other;
+    job->stopped_in = event->rule != STOP_IN_QUEUE ? shadow->plans : 0;
     become(shadow, job, JOB_STOPPING);
 }
 
@@ -503,6 +507,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
 /* Whose begin time has come. */
 static void apply_plan(struct shadow *shadow)
 {
+    shadow->plans++;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));
 }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/node.h"
 #include "core/queue.h"
@@ -154,6 +155,7 @@ static void make_machines(struct making *making)
                      : dice < 95 ? 4 + making_below(making, 16)
                                  : 20 + making_below(making, 41);
 
+    making->has_quotas = making_chance(making, 45);
     making->is_whole = making_chance(making, making->world->temper.is_obedient ? 60 : 15);
     making->has_mig = !making->is_whole && making_chance(making, 35);
     making->has_islands = making_chance(making, 50);
@@ -235,17 +237,88 @@ static void act_settings(struct making *making)
 
 /* ---- queues and pools ---- */
 
+/* GPUs of a model, CPUs or memory: amounts that matter in this world. */
+static const char *random_resource(struct making *making, int64_t *ret_amount)
+{
+    uint32_t dice = making_below(making, 4), gpus = making->gpus + 1;
+
+    *ret_amount = (int64_t)making_below(making, dice < 2 ? gpus : 4 * gpus) * 1000;
+    if (dice < 2)
+        return making_model(making);
+    return dice == 2 ? "cpus" : "memory";
+}
+
+/* One more than the bound, as events have it; 0: none. */
+static int64_t random_bound(struct making *making, int64_t most)
+{
+    return making_chance(making, 30) ? 1 + (int64_t)making_below(making, (uint32_t)most + 1) : 0;
+}
+
+static void add_quotas(struct making *making, struct event_queue *queue)
+{
+    struct event_quota *quotas = arena_take(&making->world->strings, 2, sizeof(*quotas));
+    int64_t amount;
+
+    for (uint32_t i = 0; i < 2 && making_chance(making, 25); i++) {
+        quotas[i].resource = random_resource(making, &amount);
+        if (i > 0 && strcmp(quotas[0].resource, quotas[1].resource) == 0)
+            break;
+        quotas[i].guarantee = making_chance(making, 50) ? amount / 2 : 0;
+        quotas[i].limit = making_chance(making, 50) ? amount + 1 : 0;
+        quotas[i].borrow = random_bound(making, amount);
+        quotas[i].lend = random_bound(making, quotas[i].guarantee);
+        queue->quotas_count++;
+    }
+    queue->quotas = quotas;
+}
+
+static void add_subjects(struct making *making, struct event_queue *queue)
+{
+    struct event_subject *subjects = arena_take(&making->world->strings, 3, sizeof(*subjects));
+
+    for (uint32_t i = 0; i < 3 && making_chance(making, 15); i++) {
+        subjects[i].kind = (uint8_t)making_below(making, 3);
+        subjects[i].name = subjects[i].kind == SUBJECT_USER ? "ana" : "";
+        subjects[i].gid = subjects[i].kind == SUBJECT_GROUP ? 100 + making_below(making, 3) : 0;
+        subjects[i].resource = "gpus";
+        subjects[i].limit = (int64_t)making_below(making, making->gpus + 2) * 1000;
+        if (making_chance(making, 30))
+            subjects[i].resource = random_resource(making, &subjects[i].limit);
+        queue->subjects_count++;
+    }
+    queue->subjects = subjects;
+}
+
 static void tell_queue(struct making *making, uint32_t number, bool is_tight)
 {
     struct event event = { .kind = EVENT_QUEUE };
+    struct event_queue *queue = &event.queue;
     uint32_t parent = queue_parents[number], most = making->gpus + 2;
 
-    event.queue.name = making_text(making, "q%u", number);
-    event.queue.parent = parent ? making_text(making, "q%u", parent) : "";
-    event.queue.weight = 1 + making_below(making, 5);
-    if (making_chance(making, 30))
-        event.queue.guarantee_milli = (int64_t)making_below(making, most) * 1000;
-    event.queue.limit_milli = is_tight ? (int64_t)making_below(making, 2 * most) * 500 : -1;
+    queue->name = making_text(making, "q%u", number);
+    queue->parent = parent ? making_text(making, "q%u", parent) : "";
+    queue->weight = 1 + making_below(making, 5);
+    if (making_chance(making, 40))
+        queue->guarantee_milli = (int64_t)making_below(making, most) * 1000;
+    queue->limit_milli = is_tight ? (int64_t)making_below(making, 2 * most) * 500 : -1;
+    if (making->has_quotas) {
+        queue->borrow_milli = random_bound(making, (int64_t)most * 1000);
+        queue->lend_milli = random_bound(making, queue->guarantee_milli);
+        if (making_chance(making, 20))
+            queue->min_runtime = (usec_t)making_below(making, 60) * USEC_PER_MIN;
+        queue->firm_within = making_chance(making, 15);
+        add_quotas(making, queue);
+        add_subjects(making, queue);
+    }
+    making_tell(making, &event);
+}
+
+static void act_price(struct making *making)
+{
+    struct event event = { .kind = EVENT_PRICE };
+
+    event.price.resource = making_model(making);
+    event.price.price_micro = (int64_t)making_below(making, 5) * 1000000;
     making_tell(making, &event);
 }
 
@@ -381,6 +454,7 @@ const struct making_act making_acts[] = {
     { "device", 4, false, act_device },
     { "settings", 1, false, act_settings },
     { "queue", 2, false, act_queue },
+    { "price", 1, false, act_price },
     { "queue remove", 1, false, act_queue_remove },
     { "pool", 2, false, act_pool },
     { "pool remove", 1, false, act_pool_remove },

@@ -31,8 +31,9 @@ struct making {
     uint32_t kinds;     /* bit i: GPUs of kind i are there */
     uint32_t queues, pools;
     bool has_mig, has_islands, has_preemption;
-    bool is_whole; /* nobody asks for parts of GPUs */
-    uint8_t order; /* enum ordering, at first */
+    bool has_quotas; /* to borrow and lend, of other resources, for users */
+    bool is_whole;   /* nobody asks for parts of GPUs */
+    uint8_t order;   /* enum ordering, at first */
     uint32_t weights[MAKING_ACTS_MAX];
     struct request shapes[MAKING_SHAPES]; /* what is asked for mostly */
     uint32_t shape_count;

@@ -171,6 +171,8 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
     if (making->has_preemption) {
         submit->preemptible = making_chance(making, 60);
         submit->restart_cost = (usec_t)making_below(making, 20) * USEC_PER_MIN;
+        if (making_chance(making, 40))
+            submit->checkpoint_every = limit / (1 + (usec_t)making_below(making, 8)) + 1;
     }
     if (making_chance(making, 12))
         submit->need_count = 1 + making_below(making, 3);
@@ -188,6 +190,7 @@ static void submit(struct making *making, const struct request *request, uint64_
 
     event.submit.name = making_text(making, "job-%u", making_below(making, 5));
     event.submit.user = making_chance(making, 50) ? "ana" : "ben";
+    event.submit.gid = 100 + making_below(making, 3);
     event.submit.grace = (usec_t)making_below(making, 60) * USEC_PER_SEC;
     if (!is_obedient(making))
         surprise(making, &event.submit, limit);

@@ -69,8 +69,13 @@ struct shadow *shadow_create(void)
     shadow->settings.backfill_depth = 1;
     shadow->settings.placement = PLACEMENT_SFG;
     shadow->settings.predict = 1;
-    list_add(&shadow->queues, (struct shadow_queue){ .name = mem_string("root"), .limit = -1 });
-    list_add(&shadow->queues, (struct shadow_queue){ .name = mem_string("default"), .limit = -1 });
+    static const char *const names[] = { "gpus", "cpus", "memory" };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        list_add(&shadow->resources, mem_string(names[i]));
+    list_add(&shadow->queues, (struct shadow_queue){ .name = mem_string("root") });
+    list_add(&shadow->queues, (struct shadow_queue){ .name = mem_string("default") });
+    shadow_quota_init(&shadow->queues.items[0]);
+    shadow_quota_init(&shadow->queues.items[1]);
     shadow->queues.items[0].children = 1;
     list_add(&shadow->pools,
              (struct shadow_pool){ .name = mem_string("default"), .queue = mem_string("") });
@@ -89,8 +94,12 @@ static void release_world(struct shadow *shadow)
         free(shadow->devices.items[i].uuid);
         free(shadow->devices.items[i].model);
     }
-    for (size_t i = 0; i < shadow->queues.count; i++)
+    for (size_t i = 0; i < shadow->queues.count; i++) {
         free(shadow->queues.items[i].name);
+        shadow_quota_release(&shadow->queues.items[i]);
+    }
+    for (size_t i = 0; i < shadow->resources.count; i++)
+        free(shadow->resources.items[i]);
     for (size_t i = 0; i < shadow->pools.count; i++) {
         free(shadow->pools.items[i].name);
         free(shadow->pools.items[i].queue);
@@ -100,6 +109,7 @@ static void release_world(struct shadow *shadow)
     list_release(&shadow->nodes);
     list_release(&shadow->devices);
     list_release(&shadow->queues);
+    list_release(&shadow->resources);
     list_release(&shadow->pools);
 }
 
@@ -265,22 +275,15 @@ static void hold_slice(struct shadow *shadow, const struct slice *slice, int sig
 void shadow_hold(struct shadow *shadow, const struct shadow_job *job, int sign)
 {
     const struct lease *lease = job->lease;
-    int64_t milli = 0;
 
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
+    for (uint32_t i = 0; i < lease->slices_count; i++)
         hold_slice(shadow, &lease->slices[i], sign);
-        milli += lease->slices[i].milli;
-    }
     for (uint32_t i = 0; i < lease->members_count; i++) {
         struct shadow_node *node = &shadow->nodes.items[lease->members[i].node];
         node->cpu_free -= sign * lease->cpu_milli;
         node->memory_free -= sign * lease->memory_mib;
     }
-    for (uint32_t at = job->queue;; at = shadow->queues.items[at].parent) {
-        shadow->queues.items[at].used += sign * milli;
-        if (at == QUEUE_ROOT)
-            break;
-    }
+    shadow_quota_hold(shadow, job, sign);
     for (struct shadow_group *group = shadow_group(shadow, job->group); group;
          group = shadow_group(shadow, group->parent))
         group->active += (uint32_t)sign;
@@ -368,7 +371,7 @@ static void apply_queue(struct shadow *shadow, const struct event_queue *event)
                  (struct shadow_queue){ .name = mem_string(event->name), .parent = parent });
         shadow->queues.items[parent].children++;
     }
-    shadow->queues.items[found].limit = event->limit_milli;
+    shadow_quota_set(shadow, &shadow->queues.items[found], event);
 }
 
 static void remove_queue(struct shadow *shadow, const char *name)
@@ -391,7 +394,7 @@ void shadow_apply(struct shadow *shadow, const struct event *event)
 {
     if (event->at > shadow->now)
         shadow->now = event->at;
-    if (event->kind > EVENT_SETTINGS) {
+    if (!event_is_of_world(event->kind)) {
         shadow_apply_job(shadow, event);
         return;
     }
@@ -418,10 +421,14 @@ void shadow_apply(struct shadow *shadow, const struct event *event)
     case EVENT_SETTINGS:
         apply_settings(shadow, &event->settings);
         break;
+    case EVENT_PRICE:
+        shadow_resource(shadow, event->price.resource);
+        break;
     default:
         break;
     }
     deal(shadow);
+    shadow_recount(shadow);
 }
 
 /* ---- what somebody may say ---- */
@@ -525,6 +532,7 @@ bool shadow_accepts(const struct shadow *shadow, const struct event *event)
     case EVENT_BOOT:
     case EVENT_NODE:
     case EVENT_SETTINGS:
+    case EVENT_PRICE:
     case EVENT_PLAN:
         return true;
     default:

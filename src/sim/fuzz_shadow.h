@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "core/job.h"
 #include "core/state.h"
+#include "sim/fuzz_quota.h"
 
 enum { SHADOW_SLICES = 8 };
 
@@ -53,13 +54,6 @@ struct shadow_device {
     bool is_sick, is_synthetic, has_mig;
 };
 
-struct shadow_queue {
-    char *name;
-    uint32_t parent, children;
-    int64_t limit, used; /* milli-GPUs; limit -1: none */
-    bool is_removed;
-};
-
 struct shadow_pool {
     char *name, *queue, *model, *nodes;
     uint64_t devices;
@@ -83,6 +77,8 @@ struct shadow_job {
     uint32_t request; /* number of its shape */
     uint32_t queue;
     int32_t priority;
+    char *user;
+    uint32_t gid;
     usec_t begin, max_duration, estimate, deadline, restart_cost;
     usec_t submitted, granted, started, queued;
     uint32_t retry_max, retries, preemptions, attempt;
@@ -97,7 +93,8 @@ struct shadow_job {
     struct shadow_job *next, *previous; /* of all that are queued, by id */
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
     uint64_t stopped_for;               /* preempted: for whom */
-    int64_t work; /* seconds of the whole cluster that it takes at most, in millionths */
+    uint64_t stopped_in; /* the plan that stopped it for another queue; 0: none did */
+    int64_t work;        /* seconds of the whole cluster that it takes at most, in millionths */
 };
 
 struct shadow {
@@ -107,6 +104,7 @@ struct shadow {
     LIST(struct shadow_node) nodes;
     LIST(struct shadow_device) devices;
     LIST(struct shadow_queue) queues;
+    LIST(char *) resources; /* names */
     LIST(struct shadow_pool) pools;
     LIST(struct shadow_job *) jobs;     /* by id; NULL: none */
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
@@ -117,6 +115,7 @@ struct shadow {
     LIST(uint64_t) waiting;             /* that are waiting: for needs, or their begin time */
     struct shadow_job *first_queued, *last_queued;
     uint32_t job_counts[JOB_STATE_COUNT];
+    uint64_t plans;          /* so far */
     uint64_t more_room;      /* counts up whenever something may fit that did not before */
     int64_t work, work_most; /* of all that are not over: now, and ever */
 };
@@ -170,8 +169,6 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
                  const struct shadow_fit *fit);
 /* At most so many milli-GPUs for all members. */
 int64_t shadow_most_milli(const struct request *request, uint32_t alternative);
-/* What the queue, and those above it, may still have; INT64_MAX: no limit. */
-int64_t shadow_quota_left(const struct shadow *shadow, uint32_t queue);
 /* The slice is what the ask asks for, of this device. NULL: yes; else what is wrong. */
 const char *shadow_misfit(const struct gpu_ask *ask, const struct shadow_device *device,
                           const struct slice *slice);

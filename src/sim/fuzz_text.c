@@ -41,7 +41,7 @@ static void put_items(const struct field *field, const char *object, struct text
     if (count == 0)
         return;
     if (!field->is_inside)
-        memcpy(&items, items, sizeof(items));
+        memcpy(&items, object + field->offset, sizeof(items));
     text_printf(out, " %s=[", field->name);
     for (uint32_t i = 0; i < count; i++) {
         text_add(out, "{");
@@ -159,17 +159,23 @@ static int get_record(const struct field *field, const char **at, struct arena *
 static int get_items(const struct field *field, const char **at, struct arena *arena, char *object,
                      struct error *err)
 {
-    uint32_t count = 0, most = field->is_inside ? field->size / (uint32_t)field->type->size : 0;
+    uint32_t count = 0, most = ITEMS_MAX;
+    char *items = object + field->offset;
 
+    if (field->is_inside)
+        most = field->size / (uint32_t)field->type->size;
+    else
+        items = arena_take(arena, ITEMS_MAX, field->type->size);
     int code = expect(at, '[', field, err);
     while (code == 0 && (skip_blanks(at), **at != ']')) {
         if (count == most)
             return error_set(err, -EBADMSG, "%s: more than %u", field->name, most);
-        code =
-            get_record(field, at, arena, object + field->offset + count++ * field->type->size, err);
+        code = get_record(field, at, arena, items + count++ * field->type->size, err);
     }
     if (code < 0)
         return code;
+    if (!field->is_inside)
+        memcpy(object + field->offset, &items, sizeof(items));
     memcpy(object + field->count_offset, &count, sizeof(count));
     return expect(at, ']', field, err);
 }

@@ -9,8 +9,7 @@
  * '}')* ']'
  *
  * Goes by the record tables (core/record.h), so that a new event or a new field needs nothing here.
- * What is zero or empty is not written. Texts have no quotes in them. Lists behind a pointer, which
- * only decisions have, are written, but not read.
+ * What is zero or empty is not written. Texts have no quotes in them. At most 64 in a list.
  */
 
 #include "core/record.h"
