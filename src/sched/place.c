@@ -43,6 +43,10 @@ static bool may_take(const struct placing *placing, uint32_t node)
         return true;
     if (placing->spread > 0 && placing->taken[node] >= placing->spread)
         return false;
+    /* Those that are left may just be enough for the machines that are still wanted. */
+    if (placing->taken[node] > 0 && placing->machines < request->nodes_min &&
+        request->members - placing->lease.members_count <= request->nodes_min - placing->machines)
+        return false;
     /* 1 is what a request has that says nothing of machines. */
     return placing->taken[node] > 0 || request->nodes_max <= 1 ||
            placing->machines < request->nodes_max;
