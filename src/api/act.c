@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel, hold, release, requeue, and PATCH: on a job, a task, or all jobs of a group. */
+/* cancel, hold, release, requeue, checkpoint, and PATCH: on a job, a task, or all jobs of a group.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ static bool can_take(const struct job *job, enum event_kind kind)
         return !is_over && job->is_held;
     case EVENT_REQUEUE:
         return is_over || job_is_active(job);
+    case EVENT_CHECKPOINT:
+        return job->state == JOB_RUNNING || job->state == JOB_STOPPING;
     default:
         return !is_over;
     }
@@ -116,6 +119,8 @@ static void emit_on(struct act *act, const struct job *job)
     }
     if (act->kind == EVENT_CANCEL)
         event.cancel.user = act->user;
+    if (act->kind == EVENT_CHECKPOINT)
+        event.checkpoint.attempt = job->run->attempt;
     event.hold.job = job->id; /* they all name the job first */
     AUTO_RELEASE(text) struct text label = { 0 };
 
@@ -128,7 +133,7 @@ static void emit_on(struct act *act, const struct job *job)
 static int check_right(const struct act *act, uid_t owner, const char *what, uint64_t id,
                        struct error *err)
 {
-    if (is_admin(act->api, act->uid) || act->uid == owner)
+    if (act->uid == owner || (act->kind != EVENT_CHECKPOINT && is_admin(act->api, act->uid)))
         return 0;
     return error_set(err, -EACCES, "%s %" PRIu64 ": belongs to somebody else", what, id);
 }
@@ -250,10 +255,9 @@ void handle_act(struct call *call)
         const char *verb;
         enum event_kind kind;
     } verbs[] = {
-        { "cancel", EVENT_CANCEL },
-        { "hold", EVENT_HOLD },
-        { "release", EVENT_RELEASE },
-        { "requeue", EVENT_REQUEUE },
+        { "cancel", EVENT_CANCEL },         { "hold", EVENT_HOLD },
+        { "release", EVENT_RELEASE },       { "requeue", EVENT_REQUEUE },
+        { "checkpoint", EVENT_CHECKPOINT },
     };
     const char *verb = strrchr(call->request->path, '/') + 1;
 

@@ -198,7 +198,8 @@ static void handle_stop(struct call *call)
     call->api->ports.stop(call->api->ports.user, kill_jobs);
 }
 
-/* "*" stands for a number. Longer paths before their prefixes are not needed: all of it must match.
+/* "*" stands for a number, "@" for a name. Longer paths before their prefixes are not needed: all
+ * of it must match.
  */
 static const struct route {
     const char *method, *path;
@@ -217,10 +218,13 @@ static const struct route {
     { "POST", "/v1/jobs/*/hold", handle_act },
     { "POST", "/v1/jobs/*/release", handle_act },
     { "POST", "/v1/jobs/*/requeue", handle_act },
+    { "POST", "/v1/jobs/*/checkpoint", handle_act },
     { "GET", "/v1/events", handle_events },
     { "GET", "/v1/gpus", handle_gpus },
     { "GET", "/v1/nodes", handle_nodes },
+    { "POST", "/v1/nodes/@/interrupt", handle_interrupt },
     { "GET", "/v1/pools", handle_pools },
+    { "GET", "/v1/scale", handle_scale },
     { "GET", "/v1/queues", handle_queues },
     { "GET", "/v1/config", handle_config },
     { "PUT", "/v1/config", handle_apply },
@@ -250,11 +254,26 @@ static bool take_id(const char **path, struct call *call)
     return errno == 0;
 }
 
+static bool take_name(const char **path, struct call *call)
+{
+    size_t length = strcspn(*path, "/");
+
+    if (length == 0 || length >= sizeof(call->name))
+        return false;
+    memcpy(call->name, *path, length);
+    call->name[length] = '\0';
+    *path += length;
+    return true;
+}
+
 static bool path_matches(const char *pattern, const char *path, struct call *call)
 {
     for (; *pattern; pattern++) {
         if (*pattern == '*') {
             if (!take_id(&path, call))
+                return false;
+        } else if (*pattern == '@') {
+            if (!take_name(&path, call))
                 return false;
         } else if (*path++ != *pattern)
             return false;

@@ -250,7 +250,9 @@ void configure_emit(struct api *api, const struct config *config)
                       .order = (uint8_t)config->order,
                       .predict = config->predict,
                       .seed = state->settings.seed,
-                      .backfill_depth = config->backfill_depth },
+                      .backfill_depth = config->backfill_depth,
+                      .node_types = config->node_types,
+                      .node_types_count = (uint32_t)config->node_type_count },
     };
     emit(&apply, &settings);
     arena_release(&apply.arena);

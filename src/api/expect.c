@@ -8,6 +8,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "sched/advise.h"
+#include "sched/scale.h"
 #include "wire/submission.h"
 
 static usec_t now_of(const struct api *api)
@@ -165,6 +166,36 @@ static void say_advice(const struct api *api, const struct advice *advice, struc
     say_wait(text, from_now(api, advice->start));
 }
 
+/* "with one more h100x8 (20.00 an hour)" */
+static void add_wish(const struct api *api, const struct job *job, json_t *list)
+{
+    const struct state *state = api_state(api);
+    struct scale_plan plan;
+
+    if (state->node_types.count == 0)
+        return;
+    sched_scale(api->ports.brain(api->ports.user), api->ports.now(api->ports.user), &plan);
+    for (size_t i = 0; i < plan.unblocked.count; i++) {
+        const struct scale_wish *wish = &plan.wishes.items[plan.unblocked_by.items[i]];
+        const struct node_type *type = &state->node_types.items[wish->type];
+        if (plan.unblocked.items[i] != job->id)
+            continue;
+        AUTO_RELEASE(text) struct text text = { 0 }, words = { 0 };
+        if (wish->count == 1)
+            text_add(&text, "one");
+        else
+            text_printf(&text, "%" PRIu32, wish->count);
+        text_printf(&text, " more %s%s (%.2f an hour)", wish->is_spot ? "spot " : "", type->name,
+                    (double)wish->price_micro / 1e6);
+        text_printf(&words, "with %s it would start", text.bytes);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", "node_type",
+                                              "change", text_string(&text), "now", 0, "start",
+                                              view_time(api, usec_after(state->now, type->boot)),
+                                              "text", words.bytes));
+    }
+    scale_release(&plan);
+}
+
 json_t *view_sooner(const struct api *api, const struct job *job)
 {
     struct advice advices[ADVICES_MAX];
@@ -180,6 +211,7 @@ json_t *view_sooner(const struct api *api, const struct job *job)
                             "change", text_string(&change), "now", advices[i].is_now, "start",
                             view_time(api, advices[i].start), "text", text_string(&text)));
     }
+    add_wish(api, job, list);
     return list;
 }
 

@@ -22,9 +22,10 @@ struct api {
 struct call {
     struct api *api;
     struct http_request *request;
-    uint64_t id;           /* of the path; 0: none */
-    uint32_t index;        /* of "7_3", plus one; 0: none */
-    const char *user_name; /* of the peer; good during the call */
+    uint64_t id;                      /* of the path; 0: none */
+    uint32_t index;                   /* of "7_3", plus one; 0: none */
+    char name[REQUEST_NAME_SIZE + 1]; /* of the path; "": none */
+    const char *user_name;            /* of the peer; good during the call */
 };
 
 typedef void call_fn(struct call *call);
@@ -83,6 +84,7 @@ call_fn handle_submit;
 call_fn handle_list, handle_show, handle_why;
 call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
+call_fn handle_interrupt, handle_scale;
 call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_whatif, handle_rehearsal;

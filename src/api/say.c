@@ -224,6 +224,38 @@ static void say_pool(const struct state *state, const struct why *why, struct te
         text_printf(text, "what is free is kept for pool %s", pool->name);
 }
 
+static void say_spot(const struct why *why, struct text *text)
+{
+    if (why->wanted == SPOT_ONLY)
+        text_add(text, "only on-demand machines are left for it: spot: only");
+    else
+        text_add(
+            text,
+            "only spot machines are left for it, and it does not take them; with --preemptible "
+            "or --spot allow it would start");
+}
+
+/* "; node a is taken away in 2m": capacity that is there and can't be had any more. */
+static void say_going(const struct api *api, struct text *text)
+{
+    const struct state *state = api_state(api);
+    usec_t now = api->ports.now(api->ports.user);
+    char buffer[UNITS_TEXT_SIZE];
+
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        if (node->going_at == 0 || node->state == NODE_DOWN)
+            continue;
+        if (node->going_at <= now) {
+            text_printf(text, "; node %s is taken away", node->name);
+            continue;
+        }
+        usec_t left = (node->going_at - now + USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC;
+        text_printf(text, "; node %s is taken away in %s", node->name,
+                    units_format_duration(buffer, left));
+    }
+}
+
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text)
 {
@@ -275,6 +307,9 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     case WHY_SHAPE:
         say_shape(state, why, text);
         break;
+    case WHY_SPOT:
+        say_spot(why, text);
+        break;
     case WHY_ARRAY:
         text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
                     why->most, why->job);
@@ -305,6 +340,8 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     }
     if (ahead > 0)
         text_printf(text, "; %" PRIu32 " like it %s first", ahead, ahead == 1 ? "is" : "are");
+    if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY))
+        say_going(api, text);
 }
 
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,

@@ -335,6 +335,9 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,
         .resize = (uint8_t)draft->resize,
+        .checkpoint_every = draft->checkpoint_every,
+        .checkpoint_auto = draft->checkpoint_auto,
+        .checkpoint_takes = draft->checkpoint_takes,
     };
     uint64_t first = emitting->next_id;
 

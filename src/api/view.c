@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "wire/json.h"
+#include "core/daly.h"
 
 json_t *view_time(const struct api *api, usec_t at)
 {
@@ -151,6 +152,30 @@ static json_t *view_job_end(const struct job *job, const char *key)
     return job->run->end.signal ? json_null() : json_integer(job->run->end.exit_code);
 }
 
+/* How it saves its work; null when it said nothing of it. */
+static json_t *view_checkpoint(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    usec_t every = job->checkpoint_every;
+    json_t *waste = json_null();
+
+    if (every == 0 && !job->checkpoint_is_auto && job->run->checkpointed == 0)
+        return json_null();
+    if (every > 0 && job->run->lease) {
+        json_decref(waste);
+        waste =
+            json_real((double)daly_waste(job_checkpoint_takes(job), every, state_mtbf(state, job)) /
+                      DALY_WASTE_ONE);
+    }
+    return json_pack(
+        "{s:o, s:b, s:o, s:o, s:o, s:o}", "every", every > 0 ? view_seconds(every) : json_null(),
+        "auto", job->checkpoint_is_auto, "takes", view_seconds(job_checkpoint_takes(job)), "last",
+        view_time(api, job->run->checkpointed), "unsaved_seconds",
+        job_is_active(job) ? view_seconds(job_unsaved(job, api->ports.now(api->ports.user)))
+                           : json_null(),
+        "expected_waste", waste);
+}
+
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
     json_object_set_new(view, "request",
@@ -165,6 +190,10 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "deadline", view_time(api, job->deadline));
     json_object_set_new(view, "preemptible", json_boolean(job->is_preemptible));
     json_object_set_new(view, "restart_cost", view_seconds(job->restart_cost));
+    json_object_set_new(view, "spot", json_string(spot_rule_name(job->spot)));
+    json_object_set_new(view, "spot_now",
+                        json_string(spot_rule_name(state_request(api_state(api), job)->spot)));
+    json_object_set_new(view, "checkpoint", view_checkpoint(api, job));
     json_object_set_new(view, "devices", view_devices(api, job));
     json_object_set_new(view, "isolation",
                         job->run->started == 0 ? json_null()
@@ -207,12 +236,13 @@ static json_t *view_preempted_for(const struct api *api, const struct job *job)
     const struct job *taker =
         job->run->stopped_for ? state_job(state, job->run->stopped_for) : NULL;
 
-    if (job->run->stopped_for == 0)
+    if (job->run->stopped_for == 0 && job->run->stop_rule != STOP_FOR_MACHINE)
         return json_null();
-    return json_pack("{s:I, s:s*, s:s, s:s}", "job", (json_int_t)job->run->stopped_for, "queue",
-                     taker ? state->queues.items[taker->queue].name : NULL, "rule",
-                     stop_rule_name(job->run->stop_rule), "text",
-                     stop_rule_meaning(job->run->stop_rule));
+    return json_pack(
+        "{s:o, s:s*, s:s, s:s}", "job",
+        job->run->stopped_for ? json_integer((json_int_t)job->run->stopped_for) : json_null(),
+        "queue", taker ? state->queues.items[taker->queue].name : NULL, "rule",
+        stop_rule_name(job->run->stop_rule), "text", stop_rule_meaning(job->run->stop_rule));
 }
 
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole)

@@ -93,6 +93,13 @@ void handle_nodes(struct call *call)
                              (json_int_t)node->memory_mib, "memory_given",
                              (json_int_t)(node->memory_mib - room->memory_mib), "gpus",
                              view_milli(total), "gpus_given", view_milli(given)));
+        json_t *view = json_array_get(nodes, json_array_size(nodes) - 1);
+        json_object_set_new(view, "spot", json_boolean(node->is_spot));
+        json_object_set_new(view, "type", text_or_null(node->type));
+        json_object_set_new(view, "price",
+                            node->price_micro > 0 ? json_real((double)node->price_micro / 1e6)
+                                                  : json_null());
+        json_object_set_new(view, "going_at", view_time(call->api, node->going_at));
     }
     reply_json(call->request, 200, json_pack("{s:o}", "nodes", nodes));
 }

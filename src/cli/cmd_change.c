@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel, hold, release, requeue, update: what changes jobs */
+/* cancel, checkpoint, hold, release, requeue, update: what changes jobs */
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -32,6 +32,7 @@ const struct option_entry options_cancel[] = {
     [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
     { 0 },
 };
+const struct option_entry options_checkpoint[] = { { 0 } };
 const struct option_entry options_hold[] = { { 0 } };
 const struct option_entry options_release[] = { { 0 } };
 const struct option_entry options_requeue[] = { { 0 } };
@@ -142,13 +143,14 @@ static int change_jobs(const struct options *options, const struct change *chang
 
 static int change_by_id(int argc, char **argv, const struct change *change)
 {
+    const char *verb = argv[0]; /* the words take its place */
     struct options options;
     int status;
 
     if (!options_read(argc, argv, &options, &status))
         return status;
     if (options.word_count == 0)
-        return usage_wrong(argv[0], "%s: expected the number of a job", argv[0]);
+        return usage_wrong(verb, "%s: expected the number of a job", verb);
     return change_jobs(&options, change);
 }
 
@@ -165,6 +167,25 @@ int run_release(int argc, char **argv)
 int run_requeue(int argc, char **argv)
 {
     return change_by_id(argc, argv, &(struct change){ "POST", "/requeue", "requeued", NULL });
+}
+
+int run_checkpoint(int argc, char **argv)
+{
+    const struct change change = { "POST", "/checkpoint", "saved", NULL };
+    char *own[] = { getenv("TARN_JOB_ID"), NULL };
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0 && !own[0])
+        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
+                                         "this is not inside one");
+    if (options.word_count == 0) {
+        options.words = own;
+        options.word_count = 1;
+    }
+    return change_jobs(&options, &change);
 }
 
 static bool has_filter(const struct options *options)

@@ -192,6 +192,20 @@ int run_gpus(int argc, char **argv)
     return list(argc, argv, &listing);
 }
 
+/* Why it is not up, or when it will no longer be. */
+static void add_node_fate(struct table *table, const json_t *node)
+{
+    char clock[CLOCK_SIZE];
+
+    if (field_time(node, "going_at") > 0) {
+        table_add_format(table, "taken away at %s",
+                         clock_format(clock, field_time(node, "going_at")));
+        table_style(table, TABLE_BAD);
+    } else
+        table_add_format(table, "%s%s", field_is_true(node, "spot") ? "spot " : "",
+                         field_text(node, "reason"));
+}
+
 static void add_node(struct table *table, const json_t *node)
 {
     const char *state = field_text(node, "state");
@@ -203,7 +217,7 @@ static void add_node(struct table *table, const json_t *node)
     add_part(table, node, "gpus_given", "gpus");
     add_part(table, node, "cpus_given", "cpus");
     add_memory(table, node);
-    table_add_text(table, field_text(node, "reason"));
+    add_node_fate(table, node);
 }
 
 int run_nodes(int argc, char **argv)

@@ -192,6 +192,31 @@ static void add_preemptible(struct text *text, const json_t *job)
     add_line(text, "preemptible", line.bytes);
 }
 
+/* "every 42m, which pays · takes 30s · 3.4 % expected waste · last saved 14:20:05" */
+static void add_checkpoint(struct text *text, const json_t *job)
+{
+    const json_t *checkpoint = json_object_get(job, "checkpoint");
+    AUTO_RELEASE(text) struct text line = { 0 };
+    bool is_auto = field_is_true(checkpoint, "auto");
+    char buffer[UNITS_TEXT_SIZE], clock[CLOCK_SIZE];
+
+    if (!json_is_object(checkpoint))
+        return;
+    if (!field_is_null(checkpoint, "every"))
+        text_printf(&line, "every %s%s", field_duration(checkpoint, "every", buffer),
+                    is_auto ? ", which pays" : "");
+    else
+        text_add(&line, is_auto ? "as often as it pays" : "when it is stopped");
+    if (field_seconds(checkpoint, "takes") > 0)
+        text_printf(&line, " · takes %s", field_duration(checkpoint, "takes", buffer));
+    if (!field_is_null(checkpoint, "expected_waste"))
+        text_printf(&line, " · %.1f %% expected waste",
+                    100 * json_number_value(json_object_get(checkpoint, "expected_waste")));
+    if (field_time(checkpoint, "last") > 0)
+        text_printf(&line, " · last saved %s", clock_format(clock, field_time(checkpoint, "last")));
+    add_line(text, "checkpoint", line.bytes);
+}
+
 static void print_job(const json_t *job)
 {
     const json_t *request = json_object_get(job, "request");
@@ -215,6 +240,7 @@ static void print_job(const json_t *job)
     add_size(&text, job);
     if (field_is_true(job, "preemptible"))
         add_preemptible(&text, job);
+    add_checkpoint(&text, job);
     add_time(&text, job, "submitted");
     add_time(&text, job, "begin");
     add_time(&text, job, "started");

@@ -90,6 +90,10 @@ static void add_taker(const json_t *taker, struct text *text)
 {
     if (!json_is_object(taker))
         return;
+    if (field_is_null(taker, "job")) {
+        text_printf(text, ": %s", field_text(taker, "text"));
+        return;
+    }
     text_printf(text, " for job %" PRId64, field_number(taker, "job"));
     if (field_text(taker, "queue")[0] && strcmp(field_text(taker, "rule"), "in_queue") != 0)
         text_printf(text, " of queue %s, which %s", field_text(taker, "queue"),
@@ -103,7 +107,9 @@ void job_preempted_add(const json_t *job, struct text *text)
 
     if (count == 0 || job_is_ended(job))
         return;
-    text_printf(text, "stopped for others %s", count == 1 ? "once" : "");
+    const json_t *taker = json_object_get(job, "preempted_for");
+    bool is_for_nobody = json_is_object(taker) && field_is_null(taker, "job");
+    text_printf(text, "stopped %s%s", is_for_nobody ? "" : "for others ", count == 1 ? "once" : "");
     if (count > 1)
         text_printf(text, "%" PRId64 " times", count);
     if (field_seconds(job, "attained_seconds") > 0)

@@ -56,6 +56,7 @@ struct engine_launch {
     uint32_t umask;
     uint32_t uid, gid;  /* who it runs as; ignored unless the engine is root */
     usec_t grace;       /* between SIGTERM and SIGKILL */
+    int stop_signal;    /* instead of SIGTERM, for processes that catch it; 0: none */
     int64_t cpu_milli;  /* limit to enforce where possible; 0: none */
     int64_t memory_mib; /* the same */
 };
@@ -91,7 +92,8 @@ struct engine_ops {
      * member that already exists (its supervisor was found again, or its end is on disk) gives
      * that one's outcomes and starts nothing. */
     int (*start)(struct engine *engine, const struct engine_launch *launch, struct error *err);
-    /* SIGTERM, and SIGKILL after grace; grace 0 kills at once. Unknown members are ignored. */
+    /* SIGTERM (or the launch's stop_signal), and SIGKILL after grace; grace 0 kills at once.
+     * Unknown members are ignored. */
     void (*stop)(struct engine *engine, struct member_id id, usec_t grace);
     /* After a restart: take up a member that should exist. was_started: a STARTED outcome was
      * recorded before; false: it may never have been started, and is then left for start().

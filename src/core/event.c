@@ -35,6 +35,22 @@ static const struct field cell_fields[] = {
 const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
                                          COUNT_OF(cell_fields) };
 
+static const struct field node_type_fields[] = {
+    RECORD_CHARS(struct node_type, 1, name, ""),
+    RECORD_CHARS(struct node_type, 2, model, "of its GPUs; empty: none"),
+    RECORD_INT(struct node_type, 3, cpu_milli, ""),
+    RECORD_INT(struct node_type, 4, memory_mib, ""),
+    RECORD_INT(struct node_type, 5, price_micro, "an hour"),
+    RECORD_INT(struct node_type, 6, spot_micro, "the same as a spot machine; 0: can't be had"),
+    RECORD_INT(struct node_type, 7, boot, "from the wish to the machine"),
+    RECORD_INT(struct node_type, 8, idle, "it may go after so long without work"),
+    RECORD_INT(struct node_type, 9, cooldown, "between two wishes"),
+    RECORD_UINT(struct node_type, 10, gpus, ""),
+    RECORD_UINT(struct node_type, 11, most, "those that are there included"),
+};
+const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
+                                              node_type_fields, COUNT_OF(node_type_fields) };
+
 #define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),

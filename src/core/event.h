@@ -13,11 +13,13 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "core/lease.h"
+#include "core/node_type.h"
 #include "core/quota.h"
 #include "core/record.h"
 #include "core/request.h"
 
-extern const struct record_type request_record, quota_record, subject_record, cell_record;
+extern const struct record_type request_record, quota_record, subject_record, cell_record,
+    node_type_record;
 
 /* A queue's quota of a resource other than GPUs in all. */
 struct event_quota {

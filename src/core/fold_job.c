@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "core/daly.h"
 #include "core/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -55,7 +56,10 @@ static void settle(struct state *state, struct job *job)
         state->next_begin = job->begin;
     if (to != job->state)
         become(state, job, to);
+    uint32_t old = state_settle_spot(state, job);
     notify(state, job, false);
+    if (old > 0)
+        class_release(&state->classes, old - 1);
 }
 
 /* What `on` did may decide what waits for it. Ends that follow from it are put on the list. */
@@ -174,6 +178,13 @@ static void note_arrival(struct state *state, struct job *job)
                          wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
 }
 
+static uint32_t milliseconds_of(usec_t time)
+{
+    usec_t milliseconds = time > 0 ? time / USEC_PER_MS : 0;
+
+    return milliseconds < UINT32_MAX ? (uint32_t)milliseconds : UINT32_MAX;
+}
+
 static int fold_submit(struct state *state, const struct event_submit *event, struct error *err)
 {
     int64_t queue = state_find_queue(state, event->queue);
@@ -201,6 +212,9 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .deadline = event->deadline > 0 ? event->deadline : 0,
         .restart_cost = event->restart_cost > 0 ? event->restart_cost : 0,
         .checkpoint_every = event->checkpoint_every > 0 ? event->checkpoint_every : 0,
+        .checkpoint_is_auto = event->checkpoint_auto,
+        .checkpoint_takes_ms = milliseconds_of(event->checkpoint_takes),
+        .spot = event->request.spot,
         .is_preemptible = event->preemptible,
         .user = state_claim_user(state, event->user),
         .uid = event->uid,
@@ -369,10 +383,12 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     run->members_started = run->members_ended = 0;
     run->attempt = event->attempt;
     run->granted = state->now;
-    run->checkpointed = 0;
+    run->checkpointed = run->unsaved = 0;
     run->gpus_milli_last = (uint32_t)event->lease.milli;
     run->is_backfill = event->is_backfill;
     run->tier = event->tier;
+    if (job->checkpoint_is_auto)
+        job->checkpoint_every = daly_interval(job_checkpoint_takes(job), state_mtbf(state, job));
     become(state, job, JOB_GRANTED);
     state_charge(state, job, 1);
     notify(state, job, false);
@@ -391,6 +407,7 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
         run->stop_rule = event->rule;
         run->stopped_for = event->other;
         run->lost += event->lost > 0 ? event->lost : 0;
+        run->unsaved = job_unsaved(job, state->now);
     }
     if (event->cause == STOP_RESIZE) {
         run->members_next = event->members;
@@ -583,6 +600,8 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
     bool is_ours = !job->run->is_cancel_wanted &&
                    (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
     state_charge(state, job, -1);
+    for (uint32_t i = 0; i < run->lease->members_count; i++)
+        state->nodes.items[run->lease->members[i].node].used_at = state->now;
     lease_destroy(TAKE(run->lease));
     free(TAKE(run->member_states));
     if (job->run
@@ -596,6 +615,10 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
         note_progress(state, job);
         run->preemptions++;
         settle(state, job);
+        if (job->run->stop_rule == STOP_FOR_MACHINE && job->state == JOB_QUEUED) {
+            job->is_awaited = AWAITED_FROM_OTHERS; /* it is first: nothing of this is its doing */
+            notify(state, job, false);
+        }
         return;
     }
     if (is_ours && run->stop_cause == STOP_RESIZE) {
@@ -649,18 +672,30 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
     return error_set(err, -EBADMSG, "forget: %" PRIu64 " is not over", id);
 }
 
-/* Jobs whose begin time has come. next_begin keeps this from looking at all jobs each time. */
+/* Jobs whose begin time has come, or who may go to other machines now. next_begin and next_spot
+ * keep this from looking at all jobs each time. */
 static void fold_plan(struct state *state)
 {
     state->plan_from = state->plan_until;
     state->plan_until = state->next_id;
-    if (state->next_begin > state->now)
+    if (state->next_begin > state->now && state->next_spot > state->now)
         return;
-    state->next_begin = USEC_NEVER;
+    state->next_begin = state->next_spot = USEC_NEVER;
     for (struct job *job = state->first_job; job; job = job->next) {
-        if (job->state == JOB_WAITING)
+        if (job->state == JOB_WAITING || (job->state == JOB_QUEUED && job->spot == SPOT_PREFER))
             settle(state, job);
     }
+}
+
+/* Also while it stops: then nothing is lost of what was counted as lost. */
+static void fold_checkpoint(struct state *state, struct job *job, uint32_t attempt)
+{
+    if ((job->state != JOB_RUNNING && job->state != JOB_STOPPING) || job->run->attempt != attempt)
+        return;
+    struct job_run *run = job_claim_run(job);
+    run->checkpointed = state->now;
+    run->lost -= run->unsaved < run->lost ? run->unsaved : run->lost;
+    run->unsaved = 0;
 }
 
 static int fold_job_command(struct state *state, const struct event *event, uint64_t id,
@@ -684,8 +719,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         fold_requeue(state, job);
         return 0;
     case EVENT_CHECKPOINT:
-        if (job->state == JOB_RUNNING && job->run->attempt == event->checkpoint.attempt)
-            job_claim_run(job)->checkpointed = state->now;
+        fold_checkpoint(state, job, event->checkpoint.attempt);
         return 0;
     case EVENT_UPDATE:
         return fold_update(state, job, &event->update, err);

@@ -76,6 +76,17 @@ static bool number_model(struct state *state, struct device *device)
     return is_other;
 }
 
+/* Machines whose time counts from now on. */
+static void count_up(struct state *state)
+{
+    mtbf_advance(&state->mtbf, state->now);
+    state->mtbf.up[MTBF_OWN] = state->mtbf.up[MTBF_SPOT] = 0;
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        state->mtbf.up[node->is_spot ? MTBF_SPOT : MTBF_OWN] += node->state == NODE_UP;
+    }
+}
+
 void state_measure(struct state *state)
 {
     struct capacity capacity = { 0 };
@@ -93,8 +104,9 @@ void state_measure(struct state *state)
         if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
             deal_static_pool(state, (uint32_t)i);
     }
+    count_up(state);
     for (size_t i = 0; i < state->nodes.count; i++) {
-        if (state->nodes.items[i].state != NODE_UP)
+        if (!node_is_usable(&state->nodes.items[i]))
             continue;
         capacity.cpu_milli += state->nodes.items[i].cpu_milli;
         capacity.memory_mib += state->nodes.items[i].memory_mib;
@@ -103,6 +115,16 @@ void state_measure(struct state *state)
         count_capacity(state, &capacity, i, 1);
     state->capacity = capacity;
     measure_owned(state);
+}
+
+/* It went down, or its owner says that it will: each time once, with or without the notice. */
+static void note_interruption(struct state *state, const struct node *node,
+                              const struct event_node *event, bool is_new)
+{
+    bool was_there = !is_new && node->state == NODE_UP && node->going_at == 0;
+
+    if (was_there && (event->state == NODE_DOWN || event->going_at > 0))
+        state->mtbf.interruptions[node->is_spot ? MTBF_SPOT : MTBF_OWN]++;
 }
 
 static int fold_node(struct state *state, const struct event_node *event)
@@ -118,6 +140,7 @@ static int fold_node(struct state *state, const struct event_node *event)
     }
     struct node *node = &state->nodes.items[found];
     struct room_node *room = &state->room.nodes.items[found];
+    note_interruption(state, node, event, is_new);
     room->cpu_milli += event->cpu_milli - node->cpu_milli;
     room->memory_mib += event->memory_mib - node->memory_mib;
     node->cpu_milli = event->cpu_milli;
@@ -126,10 +149,17 @@ static int fold_node(struct state *state, const struct event_node *event)
     set_reason(&node->reason, event->reason);
     set_string(&node->rack, event->rack);
     set_string(&node->block, event->block);
-    if (is_new && event->state == NODE_UP) { /* nothing stands on it yet */
+    set_string(&node->type, event->type);
+    node->price_micro = event->price_micro > 0 ? event->price_micro : 0;
+    node->going_at = event->going_at > 0 ? event->going_at : 0;
+    node->is_spot = event->spot;
+    node->used_at = is_new ? state->now : node->used_at;
+    if (is_new && node_is_usable(node)) { /* nothing stands on it yet */
         state->capacity.cpu_milli += event->cpu_milli;
         state->capacity.memory_mib += event->memory_mib;
-    } else if (!is_new)
+        mtbf_advance(&state->mtbf, state->now);
+        state->mtbf.up[event->spot ? MTBF_SPOT : MTBF_OWN]++;
+    } else
         state_measure(state);
     return 0;
 }
@@ -330,6 +360,9 @@ static void fold_settings(struct state *state, const struct event_settings *even
     state->settings.predict = event->predict;
     state->settings.seed = event->seed;
     state->settings.backfill_depth = event->backfill_depth;
+    state->node_types.count = 0;
+    for (uint32_t i = 0; i < event->node_types_count && i < NODE_TYPES_MAX; i++)
+        state_add_node_type(state, &event->node_types[i]);
 }
 
 static int fold_price(struct state *state, const struct event_price *event, struct error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/daly.h"
 
 const struct job_run job_no_run;
 
@@ -116,6 +117,12 @@ bool job_may_heal(const struct job *job)
     return run->heals < job->heal_max && run->end.kind != ENGINE_FAILED && !run->is_cancel_wanted;
 }
 
+usec_t job_checkpoint_takes(const struct job *job)
+{
+    return job->checkpoint_takes_ms > 0 ? job->checkpoint_takes_ms * USEC_PER_MS
+                                        : DALY_TAKES_DEFAULT;
+}
+
 static const struct {
     const char *name, *meaning;
 } rules[] = {
@@ -124,6 +131,7 @@ static const struct {
     [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
     [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
     [STOP_FOR_EARLIER] = { "earlier", "comes before what it had beyond its least" },
+    [STOP_FOR_MACHINE] = { "machine", "its machine is taken away" },
 };
 
 const char *stop_rule_name(uint8_t rule)

@@ -55,7 +55,8 @@ enum stop_rule {
     STOP_FOR_GUARANTEE,
     STOP_FOR_LESS,
     STOP_FOR_FAIR,
-    STOP_FOR_EARLIER = 8, /* a gang gives up what it has beyond its least, inside a queue */
+    STOP_FOR_EARLIER = 8,  /* a gang gives up what it has beyond its least, inside a queue */
+    STOP_FOR_MACHINE = 32, /* for nobody: it is taken away */
 };
 
 /* How the number of members of an elastic gang may change after its start. */
@@ -99,6 +100,7 @@ struct job_run {
     uint8_t stop_rule;    /* of the last time that it was stopped for others (enum stop_rule) */
     uint64_t stopped_for; /* the job that got its place, then; 0: none */
     usec_t lost;          /* run time that was done again, of all those times */
+    usec_t unsaved;       /* what of it the stop that is under way would cost */
     usec_t checkpointed;  /* when this attempt last said that its work is safe; 0: never */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
@@ -130,20 +132,23 @@ struct job {
     usec_t estimate;         /* how long it will run, as somebody says; 0: nobody does */
     usec_t deadline;         /* 0: none */
     usec_t restart_cost;     /* run time that a stop and new start costs */
-    usec_t checkpoint_every; /* 0: it saves its work when it is stopped */
+    usec_t checkpoint_every; /* 0: it saves its work when it is stopped; also of `auto`, then */
     usec_t fair_from;        /* the fair clock (pressure.h) when it was submitted */
     uint32_t user;           /* number in the state */
     uint32_t uid, gid;
     uint32_t queue, class;
     int32_t priority;
-    uint32_t index; /* in its array */
+    uint32_t index;               /* in its array */
+    uint32_t checkpoint_takes_ms; /* what saving costs it; 0: it does not say */
     uint32_t needs_left, needs_expected;
     uint8_t state;  /* enum job_state */
     uint8_t result; /* enum job_result */
     bool is_held;
     bool is_preemptible;
+    uint8_t spot;       /* enum spot_rule, as it asked; that of its class follows its progress */
     uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
     bool no_requeue;    /* not tried again after it was lost */
+    bool checkpoint_is_auto; /* checkpoint_every is worked out at each start (daly.h) */
     uint16_t retry_max;
     uint8_t resize;    /* of an elastic gang: enum resize */
     uint16_t heal_max; /* how often the gang is healed after it lost a member */
@@ -170,6 +175,9 @@ static inline bool job_has_restarted(const struct job *job)
 
 /* Whether the gang, of which a member did not end well, is to start again without a retry. */
 bool job_may_heal(const struct job *job);
+
+/* What saving costs it, as it says or as is assumed. */
+usec_t job_checkpoint_takes(const struct job *job);
 
 /* The same as run, to be written to. */
 struct job_run *job_claim_run(struct job *job);

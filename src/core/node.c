@@ -12,6 +12,7 @@ void node_release(struct node *node)
     free(node->reason);
     free(node->rack);
     free(node->block);
+    free(node->type);
 }
 
 void device_release(struct device *device)

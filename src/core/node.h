@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "core/lease.h"
 
 enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
@@ -23,7 +24,12 @@ struct node {
     char *rack, *block; /* where it stands; "": not known */
     int64_t cpu_milli;
     int64_t memory_mib;
-    uint8_t state; /* enum node_state */
+    char *type;          /* what it is rented as; "": not known */
+    int64_t price_micro; /* for an hour; 0: not known */
+    usec_t used_at;      /* when a job last gave something of it back, or it came */
+    usec_t going_at;     /* it is taken away then; 0: nobody said so */
+    uint8_t state;       /* enum node_state */
+    bool is_spot;        /* its owner may take it away */
 };
 
 struct device {
@@ -58,6 +64,12 @@ struct room {
     LIST(struct room_device) devices;
     LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
 };
+
+/* Whether anything new may be put there. */
+static inline bool node_is_usable(const struct node *node)
+{
+    return node->state == NODE_UP && node->going_at == 0;
+}
 
 void node_release(struct node *node);
 void device_release(struct device *device);

@@ -641,6 +641,13 @@ int64_t request_least_milli(const struct request *request)
     return least;
 }
 
+const char *spot_rule_name(uint8_t rule)
+{
+    static const char *const names[] = { "never", "allow", "prefer", "only" };
+
+    return rule < SPOT_RULES ? names[rule] : "unknown";
+}
+
 int request_check(const struct request *request, struct error *err)
 {
     if (request->members < 1 || request->members > REQUEST_MEMBERS_MAX)
@@ -660,6 +667,8 @@ int request_check(const struct request *request, struct error *err)
                          request->members, request->members_max, REQUEST_MEMBERS_MAX);
     if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
         return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
+    if (request->spot >= SPOT_RULES)
+        return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
     if (request->memory_mib < 0)
         return error_set(err, -EINVAL, "memory: below 0");
     if (request->max_duration <= 0)

@@ -47,6 +47,15 @@ enum share_kind {
     SHARE_MPS,      /* a fraction, enforced by CUDA MPS */
 };
 
+/* Whether it may be put onto machines that can be taken away. */
+enum spot_rule {
+    SPOT_NEVER,
+    SPOT_ALLOW,
+    SPOT_PREFER, /* those first */
+    SPOT_ONLY,
+    SPOT_RULES,
+};
+
 struct gpu_ask {
     char model[REQUEST_MODEL_SIZE];     /* lower case; "": any */
     char profile[REQUEST_PROFILE_SIZE]; /* MIG: "3g.40gb" */
@@ -74,6 +83,8 @@ struct request {
     uint8_t sizes;        /* enum request_sizes, of an elastic gang (elastic.h) */
     uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
     uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
+    uint8_t spot;         /* enum spot_rule */
+    uint8_t padding[7];
 };
 
 /* One member, one CPU, no GPU, no limit. */
@@ -97,6 +108,9 @@ int64_t request_milli(const struct request *request, uint32_t alternative, int64
 
 /* The same of the alternative that takes least, a share by memory as next to nothing. */
 int64_t request_least_milli(const struct request *request);
+
+/* "never", "allow", "prefer", "only" */
+const char *spot_rule_name(uint8_t rule);
 
 /* Whether all parts fit together (members against nodes, zero counts ...). */
 int request_check(const struct request *request, struct error *err);

@@ -30,6 +30,8 @@ static const struct field request_fields[] = {
     RECORD_UINT(struct request, 11, members_max, "the most of an elastic gang; 0: it is none"),
     RECORD_UINT(struct request, 12, sizes, "of an elastic gang: 0 powers of two, 1 any"),
     RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
+    RECORD_UINT(struct request, 20, spot,
+                "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
 };
 const struct record_type request_record = { "request", sizeof(struct request), request_fields,
                                             COUNT_OF(request_fields) };

@@ -92,8 +92,13 @@ static void put_load(struct text *out, const struct state *state, struct text *s
 {
     const struct pressure *pressure = &state->pressure;
     const struct residual *residual = &state->residual;
+    struct mtbf mtbf = state->mtbf;
 
     put(out, PRESSURE, pressure, scratch);
+    mtbf_advance(&mtbf, state->now);
+    put(out, MTBF, &mtbf, scratch);
+    for (size_t i = 0; i < state->node_types.count; i++)
+        put(out, NODE_TYPE, &state->node_types.items[i], scratch);
     for (uint32_t i = 0; i < PRESSURE_LEVELS; i++) {
         if (pressure->arrived[i] > 0)
             put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);
@@ -211,7 +216,8 @@ static bool is_amount(int64_t amount)
 
 static int load_node(struct state *state, const struct node *saved, struct error *err)
 {
-    if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib))
+    if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib) || saved->price_micro < 0 ||
+        saved->going_at < 0)
         return error_set(err, -EBADMSG, "snapshot: machine %s makes no sense", saved->name);
 
     struct node node = *saved;
@@ -220,6 +226,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
     node.reason = text_or_null(saved->reason);
     node.rack = mem_string(saved->rack ? saved->rack : "");
     node.block = mem_string(saved->block ? saved->block : "");
+    node.type = mem_string(saved->type ? saved->type : "");
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     state_name_node(state, (uint32_t)state->nodes.count - 1);
@@ -332,7 +339,8 @@ static bool is_time(usec_t time)
 static bool are_times(const struct job *job)
 {
     return is_time(job->submitted) && is_time(job->begin) && is_time(job->queued) &&
-           is_time(job->estimate) && is_time(job->deadline) && is_time(job->restart_cost);
+           is_time(job->estimate) && is_time(job->deadline) && is_time(job->restart_cost) &&
+           job->checkpoint_every >= 0 && job->spot < SPOT_RULES;
 }
 
 static int load_job(struct state *state, const struct saved_job *saved, struct error *err)
@@ -370,6 +378,8 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
     job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
     state_link_job(state, job);
+    if (job->spot == SPOT_PREFER && (job->state == JOB_QUEUED || job->state == JOB_WAITING))
+        state->next_spot = state->now; /* the next plan finds out */
     if (job->state >= JOB_QUEUED && job->state <= JOB_STOPPING)
         state_count_wanted(state, job, 1);
     if (job_is_active(job))
@@ -485,6 +495,16 @@ static int load_bin(struct state *state, const struct saved_bin *saved, struct e
     return 0;
 }
 
+static int load_mtbf(struct state *state, const struct mtbf *saved, struct error *err)
+{
+    if (saved->at < 0 || saved->at > state->now || saved->time[MTBF_OWN] < 0 ||
+        saved->time[MTBF_OWN] > USEC_NEVER / 4 || saved->time[MTBF_SPOT] < 0 ||
+        saved->time[MTBF_SPOT] > USEC_NEVER / 4)
+        return error_set(err, -EBADMSG, "snapshot: how long machines last makes no sense");
+    state->mtbf = *saved; /* how many are up is counted at the end */
+    return 0;
+}
+
 static int load_resource(struct state *state, const struct resource_name *saved, struct error *err)
 {
     int number = resource_claim(&state->resources, saved->name);
@@ -548,6 +568,11 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
         return load_bin(state, object, err);
     case CHANGE:
         return load_change(state, object, err);
+    case MTBF:
+        return load_mtbf(state, object, err);
+    case NODE_TYPE:
+        state_add_node_type(state, object);
+        return 0;
     case KIND_COUNT:
         break;
     }
@@ -576,6 +601,8 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct saved_arrived arrived;
         struct saved_bin bin;
         struct config_change change;
+        struct mtbf mtbf;
+        struct node_type node_type;
     } object;
     uint64_t next_id = 0;
 

@@ -37,7 +37,9 @@ static const struct field node_fields[] = {
     RECORD_TEXT(struct node, 1, name, ""),      RECORD_INT(struct node, 2, cpu_milli, ""),
     RECORD_INT(struct node, 3, memory_mib, ""), RECORD_UINT(struct node, 4, state, ""),
     RECORD_TEXT(struct node, 5, reason, ""),    RECORD_TEXT(struct node, 6, rack, ""),
-    RECORD_TEXT(struct node, 7, block, ""),
+    RECORD_TEXT(struct node, 7, block, ""),     RECORD_UINT(struct node, 20, is_spot, ""),
+    RECORD_TEXT(struct node, 21, type, ""),     RECORD_INT(struct node, 22, price_micro, ""),
+    RECORD_INT(struct node, 23, going_at, ""),  RECORD_INT(struct node, 24, used_at, ""),
 };
 
 static const struct field device_fields[] = {
@@ -208,6 +210,10 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 96, run.resize_rule, ""),
     RECORD_UINT(struct saved_job, 99, run.resized_to, ""),
     RECORD_INT(struct saved_job, 97, run.resized, ""),
+    RECORD_UINT(struct saved_job, 120, job.checkpoint_is_auto, ""),
+    RECORD_UINT(struct saved_job, 121, job.checkpoint_takes_ms, ""),
+    RECORD_UINT(struct saved_job, 122, job.spot, "as it asked"),
+    RECORD_INT(struct saved_job, 123, run.unsaved, "what the stop under way costs"),
 };
 
 static const struct field need_fields[] = {
@@ -254,6 +260,28 @@ static const struct field arrived_fields[] = {
     RECORD_UINT(struct saved_arrived, 2, work, "submitted, milli-GPU x ms"),
 };
 
+static const struct field node_type_fields[] = {
+    RECORD_CHARS(struct node_type, 1, name, ""),
+    RECORD_CHARS(struct node_type, 2, model, "of its GPUs; empty: none"),
+    RECORD_INT(struct node_type, 3, cpu_milli, ""),
+    RECORD_INT(struct node_type, 4, memory_mib, ""),
+    RECORD_INT(struct node_type, 5, price_micro, "an hour"),
+    RECORD_INT(struct node_type, 6, spot_micro, "the same as a spot machine; 0: can't be had"),
+    RECORD_INT(struct node_type, 7, boot, "from the wish to the machine"),
+    RECORD_INT(struct node_type, 8, idle, "it may go after so long without work"),
+    RECORD_INT(struct node_type, 9, cooldown, "between two wishes"),
+    RECORD_UINT(struct node_type, 10, gpus, ""),
+    RECORD_UINT(struct node_type, 11, most, "those that are there included"),
+};
+
+static const struct field mtbf_fields[] = {
+    RECORD_INT(struct mtbf, 1, time[MTBF_OWN], "that machines were up"),
+    RECORD_INT(struct mtbf, 2, time[MTBF_SPOT], "that spot machines were"),
+    RECORD_UINT(struct mtbf, 3, interruptions[MTBF_OWN], ""),
+    RECORD_UINT(struct mtbf, 4, interruptions[MTBF_SPOT], ""),
+    RECORD_INT(struct mtbf, 5, at, "until when it is counted"),
+};
+
 static const struct field bin_fields[] = {
     RECORD_UINT(struct saved_bin, 1, class, "log2 of GPUs; 7: all"),
     RECORD_UINT(struct saved_bin, 2, bin, "of run time"),
@@ -292,6 +320,8 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(BIN, "bin", struct saved_bin, bin_fields),
     TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
     TYPE(CHANGE, "change", struct config_change, change_fields),
+    TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
+    TYPE(NODE_TYPE, "node_type", struct node_type, node_type_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)

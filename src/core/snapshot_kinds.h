@@ -27,6 +27,8 @@ enum snapshot_kind {
     BIN,
     RESOURCE,
     CHANGE = 40,
+    MTBF = 60,
+    NODE_TYPE,
     KIND_COUNT
 };
 

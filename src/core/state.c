@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/progress.h"
+
 static struct queue builtin_queue(const char *name, uint32_t child_count)
 {
     struct queue queue = { .name = mem_string(name), .child_count = child_count, .weight = 1 };
@@ -34,6 +36,7 @@ struct state *state_create(void)
 
     state->next_id = 1;
     state->next_begin = USEC_NEVER;
+    state->next_spot = USEC_NEVER;
     state->settings = (struct settings){
         .half_life = QUEUE_HALF_LIFE_DEFAULT,
         .placement = PLACEMENT_SFG,
@@ -72,6 +75,7 @@ void state_destroy(struct state *state)
     list_release(&state->pools);
     list_release(&state->queues);
     list_release(&state->users);
+    list_release(&state->node_types);
     map_release(&state->node_names);
     map_release(&state->device_names);
     resources_release(&state->resources);
@@ -95,6 +99,83 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         return config_log_note(&state->config_log, &event->change, state->now, err);
     return event_is_of_world(event->kind) ? fold_world(state, event, err)
                                           : fold_job(state, event, err);
+}
+
+uint32_t state_settle_spot(struct state *state, struct job *job)
+{
+    const struct request *request = state_request(state, job);
+    struct progress progress = { .submitted = job->submitted,
+                                 .deadline = job->deadline,
+                                 .estimate = job->estimate,
+                                 .attained = job->run->attained,
+                                 .restart_cost = job->restart_cost };
+    usec_t until;
+
+    if (job->spot != SPOT_PREFER || !job->is_preemptible || job->estimate == 0 ||
+        job->deadline <= job->submitted)
+        return 0;
+    enum spot_rule rule = progress_rule(&progress, state->now, &until);
+    state->next_spot = until < state->next_spot ? until : state->next_spot;
+    if (request->spot == rule)
+        return 0;
+    struct request other = *request;
+    uint32_t old = job->class;
+    other.spot = (uint8_t)rule;
+    job->class = class_claim(&state->classes, &other);
+    return old + 1;
+}
+
+void state_add_node_type(struct state *state, const struct node_type *type)
+{
+    if (type->gpus <= NODE_TYPE_GPUS_MAX && type->cpu_milli >= 0 && type->memory_mib >= 0 &&
+        type->boot >= 0 && type->idle >= 0 && type->most <= NODE_TYPE_MOST_MAX)
+        list_add(&state->node_types, *type);
+}
+
+void state_describe_node(const struct node *node, struct event_node *ret)
+{
+    *ret = (struct event_node){
+        .name = node->name,
+        .cpu_milli = node->cpu_milli,
+        .memory_mib = node->memory_mib,
+        .state = node->state,
+        .reason = node->reason,
+        .rack = node->rack,
+        .block = node->block,
+        .spot = node->is_spot,
+        .type = node->type,
+        .price_micro = node->price_micro,
+        .going_at = node->going_at,
+    };
+}
+
+usec_t state_grace(const struct state *state, const struct job *job)
+{
+    usec_t grace = job->grace;
+
+    for (uint32_t i = 0; job->run->lease && i < job->run->lease->members_count; i++) {
+        const struct node *node = &state->nodes.items[job->run->lease->members[i].node];
+        usec_t left = node->going_at > state->now ? node->going_at - state->now : 0;
+        if (node->going_at > 0 && left < grace)
+            grace = left;
+    }
+    return grace;
+}
+
+usec_t state_mtbf(const struct state *state, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+    uint32_t counts[MTBF_KINDS] = { 0 };
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        uint32_t node = lease->members[i].node;
+        bool is_new = true;
+        for (uint32_t k = 0; k < i && is_new; k++)
+            is_new = lease->members[k].node != node;
+        if (is_new)
+            counts[state->nodes.items[node].is_spot ? MTBF_SPOT : MTBF_OWN]++;
+    }
+    return mtbf_of_gang(&state->mtbf, counts, state->now);
 }
 
 struct job *state_job(const struct state *state, uint64_t id)
@@ -233,7 +314,7 @@ int64_t state_capacity(const struct state *state, uint32_t resource)
 
 bool device_is_usable(const struct state *state, const struct device *device)
 {
-    return !device->sick && state->nodes.items[device->node].state == NODE_UP;
+    return !device->sick && node_is_usable(&state->nodes.items[device->node]);
 }
 
 /* A list in order of id; new ones are nearly always the last. */

@@ -27,6 +27,7 @@
 #include "core/history.h"
 #include "core/holding.h"
 #include "core/job.h"
+#include "core/mtbf.h"
 #include "core/need.h"
 #include "core/node.h"
 #include "core/pool.h"
@@ -81,6 +82,7 @@ struct state {
     LIST(struct pool) pools;
     LIST(struct queue) queues;
     resource_list resources;
+    LIST(struct node_type) node_types;
     struct holdings holdings;
     LIST(char *) users;
     struct map node_names, device_names; /* hash -> number plus one of the last with it */
@@ -90,6 +92,7 @@ struct state {
     struct history history;         /* how long jobs ran */
     struct residual residual;       /* and how far they came */
     struct pressure pressure;       /* how much is asked of the GPUs */
+    struct mtbf mtbf;               /* how long machines last */
     struct calibration calibration; /* how estimates of waits turned out */
     struct config_log config_log;   /* who changed the configuration, and how */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
@@ -100,6 +103,7 @@ struct state {
     struct group *first_group, *last_group;
     uint32_t job_counts[JOB_STATE_COUNT];
     usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
+    usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
 
     /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
     void (*on_lease)(void *user, const struct job *job, int sign);
@@ -130,6 +134,18 @@ int64_t state_find_queue(const struct state *state, const char *name);  /* -1: n
 /* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
 
+/* Left out where its numbers make no sense. */
+void state_add_node_type(struct state *state, const struct node_type *type);
+
+/* As an event that changes nothing; its strings are the node's. */
+void state_describe_node(const struct node *node, struct event_node *ret);
+
+/* How long a job has that is stopped now: its grace, and no longer than its machines are there. */
+usec_t state_grace(const struct state *state, const struct job *job);
+
+/* Mean time between interruptions of the machines that an active job has. */
+usec_t state_mtbf(const struct state *state, const struct job *job);
+
 /* How much there is of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
 
@@ -148,6 +164,9 @@ int fold_job(struct state *state, const struct event *event, struct error *err);
 uint32_t state_claim_user(struct state *state, const char *name);
 void state_link_job(struct state *state, struct job *job);
 void state_link_group(struct state *state, struct group *group);
+/* Where a job that waits may go now, by its progress. Returns the class to be released once its
+ * standing was told, plus one; 0: as it was. */
+uint32_t state_settle_spot(struct state *state, struct job *job);
 void state_charge(struct state *state, const struct job *job, int sign); /* and what was used */
 void state_count(struct state *state, const struct job *job, int sign);  /* what it holds */
 /* It wants GPUs (sign 1), or no more (-1). */

@@ -30,7 +30,8 @@ struct why {
     uint32_t pool;     /* POOL_*: the pool */
     uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
                      array */
-    int64_t wanted; /* GPUs in milli, CPUs in milli, MiB, or a count */
+    int64_t wanted; /* GPUs in milli, CPUs in milli, MiB, or a count;
+                       SPOT: its enum spot_rule */
     int64_t free;   /* of the same */
     int64_t most;   /* NEVER_*: the most there is; QUOTA: the limit */
     usec_t at;      /* expected start; BEGIN: when; 0: not known, USEC_NEVER: open-ended */

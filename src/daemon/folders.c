@@ -161,10 +161,16 @@ static int make_script(const struct folders_query *query, struct folders *ret, s
     return code;
 }
 
+/* Whoever is started more than once may want to go on where he was. */
+static bool has_checkpoint(const struct job *job)
+{
+    return job->retry_max > 0 || job->is_preemptible || job->checkpoint_every > 0;
+}
+
 int folders_make(const struct folders_query *query, struct folders *ret, struct error *err)
 {
     const struct launch *launch = query->launch;
-    bool has_data = launch->outputs[0] || launch->input_count > 0 || query->job->retry_max > 0;
+    bool has_data = launch->outputs[0] || launch->input_count > 0 || has_checkpoint(query->job);
     int code = 0;
 
     *ret = (struct folders){ 0 };
@@ -177,7 +183,7 @@ int folders_make(const struct folders_query *query, struct folders *ret, struct 
         code = make_out(query, ret, err);
     if (code == 0 && launch->input_count > 0)
         code = make_in(query, ret, err);
-    if (code == 0 && query->job->retry_max > 0) {
+    if (code == 0 && has_checkpoint(query->job)) {
         AUTO_RELEASE(text) struct text path = { 0 };
         folders_out_path(query->state_dir, query->job, &path);
         text_add(&path, ".checkpoint");

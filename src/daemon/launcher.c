@@ -210,6 +210,7 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .uid = job->uid,
         .gid = job->gid,
         .grace = job->grace,
+        .stop_signal = launch->stop_signal,
         .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
         .memory_mib = request->memory_given ? request->memory_mib : 0,
     };
@@ -291,7 +292,7 @@ void launcher_decided(struct launcher *launcher, const struct event *decision)
     if (decision->kind == EVENT_GRANT)
         start_job(launcher, job);
     else if (decision->kind == EVENT_STOP)
-        stop_job(launcher, job, job->grace);
+        stop_job(launcher, job, state_grace(state_of(launcher), job));
 }
 
 static void forget_some(struct launcher *launcher)
@@ -386,7 +387,7 @@ static void recover_job(struct launcher *launcher, struct job *job)
     if (is_incomplete)
         start_job(launcher, job);
     else if (is_stopping)
-        stop_job(launcher, job, job->grace);
+        stop_job(launcher, job, state_grace(state_of(launcher), job));
 }
 
 void launcher_recover(struct launcher *launcher)

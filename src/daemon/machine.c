@@ -73,9 +73,15 @@ static void report_node(struct hub *hub, const struct probe_machine *machine)
                   .memory_mib = machine->memory_mib },
     };
 
-    if (node && node->state == NODE_DRAINED) {
-        event.node.state = node->state;
-        event.node.reason = node->reason;
+    if (node) { /* what it does not know of itself stays as it was said */
+        state_describe_node(node, &event.node);
+        event.node.cpu_milli = machine->cpu_milli;
+        event.node.memory_mib = machine->memory_mib;
+    }
+    if (node && node->state == NODE_DOWN) {
+        event.node.state = NODE_UP;
+        event.node.reason = NULL;
+        event.node.going_at = 0;
     }
     if (!node || node->state == NODE_DOWN || node->cpu_milli != machine->cpu_milli ||
         node->memory_mib != machine->memory_mib)
@@ -90,13 +96,16 @@ static void report_other_nodes(struct hub *hub, const char *name)
         const struct node *other = &hub_state(hub)->nodes.items[i];
         if (other->state == NODE_DOWN || strcmp(other->name, name) == 0)
             continue;
-        AUTO_FREE char *copy = mem_string(other->name);
+        AUTO_FREE char *copy = mem_string(other->name), *type = mem_string(other->type);
         struct event event = {
             .kind = EVENT_NODE,
             .node = { .name = copy,
                       .cpu_milli = other->cpu_milli,
                       .memory_mib = other->memory_mib,
                       .state = NODE_DOWN,
+                      .spot = other->is_spot,
+                      .type = type,
+                      .price_micro = other->price_micro,
                       .reason = "this machine has another name now" },
         };
         hub_emit(hub, &event);

@@ -190,6 +190,8 @@ static void set_job(const struct surroundings *s, string_list *env)
         set(env, "TARN_IN", "%s", s->folders->in);
     if (s->folders->checkpoint)
         set(env, "TARN_CHECKPOINT", "%s", s->folders->checkpoint);
+    if (job->checkpoint_every > 0)
+        set(env, "TARN_CHECKPOINT_EVERY", "%" PRId64, job->checkpoint_every / USEC_PER_SEC);
 }
 
 char **surroundings_make(const struct surroundings *surroundings, char **base)

@@ -97,6 +97,8 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
                launch->output_bytes_max > 0 ? launch->output_bytes_max : 0);
     launch_add(order, ORDER_UMASK, "%" PRIu32, launch->umask & 0777);
     launch_add(order, ORDER_GRACE, "%" PRId64, launch->grace > 0 ? launch->grace / USEC_PER_MS : 0);
+    if (launch->stop_signal > 0)
+        launch_add(order, ORDER_SIGNAL, "%d", launch->stop_signal);
     for (size_t i = 0; launch->argv[i]; i++)
         add_string(order, ORDER_ARG, launch->argv[i]);
     for (size_t i = 0; launch->envp && launch->envp[i]; i++)

@@ -157,20 +157,37 @@ static void name_what_is_never(struct empty *empty, const struct request *reques
                          .most = most };
 }
 
+/* Does its spot rule leave out every machine that it could have, were they empty? */
+static bool is_left_out(struct empty *empty, const struct request *request, uint32_t queue)
+{
+    bool has_spot = false;
+    struct why why;
+
+    for (size_t i = 0; i < empty->state->nodes.count && !has_spot; i++)
+        has_spot = empty->state->nodes.items[i].is_spot;
+    bool is_bound = request->spot == SPOT_ONLY || (request->spot == SPOT_NEVER && has_spot);
+    return is_bound && !fits(empty, request, queue, PLACE_QUOTA_EVER, false, &why);
+}
+
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why)
 {
+    /* Spot machines and others come and go: whether there are any now says nothing of "ever". */
+    struct request any = *request;
     struct empty empty;
     struct why why;
 
+    any.spot = SPOT_ALLOW;
     empty_make(&empty, state);
     empty.is_preemptible = is_preemptible;
-    if (!fits(&empty, request, queue, PLACE_QUOTA_EVER, true, ret_why))
-        name_what_is_never(&empty, request, queue, ret_why);
+    if (!fits(&empty, &any, queue, PLACE_QUOTA_EVER, true, ret_why))
+        name_what_is_never(&empty, &any, queue, ret_why);
     else {
         *ret_why = (struct why){ .kind = WHY_NONE };
-        if (!fits(&empty, request, queue, PLACE_QUOTA_EVER, false, &why))
+        if (!fits(&empty, &any, queue, PLACE_QUOTA_EVER, false, &why))
             *ret_why = (struct why){ .kind = WHY_UNUSABLE, .wanted = why.wanted, .free = why.free };
+        else if (is_left_out(&empty, request, queue))
+            *ret_why = (struct why){ .kind = WHY_SPOT, .wanted = request->spot };
     }
     empty_release(&empty);
 }

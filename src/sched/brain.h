@@ -47,6 +47,7 @@ struct brain {
     uint64_t plans;
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
+    bool is_going;      /* a machine is taken away: who may be stopped there is not yet */
     bool is_moved;      /* machines, devices or pools are others */
 };
 

@@ -22,7 +22,9 @@ static bool are_alike(const struct state *state, const struct device *a, const s
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
            a->mig_enabled == b->mig_enabled && (a->sick != NULL) == (b->sick != NULL) &&
            a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
-           state->nodes.items[a->node].state == state->nodes.items[b->node].state;
+           state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
+           node_is_usable(&state->nodes.items[a->node]) ==
+               node_is_usable(&state->nodes.items[b->node]);
 }
 
 static void find_instances(struct layout *layout, const struct device *device,
@@ -160,7 +162,8 @@ void layout_make(struct layout *layout, const struct state *state)
     layout->has_static_pools = layout->has_mins = layout->has_bounds = false;
     for (size_t i = 0; i < state->nodes.count; i++)
         list_add(&layout->nodes,
-                 (struct layout_node){ .is_up = state->nodes.items[i].state == NODE_UP });
+                 (struct layout_node){ .is_up = node_is_usable(&state->nodes.items[i]),
+                                       .is_spot = state->nodes.items[i].is_spot });
     for (size_t i = 1; i < state->pools.count; i++) {
         const struct pool *pool = &state->pools.items[i];
         layout->has_static_pools |= pool->is_static && !pool->is_removed;

@@ -19,7 +19,8 @@ struct layout_node {
     uint32_t first, count; /* its slots */
     uint32_t kind;         /* of all its slots; LAYOUT_MIXED; no slots: 0 */
     uint32_t rack, block;  /* numbers from 1; 0: not known */
-    bool is_up;
+    bool is_up;            /* and not about to be taken away */
+    bool is_spot;
 };
 
 struct layout_slot {

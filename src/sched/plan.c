@@ -17,6 +17,50 @@ static int compare_ids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static bool is_on_going(const struct state *state, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (state->nodes.items[lease->members[i].node].going_at > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever may be stopped saves his work while his machine is still there; all others run on until
+ * it goes. */
+static void stop_on_going(struct brain *brain, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    LIST(uint64_t) ids = { 0 };
+
+    if (!brain->is_going)
+        return;
+    brain->is_going = false;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        if (job->is_preemptible && job->state != JOB_STOPPING && is_on_going(state, job) &&
+            brain_stop_wanted(state, job) == STOP_NONE)
+            list_add(&ids, job->id);
+    }
+    if (ids.count > 1)
+        qsort(ids.items, ids.count, sizeof(ids.items[0]), compare_ids);
+    for (size_t i = 0; i < ids.count; i++) {
+        const struct job *job = state_job(state, ids.items[i]);
+        struct event stop = { .kind = EVENT_STOP,
+                              .at = state->now,
+                              .stop = { .job = job->id,
+                                        .cause = STOP_PREEMPT,
+                                        .rule = STOP_FOR_MACHINE,
+                                        .lost =
+                                            job_unsaved(job, state->now) + job->restart_cost } };
+        brain_decide(brain, &stop, decisions);
+    }
+    list_release(&ids);
+}
+
 void plan_stops(struct brain *brain, struct decisions *decisions)
 {
     struct state *state = brain->state;
@@ -27,6 +71,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         if (job && job_is_active(job))
             brain_watch(brain, job);
     }
+    stop_on_going(brain, decisions);
     if (brain->attention.count == 0)
         return;
     qsort(brain->attention.items, brain->attention.count, sizeof(uint64_t), compare_ids);

@@ -214,6 +214,8 @@ static void learn_state(struct brain *brain)
     brain->ranker.state = state;
     brain->reclaim.review = USEC_NEVER;
     brain->elastic.review = USEC_NEVER;
+    for (size_t i = 0; i < state->nodes.count; i++)
+        brain->is_going |= state->nodes.items[i].going_at > 0;
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
@@ -322,6 +324,7 @@ static void note_world(struct brain *brain, const struct event *event)
         event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
 
     brain->is_moved |= moves(brain, event);
+    brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     if (queue >= 0)
         preempt_note_queue(&brain->preempt, brain->state, (uint32_t)queue);
     else if (event->kind != EVENT_PRICE)
@@ -376,6 +379,7 @@ usec_t sched_next_wakeup(const struct brain *brain)
 
     if (brain->is_dirty)
         return brain->state->now;
+    wakeup = brain->state->next_spot < wakeup ? brain->state->next_spot : wakeup;
     usec_t deadline = deadline_first(&brain->deadlines);
     wakeup = deadline < wakeup ? deadline : wakeup;
     wakeup = brain->preempt.review < wakeup ? brain->preempt.review : wakeup;
@@ -402,6 +406,22 @@ static void why_waiting(const struct brain *brain, const struct job *job, struct
     }
 }
 
+/* Whether it would start at once if it took spot machines and others alike. */
+static bool is_kept_by_spot(struct brain *brain, const struct place_query *query)
+{
+    struct place_query other = *query;
+    struct request any = *query->request;
+    struct lease lease;
+    struct why why;
+
+    if (any.spot != SPOT_NEVER && any.spot != SPOT_ONLY)
+        return false;
+    any.spot = SPOT_ALLOW;
+    other.request = &any;
+    other.shapes = NULL;
+    return place_job(&other, &brain->arena, &lease, &why);
+}
+
 /* There was no room: what exactly was missing is found out when somebody asks. */
 static void why_no_room(struct brain *brain, const struct job *job, struct why *why)
 {
@@ -420,7 +440,10 @@ static void why_no_room(struct brain *brain, const struct job *job, struct why *
     if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
         return; /* there was room, but not for this pool */
     arena_clear(&brain->arena);
-    place_explain(&query, &brain->arena, why);
+    if (is_kept_by_spot(brain, &query))
+        *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
+    else
+        place_explain(&query, &brain->arena, why);
     why->at = at;
 }
 

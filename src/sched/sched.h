@@ -28,7 +28,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 4 };
+enum { SCHED_VERSION = 5 };
 
 struct brain;
 
@@ -91,7 +91,7 @@ struct give_back {
 
 void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret);
 
-/* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, or a `never`. */
+/* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why);
 

@@ -11,7 +11,8 @@ enum {
     COST_MOST = (1 << 22) - 1, /* of a policy: below what a shared device counts */
     COST_KEPT = 1 << 23,
     COST_SHARED = 1 << 27,
-    COST_TIMES = 7, /* more devices than that count as so many */
+    COST_OWN = 1 << 30, /* a machine that is no spot one, for who prefers those */
+    COST_TIMES = 7,     /* more devices than that count as so many */
 };
 
 /* 1000 * ln(k / (100 - k)), rounded, for k from 50: when floor(100 * sigmoid(x / 1000)) is k. */
@@ -121,6 +122,10 @@ static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
 
 static bool has_room_beside(const struct shape *shape, const struct spot *spot)
 {
+    uint8_t rule = shape->request->spot;
+
+    if (spot->at->is_spot ? rule == SPOT_NEVER : rule == SPOT_ONLY)
+        return false;
     return spot->at->is_up && spot->free.cpu_milli >= shape->request->cpu_milli &&
            spot->free.memory_mib >= shape->request->memory_mib;
 }
@@ -429,6 +434,8 @@ int32_t score(struct scorer *scorer, const struct shape *shape, const struct spo
     default:
         break;
     }
+    if (shape->request->spot == SPOT_PREFER && !spot->at->is_spot)
+        cost += COST_OWN;
     return cost + (shape->ask ? tier_of(shape, by_rank) : 0);
 }
 

@@ -12,8 +12,9 @@
  *   first-fit    lowest number
  *   random       any that fits (place.c)
  *
- * Before all that: machines with fewer shared devices for it (static pools of its own come first),
- * then with fewer devices that a dynamic pool is promised.
+ * Machines that may be taken away (spot) are only for those who allow it, and before all else for
+ * those who prefer it. Then: machines with fewer shared devices for it (static pools of its own
+ * come first), then with fewer devices that a dynamic pool is promised.
  *
  * Devices: own before shared, promised last, then those that leave room that somebody else could
  * use better (avoid); a part of a GPU goes where the policy says, of equals onto the fullest;

@@ -32,6 +32,14 @@ static bool signals_open(struct shim *shim)
     return false;
 }
 
+/* Whoever does not catch the job's own signal would die of it before the others have saved their
+ * work: so only they get it. When nobody does, all are told as usual. */
+static void ask_to_stop(struct shim *shim)
+{
+    if (shim->order.signal == 0 || tree_signal_catching(shim, shim->order.signal) == 0)
+        tree_signal(shim, SIGTERM);
+}
+
 /* The engine sends its grace along; a person's plain kill means the order's, a second one now. */
 static void stop_asked(struct shim *shim, const struct signalfd_siginfo *info)
 {
@@ -45,7 +53,7 @@ static void stop_asked(struct shim *shim, const struct signalfd_siginfo *info)
     if (!shim->is_stopping || deadline < shim->deadline)
         shim->deadline = deadline;
     if (!shim->is_stopping && grace > 0)
-        tree_signal(shim, SIGTERM);
+        ask_to_stop(shim);
     shim->is_stopping = true;
 }
 

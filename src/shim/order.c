@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+enum { SIGNAL_MAX = 64 };
+
 static bool number_read(const char *text, char end, int64_t *ret, const char **ret_rest)
 {
     char *rest;
@@ -71,7 +73,7 @@ static bool is_account(int64_t number)
 static bool number_key(struct order *order, const char *key, const char *value, bool *ret_ok)
 {
     static const char *const keys[] = { ORDER_APPEND, ORDER_BYTES, ORDER_KEEP, ORDER_UMASK,
-                                        ORDER_GRACE,  ORDER_UID,   ORDER_GID };
+                                        ORDER_GRACE,  ORDER_UID,   ORDER_GID,  ORDER_SIGNAL };
     size_t which = 0;
     int64_t number = 0;
 
@@ -100,6 +102,10 @@ static bool number_key(struct order *order, const char *key, const char *value, 
         *ret_ok = *ret_ok && is_account(number);
         order->uid = (uid_t)number;
         order->has_user = true;
+        break;
+    case 7:
+        *ret_ok = *ret_ok && number >= 1 && number <= SIGNAL_MAX;
+        order->signal = (int)number;
         break;
     default:
         *ret_ok = *ret_ok && is_account(number);

@@ -45,6 +45,7 @@ enum {
 #define ORDER_KEEP      "keep"      /* rotated files to keep */
 #define ORDER_UMASK     "umask"     /* decimal */
 #define ORDER_GRACE     "grace_ms"  /* between SIGTERM and SIGKILL */
+#define ORDER_SIGNAL    "signal"    /* instead of SIGTERM, to those who catch it; 1 to 64 */
 #define ORDER_UID       "uid"       /* uid, gid, groups: absent: as the shim itself */
 #define ORDER_GID       "gid"
 #define ORDER_GROUPS    "groups"    /* numbers with a comma between */

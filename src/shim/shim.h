@@ -41,6 +41,7 @@ struct order {
     unsigned keep;
     mode_t umask;
     int64_t grace_ms;
+    int signal; /* 0: SIGTERM */
     uid_t uid;
     gid_t gid;
     char **argv, **envp; /* NULL-terminated */
@@ -119,8 +120,10 @@ void job_read_exec(struct shim *shim);
 /* tree.c */
 bool tree_prepare(struct shim *shim); /* make the control groups and their limits */
 void tree_signal(const struct shim *shim, int signal); /* every process of the job */
-void tree_kill(const struct shim *shim);               /* once; repeat until childless */
-void tree_reap(struct shim *shim);                     /* who has died; sets main_dead, childless */
+/* Only those that catch it; how many. */
+size_t tree_signal_catching(const struct shim *shim, int signal);
+void tree_kill(const struct shim *shim); /* once; repeat until childless */
+void tree_reap(struct shim *shim);       /* who has died; sets main_dead, childless */
 bool tree_was_oom(const struct shim *shim);
 void tree_remove(const struct shim *shim); /* the control groups */
 

@@ -175,14 +175,19 @@ static void family_add(struct family *family, pid_t parent)
 
 /* Breadth first, from our children down. A child made by a thread other than the first is not
  * listed with its parent's pid; it is met when its parent has died and it is ours. */
+static void family_read(struct family *family)
+{
+    family->count = 0;
+    family_add(family, getpid());
+    for (size_t i = 0; i < family->count; i++)
+        family_add(family, family->pids[i]);
+}
+
 static void descendants_signal(int signal)
 {
     static struct family family;
 
-    family.count = 0;
-    family_add(&family, getpid());
-    for (size_t i = 0; i < family.count; i++)
-        family_add(&family, family.pids[i]);
+    family_read(&family);
     for (size_t i = 0; i < family.count; i++)
         process_signal(family.pids[i], signal);
 }
@@ -201,6 +206,43 @@ void tree_signal(const struct shim *shim, int signal)
     if (shim->pid > 0 && !shim->main_dead)
         kill(-shim->pid, signal);
     descendants_signal(signal);
+}
+
+/* Bit N-1 of the mask in its status is signal N; it may be gone, then it catches nothing. */
+static bool catches(pid_t pid, int signal)
+{
+    char path[32], text[4096];
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "\nSigCgt:");
+    return line && (strtoull(line + strlen("\nSigCgt:"), NULL, 16) >> (signal - 1) & 1) != 0;
+}
+
+size_t tree_signal_catching(const struct shim *shim, int signal)
+{
+    static struct family family;
+    char path[PATH_SIZE];
+    size_t count = 0;
+
+    family.count = 0;
+    if (shim->order.kill) {
+        snprintf(path, sizeof(path), "%s/cgroup.procs", shim->order.kill);
+        file_pids(path, visit_add, &family);
+    } else
+        family_read(&family);
+    for (size_t i = 0; i < family.count; i++) {
+        if (!catches(family.pids[i], signal))
+            continue;
+        process_signal(family.pids[i], signal);
+        count++;
+    }
+    return count;
 }
 
 void tree_kill(const struct shim *shim)

@@ -29,7 +29,7 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
 };
 
 const char *const config_keys[] = { "pools",    "queues", "prices",  "fair_share", "placement",
-                                    "backfill", "order",  "predict", NULL };
+                                    "backfill", "order",  "predict", "node_types", NULL };
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill",
                                            "order",      "predict",   NULL };
 
@@ -63,6 +63,7 @@ void config_destroy(struct config *config)
     free(config->pools);
     free(config->queues);
     free(config->prices);
+    free(config->node_types);
     free(config);
 }
 
@@ -628,6 +629,10 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
         code = check_pool_queues(&parser, document);
     if (code == 0)
         code = read_prices(&parser, document);
+    config->node_types = mem_zero(NODE_TYPES_MAX, sizeof(config->node_types[0]));
+    if (code == 0)
+        code = config_types_read(&parser.reader, document, config->node_types,
+                                 &config->node_type_count);
     if (code == 0)
         code = config_read_policy(config, &parser.reader, document);
     if (code == 0)

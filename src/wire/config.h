@@ -25,6 +25,7 @@
 #include "base/units.h"
 #include "core/state.h"
 #include "wire/config_quota.h"
+#include "wire/config_types.h"
 #include "wire/reader.h"
 #include "wire/yaml.h"
 
@@ -85,6 +86,8 @@ struct config {
     size_t pool_count;
     struct config_queue *queues; /* a parent before its children */
     size_t queue_count;
+    struct node_type *node_types;
+    size_t node_type_count;
     struct config_price *prices;
     size_t price_count;
     /* Given; the values hold either way. */

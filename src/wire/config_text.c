@@ -99,6 +99,9 @@ json_t *config_to_json(const struct config *config)
     json_object_set_new(document, "queues", queues);
     if (config->price_count > 0)
         json_object_set_new(document, "prices", prices_to_json(config));
+    if (config->node_type_count > 0)
+        json_object_set_new(document, "node_types",
+                            config_types_to_json(config->node_types, config->node_type_count));
     if (config->has_half_life)
         json_object_set_new(
             document, "fair_share",
@@ -411,6 +414,30 @@ static void diff_settings(const struct config *from, const struct config *to,
     list_release(&after.items);
 }
 
+static const struct node_type *find_type(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        if (strcmp(config->node_types[i].name, name) == 0)
+            return &config->node_types[i];
+    }
+    return NULL;
+}
+
+static void diff_types(const struct config *from, const struct config *to, struct changes *changes)
+{
+    for (size_t i = 0; i < from->node_type_count; i++) {
+        if (!find_type(to, from->node_types[i].name))
+            text_add(&add_change(changes, "node type", from->node_types[i].name)->words, "gone");
+    }
+    for (size_t i = 0; i < to->node_type_count; i++) {
+        const struct node_type *now = &to->node_types[i], *old = find_type(from, now->name);
+        if (!old || memcmp(old, now, sizeof(*now)) != 0)
+            text_printf(&add_change(changes, "node type", now->name)->words,
+                        "%s, %" PRIu32 " gpus, at most %" PRIu32, old ? "changed" : "new",
+                        now->gpus, now->most);
+    }
+}
+
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
     struct changes changes = { 0 };
@@ -419,6 +446,7 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
 
     diff_queues(from, to, &changes);
     diff_pools(from, to, &changes);
+    diff_types(from, to, &changes);
     diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
         const struct change *change = &changes.items.items[i];

@@ -16,8 +16,6 @@
 
 enum { COMMENT_MAX = 1024, ENV_NAME_MAX = 255 };
 
-#define GRACE_MAX USEC_PER_DAY
-
 const struct scope_layer *scope_find(const struct scope *scope, const char *key)
 {
     for (size_t i = 0; i < scope->count; i++) {
@@ -188,7 +186,7 @@ static int read_end(const struct draft_source *source, struct job_draft *draft)
                            "expected more than 0s");
     if (code == 0)
         code = reader_duration(&grace->reader, grace->object, "grace", &draft->grace);
-    if (code == 0 && draft->grace > GRACE_MAX)
+    if (code == 0 && draft->grace > DRAFT_GRACE_MAX)
         return reader_fail(&grace->reader, -ERANGE, grace->object, "grace", "longer than a day");
     return code;
 }
@@ -242,8 +240,10 @@ static int read_times(const struct draft_source *source, struct job_draft *draft
     if (code == 0)
         code = read_bool(source, "preemptible", &draft->preemptible);
     if (code == 0)
+        code = draft_read_spot(source, draft);
+    if (code == 0)
         code = reader_duration(&cost->reader, cost->object, "restart_cost", &draft->restart_cost);
-    if (code == 0 && draft->restart_cost > GRACE_MAX)
+    if (code == 0 && draft->restart_cost > DRAFT_GRACE_MAX)
         return reader_fail(&cost->reader, -ERANGE, cost->object, "restart_cost",
                            "longer than a day");
     return code;
@@ -553,8 +553,19 @@ static int check_size(const struct draft_source *source, struct job_draft *draft
 int draft_read(const struct draft_source *source, struct job_draft *draft)
 {
     static int (*const parts[])(const struct draft_source *, struct job_draft *) = {
-        command_read, read_name, draft_read_request, read_queueing, read_end,     read_times,
-        read_files,   read_env,  read_array,         read_depends,  read_results, check_size,
+        command_read,
+        read_name,
+        draft_read_request,
+        read_queueing,
+        read_end,
+        read_times,
+        read_files,
+        read_env,
+        read_array,
+        read_depends,
+        draft_read_checkpoint,
+        read_results,
+        check_size,
     };
 
     request_default(&draft->request);

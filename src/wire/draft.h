@@ -4,7 +4,7 @@
 
 /* draft - one job out of the keys of its stage, the defaults and the pipeline's top
  *
- * Only submission.c uses this; draft_request.c and command.c are parts of it.
+ * Only submission.c uses this; draft_request.c, draft_checkpoint.c and command.c are parts of it.
  */
 
 #include <stdbool.h>
@@ -15,6 +15,8 @@
 #include "wire/submission.h"
 
 enum { SCOPE_LAYERS_MAX = 3 };
+
+#define DRAFT_GRACE_MAX USEC_PER_DAY
 
 /* Where a key is looked for: the stage first, then what it inherits from. */
 struct scope {
@@ -43,6 +45,12 @@ char *draft_substitute(const struct draft_source *source, const struct scope_lay
 
 /* gpus, cpus, memory, ranks and nodes (draft_request.c). */
 int draft_read_request(const struct draft_source *source, struct job_draft *draft);
+
+/* checkpoint; after grace (draft_checkpoint.c). */
+int draft_read_checkpoint(const struct draft_source *source, struct job_draft *draft);
+
+/* spot; after preemptible (the same file). */
+int draft_read_spot(const struct draft_source *source, struct job_draft *draft);
 
 /* Fill a zeroed draft. What was filled is to be released also after a failure. */
 int draft_read(const struct draft_source *source, struct job_draft *draft);

@@ -49,6 +49,8 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
     set_path(object, "error", draft->error, cwd);
     set_path(object, "input", draft->input, cwd);
     set_string(object, "directory", draft->directory);
+    if (draft->stop_signal)
+        json_object_set_new(object, "signal", json_integer(draft->stop_signal));
     if (draft->append)
         json_object_set_new(object, "append", json_true());
     if (draft->outputs && draft->outputs[0])
@@ -103,6 +105,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .directory = string_from_json(object, "directory"),
         .outputs = strings_from_json(json_object_get(object, "outputs")),
         .append = json_is_true(json_object_get(object, "append")),
+        .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
         .input_count = json_array_size(inputs),
     };
     launch->inputs = mem_zero(launch->input_count, sizeof(launch->inputs[0]));

@@ -33,6 +33,7 @@ struct launch {
     char **outputs;               /* NULL-terminated */
     struct launch_input *inputs;
     size_t input_count;
+    int stop_signal; /* that asks it to save its work; 0: SIGTERM */
     bool append;
 };
 

@@ -11,6 +11,7 @@
 #include "core/request.h"
 #include "wire/sbatch.h"
 #include "wire/sbatch_given.h"
+#include "wire/signal_name.h"
 #include "wire/submission.h"
 
 enum { CPU_MILLI_MAX = 100000 * 1000, MEMORY_MIB_MAX = 1 << 30, NICE_DEFAULT = 100 };
@@ -475,6 +476,7 @@ static void set_plain(struct sbatch *sbatch)
         { SBATCH_SIZES, "sizes" },
         { SBATCH_RESIZE, "resize" },
         { SBATCH_ON_MEMBER_LOSS, "on_member_loss" },
+        { SBATCH_SPOT, "spot" },
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
@@ -491,6 +493,50 @@ static void set_plain(struct sbatch *sbatch)
                             json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));
 }
 
+/* [{R|B}:]SIGNAL[@SECONDS]. Whom Slurm means by B or R, the batch shell or its steps, does not
+ * matter here: whoever catches the signal gets it, when the job is stopped. */
+static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_SIGNAL);
+
+    if (!option)
+        return 0;
+    const char *value = option->value;
+    size_t whom = strspn(value, "BR");
+    value += value[whom] == ':' ? whom + 1 : 0;
+    AUTO_FREE char *name = mem_string_of(value, strcspn(value, "@"));
+    const char *time = value[strlen(name)] == '@' ? value + strlen(name) + 1 : NULL;
+    usec_t grace;
+    int code = signal_parse(name, err);
+    if (code >= 0 && time)
+        code = units_parse_duration(time, &grace, err);
+    if (code < 0)
+        return in_option(option, code, err);
+    json_object_set_new(checkpoint, "signal", json_string(signal_name(signal_parse(name, err))));
+    if (time && given(sbatch, SBATCH_GRACE))
+        return fail(option, err,
+                    "'%.40s': says a grace period, as --grace does; expected one of "
+                    "them",
+                    option->value);
+    if (time)
+        json_object_set_new(checkpoint, "grace", json_string(time));
+    return 0;
+}
+
+static int read_checkpoint(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *every = given(sbatch, SBATCH_CHECKPOINT_EVERY);
+    json_t *checkpoint = json_object();
+
+    if (every)
+        json_object_set_new(checkpoint, "every", json_string(every->value));
+    int code = read_signal(sbatch, checkpoint, err);
+    if (code == 0 && json_object_size(checkpoint) > 0)
+        json_object_set(sbatch->job, "checkpoint", checkpoint);
+    json_decref(checkpoint);
+    return code;
+}
+
 int sbatch_finish(struct sbatch *sbatch, struct error *err)
 {
     static int (*const parts[])(struct sbatch *, struct shape *, struct error *) = {
@@ -501,7 +547,7 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
         read_time,      read_dependency, read_export, read_priority,
-        read_open_mode, read_retry,      read_heals,
+        read_open_mode, read_retry,      read_heals,  read_checkpoint,
     };
     struct shape shape = { 0 };
     int code = 0;

@@ -69,11 +69,15 @@ struct job_draft {
     char *deadline_at;     /* as begin_at */
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
-    enum resize resize; /* of an elastic gang */
-    uint32_t heals;     /* how often the gang is healed after it lost a member */
-    usec_t grace;       /* between SIGTERM and SIGKILL; -1: the daemon's default */
-    char **argv;        /* NULL-terminated */
-    char *script;       /* text to write to a file, whose path goes to argv[script_at]; NULL */
+    enum resize resize;      /* of an elastic gang */
+    uint32_t heals;          /* how often the gang is healed after it lost a member */
+    usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
+    usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */
+    bool checkpoint_auto;    /* as often as it pays */
+    uint8_t stop_signal;     /* that it catches to save its work; 0: SIGTERM */
+    usec_t grace;            /* between SIGTERM and SIGKILL; -1: the daemon's default */
+    char **argv;             /* NULL-terminated */
+    char *script;            /* text to write to a file, whose path goes to argv[script_at]; NULL */
     size_t script_at;
     char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
     char *cwd;  /* absolute, or NULL: the daemon's choice */

@@ -120,7 +120,11 @@ static void change_node(struct chaos *chaos)
                                    .cpu_milli = node->cpu_milli,
                                    .memory_mib = node->memory_mib,
                                    .state = chance(chaos, 60) ? NODE_UP : (uint8_t)below(chaos, 3),
-                                   .reason = "a test" } });
+                                   .reason = "a test",
+                                   .spot = is_any(chaos) && chance(chaos, 40),
+                                   .going_at = is_any(chaos) && chance(chaos, 15)
+                                                   ? chaos->lab->now + USEC_PER_MIN
+                                                   : 0 } });
     chaos->world_changes++;
 }
 
@@ -251,6 +255,8 @@ static struct request random_request(struct chaos *chaos)
     if (is_any(chaos) && chance(chaos, 10))
         snprintf(request.pool, sizeof(request.pool), "%s",
                  pool_names[below(chaos, COUNT_OF(pool_names))]);
+    if (is_any(chaos) && chance(chaos, 30))
+        request.spot = (uint8_t)below(chaos, SPOT_RULES);
     return request;
 }
 

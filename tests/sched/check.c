@@ -227,6 +227,11 @@ static bool owns(const struct state *state, uint32_t queue, const struct pool *p
     return false;
 }
 
+static bool spot_allows(const struct request *request, const struct node *node)
+{
+    return node->is_spot ? request->spot != SPOT_NEVER : request->spot != SPOT_ONLY;
+}
+
 static bool check_devices_of(const struct state *state, const struct job *job, struct error *err)
 {
     for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
@@ -244,8 +249,11 @@ static bool check_devices_of(const struct state *state, const struct job *job, s
             return FAIL(err, "pool %s holds more than its max", pool->name);
     }
     for (uint32_t i = 0; i < job->run->lease->members_count; i++) {
-        if (state->nodes.items[job->run->lease->members[i].node].state != NODE_UP)
+        const struct node *node = &state->nodes.items[job->run->lease->members[i].node];
+        if (!node_is_usable(node))
             return FAIL(err, "job %" PRIu64 " was given a machine that is not up", job->id);
+        if (!spot_allows(state_request(state, job), node))
+            return FAIL(err, "job %" PRIu64 " was given a machine against its spot rule", job->id);
     }
     return true;
 }
@@ -386,7 +394,8 @@ static uint32_t members_on(const struct fit *fit, const struct gpu_ask *ask, uin
     struct room_node room = state->room.nodes.items[node];
     uint32_t most = request->members, slices = 0;
 
-    if (!fit->with_sick && state->nodes.items[node].state != NODE_UP)
+    if (!fit->with_sick && (!node_is_usable(&state->nodes.items[node]) ||
+                            !spot_allows(request, &state->nodes.items[node])))
         return 0;
     if (fit->is_empty)
         room = (struct room_node){ state->nodes.items[node].cpu_milli,
@@ -562,6 +571,27 @@ static bool check_unusable(const struct state *state, const struct job *job, str
     return true;
 }
 
+/* No room where its rule lets it go, and machines that would do where it does not. */
+static bool check_spot(const struct state *state, const struct job *job, struct error *err)
+{
+    struct request any = *state_request(state, job);
+    struct fit fit = { .state = state,
+                       .request = state_request(state, job),
+                       .queue = job->queue,
+                       .is_shared_too = true };
+
+    if (any.spot != SPOT_NEVER && any.spot != SPOT_ONLY)
+        return FAIL(err, "job %" PRIu64 ": spot, but it takes any machine", job->id);
+    if (any.gpu_alternatives < 2 && fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": spot, but there is room that it allows", job->id);
+    any.spot = SPOT_ALLOW;
+    fit.request = &any;
+    fit.is_empty = true;
+    if (!fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": spot, but no machine would do", job->id);
+    return true;
+}
+
 static bool check_reserved(const struct lab *lab, const struct job *job, const struct why *why,
                            struct error *err)
 {
@@ -637,6 +667,8 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return true;
     case WHY_UNUSABLE:
         return check_unusable(state, job, err);
+    case WHY_SPOT:
+        return check_spot(state, job, err);
     case WHY_RESERVED:
         return check_reserved(lab, job, why, err);
     case WHY_TURN:

@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "core/elastic.h"
 #include "lab.h"
+#include "sched/scale.h"
 
 enum { WORDS_MAX = 24, FILE_MAX = 1 << 20 };
 
@@ -199,7 +200,10 @@ static void say_job(struct run *run, const struct job *job)
     if (job->state == JOB_STOPPING)
         text_printf(&run->out, ": %s", causes[job->run->stop_cause]);
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
-        job->run->stop_rule != STOP_IN_QUEUE)
+        job->run->stop_rule == STOP_FOR_MACHINE)
+        text_add(&run->out, ", its machine is taken away");
+    else if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
+             job->run->stop_rule != STOP_IN_QUEUE)
         text_printf(&run->out, " for %" PRIu64 ", %s", job->run->stopped_for,
                     rules[job->run->stop_rule]);
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE)
@@ -330,7 +334,70 @@ static void do_node(struct run *run)
                                     .state = has(run, "drained") ? NODE_DRAINED
                                              : has(run, "down")  ? NODE_DOWN
                                                                  : NODE_UP,
-                                    .reason = string_of(run, "reason") } });
+                                    .reason = string_of(run, "reason"),
+                                    .spot = has(run, "spot") || (old && old->is_spot),
+                                    .type = find(run, "type") ? string_of(run, "type")
+                                            : old             ? old->type
+                                                              : "" } });
+}
+
+/* Types add up: the settings have all of them. */
+static void do_type(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    struct event event = { .kind = EVENT_SETTINGS };
+    struct node_type types[NODE_TYPES_MAX];
+    size_t count = state->node_types.count;
+    struct node_type type = { .cpu_milli = milli_of(run, "cpus", 8000),
+                              .memory_mib = find(run, "memory") ? mib_of(run, "memory") : 65536,
+                              .gpus = (uint32_t)number_of(run, "gpus", 0),
+                              .most = (uint32_t)number_of(run, "most", 10),
+                              .price_micro = milli_of(run, "price", 0) * 1000,
+                              .spot_micro = milli_of(run, "spot_price", 0) * 1000,
+                              .boot = duration_of(run, "boot", 5 * USEC_PER_MIN),
+                              .idle = duration_of(run, "idle", 10 * USEC_PER_MIN) };
+
+    if (count > 0)
+        memcpy(types, state->node_types.items, count * sizeof(types[0]));
+    snprintf(type.name, sizeof(type.name), "%s", word(run, 1));
+    snprintf(type.model, sizeof(type.model), "%s", string_of(run, "model"));
+    types[count++] = type;
+    event.settings = (struct event_settings){ .half_life = state->settings.half_life,
+                                              .placement = state->settings.placement,
+                                              .order = state->settings.order,
+                                              .predict = state->settings.predict,
+                                              .backfill_depth = state->settings.backfill_depth,
+                                              .node_types = types,
+                                              .node_types_count = (uint32_t)count };
+    tell(run, &event);
+}
+
+/* Its owner says that it goes; after in=T it does, unless the script has it stay. */
+static void do_interrupt(struct run *run)
+{
+    int64_t number = state_find_node(run->lab->state, word(run, 1));
+    struct event event = { .kind = EVENT_NODE };
+
+    if (number < 0)
+        fail(run, "no machine %s", word(run, 1));
+    state_describe_node(&run->lab->state->nodes.items[number], &event.node);
+    event.node.name = word(run, 1);
+    event.node.reason = event.node.rack = event.node.block = event.node.type = "";
+    event.node.going_at = run->lab->now + duration_of(run, "in", 2 * USEC_PER_MIN);
+    tell(run, &event);
+}
+
+static uint8_t spot_of_words(const struct run *run, bool is_preemptible)
+{
+    const char *word = find(run, "spot");
+
+    for (uint8_t rule = 0; word && rule < SPOT_RULES; rule++) {
+        if (strcmp(word, spot_rule_name(rule)) == 0)
+            return rule;
+    }
+    if (word)
+        fail(run, "spot=%s: expected never, allow, prefer or only", word);
+    return is_preemptible ? SPOT_ALLOW : SPOT_NEVER;
 }
 
 static void do_gpus(struct run *run)
@@ -539,6 +606,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     job->request.cpu_milli = milli_of(run, "cpus", 0);
     job->request.memory_mib = mib_of(run, "memory");
     job->request.max_duration = duration_of(run, "limit", USEC_NEVER);
+    job->request.spot = spot_of_words(run, job->preemptible);
     job->request.members = (uint32_t)number_of(run, "members", 1);
     job->request.nodes_min = (uint32_t)number_of(run, "nodes", 1);
     job->request.nodes_max = job->request.nodes_min;
@@ -707,13 +775,39 @@ static void do_wakeup(struct run *run)
                 at == USEC_NEVER ? "never" : units_format_duration(buffer, at));
 }
 
+static void say_scale(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    char saved[UNITS_TEXT_SIZE], price[UNITS_TEXT_SIZE];
+    struct scale_plan plan;
+
+    sched_scale(run->lab->brain, run->lab->now, &plan);
+    for (size_t i = 0; i < plan.wishes.count; i++) {
+        const struct scale_wish *wish = &plan.wishes.items[i];
+        text_printf(
+            &run->out, "       scale +%" PRIu32 " %s%s for %" PRIu32 " jobs, %s an hour, %s\n",
+            wish->count, wish->is_spot ? "spot " : "", state->node_types.items[wish->type].name,
+            wish->jobs, units_format_milli(price, wish->price_micro / 1000),
+            wish->saved == USEC_NEVER ? "no end in sight"
+                                      : units_format_duration(saved, wish->saved));
+    }
+    for (size_t i = 0; i < plan.may_go.count; i++)
+        text_printf(&run->out, "       scale %s may go\n",
+                    state->nodes.items[plan.may_go.items[i]].name);
+    if (plan.wishes.count + plan.may_go.count == 0)
+        text_add(&run->out, "       scale: nothing\n");
+    scale_release(&plan);
+}
+
 /* Questions are asked of the last plan. */
 static bool do_question(struct run *run)
 {
     static const struct {
         const char *name;
         void (*act)(struct run *run);
-    } questions[] = { { "why", say_why }, { "show", do_show }, { "wakeup", do_wakeup } };
+    } questions[] = {
+        { "why", say_why }, { "show", do_show }, { "wakeup", do_wakeup }, { "scale", say_scale }
+    };
 
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
         if (strcmp(run->words[0], questions[i].name) != 0)
@@ -741,10 +835,10 @@ static void do_line(struct run *run)
         const char *name;
         void (*act)(struct run *run);
     } acts[] = {
-        { "node", do_node },     { "gpus", do_gpus },         { "pool", do_pool },
-        { "queue", do_queue },   { "price", do_price },       { "array", do_array },
-        { "update", do_update }, { "settings", do_settings }, { "started", do_started },
-        { "ended", do_ended },
+        { "node", do_node },     { "gpus", do_gpus },           { "pool", do_pool },
+        { "queue", do_queue },   { "price", do_price },         { "array", do_array },
+        { "update", do_update }, { "settings", do_settings },   { "started", do_started },
+        { "ended", do_ended },   { "interrupt", do_interrupt }, { "type", do_type },
     };
     static const struct {
         const char *name;

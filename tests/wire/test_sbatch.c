@@ -198,18 +198,26 @@ static void the_command_line_wins_over_the_script(void **state)
                                 "\"memory\":\"2048M\",\"name\":\"script\"}");
 }
 
+static void a_signal_and_how_often_it_saves_are_its_checkpoint(void **state)
+{
+    AUTO_FREE char *slurm = result_of("--signal=B:SIGUSR1@60", NULL, NULL);
+    AUTO_FREE char *number = result_of("--signal 12 --checkpoint-every auto", NULL, NULL);
+    (void)state;
+
+    assert_string_equal(slurm, "{\"checkpoint\":{\"grace\":\"60\",\"signal\":\"USR1\"}}");
+    assert_string_equal(number, "{\"checkpoint\":{\"every\":\"auto\",\"signal\":\"USR2\"}}");
+}
+
 static void what_is_not_supported_is_named(void **state)
 {
     AUTO_FREE char *notes = NULL;
-    AUTO_FREE char *result =
-        result_of("--qos=x -q y --exclusive --signal=USR1@60 --mem=0 -C a100", NULL, &notes);
+    AUTO_FREE char *result = result_of("--qos=x -q y --exclusive --mem=0 -C a100", NULL, &notes);
     (void)state;
 
     assert_string_equal(result, "{}");
     assert_string_equal(notes,
                         "[\"--qos: not supported, ignored\",\"--qos: not supported, ignored\","
                         "\"--exclusive: not supported, ignored\","
-                        "\"--signal: not supported, ignored\","
                         "\"--constraint: not supported, ignored\","
                         "\"--mem: 0 (all memory of a node): not supported, ignored\"]");
 }
@@ -263,6 +271,12 @@ static void a_bad_command_line_is_refused_in_words(void **state)
           "--priority: 'urgent', expected low, normal, high or -1000 to 1000" },
         { "--nice=lots", "--nice: 'lots', expected low, normal, high or -1000 to 1000" },
         { "--open-mode rw", "--open-mode: 'rw': expected append or truncate" },
+        { "--signal KILL@60", "--signal: 'KILL': no signal that a job can be asked with to save "
+                              "its work; expected one like USR1, USR2 or TERM" },
+        { "--signal USR1@soon",
+          "--signal: 'soon': not a duration; expected one like 90s, 1h30m or 2-12:00:00" },
+        { "--signal USR1@60 --grace 30s",
+          "--signal: 'USR1@60': says a grace period, as --grace does; expected one of them" },
         { "--retry 101", "--retry: 101, expected 1 to 100" },
         { "-J \xff", "--job-name: not UTF-8, or longer than 131071 bytes" },
     };
@@ -365,6 +379,7 @@ int main(void)
         cmocka_unit_test(what_is_for_the_command_stays_out_of_the_job),
         cmocka_unit_test(a_script_is_read_up_to_its_first_command),
         cmocka_unit_test(the_command_line_wins_over_the_script),
+        cmocka_unit_test(a_signal_and_how_often_it_saves_are_its_checkpoint),
         cmocka_unit_test(what_is_not_supported_is_named),
         cmocka_unit_test(a_bad_command_line_is_refused_in_words),
         cmocka_unit_test(a_bad_script_is_refused_with_its_line),

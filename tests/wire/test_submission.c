@@ -309,14 +309,13 @@ static void what_is_not_acted_on_is_named(void **state)
     (void)state;
     AUTO(submission)
     struct submission *submission =
-        parsed("defaults: {spot: prefer}\nstages:\n  a:\n    run: x\n"
+        parsed("defaults: {cache: true, spot: prefer}\nstages:\n  a:\n    run: x\n"
                "    checkpoint: {every: auto}\n    gpus: 2,nvlink\n    ranks: 2\n    nodes: 1..2\n"
                "    matrix: {n: 1..3}\n");
 
     assert_strings(
         submission->notes,
-        "{x.yaml:1: defaults: spot: not supported yet, ignored} "
-        "{x.yaml:5: stage a: checkpoint: not supported yet, ignored} "
+        "{x.yaml:1: defaults: cache: not supported yet, ignored} "
         "{x.yaml:6: stage a: gpus: nvlink: not supported yet, ignored} "
         "{x.yaml:8: stage a: nodes: with ranks, only the smaller number counts: the least to be "
         "spread over}");
@@ -357,6 +356,58 @@ static void a_range_of_ranks_or_nodes_is_an_elastic_gang(void **state)
         assert_int_equal(draft->request.sizes, cases[i].sizes);
         assert_int_equal(draft->resize, cases[i].resize);
         assert_int_equal(draft->heals, cases[i].heals);
+    }
+}
+
+static void a_job_says_how_it_saves_its_work(void **state)
+{
+    (void)state;
+    AUTO(submission)
+    struct submission *submission = parsed(
+        "run: x\ngrace: 1m\ncheckpoint: {every: 10m, takes: 30s, signal: SIGUSR2, grace: 60}\n");
+    AUTO(submission) struct submission *other = parsed("run: x\ncheckpoint: {every: auto}\n");
+    const struct job_draft *job = only_job(submission);
+
+    assert_int_equal(job->checkpoint_every, 10 * USEC_PER_MIN);
+    assert_int_equal(job->checkpoint_takes, 30 * USEC_PER_SEC);
+    assert_int_equal(job->stop_signal, 12);
+    assert_int_equal(job->grace, USEC_PER_MIN);
+    assert_false(job->checkpoint_auto);
+    assert_true(only_job(other)->checkpoint_auto);
+    assert_int_equal(only_job(other)->checkpoint_every, 0);
+    assert_int_equal(only_job(other)->grace, -1);
+}
+
+static void a_bad_checkpoint_is_refused_in_words(void **state)
+{
+    static const struct {
+        const char *yaml;
+        const char *text;
+    } cases[] = {
+        { "checkpoint: 10m",
+          "x.yaml:2: checkpoint: expected a map like {every: 10m, signal: USR1}, not a string" },
+        { "checkpoint: {evry: 1m}",
+          "x.yaml:2: checkpoint: unknown key 'evry'; did you mean 'every'?" },
+        { "checkpoint: {every: 10ms}",
+          "x.yaml:2: checkpoint: every: '10ms': expected 1s or more, or auto" },
+        { "checkpoint: {every: unlimited}", "x.yaml:2: checkpoint: every: longer than a year" },
+        { "checkpoint: {takes: 2d}", "x.yaml:2: checkpoint: takes: longer than a day" },
+        { "checkpoint: {signal: KILL}", "x.yaml:2: checkpoint: signal: 'KILL': no signal that a "
+                                        "job can be asked with to save its "
+                                        "work; expected one like USR1, USR2 or TERM" },
+        { "checkpoint: {grace: 2d}", "x.yaml:2: checkpoint: grace: longer than a day" },
+        { "checkpoint: {grace: 2m}\ngrace: 1m", "x.yaml:2: checkpoint: grace: not the same as the "
+                                                "job's own grace; expected one of them" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *yaml = mem_printf("run: x\n%s\n", cases[i].yaml);
+        struct submission *submission = NULL;
+        struct error err = { "" };
+
+        assert_int_not_equal(parse(yaml, &submission, &err), 0);
+        assert_string_equal(err.text, cases[i].text);
     }
 }
 
@@ -665,6 +716,8 @@ int main(void)
         cmocka_unit_test(gpus_can_be_a_number_a_string_or_a_map),
         cmocka_unit_test(what_is_not_acted_on_is_named),
         cmocka_unit_test(a_range_of_ranks_or_nodes_is_an_elastic_gang),
+        cmocka_unit_test(a_job_says_how_it_saves_its_work),
+        cmocka_unit_test(a_bad_checkpoint_is_refused_in_words),
         cmocka_unit_test(begin_may_be_a_delay_or_a_time),
         cmocka_unit_test(a_bad_document_is_refused_with_line_and_words),
         cmocka_unit_test(texts_have_limits),

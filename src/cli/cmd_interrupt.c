@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+
+enum { INTERRUPT_IN, INTERRUPT_CANCEL };
+
+const struct option_entry options_interrupt[] = {
+    [INTERRUPT_IN] = { "in", 0, "TIME", "it goes after this time: 30s; 120s unless given" },
+    [INTERRUPT_CANCEL] = { "cancel", 0, NULL, "it stays after all" },
+    { 0 },
+};
+
+static int interrupt(const char *node, const struct options *options)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_FREE char *path = mem_printf("/v1/nodes/%s/interrupt", node);
+    json_t *body = json_object(), *reply = NULL;
+    char clock[CLOCK_SIZE];
+    struct error err;
+
+    if (options->values[INTERRUPT_IN])
+        json_object_set_new(body, "in", json_string(options->values[INTERRUPT_IN]));
+    if (options->values[INTERRUPT_CANCEL])
+        json_object_set_new(body, "cancel", json_true());
+    AUTO_FREE char *bytes = json_dumps(body, JSON_COMPACT);
+    json_decref(body);
+    const struct client_request request = {
+        .method = "POST", .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
+    };
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_send(&session, &request, &reply, &err);
+    if (code < 0)
+        return complain(&err);
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet)
+        printf("%s\n", node);
+    else if (field_time(reply, "going_at") > 0)
+        printf("node %s goes at %s · nothing new is placed there\n", node,
+               clock_format(clock, field_time(reply, "going_at")));
+    else
+        printf("node %s stays\n", node);
+    json_decref(reply);
+    return 0;
+}
+
+int run_interrupt(int argc, char **argv)
+{
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count != 1)
+        return usage_wrong("interrupt", "expected the name of one node; tarn nodes lists them");
+    if (options.values[INTERRUPT_IN] && options.values[INTERRUPT_CANCEL])
+        return usage_wrong("interrupt", "--in and --cancel: expected one of them");
+    return interrupt(options.words[0], &options);
+}
