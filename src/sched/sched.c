@@ -414,11 +414,12 @@ static bool is_kept_by_spot(struct brain *brain, const struct place_query *query
     struct lease lease;
     struct why why;
 
-    if (any.spot != SPOT_NEVER && any.spot != SPOT_ONLY)
-        return false;
+    other.shapes = NULL;
+    if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
+        place_job(&other, &brain->arena, &lease, &why))
+        return false; /* it is something else that keeps it */
     any.spot = SPOT_ALLOW;
     other.request = &any;
-    other.shapes = NULL;
     return place_job(&other, &brain->arena, &lease, &why);
 }
 
