@@ -178,7 +178,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 
     if (with_promise)
         promise_start(brain, job, why);
-    bool is_room = is_about_room(why->kind) || why->kind == WHY_SHAPE;
+    bool is_room = is_about_room(why->kind) || why->kind == WHY_SHAPE || why->kind == WHY_LENT;
     if (!is_room || !reclaim_for(brain, job, why->at, decisions))
         return;
     for (struct job *next = job->pending_next; next; next = next->pending_next) {

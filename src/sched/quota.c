@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+static const struct amounts *used_by(const struct state *state, const struct quota_ask *ask,
+                                     uint32_t queue)
+{
+    return ask->used ? &ask->used[queue] : &state->queues.items[queue].used;
+}
+
 int64_t quota_bound(const struct state *state, uint32_t queue, uint32_t resource)
 {
     const struct queue *q = &state->queues.items[queue];
@@ -25,7 +31,7 @@ static bool queue_allows(const struct state *state, uint32_t at, const struct qu
 
     for (uint32_t i = 0; i < state->resources.count; i++) {
         int64_t wanted = ask->amounts.of[i], most = quota_bound(state, at, i);
-        int64_t used = queue->used.of[i];
+        int64_t used = used_by(state, ask, at)->of[i];
         bool is_firm = false;
         if (is_bound_to_guarantee(queue, ask, i)) {
             int64_t owed = quota_owed(&queue->quota[i], queue->owned.of[i]);
@@ -119,8 +125,8 @@ struct kept {
 
 /* Not lent by a queue whose parent is on the way up. Of a queue that lends all, those below it may
  * still keep some back. */
-static void add_kept(const struct state *state, uint32_t number, uint32_t resource,
-                     struct kept *kept)
+static void add_kept(const struct state *state, const struct quota_ask *ask, uint32_t number,
+                     uint32_t resource, struct kept *kept)
 {
     const struct queue *queue = &state->queues.items[number];
     const struct quota *quota = &queue->quota[resource];
@@ -129,7 +135,7 @@ static void add_kept(const struct state *state, uint32_t number, uint32_t resour
         return;
     if (quota->lend != QUOTA_NONE || queue->owned.of[resource] > 0) {
         int64_t here = quota->lend == QUOTA_NONE ? 0 : quota->guarantee - quota->lend;
-        here += queue->owned.of[resource] - queue->used.of[resource];
+        here += queue->owned.of[resource] - used_by(state, ask, number)->of[resource];
         here = here > 0 ? here : 0;
         kept->sum += here;
         if (here > kept->most) {
@@ -140,7 +146,7 @@ static void add_kept(const struct state *state, uint32_t number, uint32_t resour
     }
     for (uint32_t i = number + 1; queue->child_count > 0 && i < state->queues.count; i++) {
         if (state->queues.items[i].parent == number)
-            add_kept(state, i, resource, kept);
+            add_kept(state, ask, i, resource, kept);
     }
 }
 
@@ -157,14 +163,13 @@ static bool any_lends_less(const struct state *state, uint32_t resource)
 static bool others_allow(const struct state *state, const struct quota_ask *ask, uint32_t resource,
                          struct why *why)
 {
-    const struct queue *root = &state->queues.items[QUEUE_ROOT];
-    int64_t free = state_capacity(state, resource) - root->used.of[resource];
+    int64_t free = state_capacity(state, resource) - used_by(state, ask, QUEUE_ROOT)->of[resource];
     struct kept kept = { 0 };
 
     for (uint32_t i = 1; i < state->queues.count; i++) {
         if (is_above(state, ask->queue, state->queues.items[i].parent) &&
             !is_above(state, ask->queue, i))
-            add_kept(state, i, resource, &kept);
+            add_kept(state, ask, i, resource, &kept);
     }
     free -= kept.sum;
     if (kept.sum == 0 || ask->amounts.of[resource] <= free)

@@ -19,6 +19,7 @@ struct quota_ask {
     uint32_t queue, user, gid; /* user QUOTA_NOBODY: no limits of users */
     bool is_preemptible;
     struct amounts amounts;
+    const struct amounts *used; /* by queue, of another time; NULL: as it is now */
 };
 
 #define QUOTA_NOBODY UINT32_MAX

@@ -685,6 +685,30 @@ static bool search_place(struct search *search, bool is_owed_cells, struct lease
     return false;
 }
 
+/* What is not lent stays free, also of what is given back: more may have to go than the place
+ * takes. False: it would not be enough. */
+static bool meet_quota(struct search *search, const struct lease *lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    const struct job *job = search->job;
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible,
+                             .used = reclaim->shares.used.items };
+    struct why why;
+
+    amounts_of_lease(search->brain->state, lease, &ask.amounts);
+    fleet_take(&reclaim->ahead, lease, 1);
+    bool is_met = quota_allows(search->brain->state, &ask, &why);
+    for (uint32_t i = 0; !is_met && why.kind == WHY_LENT && i < reclaim->victims.count; i++) {
+        if (!reclaim->victims.items[i].is_chosen && choose_victim(search, i))
+            is_met = quota_allows(search->brain->state, &ask, &why);
+    }
+    fleet_take(&reclaim->ahead, lease, -1);
+    return is_met;
+}
+
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
 {
     struct reclaim *reclaim = &brain->reclaim;
@@ -713,6 +737,8 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     if (!is_found)
         return false;
     fill_back(&search, &lease);
+    if (!meet_quota(&search, &lease))
+        return false;
     struct victim *chosen =
         arena_take(&brain->arena, reclaim->chosen.count + 1, sizeof(struct victim));
     size_t count = reclaim->chosen.count;
