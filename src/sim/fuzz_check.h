@@ -38,8 +38,9 @@ struct fuzz_checks {
     uint64_t settled;   /* instants */
     uint64_t head;      /* the oldest that waits and can run */
     usec_t head_since;
-    size_t asked_from; /* which job is asked first why it waits */
-    usec_t limit_most; /* of all jobs so far */
+    bool lacked_room, lacked_quota; /* since then */
+    size_t asked_from;              /* which job is asked first why it waits */
+    usec_t limit_most;              /* of all jobs so far */
 };
 
 struct fuzz_checks *fuzz_checks_create(void);

@@ -272,13 +272,19 @@ static const struct {
     { WHY_NEVER_LINK, false, never_is_true },
 };
 
+/* One alternative may be kept by a quota, which is said, and another by a promise. */
+static bool is_of_another_alternative(const struct reason *reason)
+{
+    return reason->request->gpu_alternatives > 1 && why_is_of_quota(reason->why.kind);
+}
+
 /* is_fitting: there is room for it, so the reason must be another one. */
 static bool is_true_reason(const struct reason *reason, bool is_fitting, struct error *found)
 {
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (reasons[i].kind != reason->why.kind)
             continue;
-        if (is_fitting && !reasons[i].may_fit)
+        if (is_fitting && !reasons[i].may_fit && !is_of_another_alternative(reason))
             return UNTRUE(reason, found, "it fits, queue %u", reason->job->queue);
         return reasons[i].is_true(reason, found);
     }

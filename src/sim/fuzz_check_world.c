@@ -97,26 +97,47 @@ static const struct shadow_job *find_head(const struct shadow *shadow)
     return NULL;
 }
 
-enum { LOST_PROMISES = 8 }; /* one after another, before it counts as starving */
+enum {
+    LOST_PROMISES = 8, /* one after another, before it counts as starving */
+    SLIPS = 4,         /* short ones that go before it by default, each for a part of its length */
+};
 
-/* The oldest is served next (fifo), or holds a promise (shortest first): all that runs ends within
- * its limit, and then it starts; where promises are known to be lost, some time later. By default
- * that begins when patience ends (sched/patience.h): after 1.15 drains, or three days; and may slip
- * by a part of its own length. */
+/* What keeps it: was it ever without room, or without quota, since it is the oldest? */
+static void look_at_head(struct fuzz_checks *checks, const struct shadow *shadow,
+                         const struct shadow_job *head)
+{
+    const struct request *request = &shadow->requests.items[head->request];
+    struct shadow_fit now = { .is_free = true };
+    struct shadow_amounts most = shadow_most_of(shadow, request, 0);
+
+    if (!shadow_fits(shadow, request, head->queue, &now))
+        checks->lacked_room = true;
+    if (!shadow_quota_is_wide(shadow, head->queue, &most))
+        checks->lacked_quota = true;
+}
+
+/* The oldest is served next (fifo), or holds a promise (shortest first), or has its turn for quota:
+ * all that runs ends within its limit, and then it starts. Where promises are known to be lost,
+ * some time later, or, when it lacks both room and quota, nobody knows when. By default that begins
+ * when patience ends (sched/patience.h): after 1.15 drains, or three days; and may slip by a part
+ * of its own length. */
 static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head)
 {
     const struct shadow *shadow = run->shadow;
     const struct fuzz_checks *checks = run->checks;
-    struct why promise = { .at = shadow->now };
-    usec_t times = fuzz_is_known(run, head, &promise) ? LOST_PROMISES : 1;
+    struct why promise = { .at = checks->lacked_room ? shadow->now : 0 };
+    bool is_known = fuzz_is_known(run, head, &promise);
+    usec_t times = is_known ? LOST_PROMISES : 1;
     usec_t drain = shadow->work_most / 20 * 23, patience = head->submitted + PATIENCE_LEAST;
 
+    if (is_known && checks->lacked_quota)
+        return USEC_NEVER;
     if (shadow->settings.order != ORDER_DEFAULT)
         return checks->head_since + times * checks->limit_most;
     if (drain > PATIENCE_LEAST)
         patience = head->submitted + drain;
     patience = patience > checks->head_since ? patience : checks->head_since;
-    return patience + (times + 2) * checks->limit_most;
+    return patience + (times + SLIPS) * checks->limit_most;
 }
 
 bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struct error *found)
@@ -132,7 +153,10 @@ bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struc
         head = find_head(shadow);
         checks->head = head ? head->id : 0;
         checks->head_since = shadow->now;
+        checks->lacked_room = checks->lacked_quota = false;
     }
+    if (head)
+        look_at_head(checks, shadow, head);
     if (!head || shadow->now <= bound_of(run, head))
         return true;
     return NOT_HELD(found,

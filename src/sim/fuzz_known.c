@@ -27,18 +27,20 @@ static bool is_about_room(enum why_kind kind)
 }
 
 /* Where jobs may be stopped for others, one that starts may be meant for a place that is still
- * being cleared though another is free (sched/pack.h). */
-static bool waits_for_a_cleared_place(const struct finding *finding)
+ * being cleared, or that a gang takes which finds another place than it was meant for, though there
+ * is room elsewhere (sched/pack.c, sched/preempt.c). */
+static bool waits_for_its_own_place(const struct finding *finding)
 {
     const struct shadow *shadow = finding->shadow;
+    uint32_t queue = finding->job->queue;
+    bool is_taken = false;
 
-    for (size_t i = 0; i < shadow->active.count; i++) {
+    for (size_t i = 0; i < shadow->active.count && !is_taken; i++) {
         const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
-        if (job->queue == finding->job->queue && job->state == JOB_STOPPING)
-            return is_about_room(finding->why->kind) &&
-                   has_preemptible(shadow, finding->job->queue);
+        is_taken = job->queue == queue &&
+                   (job->state == JOB_STOPPING || shadow->requests.items[job->request].members > 1);
     }
-    return false;
+    return is_taken && is_about_room(finding->why->kind) && has_preemptible(shadow, queue);
 }
 
 static bool asks_by_memory(const struct shadow *shadow, const struct shadow_job *job)
@@ -138,8 +140,8 @@ static bool is_behind_another_user(const struct finding *finding)
 }
 
 static bool (*const known[])(const struct finding *finding) = {
-    waits_for_a_cleared_place, is_claimed_wrongly,     is_refused_by_promises,    is_kept_by_itself,
-    is_promised_by_number,     is_behind_another_user, is_promised_without_quota,
+    waits_for_its_own_place, is_claimed_wrongly,     is_refused_by_promises,    is_kept_by_itself,
+    is_promised_by_number,   is_behind_another_user, is_promised_without_quota,
 };
 
 bool fuzz_is_known(const struct fuzz_run *run, const struct shadow_job *job, const struct why *why)

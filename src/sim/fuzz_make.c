@@ -330,7 +330,8 @@ static void make_queues(struct making *making)
                              .queue = { .name = "default", .parent = "", .weight = 1 } };
 
     if (making->world->temper.is_obedient && making_chance(making, 40)) {
-        limited.queue.limit_milli = (int64_t)(1 + making_below(making, making->gpus + 1)) * 1000;
+        uint32_t most = making_chance(making, 50) ? making->gpus / 3 : making->gpus;
+        limited.queue.limit_milli = (int64_t)(1 + making_below(making, most + 1)) * 1000;
         making_tell(making, &limited);
     }
     if (!making->world->temper.is_obedient)
