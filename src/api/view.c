@@ -5,8 +5,8 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "wire/json.h"
 #include "core/daly.h"
+#include "wire/json.h"
 
 json_t *view_time(const struct api *api, usec_t at)
 {

@@ -131,9 +131,9 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
             text_add(&text, " will soon be free by themselves");
     }
     add_line(lines, "owed", text.bytes);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "rule", stop_rule_name(back.rule), "queue",
-                     state->queues.items[back.queue].name, "could", view_milli(back.could), "firm",
-                     view_milli(back.firm), "young", view_milli(back.young), "young_until",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "rule", stop_rule_name((uint8_t)back.rule),
+                     "queue", state->queues.items[back.queue].name, "could", view_milli(back.could),
+                     "firm", view_milli(back.firm), "young", view_milli(back.young), "young_until",
                      view_time(api, back.young_until));
 }
 

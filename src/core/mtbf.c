@@ -20,7 +20,7 @@ void mtbf_advance(struct mtbf *mtbf, usec_t now)
 {
     if (now <= mtbf->at)
         return;
-    for (int kind = 0; kind < MTBF_KINDS; kind++)
+    for (enum mtbf_kind kind = 0; kind < MTBF_KINDS; kind++)
         mtbf->time[kind] = time_of(mtbf, kind, now);
     mtbf->at = now;
 }
