@@ -8,14 +8,18 @@
 
 static void set_string(char **where, const char *string)
 {
+    char *copy = mem_string(string ? string : ""); /* it may be the same */
+
     free(*where);
-    *where = mem_string(string ? string : "");
+    *where = copy;
 }
 
 static void set_reason(char **where, const char *string)
 {
+    char *copy = string && string[0] ? mem_string(string) : NULL;
+
     free(*where);
-    *where = string && string[0] ? mem_string(string) : NULL;
+    *where = copy;
 }
 
 static void deal_static_pool(struct state *state, uint32_t number)
