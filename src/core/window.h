@@ -25,6 +25,7 @@ enum { WINDOW_SPANS_MAX = 10000 };
 
 struct window {
     char *name;
+    char *words;            /* what they were made of (wire/calendar.h); NULL: nobody said */
     struct span_list spans; /* in order (span.h) */
 };
 

@@ -145,17 +145,11 @@ static bool is_free(struct brain *brain, const struct lease *lease)
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     const struct lease *kept = reclaim_place(&brain->reclaim, job->id);
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
     struct lease lease;
     struct why why;
 
-    if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept))
-        return false;
-    amounts_of_lease(brain->state, kept, &ask.amounts);
-    if (!quota_allows(brain->state, &ask, &why))
+    if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
+        !brain_may_have(brain, job, kept, &why))
         return false;
     part_of(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);
