@@ -115,18 +115,23 @@ usec_t agenda_cheap_at(const struct agenda *agenda, uint32_t most_milli, usec_t 
     return at;
 }
 
+void agenda_advance(const struct agenda *agenda, struct agenda_time *time, usec_t to)
+{
+    while (time->at < to) {
+        usec_t until;
+        uint32_t factor = agenda_factor(agenda, time->at, &until);
+        until = until < to ? until : to;
+        time->clock += (uint64_t)(until - time->at) * factor;
+        time->at = until;
+    }
+}
+
 uint64_t agenda_clock(const struct agenda *agenda, usec_t at)
 {
-    uint64_t clock = agenda->clock;
-    usec_t from = agenda->clock_at, until;
+    struct agenda_time time = { agenda->clock_at, agenda->clock };
 
-    while (from < at) {
-        uint32_t factor = agenda_factor(agenda, from, &until);
-        until = until < at ? until : at;
-        clock += (uint64_t)(until - from) * factor;
-        from = until;
-    }
-    return clock;
+    agenda_advance(agenda, &time, at);
+    return time.clock;
 }
 
 usec_t agenda_period_start(const struct window *window, usec_t at)

@@ -94,6 +94,15 @@ uint32_t agenda_factor(const struct agenda *agenda, usec_t at, usec_t *ret_until
 /* The first time from `at` on at which the factor is at most this; USEC_NEVER: none is known. */
 usec_t agenda_cheap_at(const struct agenda *agenda, uint32_t most_milli, usec_t at);
 
+/* A moment, and where the tariff's clock stands then. */
+struct agenda_time {
+    usec_t at;
+    uint64_t clock;
+};
+
+/* Go on to a later one. */
+void agenda_advance(const struct agenda *agenda, struct agenda_time *time, usec_t to);
+
 /* Where the tariff's clock stands; from the state's time on. */
 uint64_t agenda_clock(const struct agenda *agenda, usec_t at);
 

@@ -139,24 +139,29 @@ static int64_t priced(int64_t amount, int64_t parts, int64_t price_micro)
                : 0;
 }
 
-int64_t state_rate(const struct state *state, const struct lease *lease)
+int64_t state_rate_of(const struct state *state, const struct amounts *held)
 {
     const struct resource_name *resources = state->resources.items;
-    struct amounts held;
-    int64_t rate = 0, others;
+    int64_t rate = 0, others = held->of[RESOURCE_GPUS];
 
-    amounts_of_lease(state, lease, &held);
-    others = held.of[RESOURCE_GPUS];
     for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
         if (resources[i].price_micro == 0)
             continue;
-        rate += priced(held.of[i], GPU_MILLI, resources[i].price_micro);
-        others -= held.of[i];
+        rate += priced(held->of[i], GPU_MILLI, resources[i].price_micro);
+        others -= held->of[i];
     }
     rate += priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
-    rate += priced(held.of[RESOURCE_CPUS], 1000, resources[RESOURCE_CPUS].price_micro);
-    rate += priced(held.of[RESOURCE_MEMORY], 1024, resources[RESOURCE_MEMORY].price_micro);
+    rate += priced(held->of[RESOURCE_CPUS], 1000, resources[RESOURCE_CPUS].price_micro);
+    rate += priced(held->of[RESOURCE_MEMORY], 1024, resources[RESOURCE_MEMORY].price_micro);
     return rate;
+}
+
+int64_t state_rate(const struct state *state, const struct lease *lease)
+{
+    struct amounts held;
+
+    amounts_of_lease(state, lease, &held);
+    return state_rate_of(state, &held);
 }
 
 void state_charge_job(struct state *state, struct job *job, bool begins)

@@ -153,6 +153,7 @@ void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource
 
 /* What holding this costs, without the tariff's factor: millionths of the currency an hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
+int64_t state_rate_of(const struct state *state, const struct amounts *held);
 /* What a job cost until then, of all its attempts: millionths. Not before the state's time. */
 int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
 

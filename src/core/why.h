@@ -40,6 +40,7 @@ struct why {
     /* Expected start; BEGIN: when; WINDOW: when it opens or, open, closes; TARIFF: when they come;
      * BUDGET: the next period; RESERVATION: until when; 0: not known, USEC_NEVER: open-ended. */
     usec_t at;
+    int64_t spent, committed; /* BUDGET: so far in the period, and by what runs */
 };
 
 const char *why_name(enum why_kind kind);

@@ -22,6 +22,7 @@
 #include "sched/reclaim.h"
 #include "sched/reserve.h"
 #include "sched/sched.h"
+#include "sched/spend.h"
 #include "sched/turn.h"
 
 struct brain {
@@ -38,6 +39,7 @@ struct brain {
     struct gates gates;
     struct reserve reserve;
     struct turns turns;
+    struct spends spends;
     struct patience patience;
     struct preempt preempt;
     struct reclaim reclaim;

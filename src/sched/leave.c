@@ -28,6 +28,8 @@ static void stop(struct brain *brain, const struct job *job, enum stop_rule rule
                                      .rule = (uint8_t)rule,
                                      .lost = leave_lost(job, brain->state->now) } };
 
+    if (!decisions)
+        return;
     if (!job->is_preemptible) {
         event.stop.cause = STOP_CANCEL;
         event.stop.lost = 0;
@@ -215,6 +217,37 @@ static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t numb
     }
 }
 
+/* ---- budgets ---- */
+
+static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t number,
+                         enum account_kind kind, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    const struct account *account = &state->queues.items[number].accounts[kind];
+    usec_t at =
+        account->firmness == BUDGET_SOFT ? USEC_NEVER : spend_used_up_at(state, number, kind);
+
+    if (at > state->now)
+        brain_review(brain, at);
+    for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
+        const struct job *job = jobs->items[i];
+        bool spends = kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 : job->run->lease->milli > 0;
+        if (may_be_stopped(job) && spends && is_below(state, job->queue, number) &&
+            (job->is_preemptible || account->firmness == BUDGET_KILL))
+            stop(brain, job, STOP_FOR_BUDGET, decisions);
+    }
+}
+
+static bool has_hard_budget(const struct queue *queue)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        has |= queue->accounts[i].most != ACCOUNT_NO_BUDGET &&
+               queue->accounts[i].firmness != BUDGET_SOFT;
+    return has;
+}
+
 void plan_leaves(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
@@ -222,7 +255,8 @@ void plan_leaves(struct brain *brain, struct decisions *decisions)
     bool is_any = brain->gates.items.count > 0;
 
     for (size_t i = 0; i < state->queues.count; i++)
-        is_any |= state->queues.items[i].during.count > 0;
+        is_any |=
+            state->queues.items[i].during.count > 0 || has_hard_budget(&state->queues.items[i]);
     if (!is_any || brain->ends.count == 0)
         return;
     collect(brain, &jobs);
@@ -230,6 +264,9 @@ void plan_leaves(struct brain *brain, struct decisions *decisions)
     for (uint32_t i = 0; i < state->queues.count; i++) {
         if (state->queues.items[i].during.count > 0)
             leave_queue(brain, &jobs, i, decisions);
+        for (enum account_kind kind = 0;
+             has_hard_budget(&state->queues.items[i]) && kind < ACCOUNTS; kind++)
+            leave_budget(brain, &jobs, i, kind, decisions);
     }
     list_release(&jobs);
 }

@@ -13,7 +13,8 @@
 
 #include "sched/sched.h"
 
-/* Stop whose time has come, and note when that of the next one will. */
+/* Stop whose time has come, and note when that of the next one will. Without a list of decisions
+ * only that: of those that were started since. */
 void plan_leaves(struct brain *brain, struct decisions *decisions);
 
 /* What stopping it now would do again: run time since its work was safe, and the restart. */

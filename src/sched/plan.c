@@ -258,6 +258,9 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     };
     guess_bucket(brain->state, job->pending_bucket);
     job_claim_run(job)->window = job->pending_bucket->most;
+    struct amounts amounts;
+    amounts_of_lease(brain->state, lease, &amounts);
+    spend_take(brain, job, &amounts);
     brain_decide(brain, &grant, decisions);
 }
 
@@ -280,10 +283,14 @@ static bool try_request(struct trial *trial, const struct request *request)
     quota_least(brain->state, request, &trial->ask.amounts);
     if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !quota_allows(brain->state, &trial->ask, &trial->why) ||
+        !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
                      trial->end, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
+    amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
+    if (!spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why))
+        return false; /* what it would get costs more than the least that it asks for */
     trial->lease = lease;
     return true;
 }
@@ -314,7 +321,8 @@ bool brain_may_start(struct brain *brain, const struct job *job, struct why *why
 
     *why = (struct why){ .kind = WHY_NONE };
     quota_least(state, state_request(state, job), &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why);
+    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           spend_allows(brain, job, &ask.amounts, why);
 }
 
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
@@ -336,7 +344,8 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
         return false;
     }
     amounts_of_lease(state, lease, &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why);
+    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           spend_allows(brain, job, &ask.amounts, why);
 }
 
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,

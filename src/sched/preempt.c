@@ -219,6 +219,12 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
         claim->job->pending_bucket->why = why;
         return false;
     }
+    struct amounts amounts;
+    amounts_of_lease(brain->state, &lease, &amounts);
+    if (!spend_allows(brain, claim->job, &amounts, &why)) {
+        claim->job->pending_bucket->why = why;
+        return false;
+    }
     claims_note_start(&brain->preempt.claims, claim, brain->state);
     brain_grant(brain, claim->job, &lease, claim->tier, decisions);
     return true;

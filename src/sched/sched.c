@@ -250,6 +250,7 @@ static void forget_state(struct brain *brain)
     order_release(&brain->order);
     reserve_release(&brain->reserve);
     gates_release(&brain->gates);
+    spends_release(&brain->spends);
     turns_release(&brain->turns);
     deadlines_release(&brain->deadlines);
     estimator_release(&brain->estimator);
@@ -401,6 +402,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_refresh(brain);
     shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;
+    brain->spends.items.count = 0;
     plan_stops(brain, decisions);
     plan_leaves(brain, decisions);
     brain_extend_windows(brain);
@@ -409,6 +411,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);
+    plan_leaves(brain, NULL);
     estimate_note(brain, decisions);
     brain->is_dirty = false;
     return 0;

@@ -811,6 +811,8 @@ static void say_why(struct run *run)
         text_printf(&run->out, " need=%s", need_kind_name((enum need_kind)why.wanted));
     else if (why.wanted)
         text_printf(&run->out, " wanted=%" PRId64 " free=%" PRId64, why.wanted, why.free);
+    if (why.kind == WHY_BUDGET)
+        text_printf(&run->out, " spent=%" PRId64 " committed=%" PRId64, why.spent, why.committed);
     if (why.most)
         text_printf(&run->out, " most=%" PRId64, why.most);
     if (why.at == USEC_NEVER)
