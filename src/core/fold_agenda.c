@@ -236,6 +236,8 @@ static int fold_window(struct state *state, const struct event_window *event, st
         return error_prefix(err, -EBADMSG, "journal");
     free(window->words);
     window->words = mem_string(event->words ? event->words : "");
+    window->made = state->now;
+    window->until = event->until;
     renew_accounts(state);
     return 0;
 }

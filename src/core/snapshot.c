@@ -127,7 +127,12 @@ static void put_window(struct text *out, const struct window *window, struct tex
         list_add(&spans,
                  (struct event_span){ window->spans.items[i].from, window->spans.items[i].until });
     put(out, WINDOW,
-        &(struct saved_window){ window->name, window->words, spans.items, (uint32_t)spans.count },
+        &(struct saved_window){ .name = window->name,
+                                .words = window->words,
+                                .spans = spans.items,
+                                .spans_count = (uint32_t)spans.count,
+                                .made = window->made,
+                                .until = window->until },
         scratch);
     list_release(&spans);
 }
@@ -604,6 +609,8 @@ static int load_window(struct state *state, const struct saved_window *saved, st
     int code = window_set(window, spans.items, spans.count, err);
     list_release(&spans);
     window->words = mem_string(saved->words);
+    window->made = saved->made;
+    window->until = saved->until;
     return code < 0 ? error_prefix(err, -EBADMSG, "snapshot") : 0;
 }
 

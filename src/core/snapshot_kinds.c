@@ -124,6 +124,8 @@ static const struct field window_fields[] = {
     RECORD_TEXT(struct saved_window, 1, name, ""),
     RECORD_TEXT(struct saved_window, 2, words, ""),
     RECORD_LIST(struct saved_window, 3, spans, "", &span_record),
+    RECORD_INT(struct saved_window, 4, made, "when the spans were given"),
+    RECORD_INT(struct saved_window, 5, until, "how far ahead they go"),
 };
 
 static const struct field tariff_fields[] = {

@@ -60,6 +60,7 @@ struct saved_pool {
 struct saved_window {
     const char *name, *words;
     const struct event_span *spans;
+    int64_t made, until;
     uint32_t spans_count;
 };
 
