@@ -107,7 +107,8 @@ static void renew_accounts(struct state *state)
                 continue;
             const struct window *window = state->agenda.windows.items[account->window - 1];
             usec_t since = agenda_period_start(window, state->now);
-            usec_t length = window_next_edge(window, state->now) - since;
+            usec_t end = window_next_edge(window, state->now);
+            usec_t length = end == USEC_NEVER ? 0 : end - since;
             usec_t later = since - account->since;
             if (later <= 0)
                 continue;

@@ -188,6 +188,8 @@ static int read_when(const struct config *config, const struct reader *reader, c
         return 0;
     }
     int code = calendar_read(reader, object, key, name, &calendar);
+    if (code < 0 && word && name_is_valid(word))
+        return fail_window(config, reader, object, key, word);
     if (code == 0 && !calendar)
         code = reader_fail(reader, -EINVAL, object, NULL, "expected %s: times, or a window", key);
     if (code == 0)

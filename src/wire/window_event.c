@@ -52,7 +52,8 @@ static int expand_calendar(const struct window_place *place, const char *words,
     if (code < 0)
         return code;
     for (;; ahead /= 2) {
-        code = calendar_expand(calendar, place->zone, now - USEC_PER_DAY, now + ahead, spans, err);
+        usec_t back = ahead < USEC_PER_DAY ? ahead : USEC_PER_DAY;
+        code = calendar_expand(calendar, place->zone, now - back, now + ahead, spans, err);
         bool is_much = code == -E2BIG || (code == 0 && spans->count > place->spans_most);
         if (!is_much || ahead < USEC_PER_HOUR)
             break;
