@@ -273,6 +273,10 @@ static void a_snapshot_has_all_of_it(void **unused)
         state, HOURS(3),
         (struct event){ .kind = EVENT_CRON,
                         .cron = { .id = 1, .name = "c", .user = "ana", .schedule = "* * * * *" } });
+    /* All is charged up to here. */
+    tell_at(state, HOURS(3),
+            (struct event){ .kind = EVENT_PRICE,
+                            .price = { .resource = "h100", .price_micro = 6000000 } });
     snapshot_save(state, &before);
     if (snapshot_load(before.bytes, before.length, &loaded, &err) < 0)
         fail_msg("%s", err.text);
@@ -283,6 +287,8 @@ static void a_snapshot_has_all_of_it(void **unused)
     assert_int_equal(state_cost(loaded, state_job(loaded, 1), HOURS(9)),
                      state_cost(state, state_job(state, 1), HOURS(9)));
     assert_int_equal(spent(loaded, ACCOUNT_MONEY, HOURS(3)), spent(state, ACCOUNT_MONEY, HOURS(3)));
+    assert_true(spent(loaded, ACCOUNT_MONEY, HOURS(3)) > 0);
+    assert_true(spent(loaded, ACCOUNT_GPU_TIME, HOURS(3)) > 0);
     assert_int_equal(loaded->agenda.next_edge, HOURS(4));
     assert_int_equal(loaded->agenda.reservations.items[0].user,
                      state->agenda.reservations.items[0].user);
