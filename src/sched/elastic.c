@@ -75,6 +75,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(struct slice));
     struct lease_member *members = arena_take(arena, count, sizeof(struct lease_member));
     uint32_t *ranks = arena_take(arena, count, sizeof(uint32_t));
+    int64_t milli = 0; /* by memory, members on different devices have different parts */
 
     for (uint32_t rank = 0; rank < count; rank++) {
         ranks[rank] = members_count;
@@ -84,6 +85,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (!is_picked[lease->slices[i].rank])
             continue;
+        milli += lease->slices[i].milli;
         slices[slices_count] = lease->slices[i];
         slices[slices_count++].rank = ranks[lease->slices[i].rank];
     }
@@ -93,7 +95,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
         .slices = slices,
         .slices_count = slices_count,
         .alternative = lease->alternative,
-        .milli = lease->milli / count * members_count, /* members are alike */
+        .milli = milli,
         .cpu_milli = lease->cpu_milli,
         .memory_mib = lease->memory_mib,
     };
