@@ -232,6 +232,11 @@ static const struct route {
     { "POST", "/v1/config/undo", handle_undo },
     { "POST", "/v1/whatif", handle_whatif },
     { "POST", "/v1/rehearsal", handle_rehearsal },
+    { "GET", "/v1/reservations", handle_reservations },
+    { "POST", "/v1/reservations", handle_reserve },
+    { "DELETE", "/v1/reservations", handle_unreserve },
+    { "GET", "/v1/cron", handle_crons },
+    { "DELETE", "/v1/cron/*", handle_cron_remove },
     { "GET", "/v1/daemon", handle_daemon },
     { "POST", "/v1/stop", handle_stop },
 };

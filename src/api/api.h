@@ -65,6 +65,7 @@ struct api_ports {
     /* Where a member's output is; rank's standard error when it has one of its own. */
     int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
+    void (*tend_soon)(void *user); /* something came that api_tend() has to look after */
     void (*stop)(void *user, bool kill_jobs);
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
     /* Begin a study; done is called later. Fails with -EDQUOT when there are too many. */
@@ -89,6 +90,10 @@ void api_handle(void *user, struct http_request *request);
 /* Emit through the ports what puts a configuration (a document) into force in a state of another
  * time: queues that are elsewhere in the tree go first. For rehearsals. */
 int api_impose(const struct api_ports *ports, const json_t *config, struct error *err);
+
+/* Look after what hangs on the wall clock; is_other_clock: it was set, or its zone is another.
+ * Returns when to call it again at the latest; USEC_NEVER. */
+usec_t api_tend(struct api *api, bool is_other_clock);
 
 /* What happened to these jobs is durable: those who follow are told. */
 void api_changed(struct api *api, const uint64_t *jobs, size_t count);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/inside.h"
+#include "api/times.h"
 #include "base/mem.h"
 #include "wire/config.h"
 
@@ -12,13 +13,13 @@ static int64_t gpus_or_none(int64_t milli)
     return milli > 0 ? milli / GPU_MILLI : CONFIG_NONE;
 }
 
-static void add_pool(struct config *config, const struct pool *pool)
+static void add_pool(struct config *config, const struct state *state, const struct pool *pool)
 {
     struct config_pool added = {
         .is_static = pool->is_static,
         .gpus = pool->is_static && pool->gpus > 0 ? pool->gpus : CONFIG_NONE,
-        .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_min),
-        .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->milli_max),
+        .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_min),
+        .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_max),
     };
     LIST(char *) nodes = { 0 };
 
@@ -37,6 +38,7 @@ static void add_pool(struct config *config, const struct pool *pool)
                 added.devices[added.device_count++] = i;
         }
     }
+    times_pool_of(&added, state, pool);
     config->pools = mem_resize(config->pools, config->pool_count + 1, sizeof(added));
     config->pools[config->pool_count++] = added;
 }
@@ -73,12 +75,13 @@ static void add_queue(struct config *config, const struct state *state, const st
 
     config_quota_init(&added);
     for (size_t i = 0; i < state->resources.count; i++) {
-        if (!quota_is_empty(&queue->quota[i]))
-            *config_quota_of(&added, state->resources.items[i].name) = queue->quota[i];
+        if (!quota_is_empty(&queue->base[i]))
+            *config_quota_of(&added, state->resources.items[i].name) = queue->base[i];
     }
     added.cells = mem_zero(queue->cells.count + 1, sizeof(added.cells[0]));
     for (size_t i = 0; i < queue->cells.count; i++)
         added.cells[i] = queue->cells.items[i];
+    times_queue_of(&added, state, queue);
     for (size_t i = 0; i < queue->subjects.count; i++)
         add_subject(&added, state, &queue->subjects.items[i]);
     snprintf(added.name, sizeof(added.name), "%s", queue->name);
@@ -90,11 +93,15 @@ static void add_queue(struct config *config, const struct state *state, const st
 static bool is_as_born(const struct queue *queue)
 {
     for (size_t i = 0; i < RESOURCES_MAX; i++) {
-        if (!quota_is_empty(&queue->quota[i]))
+        if (!quota_is_empty(&queue->base[i]))
             return false;
     }
-    return queue->weight == 1 && queue->subjects.count == 0 && queue->min_runtime == 0 &&
-           !queue->firm_within && queue->cells.count == 0;
+    for (size_t i = 0; i < ACCOUNTS; i++) {
+        if (queue->accounts[i].most != ACCOUNT_NO_BUDGET)
+            return false;
+    }
+    return queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
+           queue->cells.count == 0 && queue->min_runtime == 0 && !queue->firm_within;
 }
 
 static void add_prices(struct config *config, const struct state *state)
@@ -112,9 +119,10 @@ struct config *config_of_state(const struct state *state)
 {
     struct config *config = config_create();
 
+    times_config_of(config, state);
     for (size_t i = 1; i < state->pools.count; i++) {
         if (!state->pools.items[i].is_removed)
-            add_pool(config, &state->pools.items[i]);
+            add_pool(config, state, &state->pools.items[i]);
     }
     for (size_t i = QUEUE_DEFAULT; i < state->queues.count; i++) {
         const struct queue *queue = &state->queues.items[i];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/configure.h"
+#include "api/times.h"
 #include "base/mem.h"
 #include "sched/cells.h"
 #include "wire/config.h"
@@ -79,8 +80,9 @@ static int check_pools(const struct config *config, struct error *err)
             return error_set(err, -EINVAL, "pool %s: its queue %s is not there", pool->name,
                              pool->queue);
         AUTO_RELEASE(text) struct text nodes = { 0 };
+        AUTO_RELEASE(arena) struct arena arena = { 0 };
         struct event event;
-        int code = config_pool_event(pool, &nodes, &event, err);
+        int code = config_pool_event(pool, &nodes, &arena, &event, err);
         if (code < 0)
             return code;
     }
@@ -121,7 +123,7 @@ static void emit_pool(struct apply *apply, const struct config_pool *pool)
     struct event event;
     struct error err;
 
-    if (config_pool_event(pool, &nodes, &event, &err) == 0) /* it was checked */
+    if (config_pool_event(pool, &nodes, &apply->arena, &event, &err) == 0) /* it was checked */
         emit(apply, &event);
 }
 
@@ -206,6 +208,8 @@ static int check_resources(const struct state *state, const struct config *confi
             code = add_name(&names, queue->quotas[k].resource, err);
         for (size_t k = 0; k < queue->subject_count && code == 0; k++)
             code = add_name(&names, queue->subjects[k].resource, err);
+        for (size_t k = 0; k < queue->during_count && code == 0; k++)
+            code = add_name(&names, queue->during[k].resource, err);
     }
     for (size_t i = 0; i < config->price_count && code == 0; i++)
         code = add_name(&names, config->prices[i].resource, err);
@@ -232,6 +236,8 @@ int configure_check(const struct state *state, const struct config *config, stru
         code = check_pools(config, err);
     if (code == 0)
         code = check_resources(state, config, err);
+    if (code == 0)
+        code = times_check(state, config, err);
     return code < 0 ? code : check_cells(state, config, err);
 }
 
@@ -239,10 +245,14 @@ void configure_emit(struct api *api, const struct config *config)
 {
     struct apply apply = { .api = api, .config = config };
     const struct state *state = api_state(api);
+    struct times times = { 0 };
 
+    times_prepare(&times, api, config);
+    times_emit_windows(&times, api);
     emit_queues(&apply, state);
     emit_pools(&apply, state);
     emit_prices(&apply, state);
+    times_emit_rest(&times, api, config);
     struct event settings = {
         .kind = EVENT_SETTINGS,
         .settings = { .half_life = config->half_life,
@@ -252,8 +262,11 @@ void configure_emit(struct api *api, const struct config *config)
                       .seed = state->settings.seed,
                       .backfill_depth = config->backfill_depth,
                       .node_types = config->node_types,
-                      .node_types_count = (uint32_t)config->node_type_count },
+                      .node_types_count = (uint32_t)config->node_type_count,
+                      .timezone = config->timezone },
     };
     emit(&apply, &settings);
+    times_emit_gone(&times, api);
+    times_release(&times);
     arena_release(&apply.arena);
 }

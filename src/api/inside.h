@@ -57,6 +57,7 @@ json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last time that it was resized, and why; null when it never was. */
 json_t *view_resized(const struct api *api, const struct job *job);
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
+json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
 json_t *view_milli(int64_t milli);
 json_t *view_isolation(const struct engine_isolation *isolation);
 /* "7", "7_3" */
@@ -70,6 +71,12 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
 /* In words, without a full stop: "4 gpus wanted, 2 free". */
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text);
+/* Of times and money (say_times.c); false: it is about something else. */
+bool why_say_time(const struct api *api, const struct why *why, struct text *text);
+void view_why_time(const struct api *api, const struct why *why, json_t *view);
+/* What a queue spent, and may: into its view. */
+void view_accounts(const struct api *api, uint32_t queue, json_t *view);
+void say_money(struct text *text, int64_t micro);
 void never_say(const struct state *state, const struct request *request, const struct why *why,
                struct text *text);
 
@@ -88,6 +95,8 @@ call_fn handle_interrupt, handle_scale;
 call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_whatif, handle_rehearsal;
+call_fn handle_reservations, handle_reserve, handle_unreserve;
+call_fn handle_crons, handle_cron_remove;
 call_fn handle_output, handle_job_events, handle_events;
 
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);

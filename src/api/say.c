@@ -326,6 +326,12 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     case WHY_BEHIND:
         text_printf(text, "behind job %" PRIu64, why->job);
         break;
+    case WHY_RESERVATION:
+    case WHY_WINDOW:
+    case WHY_TARIFF:
+    case WHY_BUDGET:
+        why_say_time(api, why, text);
+        break;
     case WHY_NONE:
     case WHY_NEW:
         text_add(text, why_meaning(why->kind));

@@ -2,12 +2,15 @@
 /* POST /v1/jobs: documents become groups and jobs with numbers, all of them or none. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/submit.h"
+#include "api/times.h"
 #include "api/when.h"
 #include "base/mem.h"
+#include "wire/json.h"
 #include "wire/launch.h"
 #include "wire/submission.h"
 
@@ -331,6 +334,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .need_count = (uint32_t)(stage->need_count + draft->depend_count),
         .estimate = draft->estimate,
         .deadline = draft->deadline_delay > 0 ? now + draft->deadline_delay : 0,
+        .tariff_most = draft->tariff_most,
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,
@@ -436,6 +440,50 @@ static int check_count(const struct submit *submit, struct error *err)
     return 0;
 }
 
+static json_t *document_of(const struct submit *submit, size_t number)
+{
+    return json_is_array(submit->body) ? json_array_get(submit->body, number) : submit->body;
+}
+
+static int check_schedules(const struct submit *submit, struct error *err)
+{
+    size_t count = api_state(submit->api)->agenda.crons.count;
+
+    for (size_t i = 0; i < submit->count; i++)
+        count += submit->submissions[i]->schedule != NULL;
+    return count <= AGENDA_CRONS_MAX
+               ? 0
+               : error_set(err, -EDQUOT, "more than %d repeating jobs", AGENDA_CRONS_MAX);
+}
+
+/* It is kept as it was sent, with the sender's environment, and submitted at each time. */
+static uint64_t emit_schedule(struct submit *submit, size_t number)
+{
+    struct api_ports *ports = ports_of(submit);
+    const struct submission *submission = submit->submissions[number];
+    json_t *document = json_copy(document_of(submit, number));
+
+    json_object_del(document, "schedule");
+    char *bytes = json_dumps(document, JSON_COMPACT);
+    json_decref(document);
+    usec_t wall = ports->now(ports->user) + ports->wall_ahead(ports->user);
+    struct event event = {
+        .kind = EVENT_CRON,
+        .cron = { .id = api_state(submit->api)->agenda.next_cron,
+                  .name = submission->name,
+                  .user = submit->user,
+                  .uid = submit->uid,
+                  .gid = submit->gid,
+                  .schedule = submission->schedule,
+                  .document =
+                      ports->blob_add(ports->user, bytes ? bytes : "{}", bytes ? strlen(bytes) : 2),
+                  .next = cron_next_after(submit->api, submission->schedule, wall) },
+    };
+    free(bytes);
+    ports->emit(ports->user, &event);
+    return event.cron.id;
+}
+
 static int run_submit(struct api_change *change, struct error *err)
 {
     struct submit *submit = CONTAINER_OF(change, struct submit, change);
@@ -448,8 +496,12 @@ static int run_submit(struct api_change *change, struct error *err)
         if (code < 0)
             return submit->count > 1 ? error_prefix(err, code, "document %zu", i + 1) : code;
     }
+    if (!submit->is_dry_run && check_schedules(submit, err) < 0)
+        return -EDQUOT;
     for (size_t i = 0; !submit->is_dry_run && i < submit->count; i++)
-        submit->ids[i] = emit_submission(submit, submit->submissions[i]);
+        submit->ids[i] = submit->submissions[i]->schedule
+                             ? emit_schedule(submit, i)
+                             : emit_submission(submit, submit->submissions[i]);
     return 0;
 }
 
@@ -490,6 +542,19 @@ static json_t *view_submitted(const struct submit *submit, size_t number)
     return view;
 }
 
+static json_t *view_scheduled(const struct submit *submit, size_t number)
+{
+    const struct submission *submission = submit->submissions[number];
+    const struct cron_entry *entry =
+        agenda_find_cron(&api_state(submit->api)->agenda, submit->ids[number]);
+
+    return json_pack("{s:I, s:s, s:s, s:[], s:I, s:n, s:s, s:o}", "id",
+                     (json_int_t)submit->ids[number], "kind", "cron", "name",
+                     submission->name ? submission->name : "", "jobs", "job_count",
+                     (json_int_t)submission->job_count, "waits", "schedule", submission->schedule,
+                     "next", entry ? view_edge(submit->api, entry->next) : json_null());
+}
+
 static json_t *view_checked(const struct submission *submission)
 {
     return json_pack("{s:n, s:s, s:s, s:[], s:I, s:n}", "id", "kind",
@@ -522,12 +587,15 @@ static void done_submit(struct api_change *change, int code, const struct error 
     json_t *submitted = json_array(), *notes = json_array();
     for (size_t i = 0; i < submit->count; i++) {
         json_array_append_new(submitted, submit->is_dry_run ? view_checked(submit->submissions[i])
-                                                            : view_submitted(submit, i));
+                                         : submit->submissions[i]->schedule
+                                             ? view_scheduled(submit, i)
+                                             : view_submitted(submit, i));
         for (char **note = submit->submissions[i]->notes; note && *note; note++)
             json_array_append_new(notes, json_string(*note));
     }
     reply_json(submit->request, submit->is_dry_run ? 200 : 201,
                json_pack("{s:o, s:o}", "submitted", submitted, "notes", notes));
+    submit->api->ports.tend_soon(submit->api->ports.user);
     destroy_submit(submit);
 }
 
@@ -601,4 +669,72 @@ void handle_submit(struct call *call)
         return;
     }
     call->api->ports.enqueue(call->api->ports.user, &submit->change);
+}
+
+/* ---- what is submitted again and again ---- */
+
+struct firing {
+    struct api_change change;
+    struct api *api;
+    uint64_t id;
+};
+
+/* As its sender would, now. */
+static int submit_again(struct submit *submit, const struct cron_entry *entry, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct api_ports *ports = ports_of(submit);
+
+    snprintf(submit->user, sizeof(submit->user), "%s", entry->user);
+    home_of(submit->uid, submit->home, sizeof(submit->home));
+    int code = ports->blob_get(ports->user, entry->document, &bytes, err);
+    if (code == 0)
+        code = json_parse(text_string(&bytes), bytes.length, HTTP_BODY_MAX, "document",
+                          &submit->body, err);
+    if (code == 0)
+        code = parse_all(submit, err);
+    return code < 0 ? code : run_submit(&submit->change, err);
+}
+
+/* The submission and the next time are one batch: however it ends, it was not submitted twice. */
+static int run_fire(struct api_change *change, struct error *err)
+{
+    struct firing *firing = CONTAINER_OF(change, struct firing, change);
+    struct api *api = firing->api;
+    const struct cron_entry *entry = agenda_find_cron(&api_state(api)->agenda, firing->id);
+
+    (void)err;
+    if (!entry || entry->next > api->ports.now(api->ports.user))
+        return 0;
+    struct submit *submit = mem_zero(1, sizeof(*submit));
+    *submit = (struct submit){ .api = api, .uid = entry->uid, .gid = entry->gid };
+    struct cron_news news = { .trouble = "" };
+    struct error why = { "" };
+    if (submit_again(submit, entry, &why) < 0)
+        news.trouble = why.text;
+    else
+        news.job = submit->ids[0];
+    entry = agenda_find_cron(&api_state(api)->agenda, firing->id);
+    cron_emit(api, entry, &news);
+    destroy_submit(submit);
+    return 0;
+}
+
+static void done_fire(struct api_change *change, int code, const struct error *err)
+{
+    struct firing *firing = CONTAINER_OF(change, struct firing, change);
+
+    (void)err;
+    if (code == 0) /* else the disk is full, and it is still due */
+        firing->api->ports.tend_soon(firing->api->ports.user);
+    free(firing);
+}
+
+void cron_fire(struct api *api, uint64_t id)
+{
+    struct firing *firing = mem_zero(1, sizeof(*firing));
+
+    *firing =
+        (struct firing){ .change = { .run = run_fire, .done = done_fire }, .api = api, .id = id };
+    api->ports.enqueue(api->ports.user, &firing->change);
 }

@@ -15,6 +15,17 @@ json_t *view_time(const struct api *api, usec_t at)
     return json_time(at + api->ports.wall_ahead(api->ports.user));
 }
 
+/* What was worked out from the wall clock a while ago has drifted a little. */
+json_t *view_edge(const struct api *api, usec_t at)
+{
+    usec_t ahead = api->ports.wall_ahead(api->ports.user);
+
+    if (at == 0 || at == USEC_NEVER)
+        return json_null();
+    usec_t wall = (at + ahead + USEC_PER_SEC / 2) / USEC_PER_SEC * USEC_PER_SEC;
+    return view_time(api, wall - ahead + USEC_PER_MS / 2);
+}
+
 json_t *view_milli(int64_t milli)
 {
     return milli % 1000 == 0 ? json_integer(milli / 1000) : json_real((double)milli / 1000);
@@ -176,6 +187,21 @@ static json_t *view_checkpoint(const struct api *api, const struct job *job)
         "expected_waste", waste);
 }
 
+/* What of the hours or of the money ended its last attempt; null: neither. */
+static json_t *view_stop_rule(const struct job *job)
+{
+    switch (job->run->stop_rule) {
+    case STOP_FOR_RESERVATION:
+        return json_string("reservation");
+    case STOP_FOR_WINDOW:
+        return json_string("window");
+    case STOP_FOR_BUDGET:
+        return json_string("budget");
+    default:
+        return json_null();
+    }
+}
+
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
     json_object_set_new(view, "request",
@@ -188,6 +214,13 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "estimate",
                         job->estimate > 0 ? view_seconds(job->estimate) : json_null());
     json_object_set_new(view, "deadline", view_time(api, job->deadline));
+    usec_t now = api->ports.now(api->ports.user);
+    json_object_set_new(view, "cost",
+                        json_real((double)state_cost(api_state(api), job, now) / 1e6));
+    json_object_set_new(view, "tariff",
+                        job->tariff_most > 0 ? json_real((double)(job->tariff_most - 1) / 1000)
+                                             : json_null());
+    json_object_set_new(view, "stopped_by", view_stop_rule(job));
     json_object_set_new(view, "preemptible", json_boolean(job->is_preemptible));
     json_object_set_new(view, "restart_cost", view_seconds(job->restart_cost));
     json_object_set_new(view, "spot", json_string(spot_rule_name(job->spot)));

@@ -282,7 +282,7 @@ void handle_why(struct call *call)
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
-    bool is_promised = is_queued && ahead == 0 && why.at != 0;
+    bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
     if (is_queued) {
         add_wants(api, job, lines);
         if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
@@ -297,8 +297,8 @@ void handle_why(struct call *call)
             add_sooner(api, job, lines, &sooner);
         }
     }
-    bool has_most = why_is_of_quota(why.kind) || why.kind == WHY_ARRAY ||
-                    why.kind == WHY_POOL_MAX || why_is_never(why.kind);
+    bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
+                    why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
         "s:o, s:o, s:o, s:o}",
@@ -316,5 +316,6 @@ void handle_why(struct call *call)
                               : view_time(api, why.at),
         "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
         owed, "lines", lines);
+    view_why_time(api, &why, view);
     reply_json(call->request, 200, view);
 }

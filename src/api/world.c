@@ -230,7 +230,7 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
         share = queue->share[i] > share ? queue->share[i] : share;
     for (uint32_t at = number; at != QUEUE_ROOT; at = state->queues.items[at].parent)
         depth++;
-    return json_pack(
+    json_t *view = json_pack(
         "{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
         "name", queue->name, "parent",
@@ -244,6 +244,8 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
         view_milli(standing->fair), "wanted", view_milli(standing->wanted), "borrowed",
         view_milli(standing->borrowed), "lent", view_milli(standing->lent), "claim",
         view_milli(standing->claim), "quotas", view_quotas(state, queue));
+    view_accounts(api, number, view);
+    return view;
 }
 
 /* Depth first, siblings by number. No recursion: the next one is a child, else the next sibling of

@@ -238,6 +238,13 @@ static void print_job(const json_t *job)
     add_duration(&text, "estimate", job, "estimate");
     add_time(&text, job, "deadline");
     add_size(&text, job);
+    if (field_real(job, "cost") > 0) {
+        char cost[UNITS_TEXT_SIZE];
+        snprintf(cost, sizeof(cost), "%.2f", field_real(job, "cost"));
+        add_line(&text, "cost", cost);
+    }
+    if (!field_is_null(job, "stopped_by"))
+        add_line(&text, "stopped for", field_text(job, "stopped_by"));
     if (field_is_true(job, "preemptible"))
         add_preemptible(&text, job);
     add_checkpoint(&text, job);

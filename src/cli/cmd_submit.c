@@ -16,7 +16,13 @@ static void add_submitted(const json_t *item, bool is_dry, struct text *text)
     const char *kind = field_text(item, "kind"), *waits = field_text(item, "waits");
     AUTO_RELEASE(text) struct text expected = { 0 };
     bool is_job = strcmp(kind, "job") == 0;
+    char next[CLOCK_SIZE];
 
+    if (strcmp(kind, "cron") == 0) {
+        text_printf(text, "cron %" PRId64 " · %s · next %s\n", field_number(item, "id"),
+                    field_text(item, "name"), clock_format(next, field_time(item, "next")));
+        return;
+    }
     if (is_dry)
         text_printf(text, "%s %s", kind, field_text(item, "name"));
     else

@@ -34,6 +34,43 @@ static const struct field cell_fields[] = {
 };
 const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
                                          COUNT_OF(cell_fields) };
+static const struct field during_fields[] = {
+    RECORD_TEXT(struct event_during, 1, window, ""),
+    RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
+    RECORD_INT(struct event_during, 3, guarantee, "plus two; 0: not said"),
+    RECORD_INT(struct event_during, 4, limit, "plus two; 1: no bound; 0: not said"),
+    RECORD_INT(struct event_during, 5, borrow, "the same"),
+    RECORD_INT(struct event_during, 6, lend, "the same"),
+};
+const struct record_type during_record = { "during", sizeof(struct event_during), during_fields,
+                                           COUNT_OF(during_fields) };
+
+static const struct field pool_during_fields[] = {
+    RECORD_TEXT(struct event_pool_during, 1, window, ""),
+    RECORD_INT(struct event_pool_during, 2, milli_min, "plus one; 0: not said"),
+    RECORD_INT(struct event_pool_during, 3, milli_max, "plus one; 0: not said"),
+};
+const struct record_type pool_during_record = { "pool_during", sizeof(struct event_pool_during),
+                                                pool_during_fields, COUNT_OF(pool_during_fields) };
+
+static const struct field budget_fields[] = {
+    RECORD_UINT(struct event_budget, 1, account, "0 money, 1 GPU-time"),
+    RECORD_INT(struct event_budget, 2, most,
+               "in each period: millionths of the currency, or microseconds"),
+    RECORD_TEXT(struct event_budget, 3, window,
+                "a period begins when it opens or closes; empty: there is one"),
+    RECORD_UINT(struct event_budget, 4, firmness,
+                "when it is used up: 0 nothing more starts, 1 what may be stopped is, 2 all is"),
+};
+const struct record_type budget_record = { "budget", sizeof(struct event_budget), budget_fields,
+                                           COUNT_OF(budget_fields) };
+
+static const struct field span_fields[] = {
+    RECORD_INT(struct event_span, 1, from, "journal time"),
+    RECORD_INT(struct event_span, 2, until, "and no longer"),
+};
+const struct record_type span_record = { "span", sizeof(struct event_span), span_fields,
+                                         COUNT_OF(span_fields) };
 
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),
@@ -99,7 +136,9 @@ static const char *const meanings[EVENT_KIND_MAX] = {
 
 bool event_is_of_world(enum event_kind kind)
 {
-    return kind <= EVENT_SETTINGS || kind == EVENT_PRICE;
+    return kind <= EVENT_SETTINGS || kind == EVENT_PRICE ||
+           (kind >= EVENT_WINDOW && kind <= EVENT_TARIFF) || kind == EVENT_CRON ||
+           kind == EVENT_CRON_REMOVE;
 }
 
 bool event_is_decision(enum event_kind kind)

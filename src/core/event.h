@@ -20,6 +20,7 @@
 
 extern const struct record_type request_record, quota_record, subject_record, cell_record,
     node_type_record;
+extern const struct record_type during_record, pool_during_record, budget_record, span_record;
 
 /* A queue's quota of a resource other than GPUs in all. */
 struct event_quota {
@@ -35,6 +36,30 @@ struct event_subject {
     int64_t limit;
     uint32_t gid;
     uint8_t kind;
+};
+
+/* Other bounds of a queue while a window is open. */
+struct event_during {
+    const char *window, *resource;
+    int64_t guarantee, limit, borrow, lend; /* plus two; 1: no bound; 0: not said */
+};
+
+/* Another size of a dynamic pool while a window is open. */
+struct event_pool_during {
+    const char *window;
+    int64_t milli_min, milli_max; /* plus one; 0: not said */
+};
+
+/* What a queue may spend in each period. */
+struct event_budget {
+    const char *window; /* it begins anew whenever this opens or closes; empty: never */
+    int64_t most;       /* of money: millionths of the currency; of GPU-time: microseconds */
+    uint8_t account;    /* enum account_kind */
+    uint8_t firmness;   /* enum firmness */
+};
+
+struct event_span {
+    int64_t from, until;
 };
 
 #define EVENT(number, ID, name, meaning) EVENT_##ID = number,
@@ -100,7 +125,7 @@ struct event {
     };
 };
 
-/* About machines, pools, queues and settings; the others are about jobs. */
+/* About machines, pools, queues, settings and times; the others are about jobs. */
 bool event_is_of_world(enum event_kind kind);
 
 /* GRANT and STOP: made by the brain, not told to it. */

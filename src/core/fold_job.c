@@ -223,6 +223,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .class = class_claim(&state->classes, &event->request),
         .priority = event->priority,
         .index = event->index,
+        .tariff_most = event->tariff_most,
         .retry_max = (uint16_t)(event->retry < UINT16_MAX ? event->retry : UINT16_MAX),
         .needs_expected = event->need_count,
         .is_held = event->held,
@@ -417,6 +418,10 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
         run->resize_rule = event->rule;
         run->resized = state->now;
         run->lost += event->lost > 0 ? event->lost : 0;
+    }
+    if (stop_rule_is_of_time(event->rule)) {
+        run->stop_rule = event->rule;
+        run->stopped_for = 0;
     }
     if (other && other->state == JOB_QUEUED)
         other->is_awaited = event->rule == STOP_IN_QUEUE ? AWAITED_IN_QUEUE : AWAITED_FROM_OTHERS;

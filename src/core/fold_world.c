@@ -216,7 +216,22 @@ static int fold_device(struct state *state, const struct event_device *event, st
     return 0;
 }
 
-static void fold_pool(struct state *state, const struct event_pool *event)
+static int set_pool_during(struct state *state, struct pool *pool, const struct event_pool *event,
+                           struct error *err)
+{
+    pool->during.count = 0;
+    for (uint32_t i = 0; i < event->during_count; i++) {
+        struct pool_during during = { .milli_min = event->during[i].milli_min - 1,
+                                      .milli_max = event->during[i].milli_max - 1 };
+        int code = state_window_of(state, event->during[i].window, &during.window, err);
+        if (code < 0)
+            return code;
+        list_add(&pool->during, during);
+    }
+    return 0;
+}
+
+static int fold_pool(struct state *state, const struct event_pool *event, struct error *err)
 {
     int64_t found = state_find_pool(state, event->name);
 
@@ -228,12 +243,13 @@ static void fold_pool(struct state *state, const struct event_pool *event)
     struct pool *pool = &state->pools.items[found];
     pool->is_static = event->is_static;
     pool->gpus = event->gpus;
-    pool->milli_min = event->milli_min;
-    pool->milli_max = event->milli_max;
+    pool->base_min = event->milli_min;
+    pool->base_max = event->milli_max;
     pool->devices = event->devices;
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
     set_string(&pool->nodes, event->nodes);
+    return set_pool_during(state, pool, event, err);
 }
 
 static int resource_of(struct state *state, const char *name, const char *queue, struct error *err)
@@ -254,8 +270,8 @@ static int set_quotas(struct state *state, struct queue *queue, const struct eve
                       struct error *err)
 {
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue->quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
-    queue->quota[RESOURCE_GPUS] =
+        queue->base[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+    queue->base[RESOURCE_GPUS] =
         (struct quota){ event->guarantee_milli, event->limit_milli, bound_of(event->borrow_milli),
                         bound_of(event->lend_milli) };
     for (uint32_t i = 0; i < event->quotas_count; i++) {
@@ -263,8 +279,68 @@ static int set_quotas(struct state *state, struct queue *queue, const struct eve
         int number = resource_of(state, quota->resource, event->name, err);
         if (number < 0)
             return number;
-        queue->quota[number] = (struct quota){ quota->guarantee, bound_of(quota->limit),
-                                               bound_of(quota->borrow), bound_of(quota->lend) };
+        queue->base[number] = (struct quota){ quota->guarantee, bound_of(quota->limit),
+                                              bound_of(quota->borrow), bound_of(quota->lend) };
+    }
+    return 0;
+}
+
+/* What is said while a window is open: plus two, 1 for no bound, 0 for nothing. */
+static void set_bound(struct queue_during *during, uint8_t which, int64_t said, int64_t *ret)
+{
+    if (said == 0)
+        return;
+    during->given |= which;
+    *ret = said - 2;
+}
+
+static int set_during(struct state *state, struct queue *queue, const struct event_queue *event,
+                      struct error *err)
+{
+    queue->during.count = 0;
+    for (uint32_t i = 0; i < event->during_count; i++) {
+        const struct event_during *said = &event->during[i];
+        struct queue_during during = { 0 };
+        int number = resource_of(state, said->resource, event->name, err);
+        int code = number < 0 ? number : state_window_of(state, said->window, &during.window, err);
+        if (code < 0)
+            return code;
+        during.resource = (uint8_t)number;
+        set_bound(&during, DURING_GUARANTEE, said->guarantee, &during.quota.guarantee);
+        set_bound(&during, DURING_LIMIT, said->limit, &during.quota.limit);
+        set_bound(&during, DURING_BORROW, said->borrow, &during.quota.borrow);
+        set_bound(&during, DURING_LEND, said->lend, &during.quota.lend);
+        list_add(&queue->during, during);
+    }
+    return 0;
+}
+
+/* What was spent stays: a budget of the same period goes on in it. */
+static int set_budgets(struct state *state, uint32_t number, const struct event_queue *event,
+                       struct error *err)
+{
+    struct queue *queue = &state->queues.items[number];
+
+    state_charge_queue(state, number);
+    for (size_t i = 0; i < ACCOUNTS; i++) {
+        struct account *account = &queue->accounts[i];
+        const struct event_budget *budget = NULL;
+        uint32_t window = 0;
+        for (uint32_t k = 0; k < event->budgets_count; k++)
+            budget = event->budgets[k].account == i ? &event->budgets[k] : budget;
+        account->most = budget ? budget->most : ACCOUNT_NO_BUDGET;
+        account->firmness = budget && budget->firmness < FIRMNESSES ? budget->firmness : 0;
+        bool has_period = budget && budget->window && budget->window[0];
+        int code = has_period ? state_window_of(state, budget->window, &window, err) : 0;
+        if (code < 0)
+            return code;
+        if (account->window == (has_period ? window + 1 : 0))
+            continue;
+        account->window = has_period ? window + 1 : 0;
+        account->since =
+            has_period ? agenda_period_start(state->agenda.windows.items[window], state->now) : 0;
+        account->spent = 0;
+        account->rest = 0;
     }
     return 0;
 }
@@ -312,9 +388,12 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
     int64_t found = state_find_queue(state, event->name);
     if (found < 0) {
         found = (int64_t)state->queues.count;
-        list_add(&state->queues, (struct queue){ .name = mem_string(event->name),
-                                                 .parent = (uint32_t)parent,
-                                                 .usage_at = state->now });
+        list_add(&state->queues,
+                 (struct queue){ .name = mem_string(event->name),
+                                 .parent = (uint32_t)parent,
+                                 .usage_at = state->now,
+                                 .charged_at = state->now,
+                                 .charged_clock = agenda_clock(&state->agenda, state->now) });
         state->queues.items[parent].child_count++;
     }
     struct queue *queue = &state->queues.items[found];
@@ -324,6 +403,10 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
     queue->min_runtime = event->min_runtime > 0 ? event->min_runtime : 0;
     queue->firm_within = event->firm_within;
     int code = set_quotas(state, queue, event, err);
+    if (code == 0)
+        code = set_during(state, queue, event, err);
+    if (code == 0)
+        code = set_budgets(state, (uint32_t)found, event, err);
     if (code == 0)
         code = set_subjects(state, queue, event, err);
     return code < 0 ? code : set_cells(queue, event, err);
@@ -362,6 +445,7 @@ static void fold_settings(struct state *state, const struct event_settings *even
         event->placement < PLACEMENT_COUNT ? event->placement : PLACEMENT_BEST_FIT;
     state->settings.order = event->order < ORDER_COUNT ? event->order : ORDER_DEFAULT;
     state->settings.predict = event->predict;
+    set_string(&state->agenda.timezone, event->timezone);
     state->settings.seed = event->seed;
     state->settings.backfill_depth = event->backfill_depth;
     state->node_types.count = 0;
@@ -390,7 +474,7 @@ int fold_world(struct state *state, const struct event *event, struct error *err
     case EVENT_DEVICE:
         return fold_device(state, &event->device, err);
     case EVENT_POOL:
-        fold_pool(state, &event->pool);
+        code = fold_pool(state, &event->pool, err);
         break;
     case EVENT_POOL_REMOVE:
         code = fold_pool_remove(state, &event->pool_remove, err);
@@ -407,9 +491,14 @@ int fold_world(struct state *state, const struct event *event, struct error *err
     case EVENT_SETTINGS:
         fold_settings(state, &event->settings);
         return 0;
-    default: /* BOOT */
+    case EVENT_BOOT:
         return 0;
+    default:
+        return fold_agenda(state, event, err);
     }
     state_measure(state);
+    if (event->kind == EVENT_PRICE)
+        state_reprice(state);
+    state_set_times(state);
     return code;
 }

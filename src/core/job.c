@@ -131,8 +131,16 @@ static const struct {
     [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
     [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
     [STOP_FOR_EARLIER] = { "earlier", "comes before what it had beyond its least" },
+    [STOP_FOR_RESERVATION] = { "reservation", "its place is reserved" },
+    [STOP_FOR_WINDOW] = { "window", "its queue may hold less now" },
+    [STOP_FOR_BUDGET] = { "budget", "the budget is used up" },
     [STOP_FOR_MACHINE] = { "machine", "its machine is taken away" },
 };
+
+bool stop_rule_is_of_time(uint8_t rule)
+{
+    return rule >= STOP_FOR_RESERVATION && rule <= STOP_FOR_BUDGET;
+}
 
 const char *stop_rule_name(uint8_t rule)
 {

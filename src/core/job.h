@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/account.h"
 #include "core/calibration.h"
 #include "core/engine.h"
 #include "core/lease.h"
@@ -55,8 +56,11 @@ enum stop_rule {
     STOP_FOR_GUARANTEE,
     STOP_FOR_LESS,
     STOP_FOR_FAIR,
-    STOP_FOR_EARLIER = 8,  /* a gang gives up what it has beyond its least, inside a queue */
-    STOP_FOR_MACHINE = 32, /* for nobody: it is taken away */
+    STOP_FOR_EARLIER = 8,      /* a gang gives up what it has beyond its least, inside a queue */
+    STOP_FOR_RESERVATION = 16, /* its machine or device is kept for others from then on */
+    STOP_FOR_WINDOW,           /* its queue may hold less from then on */
+    STOP_FOR_BUDGET,           /* its queue has spent all that it may */
+    STOP_FOR_MACHINE = 32,     /* for nobody: it is taken away */
 };
 
 /* How the number of members of an elastic gang may change after its start. */
@@ -102,6 +106,7 @@ struct job_run {
     usec_t lost;          /* run time that was done again, of all those times */
     usec_t unsaved;       /* what of it the stop that is under way would cost */
     usec_t checkpointed;  /* when this attempt last said that its work is safe; 0: never */
+    struct cost cost;     /* of all attempts so far (account.h) */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
     uint32_t heals, resizes;
@@ -150,8 +155,9 @@ struct job {
     bool no_requeue;    /* not tried again after it was lost */
     bool checkpoint_is_auto; /* checkpoint_every is worked out at each start (daly.h) */
     uint16_t retry_max;
-    uint8_t resize;    /* of an elastic gang: enum resize */
-    uint16_t heal_max; /* how often the gang is healed after it lost a member */
+    uint8_t resize;       /* of an elastic gang: enum resize */
+    uint16_t heal_max;    /* how often the gang is healed after it lost a member */
+    uint16_t tariff_most; /* it waits for hours with at most this factor, plus one; 0: any */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
     struct pending_bucket *pending_bucket;
@@ -189,6 +195,7 @@ static inline bool job_is_active(const struct job *job)
 }
 
 /* "guarantee": the rule's name; in words: "is within its guarantee" */
+bool stop_rule_is_of_time(uint8_t rule); /* for a reservation, a window or a budget */
 const char *stop_rule_name(uint8_t rule);
 const char *stop_rule_meaning(uint8_t rule);
 const char *job_state_name(enum job_state state);

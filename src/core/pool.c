@@ -12,6 +12,7 @@ void pool_release(struct pool *pool)
     free(pool->queue);
     free(pool->model);
     free(pool->nodes);
+    list_release(&pool->during);
 }
 
 static bool names_contain(const char *names, const char *name)

@@ -15,6 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mem.h"
+
+/* Another size while a window is open. */
+struct pool_during {
+    uint32_t window;              /* number in the agenda */
+    int64_t milli_min, milli_max; /* -1: not said */
+};
+
 struct pool {
     char *name;
     char *queue;                  /* static: the owner */
@@ -22,7 +30,9 @@ struct pool {
     char *nodes;                  /* comma-separated; "": any */
     uint64_t devices;             /* bit i: index i on its node; 0: any */
     uint32_t gpus;                /* static: how many; 0: all that match */
-    int64_t milli_min, milli_max; /* dynamic */
+    int64_t milli_min, milli_max; /* dynamic: that hold now */
+    int64_t base_min, base_max;   /* when no window is open */
+    LIST(struct pool_during) during;
     bool is_static;
     bool is_removed;
 };

@@ -14,6 +14,7 @@ void queue_release(struct queue *queue)
     free(queue->name);
     list_release(&queue->subjects);
     list_release(&queue->cells);
+    list_release(&queue->during);
 }
 
 /* 2^-(1/2^k) in parts of 2^32, k = 1, 2 ... */
@@ -86,4 +87,16 @@ void queue_advance(struct queue *queue, usec_t now, usec_t half_life)
     for (enum share kind = 0; kind < SHARES; kind++)
         queue->usage[kind] = queue_usage(queue, kind, whole, half_life);
     queue->usage_at = whole;
+}
+
+void queue_charge(struct queue *queue, usec_t now, uint64_t clock)
+{
+    usec_t elapsed = now - queue->charged_at;
+
+    if (elapsed <= 0)
+        return;
+    account_add_money(&queue->accounts[ACCOUNT_MONEY], queue->rate, clock - queue->charged_clock);
+    account_add_time(&queue->accounts[ACCOUNT_GPU_TIME], queue->used.of[RESOURCE_GPUS], elapsed);
+    queue->charged_at = now;
+    queue->charged_clock = clock;
 }

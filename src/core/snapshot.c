@@ -113,6 +113,43 @@ static void put_load(struct text *out, const struct state *state, struct text *s
     }
 }
 
+static void put_pool(struct text *out, const struct pool *pool, struct text *scratch)
+{
+    put(out, POOL, &(struct saved_pool){ *pool, pool->during.items, (uint32_t)pool->during.count },
+        scratch);
+}
+
+static void put_window(struct text *out, const struct window *window, struct text *scratch)
+{
+    LIST(struct event_span) spans = { 0 };
+
+    for (size_t i = 0; i < window->spans.count; i++)
+        list_add(&spans,
+                 (struct event_span){ window->spans.items[i].from, window->spans.items[i].until });
+    put(out, WINDOW,
+        &(struct saved_window){ .name = window->name,
+                                .words = window->words,
+                                .spans = spans.items,
+                                .spans_count = (uint32_t)spans.count,
+                                .made = window->made,
+                                .until = window->until },
+        scratch);
+    list_release(&spans);
+}
+
+static void put_agenda(struct text *out, const struct agenda *agenda, struct text *scratch)
+{
+    put(out, AGENDA, agenda, scratch);
+    for (size_t i = 0; i < agenda->windows.count; i++)
+        put_window(out, agenda->windows.items[i], scratch);
+    for (size_t i = 0; i < agenda->tariffs.count; i++)
+        put(out, TARIFF, &agenda->tariffs.items[i], scratch);
+    for (size_t i = 0; i < agenda->reservations.count; i++)
+        put(out, RESERVATION, &agenda->reservations.items[i], scratch);
+    for (size_t i = 0; i < agenda->crons.count; i++)
+        put(out, CRON, &agenda->crons.items[i], scratch);
+}
+
 static void put_queue(struct text *out, const struct queue *queue, struct text *scratch)
 {
     struct saved_quota quotas[RESOURCES_MAX];
@@ -121,12 +158,16 @@ static void put_queue(struct text *out, const struct queue *queue, struct text *
                                  .subjects = queue->subjects.items,
                                  .subjects_count = (uint32_t)queue->subjects.count,
                                  .cells = queue->cells.items,
-                                 .cells_count = (uint32_t)queue->cells.count };
+                                 .cells_count = (uint32_t)queue->cells.count,
+                                 .during = queue->during.items,
+                                 .during_count = (uint32_t)queue->during.count };
 
     for (uint32_t i = 0; i < RESOURCES_MAX; i++) {
-        if (!quota_is_empty(&queue->quota[i]))
-            quotas[saved.quotas_count++] = (struct saved_quota){ i, queue->quota[i] };
+        if (!quota_is_empty(&queue->base[i]))
+            quotas[saved.quotas_count++] = (struct saved_quota){ i, queue->base[i] };
     }
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        saved.queue.accounts[i].most++; /* older ones say nothing: 0 */
     put(out, QUEUE, &saved, scratch);
 }
 
@@ -140,11 +181,12 @@ void snapshot_save(const struct state *state, struct text *out)
     for (size_t i = 0; i < state->devices.count; i++)
         put(out, DEVICE, &state->devices.items[i], &scratch);
     for (size_t i = 0; i < state->pools.count; i++)
-        put(out, POOL, &state->pools.items[i], &scratch);
+        put_pool(out, &state->pools.items[i], &scratch);
     for (size_t i = 0; i < state->queues.count; i++)
         put_queue(out, &state->queues.items[i], &scratch);
     for (size_t i = 0; i < state->resources.count; i++)
         put(out, RESOURCE, &state->resources.items[i], &scratch);
+    put_agenda(out, &state->agenda, &scratch);
     for (size_t i = 0; i < state->users.count; i++)
         put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
     for (const struct group *group = state->first_group; group; group = group->next)
@@ -252,14 +294,17 @@ static int load_device(struct state *state, const struct device *saved, struct e
     return 0;
 }
 
-static void load_pool(struct state *state, const struct pool *saved)
+static void load_pool(struct state *state, const struct saved_pool *saved)
 {
-    struct pool pool = *saved;
+    struct pool pool = saved->pool;
 
-    pool.name = mem_string(saved->name);
-    pool.queue = mem_string(saved->queue);
-    pool.model = mem_string(saved->model);
-    pool.nodes = mem_string(saved->nodes);
+    pool.name = mem_string(pool.name);
+    pool.queue = mem_string(pool.queue);
+    pool.model = mem_string(pool.model);
+    pool.nodes = mem_string(pool.nodes);
+    pool.during = (__typeof__(pool.during)){ 0 };
+    for (uint32_t i = 0; i < saved->during_count; i++)
+        list_add(&pool.during, saved->during[i]);
     list_add(&state->pools, pool);
     list_add(&state->room.pools, 0);
 }
@@ -268,16 +313,22 @@ static void load_pool(struct state *state, const struct pool *saved)
 static int load_quotas(struct queue *queue, const struct saved_queue *saved, struct error *err)
 {
     const struct quota none = { 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
-    int64_t guarantee = queue->quota[0].guarantee, limit = queue->quota[0].limit;
+    int64_t guarantee = queue->base[0].guarantee, limit = queue->base[0].limit;
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue->quota[i] = none;
+        queue->base[i] = none;
     if (saved->quotas_count == 0)
-        queue->quota[RESOURCE_GPUS] = (struct quota){ guarantee, limit, QUOTA_NONE, QUOTA_NONE };
+        queue->base[RESOURCE_GPUS] = (struct quota){ guarantee, limit, QUOTA_NONE, QUOTA_NONE };
     for (uint32_t i = 0; i < saved->quotas_count; i++) {
         if (saved->quotas[i].resource >= RESOURCES_MAX)
             return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
-        queue->quota[saved->quotas[i].resource] = saved->quotas[i].quota;
+        queue->base[saved->quotas[i].resource] = saved->quotas[i].quota;
+    }
+    queue->during = (__typeof__(queue->during)){ 0 };
+    for (uint32_t i = 0; i < saved->during_count; i++) {
+        if (saved->during[i].resource >= RESOURCES_MAX)
+            return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
+        list_add(&queue->during, saved->during[i]);
     }
     queue->subjects = (__typeof__(queue->subjects)){ 0 };
     for (uint32_t i = 0; i < saved->subjects_count; i++) {
@@ -302,7 +353,13 @@ static int load_queue(struct state *state, const struct saved_queue *saved, stru
         return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", queue.name);
     if (queue.weight == 0 || queue.usage_at < 0 || queue.usage_at > state->now)
         return error_set(err, -EBADMSG, "snapshot: queue %s makes no sense", queue.name);
+    if (queue.charged_at < 0 || queue.charged_at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts make no sense",
+                         queue.name);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        queue.accounts[i].most--;
     queue.name = mem_string(queue.name);
+    queue.subjects = (__typeof__(queue.subjects)){ 0 };
     int code = load_quotas(&queue, saved, err);
     list_add(&state->queues, queue);
     return code;
@@ -525,6 +582,97 @@ static int load_change(struct state *state, const struct config_change *saved, s
     return 0;
 }
 
+static int load_agenda(struct state *state, const struct agenda *saved, struct error *err)
+{
+    if (saved->clock_at < 0 || saved->clock_at > state->now || saved->next_cron == 0)
+        return error_set(err, -EBADMSG, "snapshot: its tariff's clock makes no sense");
+    state->agenda.clock = saved->clock;
+    state->agenda.clock_at = saved->clock_at;
+    state->agenda.next_cron = saved->next_cron;
+    free(state->agenda.timezone);
+    state->agenda.timezone = mem_string(saved->timezone);
+    return 0;
+}
+
+static int load_window(struct state *state, const struct saved_window *saved, struct error *err)
+{
+    struct agenda *agenda = &state->agenda;
+    LIST(struct span) spans = { 0 };
+
+    if (agenda_find_window(agenda, saved->name) >= 0 ||
+        agenda_claim_window(agenda, saved->name) < 0)
+        return error_set(err, -EBADMSG, "snapshot: window %s: there twice, or too many",
+                         saved->name);
+    struct window *window = agenda->windows.items[agenda->windows.count - 1];
+    for (uint32_t i = 0; i < saved->spans_count; i++)
+        list_add(&spans, (struct span){ saved->spans[i].from, saved->spans[i].until });
+    int code = window_set(window, spans.items, spans.count, err);
+    list_release(&spans);
+    window->words = mem_string(saved->words);
+    window->made = saved->made;
+    window->until = saved->until;
+    return code < 0 ? error_prefix(err, -EBADMSG, "snapshot") : 0;
+}
+
+static int load_tariff(struct state *state, const struct tariff *saved, struct error *err)
+{
+    if (saved->window >= state->agenda.windows.count || saved->factor_milli > TARIFF_MAX)
+        return error_set(err, -EBADMSG, "snapshot: tariff %s makes no sense", saved->name);
+    struct tariff tariff = *saved;
+    tariff.name = mem_string(saved->name);
+    list_add(&state->agenda.tariffs, tariff);
+    return 0;
+}
+
+static int load_reservation(struct state *state, const struct reservation *saved, struct error *err)
+{
+    struct reservation reservation = *saved;
+
+    if (saved->window >= state->agenda.windows.count || saved->kind > RESERVATION_USER)
+        return error_set(err, -EBADMSG, "snapshot: reservation %s makes no sense", saved->name);
+    reservation.name = mem_string(saved->name);
+    reservation.owner = mem_string(saved->owner);
+    reservation.model = mem_string(saved->model);
+    reservation.nodes = mem_string(saved->nodes);
+    reservation.maker = mem_string(saved->maker);
+    list_add(&state->agenda.reservations, reservation);
+    return 0;
+}
+
+static int load_cron(struct state *state, const struct cron_entry *saved, struct error *err)
+{
+    struct cron_entry entry = *saved;
+
+    if (saved->id >= state->agenda.next_cron || agenda_find_cron(&state->agenda, saved->id))
+        return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " makes no sense", saved->id);
+    entry.name = mem_string(saved->name);
+    entry.user = mem_string(saved->user);
+    entry.schedule = mem_string(saved->schedule);
+    entry.trouble = mem_string(saved->trouble);
+    list_add(&state->agenda.crons, entry);
+    return 0;
+}
+
+/* Queues and pools stand before the windows that they name. */
+static bool has_windows(const struct state *state)
+{
+    size_t count = state->agenda.windows.count;
+    bool has = true;
+
+    for (size_t i = 0; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        for (size_t k = 0; k < queue->during.count; k++)
+            has &= queue->during.items[k].window < count;
+        for (size_t k = 0; k < ACCOUNTS; k++)
+            has &= queue->accounts[k].window <= count;
+    }
+    for (size_t i = 0; i < state->pools.count; i++) {
+        for (size_t k = 0; k < state->pools.items[i].during.count; k++)
+            has &= state->pools.items[i].during.items[k].window < count;
+    }
+    return has;
+}
+
 static int load(struct state *state, enum snapshot_kind kind, const void *object, struct error *err)
 {
     switch (kind) {
@@ -573,6 +721,16 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
     case NODE_TYPE:
         state_add_node_type(state, object);
         return 0;
+    case AGENDA:
+        return load_agenda(state, object, err);
+    case WINDOW:
+        return load_window(state, object, err);
+    case TARIFF:
+        return load_tariff(state, object, err);
+    case RESERVATION:
+        return load_reservation(state, object, err);
+    case CRON:
+        return load_cron(state, object, err);
     case KIND_COUNT:
         break;
     }
@@ -586,9 +744,14 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct state world;
         struct node node;
         struct device device;
-        struct pool pool;
+        struct saved_pool pool;
         struct saved_queue queue;
         struct resource_name resource;
+        struct agenda agenda;
+        struct saved_window window;
+        struct tariff tariff;
+        struct reservation reservation;
+        struct cron_entry cron;
         struct saved_user user;
         struct group group;
         struct saved_job job;
@@ -629,7 +792,7 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
             next_id = object.world.next_id;
         s += length;
     }
-    if (next_id == 0 || state->queues.count < 2 || state->pools.count < 1)
+    if (next_id == 0 || state->queues.count < 2 || state->pools.count < 1 || !has_windows(state))
         return error_set(err, -EBADMSG, "snapshot: incomplete");
     state->next_id = next_id; /* numbers of groups still being submitted are not spoken for */
     return 0;
@@ -646,6 +809,7 @@ int snapshot_load(const void *bytes, size_t length, struct state **ret, struct e
         return code;
     state_measure(state);
     state_recount(state);
+    state_set_times(state);
     *ret = TAKE(state);
     return 0;
 }

@@ -59,12 +59,27 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 14, bridge, ""),
 };
 
+static const struct field pool_during_fields[] = {
+    RECORD_UINT(struct pool_during, 1, window, "its number"),
+    RECORD_INT(struct pool_during, 2, milli_min, "-1: not said"),
+    RECORD_INT(struct pool_during, 3, milli_max, "-1: not said"),
+};
+static const struct record_type saved_pool_during_record = {
+    "pool_during", sizeof(struct pool_during), pool_during_fields, COUNT_OF(pool_during_fields)
+};
+
 static const struct field pool_fields[] = {
-    RECORD_TEXT(struct pool, 1, name, ""),      RECORD_TEXT(struct pool, 2, queue, ""),
-    RECORD_TEXT(struct pool, 3, model, ""),     RECORD_TEXT(struct pool, 4, nodes, ""),
-    RECORD_UINT(struct pool, 5, devices, ""),   RECORD_UINT(struct pool, 6, gpus, ""),
-    RECORD_INT(struct pool, 7, milli_min, ""),  RECORD_INT(struct pool, 8, milli_max, ""),
-    RECORD_UINT(struct pool, 9, is_static, ""), RECORD_UINT(struct pool, 10, is_removed, ""),
+    RECORD_TEXT(struct saved_pool, 1, pool.name, ""),
+    RECORD_TEXT(struct saved_pool, 2, pool.queue, ""),
+    RECORD_TEXT(struct saved_pool, 3, pool.model, ""),
+    RECORD_TEXT(struct saved_pool, 4, pool.nodes, ""),
+    RECORD_UINT(struct saved_pool, 5, pool.devices, ""),
+    RECORD_UINT(struct saved_pool, 6, pool.gpus, ""),
+    RECORD_INT(struct saved_pool, 7, pool.base_min, ""),
+    RECORD_INT(struct saved_pool, 8, pool.base_max, ""),
+    RECORD_UINT(struct saved_pool, 9, pool.is_static, ""),
+    RECORD_UINT(struct saved_pool, 10, pool.is_removed, ""),
+    RECORD_LIST(struct saved_pool, 20, during, "while windows are open", &saved_pool_during_record),
 };
 
 static const struct field quota_fields[] = {
@@ -86,12 +101,62 @@ static const struct field subject_fields[] = {
 static const struct record_type saved_subject_record = { "subject", sizeof(struct subject_limit),
                                                          subject_fields, COUNT_OF(subject_fields) };
 
+static const struct field during_fields[] = {
+    RECORD_UINT(struct queue_during, 1, window, "its number"),
+    RECORD_UINT(struct queue_during, 2, resource, ""),
+    RECORD_UINT(struct queue_during, 3, given, "1 guarantee, 2 limit, 4 borrow, 8 lend"),
+    RECORD_INT(struct queue_during, 4, quota.guarantee, ""),
+    RECORD_INT(struct queue_during, 5, quota.limit, "-1: none"),
+    RECORD_INT(struct queue_during, 6, quota.borrow, "-1: no bound"),
+    RECORD_INT(struct queue_during, 7, quota.lend, "-1: no bound"),
+};
+static const struct record_type saved_during_record = { "during", sizeof(struct queue_during),
+                                                        during_fields, COUNT_OF(during_fields) };
+
+static const struct field agenda_fields[] = {
+    RECORD_TEXT(struct agenda, 1, timezone, ""),
+    RECORD_UINT(struct agenda, 2, clock, "of the tariff, microseconds x thousandths"),
+    RECORD_INT(struct agenda, 3, clock_at, ""),
+    RECORD_UINT(struct agenda, 4, next_cron, "the number of the next one"),
+};
+
+static const struct field window_fields[] = {
+    RECORD_TEXT(struct saved_window, 1, name, ""),
+    RECORD_TEXT(struct saved_window, 2, words, ""),
+    RECORD_LIST(struct saved_window, 3, spans, "", &span_record),
+    RECORD_INT(struct saved_window, 4, made, "when the spans were given"),
+    RECORD_INT(struct saved_window, 5, until, "how far ahead they go"),
+};
+
+static const struct field tariff_fields[] = {
+    RECORD_TEXT(struct tariff, 1, name, ""),
+    RECORD_UINT(struct tariff, 2, window, "its number"),
+    RECORD_UINT(struct tariff, 3, factor_milli, ""),
+};
+
+static const struct field reservation_fields[] = {
+    RECORD_TEXT(struct reservation, 1, name, ""),  RECORD_TEXT(struct reservation, 2, owner, ""),
+    RECORD_TEXT(struct reservation, 3, model, ""), RECORD_TEXT(struct reservation, 4, nodes, ""),
+    RECORD_TEXT(struct reservation, 5, maker, ""), RECORD_UINT(struct reservation, 6, window, ""),
+    RECORD_UINT(struct reservation, 7, user, ""),  RECORD_UINT(struct reservation, 8, gpus, ""),
+    RECORD_UINT(struct reservation, 9, kind, ""),
+};
+
+static const struct field cron_fields[] = {
+    RECORD_UINT(struct cron_entry, 1, id, ""),      RECORD_TEXT(struct cron_entry, 2, name, ""),
+    RECORD_TEXT(struct cron_entry, 3, user, ""),    RECORD_TEXT(struct cron_entry, 4, schedule, ""),
+    RECORD_TEXT(struct cron_entry, 5, trouble, ""), RECORD_UINT(struct cron_entry, 6, document, ""),
+    RECORD_UINT(struct cron_entry, 7, count, ""),   RECORD_UINT(struct cron_entry, 8, job, ""),
+    RECORD_INT(struct cron_entry, 9, next, ""),     RECORD_INT(struct cron_entry, 10, fired, ""),
+    RECORD_UINT(struct cron_entry, 11, uid, ""),    RECORD_UINT(struct cron_entry, 12, gid, ""),
+};
+
 static const struct field queue_fields[] = {
     RECORD_TEXT(struct saved_queue, 1, queue.name, ""),
     RECORD_UINT(struct saved_queue, 2, queue.parent, ""),
     RECORD_UINT(struct saved_queue, 3, queue.weight, ""),
-    RECORD_INT(struct saved_queue, 4, queue.quota[0].guarantee, "GPUs"),
-    RECORD_INT(struct saved_queue, 5, queue.quota[0].limit, ""),
+    RECORD_INT(struct saved_queue, 4, queue.base[0].guarantee, "GPUs"),
+    RECORD_INT(struct saved_queue, 5, queue.base[0].limit, ""),
     RECORD_UINT(struct saved_queue, 6, queue.usage[0], "of GPUs"),
     RECORD_INT(struct saved_queue, 7, queue.usage_at, ""),
     RECORD_UINT(struct saved_queue, 8, queue.is_removed, ""),
@@ -103,6 +168,22 @@ static const struct field queue_fields[] = {
     RECORD_LIST(struct saved_queue, 13, quotas, "that say something", &saved_quota_record),
     RECORD_LIST(struct saved_queue, 14, subjects, "limits of users", &saved_subject_record),
     RECORD_LIST(struct saved_queue, 40, cells, "that it can always have", &cell_record),
+    RECORD_LIST(struct saved_queue, 60, during, "while windows are open", &saved_during_record),
+    RECORD_INT(struct saved_queue, 61, queue.accounts[0].most,
+               "money in a period, plus one; 0: no budget"),
+    RECORD_INT(struct saved_queue, 62, queue.accounts[0].spent, ""),
+    RECORD_UINT(struct saved_queue, 63, queue.accounts[0].rest, "of a division"),
+    RECORD_INT(struct saved_queue, 64, queue.accounts[0].since, ""),
+    RECORD_UINT(struct saved_queue, 65, queue.accounts[0].window, "plus one"),
+    RECORD_UINT(struct saved_queue, 66, queue.accounts[0].firmness, ""),
+    RECORD_INT(struct saved_queue, 67, queue.accounts[1].most, "GPU-time, plus one; 0: no budget"),
+    RECORD_INT(struct saved_queue, 68, queue.accounts[1].spent, ""),
+    RECORD_UINT(struct saved_queue, 69, queue.accounts[1].rest, ""),
+    RECORD_INT(struct saved_queue, 70, queue.accounts[1].since, ""),
+    RECORD_UINT(struct saved_queue, 71, queue.accounts[1].window, "plus one"),
+    RECORD_UINT(struct saved_queue, 72, queue.accounts[1].firmness, ""),
+    RECORD_INT(struct saved_queue, 73, queue.charged_at, "accounts are up to then"),
+    RECORD_UINT(struct saved_queue, 74, queue.charged_clock, "of the tariff, then"),
 };
 
 static const struct field resource_fields[] = {
@@ -214,6 +295,11 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 121, job.checkpoint_takes_ms, ""),
     RECORD_UINT(struct saved_job, 122, job.spot, "as it asked"),
     RECORD_INT(struct saved_job, 123, run.unsaved, "what the stop under way costs"),
+    RECORD_INT(struct saved_job, 130, run.cost.micro, "what it cost up to then"),
+    RECORD_UINT(struct saved_job, 131, run.cost.rest, ""),
+    RECORD_UINT(struct saved_job, 132, run.cost.clock, "of the tariff, then"),
+    RECORD_INT(struct saved_job, 133, run.cost.rate, "for an hour"),
+    RECORD_UINT(struct saved_job, 134, job.tariff_most, "plus one"),
 };
 
 static const struct field need_fields[] = {
@@ -305,7 +391,7 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(WORLD, "world", struct state, world_fields),
     TYPE(NODE, "node", struct node, node_fields),
     TYPE(DEVICE, "device", struct device, device_fields),
-    TYPE(POOL, "pool", struct pool, pool_fields),
+    TYPE(POOL, "pool", struct saved_pool, pool_fields),
     TYPE(QUEUE, "queue", struct saved_queue, queue_fields),
     TYPE(USER, "user", struct saved_user, user_fields),
     TYPE(GROUP, "group", struct group, group_fields),
@@ -322,6 +408,11 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(CHANGE, "change", struct config_change, change_fields),
     TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
     TYPE(NODE_TYPE, "node_type", struct node_type, node_type_fields),
+    TYPE(AGENDA, "agenda", struct agenda, agenda_fields),
+    TYPE(WINDOW, "window", struct saved_window, window_fields),
+    TYPE(TARIFF, "tariff", struct tariff, tariff_fields),
+    TYPE(RESERVATION, "reservation", struct reservation, reservation_fields),
+    TYPE(CRON, "cron", struct cron_entry, cron_fields),
 };
 
 const struct record_type *snapshot_type(unsigned kind)

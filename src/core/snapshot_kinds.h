@@ -27,6 +27,11 @@ enum snapshot_kind {
     BIN,
     RESOURCE,
     CHANGE = 40,
+    AGENDA = 50,
+    WINDOW,
+    TARIFF,
+    RESERVATION,
+    CRON,
     MTBF = 60,
     NODE_TYPE,
     KIND_COUNT
@@ -41,8 +46,22 @@ struct saved_queue {
     struct queue queue;
     const struct saved_quota *quotas;
     const struct subject_limit *subjects;
+    const struct queue_during *during;
     const struct cell_quota *cells;
-    uint32_t quotas_count, subjects_count, cells_count;
+    uint32_t quotas_count, subjects_count, during_count, cells_count;
+};
+
+struct saved_pool {
+    struct pool pool;
+    const struct pool_during *during;
+    uint32_t during_count;
+};
+
+struct saved_window {
+    const char *name, *words;
+    const struct event_span *spans;
+    int64_t made, until;
+    uint32_t spans_count;
 };
 
 struct saved_user {

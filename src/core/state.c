@@ -11,7 +11,9 @@ static struct queue builtin_queue(const char *name, uint32_t child_count)
     struct queue queue = { .name = mem_string(name), .child_count = child_count, .weight = 1 };
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue.quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+        queue.base[i] = queue.quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        queue.accounts[i].most = ACCOUNT_NO_BUDGET;
     return queue;
 }
 
@@ -43,6 +45,7 @@ struct state *state_create(void)
         .backfill_depth = 1,
         .predict = 1,
     };
+    agenda_init(&state->agenda);
     add_builtin(state);
     return state;
 }
@@ -79,6 +82,7 @@ void state_destroy(struct state *state)
     map_release(&state->node_names);
     map_release(&state->device_names);
     resources_release(&state->resources);
+    agenda_release(&state->agenda);
     holdings_release(&state->holdings);
     room_release(&state->room);
     demand_release(&state->demand);
@@ -93,6 +97,8 @@ void state_destroy(struct state *state)
 
 int state_apply(struct state *state, const struct event *event, struct error *err)
 {
+    if (event->at >= state->agenda.next_edge)
+        state_pass_time(state, event->at);
     if (event->at > state->now)
         state->now = event->at;
     if (event->kind == EVENT_CHANGE)
@@ -346,14 +352,18 @@ void state_link_group(struct state *state, struct group *group)
         state->next_id = group->last + 1;
 }
 
-void state_charge(struct state *state, const struct job *job, int sign)
+void state_charge(struct state *state, struct job *job, int sign)
 {
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         queue_advance(&state->queues.items[at], state->now, state->settings.half_life);
+        state_charge_queue(state, at);
         if (at == QUEUE_ROOT)
             break;
     }
+    state_charge_job(state, job, sign > 0);
     state_count(state, job, sign);
+    if (sign < 0)
+        job_claim_run(job)->cost.rate = 0;
 }
 
 void state_count_wanted(struct state *state, const struct job *job, int sign)
@@ -376,6 +386,7 @@ static void count_amounts(struct state *state, const struct job *job, int sign)
         amounts_add(&state->queues.items[at].used, &amounts, sign);
         if (!job->is_preemptible)
             amounts_add(&state->queues.items[at].firm, &amounts, sign);
+        state->queues.items[at].rate += sign * job->run->cost.rate;
         holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
         holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
         if (at == QUEUE_ROOT)
@@ -385,8 +396,11 @@ static void count_amounts(struct state *state, const struct job *job, int sign)
 
 void state_recount(struct state *state)
 {
-    for (size_t i = 0; i < state->queues.count; i++)
-        state->queues.items[i].used = state->queues.items[i].firm = (struct amounts){ 0 };
+    for (size_t i = 0; i < state->queues.count; i++) {
+        struct queue *queue = &state->queues.items[i];
+        queue->used = queue->firm = (struct amounts){ 0 };
+        queue->rate = 0;
+    }
     holdings_release(&state->holdings);
     for (const struct job *job = state->first_job; job; job = job->next) {
         if (job_is_active(job))

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pages.h"
+#include "core/agenda.h"
 #include "core/calibration.h"
 #include "core/class.h"
 #include "core/config_log.h"
@@ -83,6 +84,7 @@ struct state {
     LIST(struct queue) queues;
     resource_list resources;
     LIST(struct node_type) node_types;
+    struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
     struct map node_names, device_names; /* hash -> number plus one of the last with it */
@@ -145,6 +147,18 @@ usec_t state_grace(const struct state *state, const struct job *job);
 
 /* Mean time between interruptions of the machines that an active job has. */
 usec_t state_mtbf(const struct state *state, const struct job *job);
+/* The bounds of a queue that will hold at a time, as far as windows are known. */
+void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
+                    struct quota *ret);
+
+/* What holding this costs, without the tariff's factor: millionths of the currency an hour. */
+int64_t state_rate(const struct state *state, const struct lease *lease);
+int64_t state_rate_of(const struct state *state, const struct amounts *held);
+/* What a job cost until then, of all its attempts: millionths. Not before the state's time. */
+int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
+
+/* The accounts of a queue at a time. Not before the state's time. */
+void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret);
 
 /* How much there is of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
@@ -161,14 +175,22 @@ bool device_is_usable(const struct state *state, const struct device *device);
 /* For fold_*.c and snapshot.c only. */
 int fold_world(struct state *state, const struct event *event, struct error *err);
 int fold_job(struct state *state, const struct event *event, struct error *err);
+int fold_agenda(struct state *state, const struct event *event, struct error *err);
+void state_pass_time(struct state *state, usec_t until); /* what has edges on the way changes */
+void state_set_times(struct state *state);               /* what windows change, as it is now */
+int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err);
+void state_charge_queue(struct state *state, uint32_t queue); /* its accounts, up to now */
+/* What it costs, up to now; begins: from now on as its lease says. */
+void state_charge_job(struct state *state, struct job *job, bool begins);
+void state_reprice(struct state *state); /* from now on all costs what prices say now */
 uint32_t state_claim_user(struct state *state, const char *name);
 void state_link_job(struct state *state, struct job *job);
 void state_link_group(struct state *state, struct group *group);
 /* Where a job that waits may go now, by its progress. Returns the class to be released once its
  * standing was told, plus one; 0: as it was. */
 uint32_t state_settle_spot(struct state *state, struct job *job);
-void state_charge(struct state *state, const struct job *job, int sign); /* and what was used */
-void state_count(struct state *state, const struct job *job, int sign);  /* what it holds */
+void state_charge(struct state *state, struct job *job, int sign);      /* and what was used */
+void state_count(struct state *state, const struct job *job, int sign); /* what it holds */
 /* It wants GPUs (sign 1), or no more (-1). */
 void state_want(struct state *state, const struct job *job, int sign);
 void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */

@@ -21,6 +21,7 @@ void window_destroy(struct window *window)
         return;
     span_list_release(&window->spans);
     free(window->name);
+    free(window->words);
     free(window);
 }
 

@@ -25,7 +25,9 @@ enum { WINDOW_SPANS_MAX = 10000 };
 
 struct window {
     char *name;
+    char *words;            /* what they were made of (wire/calendar.h); NULL: nobody said */
     struct span_list spans; /* in order (span.h) */
+    usec_t made, until;     /* when the spans were given, and how far ahead they go */
 };
 
 struct window *window_create(const char *name);

@@ -31,6 +31,8 @@ struct daemon {
     uv_loop_t loop;
     uv_signal_t term, interrupt;
     uv_timer_t ending;
+    uv_timer_t tending; /* what hangs on the wall clock */
+    usec_t wall_ahead;  /* as it was seen last */
     struct hub *hub;
     struct engine *engine;
     struct launcher *launcher;
@@ -182,6 +184,35 @@ static void port_stop(void *user, bool kill_jobs)
         uv_timer_start(&daemon->ending, on_stop_asked, KILL_LOOK_MS, 0);
 }
 
+enum { TEND_MS = 10000 }; /* so often the wall clock is looked at */
+
+static void on_tend(uv_timer_t *timer);
+
+static void port_tend_soon(void *user)
+{
+    struct daemon *daemon = user;
+
+    uv_timer_start(&daemon->tending, on_tend, 0, 0);
+}
+
+/* It drifts a little against journal time; more than a second is somebody who set it. */
+static void on_tend(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    usec_t ahead = port_wall_ahead(daemon), change = ahead - daemon->wall_ahead;
+    bool is_other = change > USEC_PER_SEC || change < -USEC_PER_SEC;
+    uint64_t delay = TEND_MS;
+
+    if (is_other)
+        daemon->wall_ahead = ahead;
+    usec_t next = api_tend(daemon->api, is_other), now = port_now(daemon);
+    if (next > now && next - now < (usec_t)TEND_MS * USEC_PER_MS)
+        delay = (uint64_t)((next - now + USEC_PER_MS - 1) / USEC_PER_MS);
+    if (hub_trouble(daemon->hub))
+        delay = TEND_MS;
+    uv_timer_start(&daemon->tending, on_tend, delay, 0);
+}
+
 static void port_kill_job(void *user, uint64_t job)
 {
     launcher_kill(((struct daemon *)user)->launcher, job);
@@ -310,6 +341,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .blob_add = port_blob_add,
         .blob_get = port_blob_get,
         .output_path = port_output_path,
+        .tend_soon = port_tend_soon,
         .stop = port_stop,
         .kill_job = port_kill_job,
         .study = port_study,
@@ -392,6 +424,7 @@ static void close_all(struct daemon *daemon)
     http_destroy(daemon->http);
     api_destroy(daemon->api);
     daemon->api = NULL;
+    uv_timer_stop(&daemon->tending);
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     hub_destroy(daemon->hub);
@@ -412,7 +445,9 @@ static void start_signals(struct daemon *daemon)
     uv_signal_init(&daemon->loop, &daemon->term);
     uv_signal_init(&daemon->loop, &daemon->interrupt);
     uv_timer_init(&daemon->loop, &daemon->ending);
-    daemon->term.data = daemon->interrupt.data = daemon->ending.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->tending);
+    daemon->term.data = daemon->interrupt.data = daemon->ending.data = daemon->tending.data =
+        daemon;
     uv_signal_start(&daemon->term, on_signal, SIGTERM);
     uv_signal_start(&daemon->interrupt, on_signal, SIGINT);
 }
@@ -428,6 +463,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
         log_line(LOG_NOTICE, "ready version=%s state=%s socket=%s devices=%s", TARN_VERSION,
                  options->state_dir, options->socket, daemon.devices);
         tell(&daemon, "ready");
+        port_tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
         uv_run(&daemon.loop, UV_RUN_DEFAULT);
         unlink(options->socket);
     } else

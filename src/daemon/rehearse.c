@@ -17,11 +17,13 @@ enum { QUESTION_MAX = 80 << 20 };
 
 struct configs {
     const json_t *old, *new;
+    usec_t wall_ahead;
 };
 
 /* The door's ports, as far as a configuration needs them. */
 struct inside {
     struct forward *forward;
+    usec_t wall_ahead;
     struct error err;
     int code;
 };
@@ -29,6 +31,16 @@ struct inside {
 static const struct state *inside_state(void *user)
 {
     return ((struct inside *)user)->forward->state;
+}
+
+static usec_t inside_now(void *user)
+{
+    return ((struct inside *)user)->forward->now;
+}
+
+static usec_t inside_wall_ahead(void *user)
+{
+    return ((struct inside *)user)->wall_ahead;
 }
 
 static void inside_emit(void *user, struct event *event)
@@ -42,8 +54,12 @@ static void inside_emit(void *user, struct event *event)
 static int configure(void *user, struct forward *forward, bool is_change, struct error *err)
 {
     const struct configs *configs = user;
-    struct inside inside = { .forward = forward };
-    const struct api_ports ports = { .user = &inside, .state = inside_state, .emit = inside_emit };
+    struct inside inside = { .forward = forward, .wall_ahead = configs->wall_ahead };
+    const struct api_ports ports = { .user = &inside,
+                                     .state = inside_state,
+                                     .now = inside_now,
+                                     .wall_ahead = inside_wall_ahead,
+                                     .emit = inside_emit };
 
     int code = api_impose(&ports, is_change ? configs->new : configs->old, err);
     if (code == 0 && inside.code < 0)
@@ -53,7 +69,8 @@ static int configure(void *user, struct forward *forward, bool is_change, struct
 
 static int answer(const json_t *question, json_t **ret, struct error *err)
 {
-    struct configs configs = { json_object_get(question, "old"), json_object_get(question, "new") };
+    struct configs configs = { json_object_get(question, "old"), json_object_get(question, "new"),
+                               json_integer_value(json_object_get(question, "wall_ahead")) };
     struct rehearsal rehearsal = {
         .dir = json_string_value(json_object_get(question, "dir")),
         .read_journal = daemon_read_records,

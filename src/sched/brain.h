@@ -11,6 +11,9 @@
 #include "sched/elastic.h"
 #include "sched/ends.h"
 #include "sched/estimate.h"
+#include "sched/gate.h"
+#include "sched/hours.h"
+#include "sched/leave.h"
 #include "sched/order.h"
 #include "sched/patience.h"
 #include "sched/pending.h"
@@ -19,6 +22,7 @@
 #include "sched/reclaim.h"
 #include "sched/reserve.h"
 #include "sched/sched.h"
+#include "sched/spend.h"
 #include "sched/turn.h"
 
 struct brain {
@@ -32,8 +36,10 @@ struct brain {
     struct pending pending;
     struct ranker ranker;
     struct order order;
+    struct gates gates;
     struct reserve reserve;
     struct turns turns;
+    struct spends spends;
     struct patience patience;
     struct preempt preempt;
     struct reclaim reclaim;
@@ -45,6 +51,8 @@ struct brain {
     LIST(struct job *) awaited; /* in this plan: for whom other queues made room */
     LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
+    uint64_t passed;    /* of the agenda, as it was seen last */
+    usec_t review;      /* when time alone changes something that edges do not tell */
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
     bool is_going;      /* a machine is taken away: who may be stopped there is not yet */
@@ -59,6 +67,18 @@ enum stop_cause brain_stop_wanted(const struct state *state, const struct job *j
 
 /* Layout, fleet and weights for what the state says now. */
 void brain_refresh(struct brain *brain);
+
+/* To be asked again by then. */
+static inline void brain_review(struct brain *brain, usec_t at)
+{
+    brain->review = at < brain->review ? at : brain->review;
+}
+
+/* What time says against its start, and quotas for what it asks for at least. */
+bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
+/* The same for a lease that was chosen, and what reservations say to it. */
+bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
+                    struct why *why);
 
 /* Jobs that outlived the window that they were given get a longer one. */
 void brain_extend_windows(struct brain *brain);

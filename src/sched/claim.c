@@ -83,8 +83,8 @@ bool claims_collect(struct claims *claims, const struct state *state, uint32_t q
     if (queue >= pending->queues.count)
         return is_any;
     for (struct job *job = pending->queues.items[queue].first; job; job = job->line_next) {
-        if (job->pending_bucket->array != 0)
-            continue; /* how many of them may run is not a matter of room */
+        if (job->pending_bucket->array != 0 || job->pending_bucket->is_timed_out)
+            continue; /* how many of them may run, or when, is not a matter of room */
         is_any |= add_claim(claims, state, job, false) && job->is_preemptible;
     }
     return is_any;

@@ -75,6 +75,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(struct slice));
     struct lease_member *members = arena_take(arena, count, sizeof(struct lease_member));
     uint32_t *ranks = arena_take(arena, count, sizeof(uint32_t));
+    int64_t milli = 0; /* by memory, members on different devices have different parts */
 
     for (uint32_t rank = 0; rank < count; rank++) {
         ranks[rank] = members_count;
@@ -84,6 +85,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (!is_picked[lease->slices[i].rank])
             continue;
+        milli += lease->slices[i].milli;
         slices[slices_count] = lease->slices[i];
         slices[slices_count++].rank = ranks[lease->slices[i].rank];
     }
@@ -93,7 +95,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
         .slices = slices,
         .slices_count = slices_count,
         .alternative = lease->alternative,
-        .milli = lease->milli / count * members_count, /* members are alike */
+        .milli = milli,
         .cpu_milli = lease->cpu_milli,
         .memory_mib = lease->memory_mib,
     };
@@ -145,17 +147,11 @@ static bool is_free(struct brain *brain, const struct lease *lease)
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     const struct lease *kept = reclaim_place(&brain->reclaim, job->id);
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
     struct lease lease;
     struct why why;
 
-    if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept))
-        return false;
-    amounts_of_lease(brain->state, kept, &ask.amounts);
-    if (!quota_allows(brain->state, &ask, &why))
+    if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
+        !brain_may_have(brain, job, kept, &why))
         return false;
     part_of(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);

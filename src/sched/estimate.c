@@ -129,6 +129,20 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
     return USEC_NEVER;
 }
 
+/* When the hours come that it waits for; 0: it waits for none. */
+static usec_t hours_of(const struct state *state, const struct job *job)
+{
+    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
+
+    if (!why || !why_is_of_time(why->kind) || why->at == 0)
+        return 0;
+    const struct window *window =
+        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
+    if (!window || window_at(window, state->now, NULL))
+        return why->at;
+    return window_next_edge(window, why->at); /* it begins then, and has to end first */
+}
+
 static usec_t walk_to(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
                       bool by_limits)
 {
@@ -138,7 +152,8 @@ static usec_t walk_to(struct brain *brain, const struct job *job, struct pending
     uint64_t start;
 
     walk.array = bucket->array;
-    walk.ready = job->begin;
+    walk.ready = hours_of(brain->state, job);
+    walk.ready = walk.ready > job->begin ? walk.ready : job->begin;
     walk.wanted = job;
     if (candidate || bucket->array != 0 ||
         (estimator->asked < 4 && !estimator->is_known[by_limits]))

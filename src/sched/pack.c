@@ -69,6 +69,9 @@ static bool try_nodes(struct packing *packing, struct claim *claim)
     query->class = claim->job->class;
     query->job = claim->job->id;
     query->is_preemptible = claim->job->is_preemptible;
+    query->user = claim->job->user;
+    query->gid = claim->job->gid;
+    query->stay = gate_stay_of(claim->job);
     query->only = packing->pack->fitting.items;
     query->only_count = (uint32_t)packing->pack->fitting.count;
     if (query->only_count == 0 || !place_job(query, packing->arena, &lease, &why))

@@ -21,7 +21,8 @@ static uint64_t hash_of(const struct pending_bucket *bucket)
                        bucket->name,
                        (uint64_t)bucket->max_duration,
                        (uint64_t)bucket->deadline,
-                       (uint64_t)bucket->estimate * 2 + bucket->is_preemptible };
+                       (uint64_t)bucket->estimate * 2 + bucket->is_preemptible,
+                       (uint64_t)bucket->tariff_most << 32 | bucket->reserved };
 
     return map_hash(key, sizeof(key));
 }
@@ -31,7 +32,18 @@ static bool are_alike(const struct pending_bucket *a, const struct pending_bucke
     return a->queue == b->queue && a->class == b->class && a->priority == b->priority &&
            a->array == b->array && a->max_duration == b->max_duration &&
            a->estimate == b->estimate && a->deadline == b->deadline && a->user == b->user &&
-           a->name == b->name && a->is_preemptible == b->is_preemptible;
+           a->name == b->name && a->is_preemptible == b->is_preemptible &&
+           a->tariff_most == b->tariff_most && a->reserved == b->reserved;
+}
+
+static uint32_t reserved_for(const struct state *state, uint32_t user)
+{
+    for (size_t i = 0; i < state->agenda.reservations.count; i++) {
+        const struct reservation *reservation = &state->agenda.reservations.items[i];
+        if (reservation->kind == RESERVATION_USER && reservation->user == user)
+            return user + 1;
+    }
+    return 0;
 }
 
 /* The bucket that the job belongs into. One that was stopped for others has a bucket with those
@@ -50,6 +62,8 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
                         : 0,
         .deadline = job->deadline,
         .is_preemptible = job->is_preemptible,
+        .tariff_most = job->tariff_most,
+        .reserved = reserved_for(state, job->user),
         .user = is_learned ? job->user : 0,
         .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,

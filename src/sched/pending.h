@@ -23,12 +23,15 @@ struct pending_bucket {
     int32_t priority;
     usec_t max_duration, estimate, deadline;
     bool is_preemptible;
-    uint32_t user; /* with name: whose run times tell; 0 where none are predicted */
+    uint16_t tariff_most;
+    uint32_t reserved; /* of a user who has reservations: his number, plus one */
+    uint32_t user;     /* with name: whose run times tell; 0 where none are predicted */
     uint64_t name;
     uint64_t array; /* 0: none that bounds */
     struct job *first, *last;
     uint32_t count;
     uint32_t place;                    /* in its queue's list */
+    bool is_timed_out;                 /* time lets none of its jobs start now */
     bool is_settled;                   /* preempt.h has decided about its jobs */
     struct pending_bucket *next_alike; /* with the same hash */
     struct why why;                    /* of its head, from the last plan */

@@ -18,7 +18,8 @@ struct placing {
     struct lease lease;
     struct lease_member *members;
     struct slice *slices;
-    promise_nodes barred;    /* machines that promises touch */
+    promise_nodes barred;    /* machines that promises touch, or that are shut */
+    promise_nodes shut;      /* places in the list of gates */
     struct fleet_slot *seen; /* of a barred machine */
     bool *avoid;
     uint32_t *taken;   /* members on each machine; NULL: one member */
@@ -122,6 +123,65 @@ static bool has_kept_cells(const struct placing *placing, uint32_t node)
     return false;
 }
 
+static struct gate_ask ask_of(const struct place_query *query)
+{
+    return (struct gate_ask){ query->queue, query->user, query->from,
+                              usec_after(query->from, query->stay) };
+}
+
+static void find_gates(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    struct gate_ask ask = ask_of(query);
+
+    for (size_t i = 0; query->gates && i < query->gates->items.count; i++) {
+        const struct gate *gate = &query->gates->items.items[i];
+        if (!gate_bars(gate, query->state, &ask))
+            continue;
+        list_add(&placing->shut, (uint32_t)i);
+        list_add(&placing->barred, gate->node);
+    }
+}
+
+/* What of a machine is shut, by slot. is_all: the machine. */
+static uint64_t shut_slots(const struct placing *placing, uint32_t node, bool *ret_is_all)
+{
+    uint64_t slots = 0;
+
+    *ret_is_all = false;
+    for (size_t i = 0; i < placing->shut.count; i++) {
+        const struct gate *gate = &placing->query->gates->items.items[placing->shut.items[i]];
+        if (gate->node != node)
+            continue;
+        *ret_is_all |= gate->slots == 0;
+        slots |= gate->slots;
+    }
+    return slots;
+}
+
+static void shut(const struct placing *placing, struct spot *spot, uint64_t slots, bool is_all)
+{
+    if (is_all) {
+        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
+        *at = *spot->at;
+        at->is_up = false;
+        spot->at = at;
+        return;
+    }
+    if (spot->slots != placing->seen)
+        memcpy(placing->seen, spot->slots, spot->at->count * sizeof(placing->seen[0]));
+    spot->slots = placing->seen;
+    spot->free.milli = 0;
+    spot->free.whole = 0;
+    spot->free.change = 0;
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        if (i < 64 && (slots >> i & 1) != 0)
+            placing->seen[i].milli = 0;
+        spot->free.milli += placing->seen[i].milli;
+        spot->free.whole += placing->seen[i].milli == GPU_MILLI;
+    }
+}
+
 static struct spot spot_for(const struct placing *placing, uint32_t node)
 {
     struct spot spot = spot_of(placing->query->fleet, node);
@@ -133,11 +193,17 @@ static struct spot spot_for(const struct placing *placing, uint32_t node)
         spot.at = at;
     }
     if (placing->barred.count > 0 && is_barred(placing, node)) {
-        bool by_number = placing->shape->ask && placing->shape->ask->kind == SHARE_WHOLE &&
+        bool is_shut = false;
+        uint64_t slots = shut_slots(placing, node, &is_shut);
+        bool by_number = slots == 0 && placing->shape->ask &&
+                         placing->shape->ask->kind == SHARE_WHOLE &&
                          spot.at->kind != LAYOUT_MIXED &&
                          spot.free.milli == (int32_t)spot.free.whole * GPU_MILLI;
-        promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
-                      placing->seen);
+        if (placing->query->promises)
+            promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
+                          placing->seen);
+        if (is_shut || slots != 0)
+            shut(placing, &spot, slots, is_shut);
     }
     if (has_kept_cells(placing, node))
         hide_cells(placing, &spot);
@@ -515,14 +581,14 @@ static void prepare(struct placing *placing)
         placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
     if (request->nodes_min > 1)
         placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
-    if (query->promises && query->promises->count > 0) {
+    if (query->promises && query->promises->count > 0)
         promise_list(query->promises, query->end, &placing->barred);
-    }
     if (query->cells && cells_is_any(query->cells) && request->gpu_alternatives > 0) {
         placing->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
         placing->slacks = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
         placing->slacks_now = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
     }
+    find_gates(placing);
     if (placing->barred.count > 0 || placing->slacks)
         placing->seen =
             arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
@@ -573,6 +639,7 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
             *ret_why = why;
     }
     list_release(&placing.barred);
+    list_release(&placing.shut);
     shape_release(&placing.own);
     return is_placed;
 }
@@ -652,5 +719,6 @@ void place_explain(const struct place_query *query, struct arena *arena, struct 
     give_back(&placing);
     explain_member(&placing, placed, ret_why);
     list_release(&placing.barred);
+    list_release(&placing.shut);
     shape_release(&placing.own);
 }

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "sched/cells.h"
+#include "sched/gate.h"
 #include "sched/promise.h"
 #include "sched/shape.h"
 
@@ -38,6 +39,8 @@ struct place_query {
     uint64_t job;              /* for random placement */
     struct promises *promises; /* that are in the way of a job that ends at `end`; NULL: none */
     usec_t end;
+    const struct gates *gates; /* that bar who is there from `from` on for `stay`; NULL: none */
+    usec_t from, stay;
     const uint32_t *only; /* look at these machines alone; NULL: at all */
     uint32_t only_count;
     const struct fleet *spare; /* whole devices that are free in it are taken last; NULL: none */

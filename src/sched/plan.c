@@ -159,7 +159,7 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     usec_t at;
 
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
-        why->kind == WHY_ARRAY)
+        why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return; /* it is not room that it waits for */
     brain_query(brain, job, &query);
     if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, &brain->arena, &at))
@@ -190,6 +190,30 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
     promise_start(brain, job, why); /* what they hold is kept for it */
 }
 
+/* Was it what reservations keep? */
+static void name_reservation(struct brain *brain, const struct job *job, struct place_query *query,
+                             struct why *why)
+{
+    const struct state *state = brain->state;
+    struct gate_ask ask = { job->queue, job->user, query->from,
+                            usec_after(query->from, query->stay) };
+    const struct gates *gates = query->gates;
+    struct why without;
+    struct lease lease;
+
+    query->gates = NULL;
+    bool is_kept =
+        gates && is_about_room(why->kind) && place_job(query, &brain->arena, &lease, &without);
+    query->gates = gates;
+    for (size_t i = 0; is_kept && i < gates->items.count; i++) {
+        const struct gate *gate = &gates->items.items[i];
+        if (!gate_bars(gate, state, &ask) || !gate_has(gate, &brain->layout, &lease))
+            continue;
+        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
+        return;
+    }
+}
+
 /* Find a place beside the promises; if there is none, say what is missing. */
 static bool try_place(struct brain *brain, const struct job *job, const struct request *request,
                       usec_t end, struct lease *ret_lease, struct why *why)
@@ -204,6 +228,9 @@ static bool try_place(struct brain *brain, const struct job *job, const struct r
     query.end = end;
     if (place_job(&query, &brain->arena, ret_lease, why))
         return true;
+    name_reservation(brain, job, &query, why);
+    if (why->kind == WHY_RESERVATION)
+        return false;
     uint64_t holder = promise_holder(promises, end);
     bool is_simple = query.request->members == 1 && !brain->layout.has_bounds;
     query.promises = NULL;
@@ -231,6 +258,9 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     };
     guess_bucket(brain->state, job->pending_bucket);
     job_claim_run(job)->window = job->pending_bucket->most;
+    struct amounts amounts;
+    amounts_of_lease(brain->state, lease, &amounts);
+    spend_take(brain, job, &amounts);
     brain_decide(brain, &grant, decisions);
 }
 
@@ -251,11 +281,16 @@ static bool try_request(struct trial *trial, const struct request *request)
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
-    if (!quota_allows(brain->state, &trial->ask, &trial->why) ||
+    if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+        !quota_allows(brain->state, &trial->ask, &trial->why) ||
+        !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
                      trial->end, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
+    amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
+    if (!spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why))
+        return false; /* what it would get costs more than the least that it asks for */
     trial->lease = lease;
     return true;
 }
@@ -274,6 +309,43 @@ static uint32_t members_most(const struct job *job, const struct request *reques
 {
     return job->is_awaited == AWAITED_BACK && job->run->members_next > 0 ? job->run->members_next
                                                                          : request_most(request);
+}
+
+bool brain_may_start(struct brain *brain, const struct job *job, struct why *why)
+{
+    const struct state *state = brain->state;
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
+
+    *why = (struct why){ .kind = WHY_NONE };
+    quota_least(state, state_request(state, job), &ask.amounts);
+    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           spend_allows(brain, job, &ask.amounts, why);
+}
+
+bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
+                    struct why *why)
+{
+    const struct state *state = brain->state;
+    struct gate_ask shut = { job->queue, job->user, state->now,
+                             usec_after(state->now, gate_stay_of(job)) };
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
+
+    for (size_t i = 0; i < brain->gates.items.count; i++) {
+        const struct gate *gate = &brain->gates.items.items[i];
+        if (!gate_bars(gate, state, &shut) || !gate_has(gate, &brain->layout, lease))
+            continue;
+        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
+        return false;
+    }
+    amounts_of_lease(state, lease, &ask.amounts);
+    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           spend_allows(brain, job, &ask.amounts, why);
 }
 
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
@@ -297,6 +369,8 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
         *why = trial.why;
         if (why->kind == WHY_QUOTA)
             turn_make(&brain->turns, state, &brain->ends, job, why);
+        if (why->kind == WHY_QUOTA)
+            hours_name_window(state, why);
         return false;
     }
     if (request_is_elastic(request))

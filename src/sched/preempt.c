@@ -208,10 +208,20 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     struct lease lease;
     struct why why;
 
+    if (!brain_may_start(brain, claim->job, &why)) {
+        claim->job->pending_bucket->why = why;
+        return false;
+    }
     brain_query(brain, claim->job, &query);
     query.only = &brain->preempt.pack.nodes.items[claim->first_node];
     query.only_count = claim->node_count;
     if (!place_job(&query, &brain->arena, &lease, &why)) {
+        claim->job->pending_bucket->why = why;
+        return false;
+    }
+    struct amounts amounts;
+    amounts_of_lease(brain->state, &lease, &amounts);
+    if (!spend_allows(brain, claim->job, &amounts, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
@@ -391,6 +401,21 @@ static void take_back(struct brain *brain, struct decisions *decisions)
     }
 }
 
+/* Who has to wait for other hours takes part in nothing until then. */
+static void note_times(struct brain *brain, uint32_t queue)
+{
+    struct pending_queue *pending =
+        queue < brain->pending.queues.count ? &brain->pending.queues.items[queue] : NULL;
+
+    for (size_t i = 0; pending && i < pending->buckets.count; i++) {
+        struct pending_bucket *bucket = pending->buckets.items[i];
+        struct why why;
+        guess_bucket(brain->state, bucket);
+        bucket->is_timed_out =
+            !brain_may_start(brain, bucket->first, &why) && why_is_of_time(why.kind);
+    }
+}
+
 static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
@@ -398,6 +423,7 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     struct place_query query;
     bool is_alone = !others_wait(brain, queue);
 
+    note_times(brain, queue);
     if (!claims_collect(claims, brain->state, queue, &brain->pending, &brain->ends))
         return;
     for (size_t i = 0; is_alone && i < claims->items.count; i++)

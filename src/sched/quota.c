@@ -24,6 +24,30 @@ static bool is_bound_to_guarantee(const struct queue *queue, const struct quota_
            (resource == RESOURCE_GPUS || queue->quota[resource].guarantee > 0);
 }
 
+/* More than it may have now, but not than some window, or none, lets it have. */
+static bool may_have_later(const struct state *state, uint32_t at, uint32_t resource,
+                           int64_t wanted)
+{
+    const struct queue *queue = &state->queues.items[at];
+    const usec_t none = queue->during.count > 0 ? state->now : USEC_NEVER;
+    bool may = false;
+
+    for (usec_t then = none, edge; then != USEC_NEVER && !may; then = edge) {
+        struct quota quota;
+        state_quota_at(state, at, resource, then, &quota);
+        int64_t most = quota_most(&quota, queue->owned.of[resource]);
+        may = most == QUOTA_NONE || wanted <= most;
+        edge = USEC_NEVER;
+        for (size_t i = 0; i < queue->during.count; i++) {
+            const struct window *window =
+                state->agenda.windows.items[queue->during.items[i].window];
+            usec_t next = window_next_edge(window, then);
+            edge = next < edge ? next : edge;
+        }
+    }
+    return may;
+}
+
 static bool queue_allows(const struct state *state, uint32_t at, const struct quota_ask *ask,
                          struct why *why)
 {
@@ -43,7 +67,8 @@ static bool queue_allows(const struct state *state, uint32_t at, const struct qu
         }
         if (wanted == 0 || most == QUOTA_NONE || used + wanted <= most)
             continue;
-        *why = (struct why){ .kind = wanted > most ? WHY_NEVER_QUOTA : WHY_QUOTA,
+        bool is_never = wanted > most && !may_have_later(state, at, i, wanted);
+        *why = (struct why){ .kind = is_never ? WHY_NEVER_QUOTA : WHY_QUOTA,
                              .queue = at,
                              .resource = i,
                              .is_firm = is_firm,

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { WALK_WORTH = 128 }; /* leases walked through for each job that ended */
+enum {
+    WALK_WORTH = 128,   /* leases walked through for each job that ended */
+    OPENINGS_MOST = 64, /* ends of reservations that one walk looks at */
+};
 
 void reserve_start(struct reserve *reserve)
 {
@@ -76,6 +79,8 @@ struct walk {
     size_t booked;                    /* the next */
     uint64_t members;                 /* of a gang that fit somewhere */
     usec_t now;
+    usec_t opens; /* when a reservation that bars it ends next; USEC_NEVER */
+    int openings; /* how many of these were looked at */
 };
 
 static void touch(struct walk *walk, const struct lease *lease)
@@ -93,6 +98,40 @@ static void touch(struct walk *walk, const struct lease *lease)
 static usec_t time_of(const struct walk *walk, const struct ends_entry *entry)
 {
     return entry->end > walk->now ? entry->end : walk->now;
+}
+
+static struct gate_ask ask_from(const struct walk *walk, usec_t from)
+{
+    return (struct gate_ask){ walk->query.queue, walk->query.user, from, USEC_NEVER };
+}
+
+/* When the next reservation that is in its way ends. */
+static usec_t next_opening(const struct walk *walk, usec_t after)
+{
+    const struct gates *gates = walk->query.gates;
+    struct gate_ask ask = ask_from(walk, after);
+    usec_t next = USEC_NEVER;
+
+    for (size_t i = 0; gates && walk->openings < OPENINGS_MOST && i < gates->items.count; i++) {
+        usec_t opens = gate_opens_at(&gates->items.items[i], walk->query.state, &ask);
+        next = opens < next ? opens : next;
+    }
+    return next;
+}
+
+/* What reservations that end then have kept. */
+static void open_gates(struct walk *walk, usec_t at)
+{
+    const struct gates *gates = walk->query.gates;
+    struct gate_ask ask = ask_from(walk, at - 1);
+
+    for (size_t i = 0; i < gates->items.count; i++) {
+        const struct gate *gate = &gates->items.items[i];
+        if (gate_opens_at(gate, walk->query.state, &ask) == at)
+            list_add(&walk->reserve->touched, gate->node);
+    }
+    walk->openings++;
+    walk->opens = next_opening(walk, at);
 }
 
 /* The next time at which somebody gives something back; all that happens until then is done. */
@@ -113,7 +152,9 @@ static bool step(struct walk *walk, usec_t *ret_at)
         at = bookings[i].at < at ? bookings[i].at : at;
         break;
     }
-    if (is_over)
+    if (walk->opens < at)
+        at = walk->opens;
+    if (is_over && walk->opens == USEC_NEVER)
         return false;
     for (; walk->leaving && time_of(walk, walk->leaving) <= at;
          walk->leaving = ends_next(&walk->ends)) {
@@ -126,6 +167,8 @@ static bool step(struct walk *walk, usec_t *ret_at)
         fleet_take(&reserve->ahead, bookings[walk->booked].lease, bookings[walk->booked].sign);
         touch(walk, bookings[walk->booked].lease);
     }
+    if (walk->opens == at && at != USEC_NEVER)
+        open_gates(walk, at);
     *ret_at = at;
     return true;
 }
@@ -188,6 +231,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     book_all(reserve);
     fleet_follow(&reserve->ahead, query->fleet);
     walk.leaving = ends_next(&walk.ends);
+    walk.opens = next_opening(&walk, walk.now);
     if (is_gang)
         start_counting(&walk);
     while (!is_made && step(&walk, &at)) {
@@ -202,6 +246,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->shapes = NULL;
         then->promises = &reserve->promises;
         then->end = usec_after(at, duration);
+        then->from = at;
         then->spare = query->fleet; /* others may use what is free now until then, and longer */
         then->quota = PLACE_QUOTA_EVER;
         then->only = is_local ? reserve->touched.items : NULL;

@@ -170,6 +170,12 @@ static void make_cells(struct brain *brain)
                    cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
 }
 
+static void shut_gates(struct brain *brain)
+{
+    if (gates_make(&brain->gates, brain->state, &brain->layout, &brain->ends, &brain->arena))
+        reserve_forget(&brain->reserve);
+}
+
 void brain_refresh(struct brain *brain)
 {
     if (brain->is_moved) {
@@ -180,6 +186,8 @@ void brain_refresh(struct brain *brain)
         make_cells(brain);
         brain->is_moved = false;
     }
+    if (brain->gates.passed != brain->state->agenda.passed)
+        shut_gates(brain);
     scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
 }
 
@@ -199,6 +207,9 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .is_preemptible = job->is_preemptible,
         .job = job->id,
         .quota = PLACE_QUOTA_NOW,
+        .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
+        .from = brain->state->now,
+        .stay = gate_stay_of(job),
     };
 }
 
@@ -212,6 +223,8 @@ static void learn_state(struct brain *brain)
     brain->fleet.is_now = true;
     brain->scorer.typical = &brain->typical;
     brain->ranker.state = state;
+    brain->review = USEC_NEVER;
+    brain->passed = state->agenda.passed;
     brain->reclaim.review = USEC_NEVER;
     brain->elastic.review = USEC_NEVER;
     for (size_t i = 0; i < state->nodes.count; i++)
@@ -236,6 +249,8 @@ static void forget_state(struct brain *brain)
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);
+    gates_release(&brain->gates);
+    spends_release(&brain->spends);
     turns_release(&brain->turns);
     deadlines_release(&brain->deadlines);
     estimator_release(&brain->estimator);
@@ -331,6 +346,35 @@ static void note_world(struct brain *brain, const struct event *event)
         preempt_note_world(&brain->preempt);
 }
 
+static bool has_timed_pools(const struct state *state)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < state->pools.count; i++)
+        has |= state->pools.items[i].during.count > 0;
+    return has;
+}
+
+/* Time passed an edge, or edges are others: whatever holds for queues and pools may be, too. */
+static void note_hours(struct brain *brain)
+{
+    if (brain->passed == brain->state->agenda.passed)
+        return;
+    brain->passed = brain->state->agenda.passed;
+    brain->is_dirty = true;
+    brain->is_moved |= has_timed_pools(brain->state);
+    preempt_note_world(&brain->preempt);
+}
+
+/* Who has a reservation of his own waits apart from others. */
+static void sort_pending(struct brain *brain)
+{
+    for (struct job *job = brain->state->first_job; job; job = job->next) {
+        if (job->pending_bucket)
+            pending_update(&brain->pending, brain->state, job);
+    }
+}
+
 int sched_fold(struct brain *brain, const struct event *event, struct error *err)
 {
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
@@ -339,6 +383,9 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     int code = state_apply(brain->state, event, err);
     if (event_is_of_world(event->kind))
         note_world(brain, event);
+    if (code == 0 && (event->kind == EVENT_RESERVATION || event->kind == EVENT_RESERVATION_REMOVE))
+        sort_pending(brain);
+    note_hours(brain);
     if (code == 0 && event->kind == EVENT_BOOT)
         start_afresh(brain);
     return code;
@@ -353,13 +400,18 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
 
     arena_clear(&brain->arena);
     brain_refresh(brain);
+    shut_gates(brain); /* who holds what decides what is kept */
+    brain->review = USEC_NEVER;
+    brain->spends.items.count = 0;
     plan_stops(brain, decisions);
+    plan_leaves(brain, decisions);
     brain_extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);
+    plan_leaves(brain, NULL);
     estimate_note(brain, decisions);
     brain->is_dirty = false;
     return 0;
@@ -381,6 +433,8 @@ usec_t sched_next_wakeup(const struct brain *brain)
         return brain->state->now;
     wakeup = brain->state->next_spot < wakeup ? brain->state->next_spot : wakeup;
     usec_t deadline = deadline_first(&brain->deadlines);
+    wakeup = brain->review < wakeup ? brain->review : wakeup;
+    wakeup = brain->state->agenda.next_edge < wakeup ? brain->state->agenda.next_edge : wakeup;
     wakeup = deadline < wakeup ? deadline : wakeup;
     wakeup = brain->preempt.review < wakeup ? brain->preempt.review : wakeup;
     wakeup = brain->elastic.review < wakeup ? brain->elastic.review : wakeup;
@@ -463,7 +517,7 @@ void sched_why(struct brain *brain, const struct job *job, struct why *ret_why, 
     if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
         !why_is_of_quota(ret_why->kind))
         why_no_room(brain, job, ret_why);
-    if (job != job->pending_bucket->first)
+    if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
         ret_why->at = 0; /* the promise is the head's */
     for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
          at = at->pending_next)

@@ -194,6 +194,54 @@ static void add_running(struct walk *walk)
                           estimator->releases.items[i].amounts);
 }
 
+enum { SPANS_AHEAD = 8 }; /* of each reservation */
+
+/* What is behind a gate, in lanes. */
+static struct profile_need kept_by(const struct walk *walk, const struct gate *gate)
+{
+    const struct layout *layout = &walk->brain->layout;
+    const struct layout_node *at = &layout->nodes.items[gate->node];
+    struct profile_need need = { 0 };
+
+    for (uint32_t i = 0; i < at->count; i++) {
+        uint8_t lane = walk->estimator->lane_of_kind.items[layout->slots.items[at->first + i].kind];
+        if (lane == NO_LANE || (gate->slots != 0 && (i >= 64 || !(gate->slots >> i & 1))))
+            continue;
+        need.gpu += GPU_MILLI;
+        need.serves |= 1u << lane;
+    }
+    if (gate->slots == 0) {
+        need.amount[LANE_CPU] = walk->brain->state->nodes.items[gate->node].cpu_milli;
+        need.amount[LANE_MEMORY] = walk->brain->state->nodes.items[gate->node].memory_mib;
+    }
+    return need;
+}
+
+/* What reservations keep from the one that is wanted is not free then. */
+static void add_gates(struct walk *walk)
+{
+    const struct state *state = walk->brain->state;
+
+    for (size_t i = 0; i < walk->brain->gates.items.count; i++) {
+        const struct gate *gate = &walk->brain->gates.items.items[i];
+        struct profile_need need = kept_by(walk, gate);
+        struct gate_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
+                                walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,
+                                USEC_NEVER };
+        for (int k = 0; k < SPANS_AHEAD; k++) {
+            usec_t from = gate_shuts_at(gate, state, &ask), until;
+            if (from == USEC_NEVER)
+                break;
+            until = gate_opens_at(gate, state, &ask);
+            need.run = until == USEC_NEVER ? until : until - from;
+            profile_take(&walk->estimator->profile, &need, from);
+            if (until == USEC_NEVER)
+                break;
+            ask.from = until;
+        }
+    }
+}
+
 void walk_start_profile(struct walk *walk)
 {
     struct estimator *estimator = walk->estimator;
@@ -219,4 +267,5 @@ void walk_start_profile(struct walk *walk)
         free[LANE_ARRAY] = (int64_t)array->max_running - (int64_t)array->active_count;
     profile_start(&estimator->profile, state->now, free);
     add_running(walk);
+    add_gates(walk);
 }

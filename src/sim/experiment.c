@@ -7,13 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/civil.h"
 #include "sim/lines.h"
+#include "wire/begin.h"
 #include "wire/json.h"
 
 static const char *const experiment_keys[] = { "name",     "cluster", "workload",   "policy",
                                                "pools",    "queues",  "fair_share", "placement",
                                                "backfill", "order",   "predict",    "seeds",
-                                               "measure",  "window",  "variants",   NULL };
+                                               "measure",  "window",  "variants",   "timezone",
+                                               "starts",   "windows", "tariffs",    "reservations",
+                                               "prices",   NULL };
 
 void experiment_destroy(struct experiment *experiment)
 {
@@ -122,6 +126,26 @@ static int read_policy(const struct reader *reader, const json_t *document,
     return code;
 }
 
+/* "2026-01-05T08:00"; unless it is given a Monday, at midnight. */
+static int read_starts(const struct reader *reader, const json_t *document,
+                       struct experiment *experiment)
+{
+    struct begin_fields fields;
+    const char *text = NULL;
+
+    experiment->starts = civil_day(1970, 1, 5) * USEC_PER_DAY;
+    int code = reader_string(reader, document, "starts", 40, &text);
+    if (code < 0 || !text)
+        return code;
+    if (!begin_split(text, &fields) || !fields.has_date)
+        return reader_fail(reader, -EINVAL, document, "starts",
+                           "'%s': expected a date like 2026-01-05 or 2026-01-05T08:00", text);
+    experiment->starts = civil_day(fields.year, fields.month, fields.day) * USEC_PER_DAY +
+                         fields.hour * USEC_PER_HOUR + fields.minute * USEC_PER_MIN +
+                         fields.second * USEC_PER_SEC;
+    return 0;
+}
+
 static int read_format(const struct reader *reader, const json_t *workload,
                        struct experiment *experiment)
 {
@@ -216,6 +240,8 @@ static int read_document(const struct reader *reader, const json_t *document,
         code = read_workload(reader, document, experiment);
     if (code == 0)
         code = read_policy(reader, document, experiment);
+    if (code == 0)
+        code = read_starts(reader, document, experiment);
     if (code == 0)
         code = read_seeds(reader, document, experiment);
     if (code == 0)

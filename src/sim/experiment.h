@@ -73,6 +73,7 @@ struct experiment {
     struct config *config;
     double window_from, window_to; /* of the time of arrivals; to 0: until all is over */
     bool is_dropping;              /* on_misfit: drop */
+    usec_t starts;                 /* what the clock of its place shows at the workload's zero */
     uint64_t *seeds;
     size_t seed_count;
     struct wanted wanted;

@@ -49,6 +49,10 @@ static inline uint64_t run_id(const struct run *run, uint32_t job)
 /* Tell the brain, now. */
 int run_tell(struct run *run, struct event *event, struct error *err);
 
+/* run_times.c: windows, before queues name them; then what hangs on them. */
+int run_tell_windows(const struct run *run, run_tell_fn *tell, void *user, struct error *err);
+int run_tell_times(const struct run *run, run_tell_fn *tell, void *user, struct error *err);
+
 /* run_jobs.c: what happens to jobs, told to the brain and noted. */
 int run_job_submit(struct run *run, uint32_t number, struct error *err);
 int run_end_those_due(struct run *run, struct error *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/run.h"
+#include "sim/run_inside.h"
 #include "wire/config_event.h"
 
 static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
@@ -66,9 +67,10 @@ static int tell_pool(const struct config_pool *pool, run_tell_fn *tell, void *us
                      struct error *err)
 {
     AUTO_RELEASE(text) struct text nodes = { 0 };
+    AUTO_RELEASE(arena) struct arena arena = { 0 };
     struct event event;
 
-    int code = config_pool_event(pool, &nodes, &event, err);
+    int code = config_pool_event(pool, &nodes, &arena, &event, err);
     return code < 0 ? code : tell(user, &event, err);
 }
 
@@ -171,10 +173,12 @@ int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err
     deal_shares(run);
     code = tell_settings(run, tell, user, err);
     if (code == 0)
+        code = run_tell_windows(run, tell, user, err);
+    if (code == 0)
         code = tell_queues(run, tell, user, err);
     for (size_t i = 0; i < config->pool_count && code == 0; i++)
         code = tell_pool(&config->pools[i], tell, user, err);
-    return code;
+    return code < 0 ? code : run_tell_times(run, tell, user, err);
 }
 
 static void add_alternative(const struct sim_job *job, const char *model, size_t length,

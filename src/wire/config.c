@@ -28,8 +28,10 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",    "queues", "prices",  "fair_share", "placement",
-                                    "backfill", "order",  "predict", "node_types", NULL };
+const char *const config_keys[] = { "pools",      "queues",    "prices",       "timezone",
+                                    "windows",    "tariffs",   "reservations", "backfill",
+                                    "fair_share", "placement", "order",        "predict",
+                                    "node_types", NULL };
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill",
                                            "order",      "predict",   NULL };
 
@@ -57,9 +59,11 @@ void config_destroy(struct config *config)
     for (size_t i = 0; i < config->pool_count; i++) {
         string_list_destroy(config->pools[i].nodes);
         free(config->pools[i].devices);
+        config_times_release_pool(&config->pools[i]);
     }
     for (size_t i = 0; i < config->queue_count; i++)
         config_quota_release(&config->queues[i]);
+    config_times_release(config);
     free(config->pools);
     free(config->queues);
     free(config->prices);
@@ -170,10 +174,11 @@ static int check_pool(const struct reader *reader, const json_t *object,
     return 0;
 }
 
-static int read_pool(const struct reader *reader, const json_t *object, struct config_pool *pool)
+static int read_pool(const struct config *config, const struct reader *reader, const json_t *object,
+                     struct config_pool *pool)
 {
-    static const char *const keys[] = { "type",  "queue", "gpus",    "min", "max",
-                                        "model", "nodes", "devices", NULL };
+    static const char *const keys[] = { "type",  "queue", "gpus",    "min",    "max",
+                                        "model", "nodes", "devices", "during", NULL };
     static const char *const types[] = { "dynamic", "static", NULL };
     const char *queue = NULL;
     size_t type = 0;
@@ -196,6 +201,9 @@ static int read_pool(const struct reader *reader, const json_t *object, struct c
     pool->is_static = type == 1;
     if (queue)
         snprintf(pool->queue, sizeof(pool->queue), "%s", queue);
+    code = config_times_read_pool(config, pool, reader, object);
+    if (code < 0)
+        return code;
     return check_pool(reader, object, pool);
 }
 
@@ -228,7 +236,7 @@ static int read_pools(struct parser *parser, const json_t *document)
         struct config_pool *pool = &config->pools[config->pool_count++];
         snprintf(pool->name, sizeof(pool->name), "%s", name);
         pool->gpus = pool->min = pool->max = CONFIG_NONE;
-        int code = read_pool(&reader, value, pool);
+        int code = read_pool(config, &reader, value, pool);
         if (code < 0)
             return code;
     }
@@ -242,9 +250,12 @@ struct level {
     uint32_t depth;
 };
 
-static int read_queue(const struct reader *reader, const json_t *object, struct config_queue *queue)
+static int read_queue(const struct config *config, const struct reader *reader,
+                      const json_t *object, struct config_queue *queue)
 {
-    static const char *const own[] = { "weight", "parent", "queues" };
+    static const char *const own[] = {
+        "weight", "parent", "queues", "during", "budget", "gpu_hours"
+    };
     const char *keys[COUNT_OF(own) + CONFIG_QUOTA_KEYS + 1] = { NULL };
     int64_t weight = 1;
 
@@ -256,7 +267,8 @@ static int read_queue(const struct reader *reader, const json_t *object, struct 
     if (code < 0)
         return code;
     queue->weight = (uint32_t)weight;
-    return config_quota_read(queue, reader, object);
+    code = config_quota_read(queue, reader, object);
+    return code < 0 ? code : config_times_read_queue(config, queue, reader, object);
 }
 
 static int add_queue(struct parser *parser, const struct level *level, const char *name,
@@ -284,7 +296,7 @@ static int add_queue(struct parser *parser, const struct level *level, const cha
     *queue = (struct config_queue){ .parent = level->parent };
     config_quota_init(queue);
     snprintf(queue->name, sizeof(queue->name), "%s", name);
-    return read_queue(&reader, value, queue);
+    return read_queue(config, &reader, value, queue);
 }
 
 /* Objects of the queues, for what is looked at after all are known. */
@@ -622,7 +634,9 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
         .reader = { .source = source, .lines = lines, .err = err },
     };
 
-    int code = read_pools(&parser, document);
+    int code = config_times_read_windows(config, &parser.reader, document);
+    if (code == 0)
+        code = read_pools(&parser, document);
     if (code == 0)
         code = read_queues(&parser, document);
     if (code == 0)
@@ -633,6 +647,8 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
     if (code == 0)
         code = config_types_read(&parser.reader, document, config->node_types,
                                  &config->node_type_count);
+    if (code == 0)
+        code = config_times_read(config, &parser.reader, document);
     if (code == 0)
         code = config_read_policy(config, &parser.reader, document);
     if (code == 0)

@@ -25,6 +25,7 @@
 #include "base/units.h"
 #include "core/state.h"
 #include "wire/config_quota.h"
+#include "wire/config_times.h"
 #include "wire/config_types.h"
 #include "wire/reader.h"
 #include "wire/yaml.h"
@@ -51,6 +52,8 @@ struct config_pool {
     bool is_static;
     int64_t gpus; /* how many of those that match; CONFIG_NONE: all (same as min and max equal) */
     int64_t min, max; /* of a dynamic pool; CONFIG_NONE */
+    struct config_pool_during *during;
+    size_t during_count;
 };
 
 struct config_queue {
@@ -65,6 +68,9 @@ struct config_queue {
     size_t cell_count;
     usec_t min_runtime; /* 0 unless given */
     bool firm_within;   /* above its guarantee only jobs that may be stopped */
+    struct config_during *during;
+    size_t during_count;
+    struct config_budget budgets[ACCOUNTS];
 };
 
 /* What one of a resource costs for an hour. */
@@ -90,6 +96,13 @@ struct config {
     size_t node_type_count;
     struct config_price *prices;
     size_t price_count;
+    char *timezone; /* NULL: the machine's */
+    struct config_window *windows;
+    size_t window_count;
+    struct config_tariff *tariffs;
+    size_t tariff_count;
+    struct config_reservation *reservations;
+    size_t reservation_count;
     /* Given; the values hold either way. */
     bool has_half_life, has_placement, has_backfill, has_order, has_predict;
     usec_t half_life;         /* CONFIG_HALF_LIFE */

@@ -49,6 +49,8 @@ struct quota *config_quota_of(struct config_queue *queue, const char *resource)
 void config_quota_init(struct config_queue *queue)
 {
     config_quota_of(queue, "gpus");
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        queue->budgets[i].most = ACCOUNT_NO_BUDGET;
 }
 
 void config_quota_release(struct config_queue *queue)
@@ -56,6 +58,7 @@ void config_quota_release(struct config_queue *queue)
     free(TAKE(queue->quotas));
     free(TAKE(queue->subjects));
     free(TAKE(queue->cells));
+    config_times_release_queue(queue);
     queue->quota_count = queue->subject_count = queue->cell_count = 0;
 }
 
@@ -92,11 +95,8 @@ static int read_amount(const struct reader *reader, const json_t *object, const 
     return code < 0 ? reader_place(reader, code, object, key) : 0;
 }
 
-typedef void amount_fn(void *user, const char *resource, int64_t amount);
-
-/* A number of GPUs, or a map from resource to amount. */
-static int read_amounts(const struct reader *reader, const json_t *object, const char *key,
-                        amount_fn *set, void *user)
+int config_amounts_read(const struct reader *reader, const json_t *object, const char *key,
+                        config_amount_fn *set, void *user)
 {
     const json_t *value = reader_get(object, key);
     struct reader inner = *reader;
@@ -185,7 +185,7 @@ static int read_subjects(struct config_queue *queue, const struct reader *reader
             sink.subject.kind = SUBJECT_EACH_USER;
         else
             snprintf(sink.subject.name, sizeof(sink.subject.name), "%s", name);
-        int code = read_amounts(&inner, map, name, set_subject, &sink);
+        int code = config_amounts_read(&inner, map, name, set_subject, &sink);
         if (code < 0)
             return code;
         if (queue->subject_count > SUBJECTS_MAX)
@@ -324,7 +324,7 @@ int config_quota_read(struct config_queue *queue, const struct reader *reader, c
 
     for (size_t i = 0; i < BOUNDS && code == 0; i++) {
         struct bound_sink sink = { queue, i };
-        code = read_amounts(reader, object, config_quota_keys[i], set_bound, &sink);
+        code = config_amounts_read(reader, object, config_quota_keys[i], set_bound, &sink);
     }
     if (code == 0)
         code = read_subjects(queue, reader, object, "users", SUBJECT_USER);

@@ -52,6 +52,11 @@ void config_quota_to_json(const struct config_queue *queue, json_t *object);
 int config_resource_read(const struct reader *reader, const json_t *object, const char *key,
                          char *ret);
 
+/* A number of GPUs, or a map from resource to amount. Nothing is set for a key that is absent. */
+typedef void config_amount_fn(void *user, const char *resource, int64_t amount);
+int config_amounts_read(const struct reader *reader, const json_t *object, const char *key,
+                        config_amount_fn *set, void *user);
+
 /* "4", "512G": as it is read. Buffer of UNITS_TEXT_SIZE. */
 const char *config_amount_spell(char *buffer, const char *resource, int64_t amount);
 

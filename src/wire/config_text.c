@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -41,6 +42,7 @@ static json_t *pool_to_json(const struct config_pool *pool)
             json_array_append_new(devices, json_integer(pool->devices[i]));
         json_object_set_new(object, "devices", devices);
     }
+    config_times_pool_to_json(pool, object);
     return object;
 }
 
@@ -50,6 +52,7 @@ static json_t *queue_to_json(const struct config *config, const struct config_qu
 
     json_object_set_new(object, "weight", json_integer(queue->weight));
     config_quota_to_json(queue, object);
+    config_times_queue_to_json(queue, object);
     if (queue->parent >= 0)
         json_object_set_new(object, "parent", json_string(config->queues[queue->parent].name));
     return object;
@@ -102,6 +105,7 @@ json_t *config_to_json(const struct config *config)
     if (config->node_type_count > 0)
         json_object_set_new(document, "node_types",
                             config_types_to_json(config->node_types, config->node_type_count));
+    config_times_to_json(config, document);
     if (config->has_half_life)
         json_object_set_new(
             document, "fair_share",
@@ -225,12 +229,50 @@ static void add_quotas(struct properties *fields, const struct config_queue *que
         add_field(fields, "above_guarantee", "preemptible");
 }
 
+static void add_during(struct properties *fields, const struct config_queue *queue)
+{
+    static const char *const names[] = { "guarantee", "limit", "borrow", "lend" };
+    AUTO_RELEASE(text) struct text name = { 0 };
+
+    for (size_t i = 0; i < queue->during_count; i++) {
+        const struct config_during *during = &queue->during[i];
+        const int64_t bounds[] = { during->quota.guarantee, during->quota.limit,
+                                   during->quota.borrow, during->quota.lend };
+        for (size_t k = 0; k < COUNT_OF(names); k++) {
+            if (!(during->given >> k & 1))
+                continue;
+            text_clear(&name);
+            text_printf(&name, "%s during %s", names[k], during->window);
+            if (bounds[k] == QUOTA_NONE)
+                add_field(fields, name.bytes, "unbounded");
+            else
+                add_amount(fields, name.bytes, during->resource, bounds[k]);
+        }
+    }
+}
+
+static void add_budget(struct properties *fields, const char *name,
+                       const struct config_budget *budget, int64_t unit)
+{
+    static const char *const words[] = { "", ", hard", ", hard: kill" };
+    char buffer[UNITS_TEXT_SIZE * 2];
+
+    if (budget->most == ACCOUNT_NO_BUDGET)
+        return;
+    snprintf(buffer, sizeof(buffer), "%.10g per %s%s", (double)budget->most / (double)unit,
+             period_name(budget->period), words[budget->firmness]);
+    add_field(fields, name, buffer);
+}
+
 static void queue_fields(const struct config *config, const struct config_queue *queue,
                          struct properties *fields)
 {
     fields->items.count = 0;
     add_number(fields, "weight", queue->weight);
     add_quotas(fields, queue);
+    add_during(fields, queue);
+    add_budget(fields, "budget", &queue->budgets[ACCOUNT_MONEY], 1000000);
+    add_budget(fields, "gpu_hours", &queue->budgets[ACCOUNT_GPU_TIME], USEC_PER_HOUR);
     add_field(fields, "parent", queue->parent >= 0 ? config->queues[queue->parent].name : "root");
 }
 
@@ -250,6 +292,16 @@ static void pool_fields(const struct config_pool *pool, struct properties *field
     fields->items.items[fields->items.count - 1].unit[0] = 0;
     add_gpus(fields, "min", pool->min == CONFIG_NONE ? CONFIG_NONE : pool->min * GPU_MILLI);
     add_gpus(fields, "max", pool->max == CONFIG_NONE ? CONFIG_NONE : pool->max * GPU_MILLI);
+    for (size_t i = 0; i < pool->during_count; i++) {
+        const struct config_pool_during *during = &pool->during[i];
+        AUTO_RELEASE(text) struct text name = { 0 };
+        text_printf(&name, "min during %s", during->window);
+        if (during->min != CONFIG_NONE)
+            add_gpus(fields, name.bytes, during->min * GPU_MILLI);
+        memcpy(name.bytes, "max", 3);
+        if (during->max != CONFIG_NONE)
+            add_gpus(fields, name.bytes, during->max * GPU_MILLI);
+    }
     add_field(fields, "model", pool->model);
     add_field(fields, "nodes", text_string(&nodes));
     add_field(fields, "devices", text_string(&devices));
@@ -266,6 +318,7 @@ static void setting_fields(const struct config *config, struct properties *field
     add_number(fields, "backfill", config->backfill_depth);
     add_field(fields, "order", config_order_words[config->order]);
     add_field(fields, "predict", config->predict ? "true" : "false");
+    add_field(fields, "timezone", config->timezone ? config->timezone : "local");
     for (size_t i = 0; i < config->price_count; i++) {
         text_clear(&name);
         text_printf(&name, "price of %s", config->prices[i].resource);
@@ -423,6 +476,47 @@ static const struct node_type *find_type(const struct config *config, const char
     return NULL;
 }
 
+/* Things that are a line of words each. */
+struct listed {
+    const char *kind, *name;
+    char *words;
+};
+
+struct listing {
+    LIST(struct listed) items;
+};
+
+static void list_times(const struct config *config, struct listing *listing)
+{
+    for (size_t i = 0; i < config->window_count; i++)
+        list_add(&listing->items, (struct listed){ "window", config->windows[i].name,
+                                                   mem_string(config->windows[i].words) });
+    for (size_t i = 0; i < config->tariff_count; i++) {
+        const struct config_tariff *tariff = &config->tariffs[i];
+        char factor[UNITS_TEXT_SIZE];
+        units_format_milli(factor, tariff->factor_milli);
+        list_add(&listing->items, (struct listed){ "tariff", tariff->name,
+                                                   mem_printf("%s during %s", factor,
+                                                              config_when_words(&tariff->when)) });
+    }
+    for (size_t i = 0; i < config->reservation_count; i++) {
+        struct text words = { 0 };
+        config_reservation_say(&config->reservations[i], &words);
+        list_add(&listing->items,
+                 (struct listed){ "reservation", config->reservations[i].name, text_take(&words) });
+    }
+}
+
+static const struct listed *find_listed(const struct listing *listing, const struct listed *like)
+{
+    for (size_t i = 0; i < listing->items.count; i++) {
+        const struct listed *at = &listing->items.items[i];
+        if (strcmp(at->kind, like->kind) == 0 && strcmp(at->name, like->name) == 0)
+            return at;
+    }
+    return NULL;
+}
+
 static void diff_types(const struct config *from, const struct config *to, struct changes *changes)
 {
     for (size_t i = 0; i < from->node_type_count; i++) {
@@ -438,6 +532,36 @@ static void diff_types(const struct config *from, const struct config *to, struc
     }
 }
 
+static void listing_release(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->items.count; i++)
+        free(listing->items.items[i].words);
+    list_release(&listing->items);
+}
+
+static void diff_times(const struct config *from, const struct config *to, struct changes *changes)
+{
+    struct listing before = { 0 }, after = { 0 };
+
+    list_times(from, &before);
+    list_times(to, &after);
+    for (size_t i = 0; i < after.items.count; i++) {
+        const struct listed *now = &after.items.items[i], *old = find_listed(&before, now);
+        struct change *change = add_change(changes, now->kind, now->name);
+        if (!old)
+            text_printf(&change->words, "new, %s", now->words);
+        else if (strcmp(old->words, now->words) != 0)
+            text_printf(&change->words, "%s -> %s", old->words, now->words);
+    }
+    for (size_t i = 0; i < before.items.count; i++) {
+        const struct listed *old = &before.items.items[i];
+        if (!find_listed(&after, old))
+            text_add(&add_change(changes, old->kind, old->name)->words, "removed");
+    }
+    listing_release(&before);
+    listing_release(&after);
+}
+
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
     struct changes changes = { 0 };
@@ -447,6 +571,7 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
     diff_queues(from, to, &changes);
     diff_pools(from, to, &changes);
     diff_types(from, to, &changes);
+    diff_times(from, to, &changes);
     diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
         const struct change *change = &changes.items.items[i];

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/agenda.h"
 #include "wire/begin.h"
 #include "wire/command.h"
 #include "wire/pattern.h"
@@ -216,6 +217,23 @@ static int read_deadline(const struct draft_source *source, struct job_draft *dr
     return 0;
 }
 
+/* "cheap", or the largest factor. */
+static int read_tariff(const struct draft_source *source, struct job_draft *draft)
+{
+    const struct scope_layer *layer = scope_find(source->scope, "tariff");
+    const char *word = json_string_value(reader_get(layer->object, "tariff"));
+    int64_t milli = -1;
+
+    if (word && strcmp(word, "cheap") == 0) {
+        draft->tariff_most = TARIFF_CHEAP + 1;
+        return 0;
+    }
+    int code = reader_milli(&layer->reader, layer->object, "tariff", TARIFF_MAX, &milli);
+    if (code == 0 && milli >= 0)
+        draft->tariff_most = (uint16_t)(milli + 1);
+    return code;
+}
+
 /* What the brain plans with; after max_duration. */
 static int read_times(const struct draft_source *source, struct job_draft *draft)
 {
@@ -237,6 +255,8 @@ static int read_times(const struct draft_source *source, struct job_draft *draft
                            units_format_duration(spelt[1], draft->request.max_duration));
     draft->estimate = given > 0 ? given : 0;
     code = read_deadline(source, draft);
+    if (code == 0)
+        code = read_tariff(source, draft);
     if (code == 0)
         code = read_bool(source, "preemptible", &draft->preemptible);
     if (code == 0)

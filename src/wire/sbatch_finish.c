@@ -477,6 +477,8 @@ static void set_plain(struct sbatch *sbatch)
         { SBATCH_RESIZE, "resize" },
         { SBATCH_ON_MEMBER_LOSS, "on_member_loss" },
         { SBATCH_SPOT, "spot" },
+        { SBATCH_TARIFF, "tariff" },
+        { SBATCH_CRON, "schedule" },
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {

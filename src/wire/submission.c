@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/cron.h"
 #include "wire/draft.h"
 #include "wire/matrix.h"
 #include "wire/pipeline.h"
@@ -175,6 +176,23 @@ static int read_sender(struct parser *parser)
     return code;
 }
 
+/* Five fields, in small letters. */
+static int read_schedule(struct parser *parser)
+{
+    const char *words = NULL;
+    struct cron cron;
+
+    int code =
+        reader_string(&parser->reader, parser->document, "schedule", CRON_WORDS_SIZE - 1, &words);
+    if (code < 0 || !words)
+        return code;
+    code = cron_parse(words, &cron, parser->reader.err);
+    if (code < 0)
+        return reader_place(&parser->reader, code, parser->document, "schedule");
+    parser->submission->schedule = mem_string(cron.words);
+    return 0;
+}
+
 /* What the grammar takes but this version does not act on. */
 static void note_request(struct parser *parser, const struct scope *scope,
                          const struct request *request)
@@ -252,6 +270,8 @@ static int read_single(struct parser *parser)
     int code = check_keys(parser, &parser->reader, parser->document, J, "a job");
     if (code == 0)
         code = read_sender(parser);
+    if (code == 0)
+        code = read_schedule(parser);
     if (code < 0)
         return code;
     submission->stages = mem_zero(1, sizeof(submission->stages[0]));
@@ -347,6 +367,8 @@ static int read_pipeline(struct parser *parser, const json_t *stages)
     if (code == 0)
         code = read_sender(parser);
     if (code == 0)
+        code = read_schedule(parser);
+    if (code == 0)
         code = reader_name(&parser->reader, parser->document, "name", &name);
     if (code < 0)
         return code;
@@ -408,6 +430,7 @@ void submission_destroy(struct submission *submission)
         stage_draft_release(&submission->stages[i]);
     free(submission->stages);
     free(submission->name);
+    free(submission->schedule);
     string_list_destroy(submission->notes);
     free(submission);
 }

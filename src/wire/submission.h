@@ -67,6 +67,7 @@ struct job_draft {
     usec_t estimate;       /* how long it will run, as its user says; 0: he does not */
     usec_t deadline_delay; /* from now; 0: none, or deadline_at */
     char *deadline_at;     /* as begin_at */
+    uint16_t tariff_most;  /* waits for hours with at most this factor, plus one; 0: any */
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
     enum resize resize;      /* of an elastic gang */
@@ -106,6 +107,7 @@ struct stage_draft {
 struct submission {
     char *name;
     bool is_pipeline;
+    char *schedule;             /* submitted at each such time: five fields of cron; NULL: now */
     struct stage_draft *stages; /* exactly one, with one or more jobs, when it is no pipeline */
     size_t stage_count;
     size_t job_count; /* jobs of all stages, array indices counted */

@@ -91,19 +91,24 @@ static bool is_any(const struct chaos *chaos)
     return chaos->kind != CHAOS_OBEDIENT;
 }
 
+static bool has_any_order(const struct chaos *chaos)
+{
+    return chaos->kind == CHAOS_ANY_ORDER || chaos->kind == CHAOS_TIMES;
+}
+
 static void change_settings(struct chaos *chaos)
 {
-    lab_tell(chaos->lab,
-             &(struct event){
-                 .kind = EVENT_SETTINGS,
-                 .settings = { .half_life = (1 + below(chaos, 100)) * USEC_PER_MIN,
-                               .placement = (uint8_t)below(
-                                   chaos, chaos->kind == CHAOS_ANY_ORDER ? PLACEMENT_COUNT : 2),
-                               .order = (uint8_t)(chaos->kind == CHAOS_ANY_ORDER
-                                                      ? below(chaos, ORDER_COUNT)
-                                                      : ORDER_FIFO),
-                               .predict = chaos->kind == CHAOS_ANY_ORDER,
-                               .backfill_depth = below(chaos, 4) } });
+    lab_tell(
+        chaos->lab,
+        &(struct event){
+            .kind = EVENT_SETTINGS,
+            .settings = {
+                .half_life = (1 + below(chaos, 100)) * USEC_PER_MIN,
+                .placement = (uint8_t)below(chaos, has_any_order(chaos) ? PLACEMENT_COUNT : 2),
+                .order = (uint8_t)(has_any_order(chaos) ? below(chaos, ORDER_COUNT) : ORDER_FIFO),
+                .predict = chaos->kind == CHAOS_ANY_ORDER ||
+                           (chaos->kind == CHAOS_TIMES && chance(chaos, 30)),
+                .backfill_depth = below(chaos, 4) } });
     chaos->world_changes++;
 }
 
@@ -244,7 +249,7 @@ static struct request random_request(struct chaos *chaos)
         request.nodes_min = chance(chaos, 30) ? 2 : 1;
         request.nodes_max = request.members;
     }
-    if (chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 30)) {
+    if (has_any_order(chaos) && chance(chaos, 30)) {
         request.per_node = chance(chaos, 30);
         request.members = request.per_node ? request.nodes_min : request.members;
         request.members_max = request.members + 1 + below(chaos, 4);
@@ -280,14 +285,15 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
         .no_requeue = is_all && chance(chaos, 30),
         .group = group,
         .grace = USEC_PER_SEC,
-        .estimate = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 30)
-                        ? (1 + below(chaos, 100)) * USEC_PER_MIN
-                        : 0,
-        .deadline = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 20)
+        .estimate =
+            has_any_order(chaos) && chance(chaos, 30) ? (1 + below(chaos, 100)) * USEC_PER_MIN : 0,
+        .deadline = has_any_order(chaos) && chance(chaos, 20)
                         ? lab->now + (1 + below(chaos, 300)) * USEC_PER_MIN
                         : 0,
-        .preemptible = chaos->kind == CHAOS_ANY_ORDER && chance(chaos, 50),
-        .restart_cost = chaos->kind == CHAOS_ANY_ORDER ? USEC_PER_MIN : 0,
+        .tariff_most =
+            chaos->kind == CHAOS_TIMES && chance(chaos, 20) ? (uint16_t)(below(chaos, 3) * 500) : 0,
+        .preemptible = has_any_order(chaos) && chance(chaos, 50),
+        .restart_cost = has_any_order(chaos) ? USEC_PER_MIN : 0,
         .heals = is_all && chance(chaos, 20) ? below(chaos, 3) : 0,
         .resize = is_all && chance(chaos, 10) ? RESIZE_NEVER : RESIZE_RESTART,
         .need_count = is_all && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
@@ -441,6 +447,117 @@ static void person_acts(struct chaos *chaos)
     lab_tell(chaos->lab, &event);
 }
 
+static const char *const window_names[] = { "w1", "w2", "w3", "each day" };
+
+/* From a little before now on; periods are not shorter than half an hour. */
+static void change_window(struct chaos *chaos)
+{
+    const char *name = window_names[below(chaos, COUNT_OF(window_names))];
+    uint32_t least = strcmp(name, "each day") == 0 ? 30 : 1;
+    struct event_span spans[6];
+    uint32_t count = 1 + below(chaos, COUNT_OF(spans));
+    usec_t at = chaos->lab->now - (usec_t)below(chaos, 20) * USEC_PER_MIN;
+
+    at = at > 0 ? at : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        spans[i].from = at + (usec_t)(least + below(chaos, 90)) * USEC_PER_MIN * (i > 0);
+        spans[i].until = spans[i].from + (usec_t)(least + below(chaos, 90)) * USEC_PER_MIN;
+        at = spans[i].until;
+    }
+    lab_tell(
+        chaos->lab,
+        &(struct event){
+            .kind = EVENT_WINDOW,
+            .window = { .name = name, .words = "words", .spans = spans, .spans_count = count } });
+}
+
+static void change_tariff(struct chaos *chaos)
+{
+    bool is_gone = chance(chaos, 20);
+
+    lab_tell(chaos->lab,
+             &(struct event){ .kind = EVENT_TARIFF,
+                              .tariff = { .name = chance(chaos, 50) ? "t1" : "t2",
+                                          .window = is_gone ? "" : window_names[below(chaos, 3)],
+                                          .factor_milli = below(chaos, 5) * 500 } });
+}
+
+static void change_price(struct chaos *chaos)
+{
+    static const char *const resources[] = { "gpus", "cpus", "memory", "h100", "a100" };
+
+    lab_tell(chaos->lab, &(struct event){ .kind = EVENT_PRICE,
+                                          .price = { .resource = resources[below(chaos, 5)],
+                                                     .price_micro = below(chaos, 4) * 1234567 } });
+}
+
+/* One at a time: what others take away from it makes no difference. */
+static void change_reservation(struct chaos *chaos)
+{
+    bool is_counted = chance(chaos, 50), has_owner = chance(chaos, 70);
+    uint8_t kind = has_owner ? (uint8_t)(1 + below(chaos, 2)) : RESERVATION_MAINTENANCE;
+
+    if (chaos->lab->state->agenda.reservations.count > 0) {
+        lab_tell(chaos->lab, &(struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                              .reservation_remove = { .name = "r" } });
+        return;
+    }
+    lab_tell(chaos->lab,
+             &(struct event){
+                 .kind = EVENT_RESERVATION,
+                 .reservation = {
+                     .name = "r",
+                     .window = window_names[below(chaos, 3)],
+                     .kind = kind,
+                     .owner = kind == RESERVATION_QUEUE  ? queue_names[below(chaos, 3)]
+                              : kind == RESERVATION_USER ? "ana"
+                                                         : "",
+                     .gpus = is_counted ? 1 + below(chaos, 4) : 0,
+                     .model = is_counted && chance(chaos, 50) ? "h100" : "",
+                     .nodes = is_counted ? "" : node_names[below(chaos, COUNT_OF(node_names))],
+                 } });
+}
+
+/* With other bounds at times, and a budget. */
+static void change_timed_queue(struct chaos *chaos)
+{
+    uint32_t number = 1 + below(chaos, chaos->queues_max);
+    struct event_during during = { .window = window_names[below(chaos, 3)],
+                                   .resource = "gpus",
+                                   .limit = (int64_t)below(chaos, 8) * 1000 + 2 };
+    struct event_budget budgets[] = {
+        { .account = ACCOUNT_MONEY,
+          .most = (int64_t)below(chaos, 20) * 1000000,
+          .window = chance(chaos, 70) ? "each day" : "",
+          .firmness = (uint8_t)below(chaos, FIRMNESSES) },
+        { .account = ACCOUNT_GPU_TIME,
+          .most = (int64_t)below(chaos, 20) * USEC_PER_HOUR,
+          .window = chance(chaos, 70) ? "each day" : "",
+          .firmness = (uint8_t)below(chaos, FIRMNESSES) },
+    };
+
+    lab_tell(chaos->lab, &(struct event){ .kind = EVENT_QUEUE,
+                                          .queue = { .name = queue_names[number],
+                                                     .parent = number > 2 ? "q1" : "",
+                                                     .weight = 1,
+                                                     .limit_milli = -1,
+                                                     .during = &during,
+                                                     .during_count = below(chaos, 2),
+                                                     .budgets = budgets,
+                                                     .budgets_count = below(chaos, 3) } });
+    chaos->world_changes++;
+}
+
+static void times_change(struct chaos *chaos)
+{
+    static void (*const changes[])(struct chaos * chaos) = {
+        change_window, change_window,      change_window,      change_tariff,
+        change_price,  change_reservation, change_timed_queue,
+    };
+
+    changes[below(chaos, COUNT_OF(changes))](chaos);
+}
+
 static void world_changes(struct chaos *chaos)
 {
     static void (*const changes[])(
@@ -500,6 +617,8 @@ static void act_any(struct chaos *chaos)
         world_changes(chaos);
     else if (dice < 82)
         forget_some(chaos);
+    else if (dice < 86 && chaos->kind == CHAOS_TIMES)
+        times_change(chaos);
     else
         time_passes(chaos);
 }

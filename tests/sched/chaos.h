@@ -24,6 +24,8 @@ enum chaos_kind {
                       * GPUs stay: what was promised must come true */
     CHAOS_ANY_ORDER, /* as CHAOS_ANY, with all orders and placements, predictions, and jobs that may
                       * be stopped for others */
+    CHAOS_TIMES,     /* as CHAOS_ANY_ORDER, with windows, tariffs, budgets, and now and then a
+                      * reservation */
 };
 
 struct chaos {

@@ -21,7 +21,7 @@
 #include "lab.h"
 #include "sched/scale.h"
 
-enum { WORDS_MAX = 24, FILE_MAX = 1 << 20 };
+enum { WORDS_MAX = 24, SPANS_MAX = 16, FILE_MAX = 1 << 20 };
 
 struct run {
     struct lab *lab;
@@ -190,6 +190,7 @@ static void say_job(struct run *run, const struct job *job)
                                          [STOP_FOR_LESS] = "borrows no more",
                                          [STOP_FOR_FAIR] = "borrowed less",
                                          [STOP_FOR_EARLIER] = "beyond its least" };
+    static const char *const times[] = { "a reservation", "a window", "the budget" };
 
     say_time(run, run->lab->now);
     text_printf(&run->out, "%" PRIu64 " %s", job->id, job_state_name((enum job_state)job->state));
@@ -202,6 +203,8 @@ static void say_job(struct run *run, const struct job *job)
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
         job->run->stop_rule == STOP_FOR_MACHINE)
         text_add(&run->out, ", its machine is taken away");
+    else if (job->state == JOB_STOPPING && stop_rule_is_of_time(job->run->stop_rule))
+        text_printf(&run->out, " for %s", times[job->run->stop_rule - STOP_FOR_RESERVATION]);
     else if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
              job->run->stop_rule != STOP_IN_QUEUE)
         text_printf(&run->out, " for %" PRIu64 ", %s", job->run->stopped_for,
@@ -440,9 +443,60 @@ static void do_health(struct run *run, const char *sick)
                                            .sick = sick } });
 }
 
+/* Spans of the script's time: "10m-20m". */
+static void do_window(struct run *run)
+{
+    struct event_span spans[SPANS_MAX];
+    uint32_t count = 0;
+
+    for (int i = 2; i < run->word_count && count < SPANS_MAX; i++) {
+        char *dash = strchr(run->words[i], '-');
+        if (!dash)
+            fail(run, "window: '%s': expected one like 10m-20m", run->words[i]);
+        *dash = '\0';
+        spans[count].from = duration(run, run->words[i]);
+        spans[count++].until = duration(run, dash + 1);
+    }
+    tell(run, &(struct event){ .kind = EVENT_WINDOW,
+                               .window = { .name = word(run, 1),
+                                           .words = "as the script says",
+                                           .spans = spans,
+                                           .spans_count = count } });
+}
+
+static void do_tariff(struct run *run)
+{
+    tell(run,
+         &(struct event){ .kind = EVENT_TARIFF,
+                          .tariff = { .name = word(run, 1),
+                                      .window = string_of(run, "window"),
+                                      .factor_milli = (uint32_t)milli_of(run, "factor", 0) } });
+}
+
+static void do_reservation(struct run *run)
+{
+    const char *queue = find(run, "queue"), *user = find(run, "user");
+
+    tell(run, &(struct event){ .kind = EVENT_RESERVATION,
+                               .reservation = { .name = word(run, 1),
+                                                .window = string_of(run, "window"),
+                                                .kind = queue  ? RESERVATION_QUEUE
+                                                        : user ? RESERVATION_USER
+                                                               : RESERVATION_MAINTENANCE,
+                                                .owner = queue  ? queue
+                                                         : user ? user
+                                                                : "",
+                                                .gpus = (uint32_t)number_of(run, "gpus", 0),
+                                                .model = string_of(run, "model"),
+                                                .nodes = string_of(run, "nodes") } });
+}
+
 static void do_pool(struct run *run)
 {
     bool is_static = has(run, "static");
+    struct event_pool_during during = { .window = string_of(run, "during"),
+                                        .milli_min = milli_of(run, "during_min", -1) + 1,
+                                        .milli_max = milli_of(run, "during_max", -1) + 1 };
 
     tell(run, &(struct event){ .kind = EVENT_POOL,
                                .pool = { .name = word(run, 1),
@@ -452,7 +506,9 @@ static void do_pool(struct run *run)
                                          .nodes = string_of(run, "nodes"),
                                          .gpus = (uint32_t)number_of(run, "gpus", 0),
                                          .milli_min = milli_of(run, "min", 0),
-                                         .milli_max = milli_of(run, "max", 0) } });
+                                         .milli_max = milli_of(run, "max", 0),
+                                         .during = &during,
+                                         .during_count = find(run, "during") ? 1 : 0 } });
 }
 
 /* As events say what may have no bound. */
@@ -479,10 +535,44 @@ static bool read_cells(const struct run *run, struct cell_quota *cell)
     return true;
 }
 
+/* Plus two; -1 is what is not said. */
+static int64_t during_of(const struct run *run, const char *key)
+{
+    const char *value = find(run, key);
+
+    return !value ? 0 : strcmp(value, "none") == 0 ? 1 : milli_of(run, key, 0) + 2;
+}
+
+static uint32_t budgets_of(const struct run *run, struct event_budget *budgets)
+{
+    const char *per = string_of(run, "per");
+    uint8_t firmness = has(run, "kill") ? BUDGET_KILL : has(run, "hard") ? BUDGET_HARD : 0;
+    uint32_t count = 0;
+
+    if (find(run, "budget"))
+        budgets[count++] = (struct event_budget){ .account = ACCOUNT_MONEY,
+                                                  .most = milli_of(run, "budget", 0) * 1000,
+                                                  .window = per,
+                                                  .firmness = firmness };
+    if (find(run, "gpu_time"))
+        budgets[count++] = (struct event_budget){ .account = ACCOUNT_GPU_TIME,
+                                                  .most = duration_of(run, "gpu_time", 0),
+                                                  .window = per,
+                                                  .firmness = firmness };
+    return count;
+}
+
 static void do_queue(struct run *run)
 {
     struct cell_quota cell;
     bool has_cells = read_cells(run, &cell);
+    struct event_budget budgets[ACCOUNTS];
+    struct event_during during = { .window = string_of(run, "during"),
+                                   .resource = "gpus",
+                                   .guarantee = during_of(run, "during_guarantee"),
+                                   .limit = during_of(run, "during_limit"),
+                                   .borrow = during_of(run, "during_borrow") };
+
     struct event_quota quota = { .resource = string_of(run, "of"),
                                  .guarantee = milli_of(run, "of_guarantee", 0),
                                  .limit = plus_one(milli_of(run, "of_limit", -1)),
@@ -506,7 +596,11 @@ static void do_queue(struct run *run)
                                           .cells = &cell,
                                           .cells_count = has_cells ? 1 : 0,
                                           .min_runtime = duration_of(run, "min_runtime", 0),
-                                          .firm_within = has(run, "firm-within") } });
+                                          .firm_within = has(run, "firm-within"),
+                                          .during = &during,
+                                          .during_count = find(run, "during") ? 1 : 0,
+                                          .budgets = budgets,
+                                          .budgets_count = budgets_of(run, budgets) } });
 }
 
 static void do_price(struct run *run)
@@ -601,6 +695,8 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .checkpoint_every = duration_of(run, "checkpoint", 0),
         .resize = has(run, "never-resized") ? RESIZE_NEVER : RESIZE_RESTART,
         .heals = (uint32_t)number_of(run, "heals", 0),
+        .grace = duration_of(run, "grace", 0),
+        .tariff_most = find(run, "tariff") ? (uint16_t)(milli_of(run, "tariff", 0) + 1) : 0,
     };
     request_default(&job->request);
     job->request.cpu_milli = milli_of(run, "cpus", 0);
@@ -703,12 +799,20 @@ static void say_why(struct run *run)
         text_printf(&run->out, " queue=%s", run->lab->state->queues.items[why.queue].name);
     if (why.pool)
         text_printf(&run->out, " pool=%s", run->lab->state->pools.items[why.pool].name);
+    if (why.kind == WHY_WINDOW)
+        text_printf(&run->out, " window=%s",
+                    run->lab->state->agenda.windows.items[why.window]->name);
+    if (why.kind == WHY_RESERVATION)
+        text_printf(&run->out, " reservation=%s",
+                    run->lab->state->agenda.reservations.items[why.window].name);
     if (why.job)
         text_printf(&run->out, " job=%" PRIu64, why.job);
     if (why.kind == WHY_NEEDS)
         text_printf(&run->out, " need=%s", need_kind_name((enum need_kind)why.wanted));
     else if (why.wanted)
         text_printf(&run->out, " wanted=%" PRId64 " free=%" PRId64, why.wanted, why.free);
+    if (why.kind == WHY_BUDGET)
+        text_printf(&run->out, " spent=%" PRId64 " committed=%" PRId64, why.spent, why.committed);
     if (why.most)
         text_printf(&run->out, " most=%" PRId64, why.most);
     if (why.at == USEC_NEVER)
@@ -747,6 +851,32 @@ static void show_queues(struct run *run)
     }
 }
 
+static void say_money(struct run *run, int64_t micro)
+{
+    text_printf(&run->out, "%" PRId64 ".%06" PRId64, micro / 1000000, micro % 1000000);
+}
+
+/* What each queue spent, and each job. */
+static void show_money(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    char buffer[UNITS_TEXT_SIZE];
+
+    for (uint32_t i = 1; i < state->queues.count; i++) {
+        struct account accounts[ACCOUNTS];
+        state_accounts(state, i, run->lab->now, accounts);
+        text_printf(&run->out, "       queue %s spent ", state->queues.items[i].name);
+        say_money(run, accounts[ACCOUNT_MONEY].spent);
+        text_printf(&run->out, ", %s of a gpu\n",
+                    units_format_duration(buffer, accounts[ACCOUNT_GPU_TIME].spent));
+    }
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        text_printf(&run->out, "       job %" PRIu64 " cost ", job->id);
+        say_money(run, state_cost(state, job, run->lab->now));
+        text_add_char(&run->out, '\n');
+    }
+}
+
 static void show_jobs(struct run *run)
 {
     for (const struct job *job = run->lab->state->first_job; job; job = job->next)
@@ -762,8 +892,10 @@ static void do_show(struct run *run)
         show_queues(run);
     else if (has(run, "jobs"))
         show_jobs(run);
+    else if (has(run, "money"))
+        show_money(run);
     else
-        fail(run, "show: expected gpus, queues or jobs");
+        fail(run, "show: expected gpus, queues, jobs or money");
 }
 
 static void do_wakeup(struct run *run)
@@ -836,6 +968,7 @@ static void do_line(struct run *run)
         void (*act)(struct run *run);
     } acts[] = {
         { "node", do_node },     { "gpus", do_gpus },           { "pool", do_pool },
+        { "window", do_window }, { "tariff", do_tariff },       { "reservation", do_reservation },
         { "queue", do_queue },   { "price", do_price },         { "array", do_array },
         { "update", do_update }, { "settings", do_settings },   { "started", do_started },
         { "ended", do_ended },   { "interrupt", do_interrupt }, { "type", do_type },
@@ -878,6 +1011,9 @@ static void do_line(struct run *run)
     else if (strcmp(name, "queue-remove") == 0)
         tell(run, &(struct event){ .kind = EVENT_QUEUE_REMOVE,
                                    .queue_remove = { .name = word(run, 1) } });
+    else if (strcmp(name, "reservation-remove") == 0)
+        tell(run, &(struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                   .reservation_remove = { .name = word(run, 1) } });
     else if (strcmp(name, "at") == 0)
         go_to(run, duration(run, word(run, 1)));
     else if (strcmp(name, "plan") == 0)

@@ -18,7 +18,8 @@ enum { SEEDS = 40, STEPS = 250 };
 
 static struct chaos *lived(uint64_t seed, int steps)
 {
-    struct chaos *chaos = chaos_create(seed, seed % 2 ? CHAOS_ANY : CHAOS_ANY_ORDER);
+    static const enum chaos_kind kinds[] = { CHAOS_ANY, CHAOS_ANY_ORDER, CHAOS_TIMES };
+    struct chaos *chaos = chaos_create(seed, kinds[seed % COUNT_OF(kinds)]);
 
     for (int i = 0; i < steps; i++)
         chaos_step(chaos);

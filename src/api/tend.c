@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hangs on the wall clock is looked after: windows are worked out further ahead, what is over
+ * goes, and what is submitted again and again is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/times.h"
+#include "base/mem.h"
+#include "wire/calendar.h"
+#include "wire/cron.h"
+
+struct tending {
+    struct api_change change;
+    struct api *api;
+    bool is_other_clock;
+};
+
+static usec_t now_of(const struct api *api)
+{
+    return api->ports.now(api->ports.user);
+}
+
+/* Daily; those that are dense, and known for a short time only, when half of it is over. */
+static usec_t due_at(const struct window *window)
+{
+    usec_t half = (window->until - window->made) / 2;
+
+    if (!window->words || !window->words[0])
+        return USEC_NEVER;
+    return window->made + (half > 0 && half < USEC_PER_DAY ? half : USEC_PER_DAY);
+}
+
+static void renew_windows(struct tending *tending, struct times *times)
+{
+    struct api *api = tending->api;
+    const struct agenda *agenda = &api_state(api)->agenda;
+    usec_t now = now_of(api);
+    struct error err;
+
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        const struct window *window = agenda->windows.items[i];
+        if (due_at(window) == USEC_NEVER || (!tending->is_other_clock && due_at(window) > now))
+            continue;
+        /* One that can't be worked out any more (its zone is gone) stays as it is. */
+        times_add_window(times, api, agenda->timezone, window->name, window->words, &err);
+    }
+    for (size_t i = 0; i < times->windows.count; i++) {
+        struct event *event = &times->windows.items[i];
+        AUTO_FREE char *name = mem_string(event->window.name);
+        AUTO_FREE char *words = mem_string(event->window.words);
+        event->window.name = name; /* the state's own go when it is folded in */
+        event->window.words = words;
+        api->ports.emit(api->ports.user, event);
+    }
+}
+
+/* Nothing of it comes within ten years. */
+static bool is_over(const struct api *api, const struct reservation *reservation,
+                    const struct zone *zone)
+{
+    const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
+    usec_t now = now_of(api), wall = now + api->ports.wall_ahead(api->ports.user);
+    AUTO(calendar) struct calendar *calendar = NULL;
+    struct span_list spans = { 0 };
+    struct error err;
+
+    if (window_next_edge(window, now) != USEC_NEVER || !window->words ||
+        calendar_parse(window->words, &calendar, &err) < 0)
+        return false;
+    int code = calendar_expand(calendar, zone, wall, wall + 3650 * USEC_PER_DAY, &spans, &err);
+    bool is_empty = code == 0 && spans.count == 0;
+    span_list_release(&spans);
+    return is_empty;
+}
+
+/* Those that somebody asked for once; a configuration keeps what it says. */
+static void remove_over(struct tending *tending, const struct zone *zone)
+{
+    struct api *api = tending->api;
+    const struct agenda *agenda = &api_state(api)->agenda;
+
+    for (size_t i = agenda->reservations.count; i-- > 0;) {
+        const struct reservation *reservation = &agenda->reservations.items[i];
+        if (reservation->maker[0] && is_over(api, reservation, zone))
+            times_remove_reservation(api, reservation->name);
+    }
+}
+
+static void renew_crons(struct tending *tending)
+{
+    const struct agenda *agenda = &api_state(tending->api)->agenda;
+
+    for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
+        const struct cron_entry *entry = &agenda->crons.items[i];
+        if (entry->next > now_of(tending->api))
+            cron_emit(tending->api, entry, &(struct cron_news){ .is_clock_set = true });
+    }
+}
+
+static int run_tend(struct api_change *change, struct error *err)
+{
+    struct tending *tending = CONTAINER_OF(change, struct tending, change);
+    AUTO(zone) struct zone *zone = NULL;
+    struct times times = { 0 };
+
+    (void)err;
+    renew_windows(tending, &times);
+    times_release(&times);
+    if (times_zone(api_state(tending->api)->agenda.timezone, &zone, NULL) == 0)
+        remove_over(tending, zone);
+    renew_crons(tending);
+    return 0;
+}
+
+static void done_tend(struct api_change *change, int code, const struct error *err)
+{
+    (void)code; /* it is tried again when it is due */
+    (void)err;
+    free(CONTAINER_OF(change, struct tending, change));
+}
+
+/* When a reservation that somebody asked for may be over. */
+static usec_t look_at(const struct api *api, const struct reservation *reservation)
+{
+    const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
+
+    return reservation->maker[0] ? window_next_edge(window, now_of(api)) : USEC_NEVER;
+}
+
+usec_t api_tend(struct api *api, bool is_other_clock)
+{
+    const struct agenda *agenda = &api_state(api)->agenda;
+    usec_t now = now_of(api), next = USEC_NEVER;
+    bool is_due = is_other_clock;
+
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        usec_t at = due_at(agenda->windows.items[i]);
+        is_due |= at <= now;
+        next = at > now && at < next ? at : next;
+    }
+    for (size_t i = 0; i < agenda->reservations.count; i++) {
+        usec_t at = look_at(api, &agenda->reservations.items[i]);
+        is_due |= agenda->reservations.items[i].maker[0] && at == USEC_NEVER;
+        next = at < next ? at : next;
+    }
+    if (is_due) {
+        struct tending *tending = mem_zero(1, sizeof(*tending));
+        *tending = (struct tending){ .change = { .run = run_tend, .done = done_tend },
+                                     .api = api,
+                                     .is_other_clock = is_other_clock };
+        api->ports.enqueue(api->ports.user, &tending->change);
+    }
+    for (size_t i = 0; i < agenda->crons.count; i++) {
+        usec_t at = agenda->crons.items[i].next;
+        if (at <= now)
+            cron_fire(api, agenda->crons.items[i].id);
+        else
+            next = at < next ? at : next;
+    }
+    return next;
+}

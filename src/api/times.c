@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "io/zone_file.h"
+#include "wire/config_event.h"
+
+void times_release(struct times *times)
+{
+    list_release(&times->windows);
+    arena_release(&times->arena);
+}
+
+int times_zone(const char *timezone, struct zone **ret, struct error *err)
+{
+    int code = zone_load(timezone && timezone[0] ? timezone : "local", ret, err);
+
+    return code < 0 ? error_prefix(err, code == -ENOENT ? -EINVAL : code, "timezone") : 0;
+}
+
+static struct window_place place_of(const struct api *api, const struct zone *zone)
+{
+    return (struct window_place){ .zone = zone,
+                                  .now = api->ports.now(api->ports.user),
+                                  .wall_ahead = api->ports.wall_ahead(api->ports.user),
+                                  .ahead = WINDOW_AHEAD,
+                                  .spans_most = WINDOW_FEW };
+}
+
+static int add_window(struct times *times, const struct window_place *place, const char *name,
+                      const char *words, struct error *err)
+{
+    struct event event;
+
+    int code = window_event(place, name, words, &times->arena, &event, err);
+    if (code == 0)
+        list_add(&times->windows, event);
+    return code;
+}
+
+int times_add_window(struct times *times, const struct api *api, const char *timezone,
+                     const char *name, const char *words, struct error *err)
+{
+    AUTO(zone) struct zone *zone = NULL;
+
+    int code = times_zone(timezone, &zone, err);
+    if (code < 0)
+        return code;
+    struct window_place place = place_of(api, zone);
+    return add_window(times, &place, name, words, err);
+}
+
+/* ---- a configuration ---- */
+
+static const struct config_reservation *find_reservation(const struct config *config,
+                                                         const char *name)
+{
+    for (size_t i = 0; i < config->reservation_count; i++) {
+        if (strcmp(config->reservations[i].name, name) == 0)
+            return &config->reservations[i];
+    }
+    return NULL;
+}
+
+static bool has_window(const struct times *times, const char *name)
+{
+    for (size_t i = 0; i < times->windows.count; i++) {
+        if (strcmp(times->windows.items[i].window.name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool names_window(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->window_count; i++) {
+        if (strcmp(config->windows[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Those that people asked for stay, with what they name. */
+static int check_kept(const struct state *state, const struct config *config, struct error *err)
+{
+    const struct agenda *agenda = &state->agenda;
+
+    for (size_t i = 0; i < agenda->reservations.count; i++) {
+        const struct reservation *kept = &agenda->reservations.items[i];
+        const char *window = agenda->windows.items[kept->window]->name;
+        if (!kept->maker[0])
+            continue;
+        if (find_reservation(config, kept->name))
+            return error_set(err, -EALREADY,
+                             "reservation %s: %s asked for it; tarn reserve --remove %s first",
+                             kept->name, kept->maker, kept->name);
+        if (!strchr(window, ' ') && !names_window(config, window))
+            return error_set(err, -EALREADY, "window %s: reservation %s names it", window,
+                             kept->name);
+        if (kept->kind == RESERVATION_QUEUE && strcmp(kept->owner, "default") != 0 &&
+            config_find_queue(config, kept->owner) < 0)
+            return error_set(err, -EALREADY, "queue %s: reservation %s is for it", kept->owner,
+                             kept->name);
+    }
+    return 0;
+}
+
+static int check_nodes(const struct state *state, const struct config *config, struct error *err)
+{
+    for (size_t i = 0; i < config->reservation_count; i++) {
+        const struct config_reservation *reservation = &config->reservations[i];
+        for (char **node = reservation->nodes; node && *node; node++) {
+            if (state_find_node(state, *node) < 0)
+                return error_set(err, -EINVAL, "reservation %s: nodes: no node '%s'",
+                                 reservation->name, *node);
+        }
+    }
+    return 0;
+}
+
+int times_check(const struct state *state, const struct config *config, struct error *err)
+{
+    AUTO_RELEASE(arena) struct arena arena = { 0 };
+    AUTO(zone) struct zone *zone = NULL;
+    struct config_window_list windows;
+
+    int code = times_zone(config->timezone, &zone, err);
+    if (code < 0)
+        return code;
+    config_windows(config, &arena, &windows);
+    if (state->agenda.windows.count + windows.count > AGENDA_WINDOWS_MAX)
+        return error_set(err, -E2BIG, "windows: more than %d were named so far",
+                         AGENDA_WINDOWS_MAX);
+    code = check_kept(state, config, err);
+    return code < 0 ? code : check_nodes(state, config, err);
+}
+
+/* A window that can't be worked out now (more than 10,000 spans in an hour: none can) has none. */
+void times_prepare(struct times *times, const struct api *api, const struct config *config)
+{
+    AUTO(zone) struct zone *zone = NULL;
+    struct config_window_list windows;
+    struct error err;
+
+    if (times_zone(config->timezone, &zone, &err) < 0)
+        zone = zone_utc(); /* it was there when this was checked */
+    struct window_place place = place_of(api, zone);
+    config_windows(config, &times->arena, &windows);
+    for (size_t i = 0; i < windows.count; i++)
+        add_window(times, &place, windows.items[i].name, windows.items[i].words, &err);
+}
+
+static void emit(struct api *api, struct event event)
+{
+    api->ports.emit(api->ports.user, &event);
+}
+
+void times_emit_windows(struct times *times, struct api *api)
+{
+    for (size_t i = 0; i < times->windows.count; i++)
+        emit(api, times->windows.items[i]);
+}
+
+/* Tariffs are put in their order: all go, and come again. */
+void times_emit_rest(struct times *times, struct api *api, const struct config *config)
+{
+    const struct agenda *agenda = &api_state(api)->agenda;
+    struct event event;
+
+    while (agenda->tariffs.count > 0) {
+        AUTO_FREE char *name = mem_string(agenda->tariffs.items[0].name);
+        emit(api, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
+    }
+    for (size_t i = 0; i < config->tariff_count; i++) {
+        config_tariff_event(&config->tariffs[i], &times->arena, &event);
+        emit(api, event);
+    }
+    for (size_t i = agenda->reservations.count; i-- > 0;) {
+        AUTO_FREE char *name = mem_string(agenda->reservations.items[i].name);
+        if (!agenda->reservations.items[i].maker[0] && !find_reservation(config, name))
+            emit(api, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                      .reservation_remove = { .name = name } });
+    }
+    for (size_t i = 0; i < config->reservation_count; i++) {
+        config_reservation_event(&config->reservations[i], "", &times->arena, &event);
+        emit(api, event);
+    }
+}
+
+/* Whether a reservation that somebody asked for has this window for itself. */
+static bool is_kept(const struct agenda *agenda, uint32_t window)
+{
+    for (size_t i = 0; i < agenda->reservations.count; i++) {
+        if (agenda->reservations.items[i].window == window)
+            return true;
+    }
+    return false;
+}
+
+void times_emit_gone(struct times *times, struct api *api)
+{
+    const struct agenda *agenda = &api_state(api)->agenda;
+
+    for (uint32_t i = 0; i < agenda->windows.count; i++) {
+        const struct window *window = agenda->windows.items[i];
+        AUTO_FREE char *name = mem_string(window->name);
+        if (window->words && window->words[0] && !has_window(times, name) && !is_kept(agenda, i))
+            emit(api, (struct event){ .kind = EVENT_WINDOW, .window = { .name = name } });
+    }
+}
