@@ -15,9 +15,9 @@ void times_release(struct times *times)
     arena_release(&times->arena);
 }
 
-int times_zone(const char *timezone, struct zone **ret, struct error *err)
+int times_zone(const char *zone_name, struct zone **ret, struct error *err)
 {
-    int code = zone_load(timezone && timezone[0] ? timezone : "local", ret, err);
+    int code = zone_load(zone_name && zone_name[0] ? zone_name : "local", ret, err);
 
     return code < 0 ? error_prefix(err, code == -ENOENT ? -EINVAL : code, "timezone") : 0;
 }
@@ -42,12 +42,12 @@ static int add_window(struct times *times, const struct window_place *place, con
     return code;
 }
 
-int times_add_window(struct times *times, const struct api *api, const char *timezone,
+int times_add_window(struct times *times, const struct api *api, const char *zone_name,
                      const char *name, const char *words, struct error *err)
 {
     AUTO(zone) struct zone *zone = NULL;
 
-    int code = times_zone(timezone, &zone, err);
+    int code = times_zone(zone_name, &zone, err);
     if (code < 0)
         return code;
     struct window_place place = place_of(api, zone);

@@ -326,6 +326,10 @@ static void do_node(struct run *run)
     const char *name = word(run, 1);
     int64_t number = state_find_node(run->lab->state, name);
     const struct node *old = number < 0 ? NULL : &run->lab->state->nodes.items[number];
+    /* A copy: the event is recorded when the old one is gone. */
+    AUTO_FREE char *type = mem_string(find(run, "type") ? string_of(run, "type")
+                                      : old             ? old->type
+                                                        : "");
 
     tell(run,
          &(struct event){ .kind = EVENT_NODE,
@@ -339,9 +343,7 @@ static void do_node(struct run *run)
                                                                  : NODE_UP,
                                     .reason = string_of(run, "reason"),
                                     .spot = has(run, "spot") || (old && old->is_spot),
-                                    .type = find(run, "type") ? string_of(run, "type")
-                                            : old             ? old->type
-                                                              : "" } });
+                                    .type = type } });
 }
 
 /* Types add up: the settings have all of them. */
