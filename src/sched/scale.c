@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sched/brain.h"
+#include "sched/hours.h"
 #include "sched/quota.h"
 
 /* A type as it could be had: on demand, or as a spot machine. */
@@ -118,6 +119,9 @@ static bool may_have(struct scaling *scaling, const struct job *job)
     struct why why;
 
     quota_least(state, state_request(state, job), &own);
+    if (!hours_allow(scaling->brain, job, &own, &why) ||
+        !spend_allows(scaling->brain, job, &own, &why))
+        return false; /* it waits for other hours, or for money: it would not start */
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         ask.amounts.of[i] = own.of[i] + poured->of[i];
     if (!quota_allows(state, &ask, &why) && why.kind != WHY_LENT)
@@ -421,6 +425,7 @@ void sched_scale(struct brain *brain, usec_t now, struct scale_plan *ret)
 
     *ret = (struct scale_plan){ 0 };
     brain_refresh(brain);
+    brain->spends.items.count = 0;
     arena_clear(&brain->arena);
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
     for (size_t i = 0; i < brain->state->queues.count; i++)
