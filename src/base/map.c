@@ -98,3 +98,12 @@ uint64_t map_hash(const void *bytes, size_t length)
         hash = (hash ^ s[i]) * UINT64_C(0x100000001b3);
     return mix(hash);
 }
+
+uint64_t map_hash_words(const uint64_t *words, size_t count)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < count; i++)
+        hash = mix(hash ^ words[i]);
+    return hash;
+}

@@ -31,5 +31,7 @@ bool map_remove(struct map *map, uint64_t key);
 void map_release(struct map *map);
 
 uint64_t map_hash(const void *bytes, size_t length); /* the same on every machine */
+/* The same of whole words, which is faster. */
+uint64_t map_hash_words(const uint64_t *words, size_t count);
 
 #endif

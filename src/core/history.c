@@ -75,7 +75,7 @@ static uint64_t key_of(const struct history_job *job, int level)
     default:
         break;
     }
-    return map_hash(key, sizeof(key));
+    return map_hash_words(key, COUNT_OF(key));
 }
 
 static const struct history_ring *find(const struct history *history, uint64_t key)
@@ -110,34 +110,33 @@ static struct history_ring *claim(struct history *history, uint64_t key)
     return &history->rings.items[at];
 }
 
-/* The weighted quantile of what is above `above`. Returns of how many samples. */
+/* The weighted quantile of what is above `above`: the least sample that enough of the weight is not
+ * above of. Sixteen by sixteen, in loops that are plain enough for vector code, cost less than to
+ * sort them. Returns of how many. */
 static uint32_t quantile_of(const struct history_ring *ring, const int16_t *values,
                             uint32_t percent, int32_t above, int32_t *ret)
 {
-    uint32_t held = ring->count < HISTORY_RUNS ? ring->count : HISTORY_RUNS, found = 0;
-    int32_t sorted[HISTORY_RUNS], total = 0, sum = 0;
-    uint16_t weight[HISTORY_RUNS];
+    int16_t weight[HISTORY_RUNS], below[HISTORY_RUNS] = { 0 };
+    int32_t total = 0, best = INT32_MAX;
+    uint32_t found = 0;
 
-    for (uint32_t i = 0; i < held; i++) {
-        int32_t value = values[(ring->count - 1 - i) % HISTORY_RUNS];
-        uint32_t at = found;
-        if (value <= above)
-            continue;
-        for (; at > 0 && sorted[at - 1] > value; at--) {
-            sorted[at] = sorted[at - 1];
-            weight[at] = weight[at - 1];
-        }
-        sorted[at] = value;
-        weight[at] = weights[i];
-        total += weights[i];
-        found++;
+    for (uint32_t i = 0; i < HISTORY_RUNS; i++) {
+        bool counts = i < ring->count && values[i] > above;
+        weight[i] = counts ? (int16_t)weights[(ring->count - 1 - i) % HISTORY_RUNS] : 0;
+        total += weight[i];
+        found += counts;
     }
-    for (uint32_t i = 0; i < found; i++) {
-        sum += weight[i];
-        *ret = sorted[i];
-        if (sum * 100 >= (int32_t)percent * total)
-            break;
+    for (uint32_t k = 0; k < HISTORY_RUNS; k++) {
+        int16_t value = values[k], more = weight[k];
+        for (uint32_t i = 0; i < HISTORY_RUNS; i++)
+            below[i] = (int16_t)(below[i] + (-(value <= values[i]) & more));
     }
+    for (uint32_t i = 0; i < HISTORY_RUNS; i++) {
+        if (weight[i] > 0 && below[i] * 100 >= (int32_t)percent * total && values[i] < best)
+            best = values[i];
+    }
+    if (found > 0)
+        *ret = best;
     return found;
 }
 

@@ -24,7 +24,7 @@ static uint64_t hash_of(const struct pending_bucket *bucket)
                        (uint64_t)bucket->estimate * 2 + bucket->is_preemptible,
                        (uint64_t)bucket->tariff_most << 32 | bucket->reserved };
 
-    return map_hash(key, sizeof(key));
+    return map_hash_words(key, COUNT_OF(key));
 }
 
 static bool are_alike(const struct pending_bucket *a, const struct pending_bucket *b)

@@ -43,6 +43,7 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->bookings);
     list_release(&reserve->touched);
     list_release(&reserve->counts);
+    list_release(&reserve->roomy);
 }
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
@@ -173,33 +174,36 @@ static bool step(struct walk *walk, usec_t *ret_at)
     return true;
 }
 
-static uint32_t members_on(const struct walk *walk, struct shape *shape, uint32_t node)
+static struct shape *shape_of(const struct walk *walk, uint32_t alternative)
 {
-    struct spot spot = spot_of(&walk->reserve->ahead, node);
-
-    return score_count(walk->query.scorer, shape, &spot, walk->query.request->members);
+    return shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
+                       walk->query.class, alternative, walk->query.queue);
 }
 
-/* For a gang: how many members fit on each machine, of any alternative the most. */
-static void count_members(struct walk *walk, const uint32_t *nodes, size_t count)
+static uint32_t alternatives_of(const struct walk *walk)
 {
-    const struct request *request = walk->query.request;
-    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+    uint32_t count = walk->query.request->gpu_alternatives;
 
-    for (size_t i = 0; i < count; i++) {
-        uint32_t node = nodes ? nodes[i] : (uint32_t)i, most = 0;
-        for (uint32_t k = 0; k < alternatives; k++) {
-            struct shape *shape =
-                shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
-                            walk->query.class, k, walk->query.queue);
-            uint32_t here = members_on(walk, shape, node);
-            most = here > most ? here : most;
-        }
-        walk->members += (uint64_t)most - walk->reserve->counts.items[node];
-        walk->reserve->counts.items[node] = most;
+    return count > 0 ? count : 1;
+}
+
+/* For a gang: how many members fit on a machine, of any alternative the most. */
+static void count_members(struct walk *walk, uint32_t node)
+{
+    struct reserve *reserve = walk->reserve;
+    struct spot spot = spot_of(&reserve->ahead, node);
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < alternatives_of(walk); i++) {
+        uint32_t here =
+            score_count(walk->query.scorer, shape_of(walk, i), &spot, walk->query.request->members);
+        most = here > most ? here : most;
     }
+    walk->members += (uint64_t)most - reserve->counts.items[node];
+    reserve->counts.items[node] = most;
 }
 
+/* Machines that have room for none now need no look. */
 static void start_counting(struct walk *walk)
 {
     struct reserve *reserve = walk->reserve;
@@ -207,7 +211,26 @@ static void start_counting(struct walk *walk)
 
     list_reserve(&reserve->counts, nodes);
     memset(reserve->counts.items, 0, nodes * sizeof(reserve->counts.items[0]));
-    count_members(walk, NULL, nodes);
+    for (uint32_t i = 0; i < alternatives_of(walk); i++) {
+        struct shape *shape = shape_of(walk, i);
+        shape_catch_up(shape, walk->query.scorer, walk->query.fleet);
+        for (uint32_t node = 0; node < nodes; node++) {
+            if (shape->costs.items[node] != COST_NONE && reserve->counts.items[node] == 0)
+                count_members(walk, node);
+        }
+    }
+}
+
+/* Where a gang may have members then. */
+static void list_roomy(struct walk *walk)
+{
+    struct reserve *reserve = walk->reserve;
+
+    reserve->roomy.count = 0;
+    for (uint32_t node = 0; node < reserve->ahead.nodes.count; node++) {
+        if (reserve->counts.items[node] > 0)
+            list_add(&reserve->roomy, node);
+    }
 }
 
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
@@ -238,9 +261,11 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         struct place_query *then = &walk.query;
         struct lease *lease = arena_take(arena, 1, sizeof(*lease));
         if (is_gang) {
-            count_members(&walk, reserve->touched.items, reserve->touched.count);
+            for (size_t i = 0; i < reserve->touched.count; i++)
+                count_members(&walk, reserve->touched.items[i]);
             if (walk.members < query->request->members)
                 continue;
+            list_roomy(&walk);
         }
         then->fleet = &reserve->ahead;
         then->shapes = NULL;
@@ -249,8 +274,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->from = at;
         then->spare = query->fleet; /* others may use what is free now until then, and longer */
         then->quota = PLACE_QUOTA_EVER;
-        then->only = is_local ? reserve->touched.items : NULL;
-        then->only_count = (uint32_t)reserve->touched.count;
+        then->only = is_gang ? reserve->roomy.items : is_local ? reserve->touched.items : NULL;
+        then->only_count = (uint32_t)(is_gang ? reserve->roomy.count : reserve->touched.count);
         reserve->promises.from = at == USEC_NEVER ? at : at + 1;
         is_made = place_job(then, arena, lease, &why);
         then->shapes = query->shapes;

@@ -25,6 +25,7 @@ struct reserve {
     LIST(struct booking) bookings; /* by time; what is given back before what is taken */
     LIST(uint32_t) touched;        /* machines, in the walk */
     LIST(uint32_t) counts;         /* by machine: members of a gang that fit */
+    LIST(uint32_t) roomy;          /* machines where that is any */
     uint64_t walked;               /* leases that walks went through since all were made anew */
     uint64_t ended;                /* jobs that ended since */
 };

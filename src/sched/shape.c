@@ -120,7 +120,7 @@ static void forget_oldest(struct shapes *shapes)
     struct shape *shape = shapes->all.items[oldest];
     shapes->all.items[oldest] = shapes->all.items[--shapes->all.count];
     uint64_t key[] = { shape->serial, (uint64_t)shape->alternative << 32 | shape->queue };
-    map_remove(&shapes->by_key, map_hash(key, sizeof(key)));
+    map_remove(&shapes->by_key, map_hash_words(key, COUNT_OF(key)));
     shape_release(shape);
     free(shape);
 }
@@ -132,7 +132,7 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
     const struct class *of = state->classes.classes.items[class];
     uint32_t view = layout->has_static_pools ? queue : QUEUE_DEFAULT;
     uint64_t key[] = { of->serial, (uint64_t)alternative << 32 | view };
-    uint64_t hash = map_hash(key, sizeof(key)), found = 0;
+    uint64_t hash = map_hash_words(key, COUNT_OF(key)), found = 0;
 
     map_get(&shapes->by_key, hash, &found);
     struct shape *shape = (void *)(uintptr_t)found;
