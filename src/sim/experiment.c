@@ -17,7 +17,7 @@ static const char *const experiment_keys[] = { "name",     "cluster", "workload"
                                                "backfill", "order",   "predict",    "seeds",
                                                "measure",  "window",  "variants",   "timezone",
                                                "starts",   "windows", "tariffs",    "reservations",
-                                               "prices",   NULL };
+                                               "prices",   "config",  NULL };
 
 void experiment_destroy(struct experiment *experiment)
 {
@@ -273,6 +273,50 @@ static void merge(json_t *to, const json_t *from)
     }
 }
 
+static bool is_known_key(const char *key)
+{
+    for (size_t i = 0; experiment_keys[i]; i++) {
+        if (strcmp(experiment_keys[i], key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A configuration as somebody has it in force, beneath what the experiment says itself. What says
+ * nothing of how jobs are scheduled is passed over. */
+static int take_config(const struct reader *reader, json_t *document, const char *folder)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(json) json_t *config = NULL;
+    AUTO(config) struct config *checked = NULL;
+    const char *name = NULL, *key;
+    json_t *value;
+
+    int code = reader_string(reader, document, "config", 4096, &name);
+    if (code < 0 || !name)
+        return code;
+    AUTO_FREE char *path = path_beside(folder, name);
+    code = lines_read_all(path, EXPERIMENT_BYTES_MAX, &text, reader->err);
+    if (code == 0)
+        code = yaml_parse(text_string(&text), text.length, path, &config, &lines, reader->err);
+    if (code == 0)
+        code = config_parse(config, lines, path, &checked, reader->err);
+    if (code < 0)
+        return code;
+    json_object_foreach(config, key, value)
+    {
+        json_t *own = json_object_get(document, key);
+        if (json_is_object(own) && json_is_object(value)) {
+            AUTO(json) json_t *both = json_deep_copy(value);
+            merge(both, own);
+            json_object_set(document, key, both);
+        } else if (!own && is_known_key(key))
+            json_object_set(document, key, value);
+    }
+    return 0;
+}
+
 static struct experiment *create(const char *source, const char *folder, const char *variant)
 {
     struct experiment *experiment = mem_zero(1, sizeof(*experiment));
@@ -291,7 +335,9 @@ static int add(const struct reader *reader, json_t *document, const char *source
     AUTO(experiment) struct experiment *experiment = create(source, folder, variant);
 
     experiment->document = json_incref(document);
-    int code = read_document(reader, document, experiment);
+    int code = take_config(reader, document, folder);
+    if (code == 0)
+        code = read_document(reader, document, experiment);
     if (code == 0)
         list_add(&list->items, TAKE(experiment));
     return code;

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "sim/wanted.h"
 
+enum { QUEUES_LISTED_MAX = 12 };
+
 /* Where a number stands in a result, and what it is called. */
 struct line {
     const char *metric, *member; /* member NULL: the metric is a number */
@@ -120,6 +122,35 @@ static void add_percent_rows(struct table *table, const json_t *reports, const c
     (void)value;
 }
 
+/* Mean and p95 of each queue, where there are few. */
+static void add_queue_rows(struct table *table, const json_t *reports)
+{
+    static const char *const ways[] = { "mean", "p95" };
+    const json_t *first = json_object_get(json_array_get(reports, 0), "mean");
+    json_t *queues = json_object_get(json_object_get(first, "wait"), "by_queue");
+    const char *queue;
+    json_t *of_first;
+
+    if (json_object_size(queues) > QUEUES_LISTED_MAX)
+        return;
+    json_object_foreach(queues, queue, of_first)
+    {
+        (void)of_first;
+        for (size_t way = 0; way < COUNT_OF(ways); way++) {
+            char title[128];
+            snprintf(title, sizeof(title), "wait of %s, %s", queue, ways[way]);
+            table_start_row(table);
+            table_add_text(table, title);
+            for (size_t i = 0; i < json_array_size(reports) && i + 1 < TABLE_COLUMNS_MAX; i++) {
+                const json_t *mean = json_object_get(json_array_get(reports, i), "mean");
+                const json_t *all = json_object_get(json_object_get(mean, "wait"), "by_queue");
+                add_value(table, json_object_get(json_object_get(all, queue), ways[way]),
+                          UNIT_SECONDS);
+            }
+        }
+    }
+}
+
 void listing_format(const json_t *reports, const struct table_view *view, struct text *text)
 {
     struct table_column columns[TABLE_COLUMNS_MAX] = { { .title = "METRIC" } };
@@ -140,6 +171,7 @@ void listing_format(const json_t *reports, const struct table_view *view, struct
             add_row(table, reports, lines[i].title, lines[i].metric, lines[i].member,
                     (int)lines[i].unit);
     }
+    add_queue_rows(table, reports);
     table_format(table, view, text);
     for (size_t i = 0; i < json_array_size(reports); i++) {
         const json_t *report = json_array_get(reports, i);

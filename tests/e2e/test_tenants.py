@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Teams on one machine: what one borrows it gives back, and everybody is told why."""
 
+import json
+import os
+import subprocess
+
 import pytest
 
-from tarn_test import Refused, wait_until
+from tarn_test import HERE, Refused, TARN, wait_until
 
 TEAMS = {"queues": {"research": {"guarantee": 4, "users": {"each": 6}},
                     "vision": {"guarantee": 2, "weight": 2, "limit": 8}}}
@@ -120,3 +124,21 @@ def test_above_a_guarantee_only_what_may_be_stopped(teams):
     third = teams.submit(run="true", gpus=1, cpus=0, queue="course")
     why = teams.get("/v1/jobs/%d/why" % third)
     assert why["kind"] == "quota" and "only preemptible jobs" in why["text"]
+
+
+def test_the_example_of_four_teams_shows_what_it_changes():
+    week = os.path.join(HERE, "..", "..", "examples", "teams", "week.yaml")
+    said = subprocess.run([TARN, "simulate", "--json", week], check=True, capture_output=True, text=True).stdout
+    means = {name: variant["mean"] for name, variant in json.loads(said)["variants"].items()}
+    waits = {name: {queue: wait["mean"] for queue, wait in mean["wait"]["by_queue"].items()} for name, mean in means.items()}
+    assert means["before"]["jobs"]["finished"] == means["teams"]["jobs"]["finished"] == 936
+    assert waits["teams"]["foundation"] < waits["before"]["foundation"] / 2
+    assert waits["teams"]["product"] < waits["before"]["product"] < waits["teams"]["course"]
+
+
+def test_a_bad_configuration_in_an_experiment_is_named_with_its_line(tmp_path):
+    (tmp_path / "teams.yaml").write_text("queues:\n  a: {guarantee: 2}\n  b: {guarantie: 2}\n")
+    (tmp_path / "x.yaml").write_text("cluster: {nodes: 1, gpus: 8}\nworkload: {format: generate, jobs: 3}\nconfig: teams.yaml\n")
+    said = subprocess.run([TARN, "simulate", tmp_path / "x.yaml"], capture_output=True, text=True)
+    assert said.returncode == 1
+    assert "teams.yaml:3: queue b: unknown key 'guarantie'; did you mean 'guarantee'?" in said.stderr

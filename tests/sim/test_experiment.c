@@ -95,6 +95,8 @@ static void a_bad_experiment_is_refused_with_line_and_words(void **state)
         { START "measure: [allocation_at]\n",
           "t.yaml:3: measure: allocation_at: expected allocation_at: [100]" },
         { START "variants: [{policy: {}}]\n", "t.yaml:3: variants: expected each with a name" },
+        { START "config: /nonexistent/teams.yaml\n",
+          "/nonexistent/teams.yaml: No such file or directory" },
         { START "variants: [{name: a, seeds: x}]\n",
           "t.yaml: variant a: seeds: expected 1 to 1000 seeds: 42, 42..51 or a list" },
     };
