@@ -13,27 +13,11 @@
 #include "base/text.h"
 #include "device/model.h"
 #include "device/numa.h"
-#include "device/nvml_abi.h"
+#include "device/nvml_inside.h"
 
 enum { DEVICES_MAX = 256 };
 
-#define AS_MEMBER(member, parameters, newest, older) int(*member) parameters;
-
-struct calls {
-    NVML_CALLS_NEEDED(AS_MEMBER)
-    NVML_CALLS_OPTIONAL(AS_MEMBER)
-};
-
-struct nvml {
-    struct probe probe;
-    void *library;
-    struct calls call;
-    char driver[NVML_DRIVER_SIZE];
-    struct probe_device *known; /* how each was when last it worked, by index */
-    uint32_t known_count;
-};
-
-static const char *result_words(int result)
+const char *nvml_words(int result)
 {
     static const struct {
         int number;
@@ -50,6 +34,44 @@ static const char *result_words(int result)
     return "unknown error of the driver";
 }
 
+int nvml_fail(int result, const char *what, struct error *err)
+{
+    int code = -EIO;
+
+    switch (result) {
+    case NVML_GPU_IS_LOST:
+    case NVML_GPU_NOT_FOUND:
+        code = -ENODEV;
+        break;
+    case NVML_NOT_SUPPORTED:
+    case NVML_FUNCTION_NOT_FOUND:
+        code = -ENOTSUP;
+        break;
+    case NVML_IN_USE:
+        code = -EBUSY;
+        break;
+    case NVML_NO_PERMISSION:
+        code = -EPERM;
+        break;
+    case NVML_INSUFFICIENT_RESOURCES:
+        code = -ENOSPC;
+        break;
+    default:
+        break;
+    }
+    return error_set(err, code, "%s: %s", what, nvml_words(result));
+}
+
+struct nvml_gpu *nvml_gpu_of(struct probe *probe, uint32_t device, int *ret_code, struct error *err)
+{
+    struct nvml *nvml = nvml_of(probe);
+
+    if (device < nvml->gpu_count && nvml->gpus[device].handle)
+        return &nvml->gpus[device];
+    *ret_code = error_set(err, -ENODEV, "device %" PRIu32 ": the driver does not give it", device);
+    return NULL;
+}
+
 /* The address of the newest name there is, as bytes of a function pointer. */
 static bool find_call(void *library, const char *newest, const char *older, void *ret)
 {
@@ -62,7 +84,7 @@ static bool find_call(void *library, const char *newest, const char *older, void
 }
 
 /* NULL, or the name of what is needed and not there. */
-static const char *find_calls(void *library, struct calls *calls)
+static const char *find_calls(void *library, struct nvml_calls *calls)
 {
 #define FIND_NEEDED(member, parameters, newest, older)                                             \
     if (!find_call(library, newest, older, &calls->member))                                        \
@@ -129,7 +151,7 @@ static void read_numa(const struct nvml *nvml, nvml_device_t handle, struct prob
 }
 
 /* A reading that this driver or device does not have is absent; these mean more than that. */
-static bool is_sick(int result)
+bool nvml_is_sick(int result)
 {
     switch (result) {
     case NVML_INSUFFICIENT_POWER:
@@ -164,19 +186,32 @@ static void read_name(const struct nvml *nvml, nvml_device_t handle, struct prob
 
 typedef void read_fn(const struct nvml *, nvml_device_t, struct probe_device *, int *);
 
-static int read_device(const struct nvml *nvml, unsigned index, struct probe_device *device)
+static void read_minor(const struct nvml *nvml, nvml_device_t handle, struct probe_device *device,
+                       int *result)
 {
-    static read_fn *const optional[] = { read_memory, read_address, read_mig, read_numa };
-    nvml_device_t handle = NULL;
+    unsigned minor = 0;
 
-    int result = nvml->call.device_at(index, &handle);
+    *result = nvml->call.minor ? nvml->call.minor(handle, &minor) : NVML_FUNCTION_NOT_FOUND;
+    if (*result == NVML_SUCCESS && minor <= INT32_MAX)
+        device->minor = (int32_t)minor;
+}
+
+static int read_device(const struct nvml *nvml, unsigned index, struct probe_device *device,
+                       nvml_device_t *ret_handle)
+{
+    static read_fn *const optional[] = { read_memory, read_address, read_mig, read_numa,
+                                         read_minor };
+
+    int result = nvml->call.device_at(index, ret_handle);
     if (result == NVML_SUCCESS)
-        read_name(nvml, handle, device, &result);
+        read_name(nvml, *ret_handle, device, &result);
+    else
+        *ret_handle = NULL;
     if (result != NVML_SUCCESS)
         return result;
     for (size_t i = 0; i < COUNT_OF(optional); i++) {
-        optional[i](nvml, handle, device, &result);
-        if (is_sick(result))
+        optional[i](nvml, *ret_handle, device, &result);
+        if (nvml_is_sick(result))
             return result;
     }
     return NVML_SUCCESS;
@@ -196,53 +231,76 @@ static void find_numa_nodes(struct probe_device *devices, uint32_t count)
     }
 }
 
-static void remember(struct nvml *nvml, const struct probe_device *devices, uint32_t count)
+/* As many as there are now; what was known of other numbers of devices is of others. */
+static void make_room(struct nvml *nvml, uint32_t count)
 {
-    if (count != nvml->known_count) {
-        nvml->known = mem_resize(nvml->known, count, sizeof(devices[0]));
-        if (count > 0)
-            memset(nvml->known, 0, count * sizeof(devices[0]));
-        nvml->known_count = count;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!devices[i].sick[0])
-            nvml->known[i] = devices[i];
-    }
+    if (count == nvml->gpu_count)
+        return;
+    for (uint32_t i = 0; i < nvml->gpu_count; i++)
+        nvml_sample_release(nvml, &nvml->gpus[i]);
+    nvml->gpus = mem_resize(nvml->gpus, count, sizeof(nvml->gpus[0]));
+    if (count > 0)
+        memset(nvml->gpus, 0, count * sizeof(nvml->gpus[0]));
+    nvml->gpu_count = count;
+}
+
+static void find_device(struct nvml *nvml, uint32_t index, struct probe_device *device)
+{
+    struct nvml_gpu *gpu = &nvml->gpus[index];
+
+    *device = (struct probe_device){ .vendor = "nvidia",
+                                     .memory_mib = PROBE_UNKNOWN,
+                                     .numa_node = PROBE_UNKNOWN,
+                                     .minor = PROBE_UNKNOWN };
+    int result = read_device(nvml, index, device, &gpu->handle);
+    if (result == NVML_SUCCESS)
+        return;
+    if (gpu->known.uuid[0])
+        *device = gpu->known;
+    snprintf(device->sick, sizeof(device->sick), "%s", nvml_words(result));
 }
 
 static int nvml_devices(struct probe *probe, struct probe_device **ret_devices, uint32_t *ret_count,
                         struct error *err)
 {
-    struct nvml *nvml = CONTAINER_OF(probe, struct nvml, probe);
+    struct nvml *nvml = nvml_of(probe);
     unsigned count = 0;
 
     int result = nvml->call.device_count(&count);
     if (result != NVML_SUCCESS)
-        return error_set(err, -EIO, "nvidia driver: can't count the GPUs: %s",
-                         result_words(result));
+        return error_set(err, -EIO, "nvidia driver: can't count the GPUs: %s", nvml_words(result));
     if (count > DEVICES_MAX)
         return error_set(err, -EIO, "nvidia driver: %u GPUs, not 0 to %d", count, DEVICES_MAX);
 
     struct probe_device *devices = mem_zero(count, sizeof(devices[0]));
-    for (unsigned i = 0; i < count; i++) {
-        bool is_known = count == nvml->known_count && nvml->known[i].uuid[0];
-
-        devices[i] = (struct probe_device){ .vendor = "nvidia",
-                                            .memory_mib = PROBE_UNKNOWN,
-                                            .numa_node = PROBE_UNKNOWN };
-        result = read_device(nvml, i, &devices[i]);
-        if (result == NVML_SUCCESS)
-            continue;
-        if (is_known)
-            devices[i] = nvml->known[i];
-        snprintf(devices[i].sick, sizeof(devices[i].sick), "%s", result_words(result));
-    }
+    make_room(nvml, count);
+    for (unsigned i = 0; i < count; i++)
+        find_device(nvml, i, &devices[i]);
     if (count > 0)
         find_numa_nodes(devices, count);
-    remember(nvml, devices, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!devices[i].sick[0])
+            nvml->gpus[i].known = devices[i];
+    }
+    nvml_find_groups(nvml, devices, count);
     *ret_devices = devices;
     *ret_count = count;
     return 0;
+}
+
+int nvml_exclusive(struct probe *probe, uint32_t device, bool is_exclusive, struct error *err)
+{
+    const struct nvml_calls *call = &nvml_of(probe)->call;
+    int code = 0;
+    struct nvml_gpu *gpu = nvml_gpu_of(probe, device, &code, err);
+
+    if (!gpu)
+        return code;
+    int result = NVML_FUNCTION_NOT_FOUND;
+    if (call->set_compute_mode)
+        result = call->set_compute_mode(gpu->handle, is_exclusive ? NVML_COMPUTE_EXCLUSIVE_PROCESS
+                                                                  : NVML_COMPUTE_DEFAULT);
+    return result == NVML_SUCCESS ? 0 : nvml_fail(result, "compute mode", err);
 }
 
 static void nvml_destroy(struct probe *probe)
@@ -250,16 +308,27 @@ static void nvml_destroy(struct probe *probe)
     if (!probe)
         return;
 
-    struct nvml *nvml = CONTAINER_OF(probe, struct nvml, probe);
+    struct nvml *nvml = nvml_of(probe);
+    make_room(nvml, 0);
+    if (nvml->events)
+        nvml->call.event_set_free(nvml->events);
     nvml->call.shutdown();
     dlclose(nvml->library);
-    mem_resize(nvml->known, 0, 1);
     mem_resize(nvml, 0, 1);
 }
 
 static const struct probe_ops nvml_ops = {
     .name = "nvml",
     .devices = nvml_devices,
+    .sample = nvml_sample,
+    .processes = nvml_processes,
+    .wait = nvml_wait,
+    .link = nvml_link,
+    .mig_mode = nvml_mig_mode,
+    .mig_list = nvml_mig_list,
+    .mig_create = nvml_mig_create,
+    .mig_remove = nvml_mig_remove,
+    .exclusive = nvml_exclusive,
     .destroy = nvml_destroy,
 };
 
@@ -287,7 +356,7 @@ static void *open_library(const char *library, struct error *why)
 
 enum nvml_answer probe_nvml_create(const char *library, struct probe **ret, struct error *why)
 {
-    struct calls calls = { 0 };
+    struct nvml_calls calls = { 0 };
     void *handle = open_library(library, why);
 
     if (!handle)
@@ -301,7 +370,7 @@ enum nvml_answer probe_nvml_create(const char *library, struct probe **ret, stru
     int result = calls.init();
     if (result != NVML_SUCCESS) {
         dlclose(handle);
-        error_set(why, -EIO, "nvidia driver: %s", result_words(result));
+        error_set(why, -EIO, "nvidia driver: %s", nvml_words(result));
         return NVML_NO_DRIVER;
     }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DEVICE_NVML_INSIDE_H
+#define DEVICE_NVML_INSIDE_H
+
+/* nvml_inside - what the files of the NVML probe share; for them alone */
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/probe.h"
+#include "device/nvml_abi.h"
+
+#define NVML_AS_MEMBER(member, parameters, newest, older) int(*member) parameters;
+
+struct nvml_calls {
+    NVML_CALLS_NEEDED(NVML_AS_MEMBER)
+    NVML_CALLS_OPTIONAL(NVML_AS_MEMBER)
+};
+
+/* One device; only the thread that asks about it touches what is behind `handle`. */
+struct nvml_gpu {
+    nvml_device_t handle;      /* NULL: it could not be had */
+    struct probe_device known; /* how it was when last it worked */
+    uint64_t unsupported;      /* readings that this device or driver does not have */
+    bool is_gpm_known, has_gpm;
+    nvml_sample_t gpm_before, gpm_after;
+    bool has_gpm_before;
+    unsigned long long use_seen; /* of process_use: up to here */
+    _Atomic uint32_t last_xid;   /* plus one; 0: none was seen */
+};
+
+struct nvml {
+    struct probe probe;
+    void *library;
+    struct nvml_calls call;
+    char driver[NVML_DRIVER_SIZE];
+    struct nvml_gpu *gpus;
+    uint32_t gpu_count;
+    nvml_set_t events; /* NULL: not asked for yet, or there are none */
+    bool has_no_events;
+};
+
+const char *nvml_words(int result);
+
+/* -ENODEV, -EIO, -ENOTSUP ... with its words. */
+int nvml_fail(int result, const char *what, struct error *err);
+
+/* The device, or NULL with the code and words of why it can't be asked. */
+struct nvml_gpu *nvml_gpu_of(struct probe *probe, uint32_t device, int *ret_code,
+                             struct error *err);
+
+static inline struct nvml *nvml_of(struct probe *probe)
+{
+    return (struct nvml *)(void *)((char *)probe - offsetof(struct nvml, probe));
+}
+
+/* Whether a result says that the device itself is in trouble. */
+bool nvml_is_sick(int result);
+
+int nvml_sample(struct probe *probe, uint32_t device, struct reading *ret, struct error *err);
+void nvml_sample_release(struct nvml *nvml, struct nvml_gpu *gpu);
+int nvml_processes(struct probe *probe, uint32_t device, struct probe_process **ret,
+                   uint32_t *ret_count, struct error *err);
+int nvml_wait(struct probe *probe, uint32_t timeout_ms, struct probe_event *ret, struct error *err);
+struct probe_link nvml_link(struct probe *probe, uint32_t a, uint32_t b);
+/* Islands and bridges of all, from the links between them. */
+void nvml_find_groups(struct nvml *nvml, struct probe_device *devices, uint32_t count);
+int nvml_mig_mode(struct probe *probe, uint32_t device, bool is_on, struct error *err);
+int nvml_mig_list(struct probe *probe, uint32_t device, struct probe_instance **ret,
+                  uint32_t *ret_count, struct error *err);
+int nvml_mig_create(struct probe *probe, uint32_t device, struct probe_instance *ret,
+                    struct error *err);
+int nvml_mig_remove(struct probe *probe, uint32_t device, uint32_t gpu_instance, struct error *err);
+int nvml_exclusive(struct probe *probe, uint32_t device, bool is_exclusive, struct error *err);
+
+#endif
