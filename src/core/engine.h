@@ -102,6 +102,8 @@ struct engine_ops {
     bool (*recover)(struct engine *engine, struct member_id id, bool was_started);
     /* The end of this job's attempt is recorded: what was kept for it may go. Logs stay. */
     void (*forget)(struct engine *engine, struct member_id id);
+    /* Which member a process of this machine belongs to; false: to none. */
+    bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret);
     void (*destroy)(struct engine *engine);
 };
 

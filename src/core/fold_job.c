@@ -746,6 +746,22 @@ static int fold_job_command(struct state *state, const struct event *event, uint
     }
 }
 
+/* Of a job that was forgotten meanwhile nothing is kept. */
+static int fold_usage(struct state *state, const struct event_usage *event, struct error *err)
+{
+    struct job *job = state_job(state, event->job);
+
+    if (event->usage.sums_count > USAGE_KINDS)
+        return error_set(err, -EBADMSG, "job %" PRIu64 ": usage of more kinds than there are",
+                         event->job);
+    if (!job)
+        return 0;
+    struct job_run *run = job_claim_run(job);
+    usage_destroy(run->usage);
+    run->usage = usage_copy(&event->usage);
+    return 0;
+}
+
 int fold_job(struct state *state, const struct event *event, struct error *err)
 {
     switch (event->kind) {
@@ -760,6 +776,8 @@ int fold_job(struct state *state, const struct event *event, struct error *err)
     case EVENT_PLAN:
         fold_plan(state);
         return 0;
+    case EVENT_USAGE:
+        return fold_usage(state, &event->usage, err);
     default:
         /* All others name a job first. */
         return fold_job_command(state, event, event->hold.job, err);

@@ -194,8 +194,13 @@ static int fold_device(struct state *state, const struct event_device *event, st
     struct device *device = &state->devices.items[found];
     count_capacity(state, &state->capacity, (uint32_t)found, -1);
     int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
-    state->room.devices.items[found].memory_mib += memory_mib - device->memory_mib;
+    int64_t foreign_mib = event->foreign_mib < memory_mib ? event->foreign_mib : memory_mib;
+    state->room.devices.items[found].memory_mib +=
+        memory_mib - foreign_mib - (device->memory_mib - device->foreign_mib);
     device->memory_mib = memory_mib;
+    device->foreign_mib = foreign_mib;
+    device->faults = event->faults;
+    device->xid = event->xid;
     device->node = (uint32_t)node;
     device->index = event->index;
     device->numa_node = event->numa_node;
@@ -207,6 +212,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->product, event->product);
     set_string(&device->address, event->address);
     set_string(&device->vendor, event->vendor);
+    set_string(&device->boot, event->boot);
     set_reason(&device->sick, event->sick);
     if (number_model(state, device))
         state_recount(state);

@@ -60,6 +60,15 @@ bool fault_drains(enum health_fault fault)
     return faults[fault].effect == DRAINS;
 }
 
+uint32_t fault_mask_stays(void)
+{
+    uint32_t mask = 0;
+
+    for (enum health_fault i = 0; i < FAULTS; i++)
+        mask |= faults[i].end == STAYS ? UINT32_C(1) << i : 0;
+    return mask;
+}
+
 /* What nobody has heard of is for support. */
 enum xid_action xid_action(uint32_t xid)
 {

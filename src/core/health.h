@@ -81,6 +81,7 @@ const char *fault_name(enum health_fault fault);
 const char *fault_words(enum health_fault fault);
 enum health_severity fault_severity(enum health_fault fault);
 bool fault_drains(enum health_fault fault);
+uint32_t fault_mask_stays(void); /* bits of those that stay until a reset */
 
 enum xid_action xid_action(uint32_t xid);
 const char *xid_words(uint32_t xid);                 /* "" when nothing is known of it */

@@ -38,6 +38,7 @@ void job_destroy(struct job *job)
         free(run->member_states);
         free(run->end.reason);
         free(run->cancelled_by);
+        usage_destroy(run->usage);
         free(run);
     }
     free(job);

@@ -17,6 +17,7 @@
 #include "core/calibration.h"
 #include "core/engine.h"
 #include "core/lease.h"
+#include "core/usage.h"
 
 #define STATE(ID, name, meaning) JOB_##ID,
 #define RESULT(ID, name, meaning)
@@ -97,6 +98,7 @@ struct job_run {
     uint32_t preemptions;
     uint32_t members_started, members_ended;
     uint32_t gpus_milli_last; /* what the last attempt held, for the books */
+    struct usage *usage;      /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/claim.h) */
     bool is_backfill;

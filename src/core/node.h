@@ -43,6 +43,10 @@ struct device {
     uint32_t island;   /* linked with those of its node that have the same; 0: with none */
     uint32_t resource; /* number of its model among the resources; 0: it has none */
     uint32_t bridge;   /* behind the same PCIe switch; 0: not known */
+    int64_t foreign_mib; /* of its memory: processes that were not started here have it */
+    uint32_t faults;     /* that stay until a reset (health.h), as bits */
+    uint32_t xid;        /* of them; 0: none */
+    char *boot;          /* the run of the machine in which they came; "" */
     bool is_synthetic;
     bool mig_enabled;
 };

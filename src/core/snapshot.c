@@ -31,6 +31,8 @@ static void put_job(struct text *out, const struct state *state, const struct jo
         for (uint32_t i = 0; i < job->run->lease->members_count; i++)
             text_add_char(&states, (char)('0' + job->run->member_states[i]));
     }
+    if (job->run->usage)
+        saved.usage = *job->run->usage;
     saved.member_states = text_string(&states);
     put(out, JOB, &saved, scratch);
     text_release(&states);
@@ -282,6 +284,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
         return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
     device.uuid = mem_string(saved->uuid);
+    device.boot = mem_string(saved->boot ? saved->boot : "");
     device.model = mem_string(saved->model);
     device.product = mem_string(saved->product);
     device.address = mem_string(saved->address);
@@ -379,6 +382,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     *run = saved->run;
     run->cancelled_by = text_or_null(saved->run.cancelled_by);
     run->end.reason = text_or_null(saved->run.end.reason);
+    run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);

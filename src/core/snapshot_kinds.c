@@ -57,6 +57,10 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 12, mig_enabled, ""),
     RECORD_UINT(struct device, 13, island, ""),
     RECORD_UINT(struct device, 14, bridge, ""),
+    RECORD_INT(struct device, 15, foreign_mib, ""),
+    RECORD_UINT(struct device, 16, faults, ""),
+    RECORD_UINT(struct device, 17, xid, ""),
+    RECORD_TEXT(struct device, 18, boot, ""),
 };
 
 static const struct field pool_during_fields[] = {
@@ -281,6 +285,8 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 68, run.stop_rule, ""),
     RECORD_INT(struct saved_job, 69, run.lost, "run time that was done again"),
     RECORD_INT(struct saved_job, 70, run.checkpointed, ""),
+    RECORD_INNER(struct saved_job, 130, usage, "of its last attempt that was watched",
+                 &usage_record),
     RECORD_UINT(struct saved_job, 90, job.heal_max, ""),
     RECORD_UINT(struct saved_job, 98, job.resize, "of an elastic gang: 0 restart, 1 never"),
     RECORD_UINT(struct saved_job, 91, run.heals, ""),

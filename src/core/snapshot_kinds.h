@@ -74,6 +74,7 @@ struct saved_job {
     struct job_run run;
     struct request request;
     struct lease lease;
+    struct usage usage;
     const char *member_states; /* a digit each */
 };
 

@@ -155,6 +155,31 @@ void state_describe_node(const struct node *node, struct event_node *ret)
     };
 }
 
+void state_describe_device(const struct state *state, const struct device *device,
+                           struct event_device *ret)
+{
+    *ret = (struct event_device){
+        .node = state->nodes.items[device->node].name,
+        .uuid = device->uuid,
+        .model = device->model,
+        .product = device->product,
+        .address = device->address,
+        .vendor = device->vendor,
+        .index = device->index,
+        .memory_mib = device->memory_mib > 0 ? device->memory_mib : -1,
+        .numa_node = device->numa_node,
+        .is_synthetic = device->is_synthetic,
+        .mig_enabled = device->mig_enabled,
+        .sick = device->sick,
+        .island = device->island,
+        .bridge = device->bridge,
+        .foreign_mib = device->foreign_mib,
+        .faults = device->faults,
+        .xid = device->xid,
+        .boot = device->boot,
+    };
+}
+
 usec_t state_grace(const struct state *state, const struct job *job)
 {
     usec_t grace = job->grace;

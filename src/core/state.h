@@ -141,6 +141,9 @@ void state_add_node_type(struct state *state, const struct node_type *type);
 
 /* As an event that changes nothing; its strings are the node's. */
 void state_describe_node(const struct node *node, struct event_node *ret);
+/* The same of a device. */
+void state_describe_device(const struct state *state, const struct device *device,
+                           struct event_device *ret);
 
 /* How long a job has that is stopped now: its grace, and no longer than its machines are there. */
 usec_t state_grace(const struct state *state, const struct job *job);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/usage.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/compiler.h"
+#include "base/mem.h"
 
 static const struct field sum_fields[] = {
     RECORD_INT(struct usage_sum, 1, sum, "value x milliseconds"),
@@ -37,6 +41,25 @@ static const struct field usage_fields[] = {
 };
 const struct record_type usage_record = { "usage", sizeof(struct usage), usage_fields,
                                           COUNT_OF(usage_fields) };
+
+struct usage *usage_copy(const struct usage *usage)
+{
+    uint32_t count = usage->gpus_count < USAGE_GPUS_MAX ? usage->gpus_count : USAGE_GPUS_MAX;
+    size_t bytes = count * sizeof(usage->gpus[0]);
+    struct usage *copy = mem_zero(1, sizeof(*copy) + bytes);
+
+    *copy = *usage;
+    copy->gpus = (struct usage_gpu *)(copy + 1);
+    copy->gpus_count = count;
+    if (count > 0)
+        memcpy(copy->gpus, usage->gpus, bytes);
+    return copy;
+}
+
+void usage_destroy(struct usage *usage)
+{
+    free(usage);
+}
 
 void usage_add(struct usage_sum *sum, int64_t value, int64_t ms)
 {

@@ -64,6 +64,10 @@ enum { USAGE_GPUS_MAX = 64, USAGE_LOW = READING_RATIO_ONE / 10 };
 
 extern const struct record_type usage_record;
 
+/* One block of memory, gpus in it. */
+struct usage *usage_copy(const struct usage *usage);
+void usage_destroy(struct usage *usage); /* NULL is fine */
+
 void usage_add(struct usage_sum *sum, int64_t value, int64_t ms);
 /* PROBE_UNKNOWN (-1): it was never read. */
 int64_t usage_mean(const struct usage *usage, enum usage_kind kind);

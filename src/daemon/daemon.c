@@ -20,6 +20,7 @@
 #include "daemon/log.h"
 #include "daemon/machine.h"
 #include "daemon/study.h"
+#include "daemon/watcher.h"
 #include "engine/local.h"
 #include "io/file.h"
 #include "io/http.h"
@@ -37,6 +38,8 @@ struct daemon {
     struct engine *engine;
     struct launcher *launcher;
     struct probe *probe;
+    struct machine_devices found;
+    struct watcher *watcher;
     char *devices, *shim;
     struct api_ports ports;
     struct studies *studies;
@@ -233,6 +236,8 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
 {
     struct daemon *daemon = user;
 
+    if (daemon->watcher)
+        watcher_changed(daemon->watcher, jobs, count);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }
@@ -263,7 +268,7 @@ static int run_first(struct api_change *change, struct error *err)
     };
 
     hub_emit(daemon->hub, &boot);
-    return machine_report(daemon->hub, daemon->probe, err);
+    return machine_report(daemon->hub, daemon->probe, &daemon->found, err);
 }
 
 static void done_first(struct api_change *change, int code, const struct error *err)
@@ -366,6 +371,17 @@ static int open_door(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->http, err);
 }
 
+static int open_watcher(struct daemon *daemon, struct error *err)
+{
+    return watcher_create(&(struct watcher_options){ .loop = &daemon->loop,
+                                                     .hub = daemon->hub,
+                                                     .engine = daemon->engine,
+                                                     .probe = daemon->probe,
+                                                     .devices = daemon->found.items,
+                                                     .device_count = daemon->found.count },
+                          &daemon->watcher, err);
+}
+
 static int open_all(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -395,7 +411,8 @@ static int open_all(struct daemon *daemon, struct error *err)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
-    return open_door(daemon, err);
+    code = open_watcher(daemon, err);
+    return code < 0 ? code : open_door(daemon, err);
 }
 
 static void tell(const struct daemon *daemon, const char *words)
@@ -425,12 +442,15 @@ static void close_all(struct daemon *daemon)
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);
+    bool is_probe_free = watcher_destroy(daemon->watcher);
+    daemon->watcher = NULL;
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
-    if (daemon->probe)
+    if (daemon->probe && is_probe_free)
         daemon->probe->ops->destroy(daemon->probe);
+    free(daemon->found.items);
     free(daemon->devices);
     free(daemon->shim);
     uv_run(&daemon->loop, UV_RUN_NOWAIT);

@@ -11,6 +11,9 @@
 #include "device/machine.h"
 #include "device/nvml.h"
 #include "device/synthetic.h"
+#include "io/file.h"
+
+enum { BOOT_BYTES_MAX = 64 };
 
 /* Made up GPUs stand in only where there is no driver at all: one that does not work is a fault
  * to be seen, not to be played over. */
@@ -121,12 +124,28 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
            known->mig_enabled == now->mig_enabled && is_same(known->sick, now->sick) &&
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
-           is_same(known->address, now->address) &&
+           is_same(known->address, now->address) && known->island == now->island &&
+           known->bridge == now->bridge && known->faults == now->faults &&
+           known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
+/* What needed a reset when it was watched last needs one still, as long as the machine runs. */
+static void keep_faults(const struct state *state, const char *boot, struct event_device *event)
+{
+    int64_t found = state_find_device(state, event->uuid);
+    const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
+
+    if (!known || known->faults == 0 || strcmp(known->boot, boot) != 0 || event->sick[0])
+        return;
+    event->faults = known->faults;
+    event->xid = known->xid;
+    event->boot = known->boot;
+    event->sick = known->sick;
+}
+
 static void report_device(struct hub *hub, const char *node, const struct probe_device *device,
-                          uint32_t index)
+                          uint32_t index, const char *boot)
 {
     char name[PROBE_UUID_SIZE + 32];
 
@@ -146,8 +165,11 @@ static void report_device(struct hub *hub, const char *node, const struct probe_
                     .numa_node = device->numa_node + 1,
                     .is_synthetic = device->is_synthetic,
                     .mig_enabled = device->mig_enabled,
+                    .island = device->island,
+                    .bridge = device->bridge,
                     .sick = device->sick },
     };
+    keep_faults(hub_state(hub), boot, &event.device);
     if (!device->uuid[0] && !device->sick[0])
         event.device.sick = "its driver gives it no name";
     if (!is_known_so(hub_state(hub), &event.device))
@@ -175,41 +197,46 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
             continue;
         AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
         AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
-        AUTO_FREE char *vendor = mem_string(known->vendor);
-        struct event event = {
-            .kind = EVENT_DEVICE,
-            .device = { .node = node,
-                        .uuid = uuid,
-                        .model = model,
-                        .product = product,
-                        .address = address,
-                        .vendor = vendor,
-                        .index = known->index,
-                        .memory_mib = known->memory_mib,
-                        .numa_node = known->numa_node,
-                        .is_synthetic = known->is_synthetic,
-                        .sick = gone },
-        };
+        AUTO_FREE char *vendor = mem_string(known->vendor), *boot = mem_string(known->boot);
+        struct event event = { .kind = EVENT_DEVICE };
+        state_describe_device(hub_state(hub), known, &event.device);
+        event.device.node = node;
+        event.device.uuid = uuid; /* the fold frees what it replaces */
+        event.device.model = model;
+        event.device.product = product;
+        event.device.address = address;
+        event.device.vendor = vendor;
+        event.device.boot = boot;
+        event.device.sick = gone;
         hub_emit(hub, &event);
     }
 }
 
-int machine_report(struct hub *hub, struct probe *probe, struct error *err)
+int machine_report(struct hub *hub, struct probe *probe, struct machine_devices *ret,
+                   struct error *err)
 {
-    struct probe_device *devices = NULL;
+    AUTO_RELEASE(text) struct text boot = { 0 };
     struct probe_machine machine;
-    uint32_t count = 0;
 
+    *ret = (struct machine_devices){ 0 };
     int code = probe_machine(&machine, err);
     if (code == 0 && probe)
-        code = probe->ops->devices(probe, &devices, &count, err);
+        code = probe->ops->devices(probe, &ret->items, &ret->count, err);
     if (code < 0)
         return code;
+    machine_boot(&boot);
     report_node(hub, &machine);
     report_other_nodes(hub, machine.name);
-    for (uint32_t i = 0; i < count; i++)
-        report_device(hub, machine.name, &devices[i], i);
-    report_missing(hub, machine.name, devices, count);
-    free(devices);
+    for (uint32_t i = 0; i < ret->count; i++)
+        report_device(hub, machine.name, &ret->items[i], i, text_string(&boot));
+    report_missing(hub, machine.name, ret->items, ret->count);
     return 0;
+}
+
+void machine_boot(struct text *ret)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+
+    if (file_read("/proc/sys/kernel/random/boot_id", BOOT_BYTES_MAX, &line, NULL) == 0)
+        text_add_bytes(ret, text_string(&line), strcspn(text_string(&line), "\n"));
 }

@@ -18,7 +18,17 @@
 int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name,
                   struct error *err);
 
+/* What the probe found; items is malloc'd. */
+struct machine_devices {
+    struct probe_device *items;
+    uint32_t count;
+};
+
 /* Emit the events; for a change's run. */
-int machine_report(struct hub *hub, struct probe *probe, struct error *err);
+int machine_report(struct hub *hub, struct probe *probe, struct machine_devices *ret,
+                   struct error *err);
+
+/* Which run of the machine this is; "" when the kernel does not say. */
+void machine_boot(struct text *ret);
 
 #endif

@@ -18,6 +18,7 @@
 #include "engine/cgroup.h"
 #include "engine/launch.h"
 #include "engine/members.h"
+#include "engine/owner.h"
 #include "engine/status.h"
 #include "io/child.h"
 #include "io/file.h"
@@ -318,12 +319,18 @@ static void local_destroy(struct engine *engine)
     local_release(local);
 }
 
+static bool local_owner(struct engine *engine, uint32_t pid, struct member_id *ret)
+{
+    return owner_find("", local_of(engine)->members.key, pid, ret);
+}
+
 static const struct engine_ops local_ops = {
     .name = "local",
     .start = local_start,
     .stop = local_stop,
     .recover = local_recover,
     .forget = local_forget,
+    .owner = local_owner,
     .destroy = local_destroy,
 };
 

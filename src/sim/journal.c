@@ -9,14 +9,14 @@
 #include "core/event.h"
 #include "sim/format.h"
 
-struct reading {
+struct lines_read {
     struct workload *workload;
     struct arena arena;
     struct map places; /* id -> index of its job */
     LIST(usec_t) started;
 };
 
-static int on_submit(struct reading *reading, const struct event *event, struct error *err)
+static int on_submit(struct lines_read *reading, const struct event *event, struct error *err)
 {
     const struct event_submit *submit = &event->submit;
     const struct request *request = &submit->request;
@@ -51,7 +51,7 @@ static int on_submit(struct reading *reading, const struct event *event, struct 
 
 static int on_record(void *user, const struct journal_record *record, struct error *err)
 {
-    struct reading *reading = user;
+    struct lines_read *reading = user;
     struct event event;
     uint64_t place;
 
@@ -88,7 +88,7 @@ static void leave_out(struct workload *workload)
 
 int read_journal(const struct format_ask *ask, struct workload *workload, struct error *err)
 {
-    struct reading reading = { .workload = workload };
+    struct lines_read reading = { .workload = workload };
 
     if (!ask->read_journal)
         return error_set(err, -ENOTSUP, "%s: journals can't be read here", ask->path);

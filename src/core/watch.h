@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_WATCH_H
+#define CORE_WATCH_H
+
+/* watch - the port through which those who show and export see how the devices do
+ *
+ * What is behind the pointers is good until the next turn of the loop.
+ */
+
+#include "core/health.h"
+#include "core/probe.h"
+#include "core/usage.h"
+
+enum { WATCH_XIDS_MAX = 16 };
+
+/* How often a driver reported something of a device, since the daemon runs. */
+struct watch_xid {
+    uint32_t xid;
+    uint64_t count;
+};
+
+struct watch_device {
+    struct reading reading; /* at: when it was taken, journal time; 0: never */
+    usec_t age;             /* of it */
+    usec_t silent;          /* the device has not answered for so long */
+    const char *trouble;    /* why it said nothing the last time, or NULL */
+    const struct health *health;
+    const struct probe_process *processes;
+    uint32_t process_count;
+    bool has_processes;         /* else it is not known who uses it */
+    int64_t foreign_mib;        /* of processes that were not started here */
+    uint64_t askings, failures; /* since the daemon runs */
+    usec_t took;                /* the last time, in the driver */
+    struct watch_xid xids[WATCH_XIDS_MAX];
+    uint32_t xid_count;
+};
+
+struct watch;
+
+struct watch_ops {
+    /* False: nothing is known of this device (its number in the state). */
+    bool (*device)(const struct watch *watch, uint32_t device, struct watch_device *ret);
+    /* What a job that runs did so far; NULL: nothing is known. */
+    const struct usage *(*usage)(const struct watch *watch, uint64_t job, uint32_t attempt);
+    struct probe_link (*link)(const struct watch *watch, uint32_t a, uint32_t b);
+};
+
+struct watch {
+    const struct watch_ops *ops;
+};
+
+#endif

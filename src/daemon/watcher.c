@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/watcher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tally.h"
+#include "daemon/log.h"
+#include "daemon/machine.h"
+#include "device/sampler.h"
+
+enum {
+    EVERY_MS = 1000,
+    GAP_MS_MAX = 5000, /* a longer stretch without a reading is not counted for anybody */
+    KNOWN_S = 30,      /* whose a process is is asked anew after that */
+};
+
+/* Whose a process is; numbers are used again, so not for long. */
+struct known_process {
+    uint32_t pid;
+    bool is_ours;
+    struct member_id id;
+    usec_t asked;
+};
+
+struct watched {
+    uint32_t device; /* its number in the state; UINT32_MAX: it is not there */
+    char uuid[PROBE_UUID_SIZE];
+    struct reading reading, before;
+    struct probe_process *processes;
+    uint32_t process_count;
+    bool has_processes;
+    LIST(struct known_process) known;
+    int64_t foreign_mib;
+    int code;
+    struct error err;
+    usec_t took;
+    uint64_t askings, failures;
+    struct health health;
+    struct watch_xid xids[WATCH_XIDS_MAX];
+    uint32_t xid_count;
+    struct probe_link *links; /* to each */
+};
+
+struct watcher {
+    struct watch watch;
+    struct watcher_options options;
+    struct sampler *sampler;
+    struct watched *devices;
+    uint32_t device_count;
+    struct tally tally;
+    LIST(uint64_t) held; /* jobs that hold devices */
+    struct text boot;    /* which run of the machine this is */
+    uv_timer_t timer;
+    uv_async_t wake;
+    unsigned closing;
+};
+
+static const struct state *state_of(const struct watcher *watcher)
+{
+    return hub_state(watcher->options.hub);
+}
+
+/* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
+static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
+{
+    return clock_now(hub_clock(watcher->options.hub)) - (sampler_now() - boot_time);
+}
+
+/* ---- who uses a device ---- */
+
+static const struct known_process *ask_owner(struct watcher *watcher, struct watched *watched,
+                                             uint32_t pid)
+{
+    struct engine *engine = watcher->options.engine;
+    struct known_process now = { .pid = pid, .asked = sampler_now() };
+    size_t place = watched->known.count;
+
+    for (size_t i = 0; i < watched->known.count; i++) {
+        struct known_process *known = &watched->known.items[i];
+        if (known->pid != pid)
+            continue;
+        if (now.asked - known->asked < KNOWN_S * USEC_PER_SEC)
+            return known;
+        place = i;
+    }
+    now.is_ours = engine->ops->owner && engine->ops->owner(engine, pid, &now.id);
+    if (place == watched->known.count)
+        list_add(&watched->known, now);
+    else
+        watched->known.items[place] = now;
+    return &watched->known.items[place];
+}
+
+/* Those that are gone need not be known any more. */
+static void forget_owners(struct watched *watched)
+{
+    for (size_t i = watched->known.count; i-- > 0;) {
+        bool is_there = false;
+        for (uint32_t k = 0; k < watched->process_count; k++)
+            is_there |= watched->processes[k].pid == watched->known.items[i].pid;
+        if (!is_there)
+            list_remove(&watched->known, i);
+    }
+}
+
+static int64_t mib_of(const struct probe_process *process)
+{
+    return process->memory_bytes > 0 ? process->memory_bytes >> 20 : 0;
+}
+
+/* What a part's own processes do there. */
+static void fill_part(struct watcher *watcher, struct watched *watched, struct tally_part *part)
+{
+    bool is_any = false, has_use = true, has_memory = true;
+
+    if (!watched->has_processes)
+        return;
+    part->use = part->memory_mib = 0;
+    for (uint32_t i = 0; i < watched->process_count; i++) {
+        const struct probe_process *process = &watched->processes[i];
+        const struct known_process *known = ask_owner(watcher, watched, process->pid);
+        if (!known->is_ours || known->id.job != part->job || known->id.rank != part->rank)
+            continue;
+        is_any = true;
+        has_use &= process->use >= 0;
+        has_memory &= process->memory_bytes >= 0;
+        part->use += process->use >= 0 ? process->use : 0;
+        part->memory_mib += mib_of(process);
+    }
+    if (is_any && !has_use)
+        part->use = -1;
+    if (is_any && !has_memory)
+        part->memory_mib = -1;
+}
+
+/* Processes that nobody started here, displays aside. */
+static void measure_foreign(struct watcher *watcher, struct watched *watched)
+{
+    watched->foreign_mib = 0;
+    for (uint32_t i = 0; i < watched->process_count; i++) {
+        const struct probe_process *process = &watched->processes[i];
+        if (!ask_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
+            watched->foreign_mib += mib_of(process);
+    }
+}
+
+static int64_t unowned_mib(const struct watched *watched)
+{
+    int64_t used = 0;
+
+    if (!watched->has_processes || !reading_has(&watched->reading, READING_MEMORY_USED))
+        return -1;
+    used = watched->reading.values[READING_MEMORY_USED] >> 20;
+    for (uint32_t i = 0; i < watched->process_count; i++)
+        used -= mib_of(&watched->processes[i]);
+    return used > 0 ? used : 0;
+}
+
+/* ---- what jobs did ---- */
+
+typedef LIST(struct tally_part) part_list;
+
+static bool holds(const struct job *job, uint32_t device, uint32_t rank)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device && lease->slices[i].rank == rank)
+            return true;
+    }
+    return false;
+}
+
+static void list_parts(struct watcher *watcher, struct watched *watched, part_list *parts)
+{
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
+        if (!job || !job_is_active(job) || !job->run->lease)
+            continue;
+        for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+            struct tally_part part = { .job = job->id,
+                                       .attempt = job->run->attempt,
+                                       .rank = rank,
+                                       .use = -1,
+                                       .memory_mib = -1 };
+            if (!holds(job, watched->device, rank))
+                continue;
+            fill_part(watcher, watched, &part);
+            list_add(parts, part);
+        }
+    }
+}
+
+static void add_up(struct watcher *watcher, struct watched *watched, const part_list *parts)
+{
+    usec_t since = watched->reading.at - watched->before.at;
+
+    if (watched->before.at == 0 || since > GAP_MS_MAX * USEC_PER_MS)
+        return;
+    tally_add(&watcher->tally, &(struct tally_ask){ .device = watched->device,
+                                                    .now = &watched->reading,
+                                                    .before = &watched->before,
+                                                    .ms = since / USEC_PER_MS,
+                                                    .parts = parts->items,
+                                                    .count = (uint32_t)parts->count });
+}
+
+static void report_usage(struct watcher *watcher, const struct job *job, uint32_t attempt)
+{
+    const struct usage *usage = tally_look(&watcher->tally, job->id, attempt);
+
+    if (!usage || usage->watched_ms == 0)
+        return;
+    struct event event = { .kind = EVENT_USAGE,
+                           .usage = { .job = job->id, .attempt = attempt, .usage = *usage } };
+    hub_report(watcher->options.hub, &event);
+}
+
+static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_place)
+{
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        if (watcher->held.items[i] == id) {
+            *ret_place = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count)
+{
+    for (size_t i = 0; i < count && watcher->sampler; i++) {
+        const struct job *job = state_job(state_of(watcher), jobs[i]);
+        bool is_active = job && job_is_active(job) && job->run->lease->slices_count > 0;
+        size_t place = 0;
+        bool was_active = is_held(watcher, jobs[i], &place);
+        if (is_active && !was_active)
+            list_add(&watcher->held, jobs[i]);
+        if (is_active || !was_active)
+            continue;
+        if (job)
+            report_usage(watcher, job, job->run->attempt);
+        tally_forget(&watcher->tally, jobs[i]);
+        list_remove(&watcher->held, place);
+    }
+}
+
+/* ---- whether a device is well ---- */
+
+/* "XID 79: fell off the bus; reboot needed" */
+static void say_fault(const struct watched *watched, enum health_fault fault, char *ret,
+                      size_t size)
+{
+    const struct health *health = &watched->health;
+    bool is_xid = health->xid > 0 &&
+                  (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
+    const char *words = is_xid ? xid_words(health->xid) : "";
+
+    if (is_xid)
+        snprintf(ret, size, "XID %" PRIu32 "%s%s; %s", health->xid, words[0] ? ": " : "", words,
+                 fault_words(fault));
+    else if (fault == FAULT_LOST || fault == FAULT_SILENT || watched->code == 0)
+        snprintf(ret, size, "%s", fault_words(fault));
+    else
+        snprintf(ret, size, "%s: %.60s", fault_words(fault), watched->err.text);
+}
+
+static uint32_t lasting(const struct health *health)
+{
+    return health->faults & fault_mask_stays();
+}
+
+/* Tell the journal when it differs from what that knows. */
+static void report_health(struct watcher *watcher, struct watched *watched)
+{
+    const struct state *state = state_of(watcher);
+    const struct device *device = &state->devices.items[watched->device];
+    enum health_fault worst = health_worst(&watched->health);
+    char sick[128] = "";
+    int64_t foreign = watched->has_processes ? watched->foreign_mib : device->foreign_mib;
+    /* What grows and shrinks by little is no news. */
+    int64_t change = foreign - device->foreign_mib;
+    bool is_foreign_news = (foreign == 0) != (device->foreign_mib == 0) ||
+                           change > HEALTH_FOREIGN_MIB || change < -HEALTH_FOREIGN_MIB;
+
+    if (worst != FAULTS)
+        say_fault(watched, worst, sick, sizeof(sick));
+    bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
+    if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health))
+        return;
+    struct event event = { .kind = EVENT_DEVICE };
+    state_describe_device(state, device, &event.device);
+    event.device.sick = sick;
+    event.device.foreign_mib = foreign;
+    event.device.faults = lasting(&watched->health);
+    event.device.xid = event.device.faults ? watched->health.xid : 0;
+    event.device.boot = text_string(&watcher->boot);
+    if (is_news)
+        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
+                 sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,
+                 sick);
+    hub_report(watcher->options.hub, &event);
+}
+
+static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
+{
+    struct health_ask ask = {
+        .now = sampler_now(),
+        .reading = watched->reading.at > 0 && watched->code == 0 ? &watched->reading : NULL,
+        .code = watched->code,
+        .silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices)),
+        .is_leased = is_leased,
+        .foreign_mib = watched->foreign_mib,
+        .unowned_mib = unowned_mib(watched),
+    };
+
+    uint32_t fresh = health_judge(&watched->health, &ask);
+    for (enum health_fault i = 0; i < FAULTS; i++) {
+        if ((fresh >> i & 1) != 0 && !fault_drains(i))
+            log_line(fault_severity(i) == HEALTH_INFO ? LOG_NOTICE : LOG_WARNING,
+                     "a device is in trouble device=%s fault=%s reason='%s'", watched->uuid,
+                     fault_name(i), fault_words(i));
+    }
+    report_health(watcher, watched);
+}
+
+static void count_xid(struct watched *watched, uint32_t xid)
+{
+    for (uint32_t i = 0; i < watched->xid_count; i++) {
+        if (watched->xids[i].xid == xid) {
+            watched->xids[i].count++;
+            return;
+        }
+    }
+    if (watched->xid_count < WATCH_XIDS_MAX)
+        watched->xids[watched->xid_count++] = (struct watch_xid){ xid, 1 };
+}
+
+static void take_event(struct watcher *watcher, const struct probe_event *event)
+{
+    struct watched *watched =
+        event->device < watcher->device_count ? &watcher->devices[event->device] : NULL;
+
+    if (!watched)
+        return;
+    count_xid(watched, event->xid);
+    log_line(xid_action(event->xid) >= XID_RESET ? LOG_WARNING : LOG_NOTICE,
+             "the driver reports xid=%" PRIu32 " device=%s action=%s reason='%s'", event->xid,
+             watched->uuid, xid_action_name(xid_action(event->xid)), xid_words(event->xid));
+    health_xid(&watched->health, event->xid, sampler_now());
+    if (watched->device != UINT32_MAX)
+        report_health(watcher, watched);
+}
+
+/* ---- once a second ---- */
+
+static void take(struct watcher *watcher, struct watched *watched, struct sampled *got)
+{
+    part_list parts = { 0 };
+
+    watched->askings++;
+    watched->failures += got->code != 0;
+    watched->code = got->code;
+    watched->err = got->err;
+    watched->took = got->took;
+    if (got->code == 0) {
+        watched->before = watched->reading;
+        watched->reading = got->reading;
+    }
+    if (got->has_processes) {
+        free(watched->processes);
+        watched->processes = got->processes;
+        watched->process_count = got->process_count;
+    } else
+        free(got->processes);
+    watched->has_processes = got->has_processes;
+    if (watched->device == UINT32_MAX)
+        return;
+    measure_foreign(watcher, watched);
+    list_parts(watcher, watched, &parts);
+    if (got->code == 0)
+        add_up(watcher, watched, &parts);
+    judge(watcher, watched, parts.count > 0);
+    forget_owners(watched);
+    list_release(&parts);
+}
+
+static void find_in_state(struct watcher *watcher, struct watched *watched)
+{
+    int64_t found = watched->uuid[0] ? state_find_device(state_of(watcher), watched->uuid) : -1;
+
+    watched->device = found >= 0 ? (uint32_t)found : UINT32_MAX;
+}
+
+static void take_all(struct watcher *watcher)
+{
+    struct probe_event event;
+
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        struct sampled got;
+        find_in_state(watcher, &watcher->devices[i]);
+        if (sampler_take(watcher->sampler, i, &got))
+            take(watcher, &watcher->devices[i], &got);
+    }
+    while (sampler_take_event(watcher->sampler, &event))
+        take_event(watcher, &event);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    take_all(wake->data);
+}
+
+/* Who hangs says nothing: that is looked at here. */
+static void on_timer(uv_timer_t *timer)
+{
+    struct watcher *watcher = timer->data;
+
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        struct watched *watched = &watcher->devices[i];
+        if (watched->device != UINT32_MAX && sampler_silent(watcher->sampler, i) > USEC_PER_SEC)
+            judge(watcher, watched, true);
+    }
+    sampler_ask(watcher->sampler);
+}
+
+static void notify(void *user)
+{
+    uv_async_send(&((struct watcher *)user)->wake);
+}
+
+/* ---- for those who look ---- */
+
+static const struct watcher *of(const struct watch *watch)
+{
+    return CONTAINER_OF(watch, const struct watcher, watch);
+}
+
+static const struct watched *find(const struct watcher *watcher, uint32_t device)
+{
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        if (watcher->devices[i].device == device)
+            return &watcher->devices[i];
+    }
+    return NULL;
+}
+
+static bool watch_device(const struct watch *watch, uint32_t device, struct watch_device *ret)
+{
+    const struct watcher *watcher = of(watch);
+    const struct watched *watched = find(watcher, device);
+
+    if (!watched)
+        return false;
+    *ret = (struct watch_device){ .reading = watched->reading,
+                                  .trouble = watched->code < 0 ? watched->err.text : NULL,
+                                  .health = &watched->health,
+                                  .processes = watched->processes,
+                                  .process_count = watched->process_count,
+                                  .has_processes = watched->has_processes,
+                                  .foreign_mib = watched->foreign_mib,
+                                  .askings = watched->askings,
+                                  .failures = watched->failures,
+                                  .took = watched->took,
+                                  .xid_count = watched->xid_count };
+    memcpy(ret->xids, watched->xids, sizeof(ret->xids));
+    if (watcher->sampler)
+        ret->silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    if (watched->reading.at > 0) {
+        ret->age = sampler_now() - watched->reading.at;
+        ret->reading.at = journal_time(watcher, watched->reading.at);
+    }
+    return true;
+}
+
+static const struct usage *watch_usage(const struct watch *watch, uint64_t job, uint32_t attempt)
+{
+    return tally_look(&of(watch)->tally, job, attempt);
+}
+
+static struct probe_link watch_link(const struct watch *watch, uint32_t a, uint32_t b)
+{
+    const struct watcher *watcher = of(watch);
+    const struct watched *first = find(watcher, a), *second = find(watcher, b);
+
+    if (!first || !second || !first->links)
+        return (struct probe_link){ .near = a == b ? PROBE_NEAR_SELF : PROBE_NEAR_UNKNOWN };
+    return first->links[second - watcher->devices];
+}
+
+static const struct watch_ops watch_ops = {
+    .device = watch_device,
+    .usage = watch_usage,
+    .link = watch_link,
+};
+
+const struct watch *watcher_watch(const struct watcher *watcher)
+{
+    return &watcher->watch;
+}
+
+int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
+{
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        struct watched *watched = &watcher->devices[i];
+        if (watched->device != device)
+            continue;
+        health_clear(&watched->health);
+        enum health_fault worst = health_worst(&watched->health);
+        if (worst != FAULTS)
+            return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
+        report_health(watcher, watched);
+        return 0;
+    }
+    return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
+}
+
+/* ---- begin and end ---- */
+
+/* What was wrong with it before we started, in this run of the machine, is wrong with it still. */
+static void remember_faults(struct watcher *watcher, struct watched *watched)
+{
+    const struct state *state = state_of(watcher);
+
+    find_in_state(watcher, watched);
+    if (watched->device == UINT32_MAX)
+        return;
+    const struct device *device = &state->devices.items[watched->device];
+    if (device->faults == 0 || strcmp(device->boot, text_string(&watcher->boot)) != 0)
+        return;
+    watched->health.faults = device->faults;
+    watched->health.xid = device->xid;
+}
+
+static void make_devices(struct watcher *watcher)
+{
+    const struct watcher_options *options = &watcher->options;
+
+    watcher->device_count = options->device_count;
+    watcher->devices = mem_zero(options->device_count + 1, sizeof(watcher->devices[0]));
+    for (uint32_t i = 0; i < options->device_count; i++) {
+        struct watched *watched = &watcher->devices[i];
+        snprintf(watched->uuid, sizeof(watched->uuid), "%s", options->devices[i].uuid);
+        remember_faults(watcher, watched);
+        if (!options->probe->ops->link)
+            continue;
+        watched->links = mem_zero(options->device_count, sizeof(watched->links[0]));
+        for (uint32_t k = 0; k < options->device_count; k++)
+            watched->links[k] = options->probe->ops->link(options->probe, i, k);
+    }
+}
+
+static void find_held(struct watcher *watcher)
+{
+    for (const struct job *job = state_of(watcher)->first_job; job; job = job->next) {
+        if (job_is_active(job) && job->run->lease->slices_count > 0)
+            list_add(&watcher->held, job->id);
+    }
+}
+
+int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err)
+{
+    struct watcher *watcher = mem_zero(1, sizeof(*watcher));
+    uint64_t every = options->every_ms > 0 ? options->every_ms : EVERY_MS;
+
+    watcher->watch.ops = &watch_ops;
+    watcher->options = *options;
+    machine_boot(&watcher->boot);
+    uv_timer_init(options->loop, &watcher->timer);
+    uv_async_init(options->loop, &watcher->wake, on_wake);
+    watcher->timer.data = watcher->wake.data = watcher;
+    *ret = watcher;
+    if (!options->probe || !options->probe->ops->sample || options->device_count == 0)
+        return 0;
+    make_devices(watcher);
+    find_held(watcher);
+    struct sampler_options sampler = { .probe = options->probe,
+                                       .device_count = options->device_count,
+                                       .notify = notify,
+                                       .user = watcher };
+    int code = sampler_create(&sampler, &watcher->sampler, err);
+    if (code == 0)
+        uv_timer_start(&watcher->timer, on_timer, 0, every);
+    return code;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct watcher *watcher = handle->data;
+
+    if (++watcher->closing == 2)
+        free(watcher);
+}
+
+bool watcher_destroy(struct watcher *watcher)
+{
+    if (!watcher)
+        return true;
+    uv_timer_stop(&watcher->timer);
+    bool are_all_back = sampler_destroy(watcher->sampler);
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        free(watcher->devices[i].processes);
+        free(watcher->devices[i].links);
+        list_release(&watcher->devices[i].known);
+    }
+    free(watcher->devices);
+    tally_release(&watcher->tally);
+    text_release(&watcher->boot);
+    list_release(&watcher->held);
+    if (!are_all_back) /* a thread may still wake us: what it wakes stays */
+        return false;
+    uv_close((uv_handle_t *)&watcher->timer, on_closed);
+    uv_close((uv_handle_t *)&watcher->wake, on_closed);
+    return true;
+}

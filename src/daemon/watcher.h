@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_WATCHER_H
+#define DAEMON_WATCHER_H
+
+/* watcher - looks at the devices once a second, and acts on what they say
+ *
+ * A device that is not well is reported as sick, so that nothing more is put on it, and is given
+ * back when it is well again (health.h). What jobs do is added up, and becomes an event when an
+ * attempt is over. Links between devices do not change while the machine runs: they are asked for
+ * once.
+ *
+ * Order of calls:  create, (changed)*, destroy before the probe and the hub go
+ */
+
+#include <uv.h>
+
+#include "core/engine.h"
+#include "core/watch.h"
+#include "daemon/hub.h"
+
+struct watcher;
+
+struct watcher_options {
+    uv_loop_t *loop;
+    struct hub *hub;
+    struct engine *engine;
+    struct probe *probe; /* may be NULL: there is nothing to watch */
+    const struct probe_device *devices;
+    uint32_t device_count;
+    uint32_t every_ms; /* 0: a second */
+};
+
+int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err);
+/* False: a thread hangs in the driver, so the probe must not be destroyed. NULL is fine. */
+bool watcher_destroy(struct watcher *watcher);
+
+/* These jobs changed, durably. */
+void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count);
+
+/* Somebody says that a device (its number in the state) is well. For a change's run. Fails with
+ * -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
+int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err);
+
+const struct watch *watcher_watch(const struct watcher *watcher);
+
+#endif
