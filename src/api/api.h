@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "core/event.h"
 #include "core/state.h"
+#include "core/watch.h"
 #include "io/http.h"
 #include "sched/sched.h"
 
@@ -30,6 +31,12 @@ struct api_change {
     /* code 0: durable. Frees the change. */
     void (*done)(struct api_change *change, int code, const struct error *err);
     struct api_change *next;
+};
+
+/* What the daemon did since it started. */
+struct api_work {
+    uint64_t plans, decisions;
+    usec_t plan_sum, plan_max; /* how long plans took */
 };
 
 struct api_ports;
@@ -70,6 +77,11 @@ struct api_ports {
     void (*kill_job)(void *user, uint64_t job); /* what runs of it, without a grace period */
     /* Begin a study; done is called later. Fails with -EDQUOT when there are too many. */
     int (*study)(void *user, struct api_study *study, struct error *err);
+    /* How the devices do; NULL: nobody looks. */
+    const struct watch *(*watch)(void *user);
+    struct api_work (*work)(void *user);
+    /* Somebody says that a device is well; inside run only. */
+    int (*clear)(void *user, uint32_t device, struct error *err);
     const char *(*trouble)(void *user); /* why nothing is accepted now; NULL: all is well */
     struct engine_isolation (*isolation)(void *user); /* what a job would get */
     const char *state_dir, *devices, *socket;         /* for who asks about the daemon */

@@ -47,7 +47,13 @@ const struct state *api_state(const struct api *api);
 struct config;
 struct config *config_of_state(const struct state *state);
 
+struct watch_device;
+/* How a device (its number in the state) does; false: nobody watches it. */
+bool api_watch(const struct api *api, uint32_t device, struct watch_device *ret);
+
 /* Views: new references. */
+/* What a job did with its devices, and what is to be said of that (usage.c); null: not known. */
+json_t *view_usage(const struct api *api, const struct job *job);
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
 json_t *view_group(const struct api *api, const struct group *group);
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
@@ -92,7 +98,8 @@ call_fn handle_list, handle_show, handle_why;
 call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
 call_fn handle_interrupt, handle_scale;
-call_fn handle_gpus, handle_nodes, handle_pools, handle_queues;
+call_fn handle_gpus, handle_topology, handle_clear, handle_metrics, handle_metrics_dcgm;
+call_fn handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_whatif, handle_rehearsal;
 call_fn handle_reservations, handle_reserve, handle_unreserve;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/gpus, /v1/nodes, /v1/pools, /v1/queues */
+/* GET /v1/nodes, /v1/pools, /v1/queues */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,64 +10,6 @@
 static json_t *text_or_null(const char *text)
 {
     return text && text[0] ? json_string(text) : json_null();
-}
-
-static json_t *mib_or_null(int64_t mib)
-{
-    return mib > 0 ? json_integer(mib) : json_null();
-}
-
-static json_t *view_holders(const struct api *api, uint32_t device)
-{
-    const struct state *state = api_state(api);
-    json_t *jobs = json_array();
-
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
-            AUTO_RELEASE(text) struct text label = { 0 };
-            if (job->run->lease->slices[i].device != device)
-                continue;
-            view_id(api, job, &label);
-            json_array_append_new(
-                jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id", (json_int_t)job->id, "label",
-                                label.bytes, "user", state_user(state, job->user), "name",
-                                job->name, "share", view_milli(job->run->lease->slices[i].milli)));
-        }
-    }
-    return jobs;
-}
-
-static json_t *view_gpu(const struct api *api, uint32_t number)
-{
-    const struct state *state = api_state(api);
-    const struct device *device = &state->devices.items[number];
-    const struct room_device *room = &state->room.devices.items[number];
-    const struct node *node = &state->nodes.items[device->node];
-    const char *sick = device->sick             ? device->sick
-                       : node->state != NODE_UP ? node_state_name(node->state)
-                                                : NULL;
-
-    return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
-        (int)device->index, "node", node->name, "uuid", device->uuid, "model", device->model,
-        "product", device->product, "memory", mib_or_null(device->memory_mib), "memory_given",
-        json_integer(device->memory_mib - room->memory_mib), "given",
-        view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
-        device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
-        text_or_null(device->address), "mig", device->mig_enabled, "synthetic",
-        device->is_synthetic, "sick", text_or_null(sick), "jobs", view_holders(api, number));
-}
-
-void handle_gpus(struct call *call)
-{
-    json_t *gpus = json_array();
-
-    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++) {
-        const struct device *device = &api_state(call->api)->devices.items[i];
-        if (!device->is_synthetic || !device->sick) /* made up ones that are gone never were */
-            json_array_append_new(gpus, view_gpu(call->api, i));
-    }
-    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
 }
 
 void handle_nodes(struct call *call)

@@ -112,6 +112,23 @@ static const char *port_trouble(void *user)
     return hub_trouble(((struct daemon *)user)->hub);
 }
 
+static const struct watch *port_watch(void *user)
+{
+    const struct daemon *daemon = user;
+
+    return daemon->watcher ? watcher_watch(daemon->watcher) : NULL;
+}
+
+static int port_clear(void *user, uint32_t device, struct error *err)
+{
+    return watcher_clear(((struct daemon *)user)->watcher, device, err);
+}
+
+static struct api_work port_work(void *user)
+{
+    return hub_work(((struct daemon *)user)->hub);
+}
+
 static struct engine_isolation port_isolation(void *user)
 {
     return local_engine_isolation(((struct daemon *)user)->engine);
@@ -350,6 +367,9 @@ static int open_door(struct daemon *daemon, struct error *err)
         .stop = port_stop,
         .kill_job = port_kill_job,
         .study = port_study,
+        .watch = port_watch,
+        .work = port_work,
+        .clear = port_clear,
         .trouble = port_trouble,
         .isolation = port_isolation,
         .state_dir = options->state_dir,

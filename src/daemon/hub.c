@@ -38,6 +38,7 @@ struct hub {
     uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
     bool is_in_trouble;
+    struct api_work work;
     bool is_reloaded; /* the brain is another than the journal knows of */
     bool has_stopped_planning;
 
@@ -75,6 +76,11 @@ const struct clock *hub_clock(const struct hub *hub)
 void hub_stop_planning(struct hub *hub)
 {
     hub->has_stopped_planning = true;
+}
+
+struct api_work hub_work(const struct hub *hub)
+{
+    return hub->work;
 }
 
 const char *hub_trouble(const struct hub *hub)
@@ -217,8 +223,16 @@ static void put_plan(struct hub *hub)
 {
     struct event plan = { .kind = EVENT_PLAN };
 
-    if (!hub->has_stopped_planning && sched_next_wakeup(hub->brain) <= clock_now(&hub->clock))
-        hub_emit(hub, &plan);
+    if (hub->has_stopped_planning || sched_next_wakeup(hub->brain) > clock_now(&hub->clock))
+        return;
+    size_t before = hub->decisions.events.count;
+    uint64_t began = uv_hrtime();
+    hub_emit(hub, &plan);
+    usec_t took = (usec_t)((uv_hrtime() - began) / 1000);
+    hub->work.plans++;
+    hub->work.decisions += hub->decisions.events.count - before;
+    hub->work.plan_sum += took;
+    hub->work.plan_max = took > hub->work.plan_max ? took : hub->work.plan_max;
 }
 
 static struct api_change *take_changes(struct hub *hub)

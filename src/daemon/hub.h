@@ -63,6 +63,8 @@ void hub_enqueue(struct hub *hub, struct api_change *change);
 void hub_emit(struct hub *hub, struct event *event);
 /* From now on nothing more is decided: what runs ends, and nothing new is started. */
 void hub_stop_planning(struct hub *hub);
+/* What it did since it was created. */
+struct api_work hub_work(const struct hub *hub);
 /* Why nothing can be accepted at the moment; NULL: all is well. */
 const char *hub_trouble(const struct hub *hub);
 

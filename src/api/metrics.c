@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /metrics: ours; GET /metrics/dcgm: in DCGM's words. Both as Prometheus reads them. */
+#include <string.h>
+
+#include "api/inside.h"
+#include "export/dcgm.h"
+#include "export/metrics.h"
+
+static const char content_type[] = "text/plain; version=0.0.4; charset=utf-8";
+
+static const struct watch *watch_of(const struct call *call)
+{
+    const struct api_ports *ports = &call->api->ports;
+
+    return ports->watch ? ports->watch(ports->user) : NULL;
+}
+
+static void reply_text(struct call *call, struct text *text)
+{
+    size_t length = text->length;
+
+    text_string(text);
+    http_reply(call->request, 200, content_type, text_take(text), length);
+}
+
+void handle_metrics(struct call *call)
+{
+    const struct api_ports *ports = &call->api->ports;
+    struct api_work work = ports->work ? ports->work(ports->user) : (struct api_work){ 0 };
+    struct metrics_self self = { .version = TARN_VERSION,
+                                 .now = ports->now(ports->user),
+                                 .started = ports->started,
+                                 .plans = work.plans,
+                                 .decisions = work.decisions,
+                                 .plan_sum = work.plan_sum,
+                                 .plan_max = work.plan_max };
+    struct text text = { 0 };
+
+    metrics_export(api_state(call->api), watch_of(call), &self, &text);
+    reply_text(call, &text);
+}
+
+static bool is_asked(const struct call *call, const char *key, const char *value)
+{
+    const char *given = http_query(call->request, key);
+
+    return given && strcmp(given, value) == 0;
+}
+
+void handle_metrics_dcgm(struct call *call)
+{
+    struct dcgm_options options = { .old_hostname = is_asked(call, "hostname", "old"),
+                                    .new_names = is_asked(call, "names", "new") };
+    struct text text = { 0 };
+
+    if (watch_of(call))
+        dcgm_export(api_state(call->api), watch_of(call), &options, &text);
+    reply_text(call, &text);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/exposition.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void exposition_metric(struct exposition *exposition, const char *name, const char *type,
+                       const char *help)
+{
+    exposition->name = name;
+    exposition->type = type;
+    exposition->help = help;
+    exposition->has_head = false;
+    text_clear(&exposition->labels);
+}
+
+static void add_escaped(struct text *out, const char *value, bool is_label)
+{
+    for (; *value; value++) {
+        if (*value == '\\')
+            text_add(out, "\\\\");
+        else if (*value == '\n')
+            text_add(out, "\\n");
+        else if (*value == '"' && is_label)
+            text_add(out, "\\\"");
+        else
+            text_add_char(out, *value);
+    }
+}
+
+void exposition_label(struct exposition *exposition, const char *name, const char *value)
+{
+    struct text *labels = &exposition->labels;
+
+    if (!value || !value[0])
+        return;
+    text_printf(labels, "%s%s=\"", labels->length > 0 ? "," : "", name);
+    add_escaped(labels, value, true);
+    text_add_char(labels, '"');
+}
+
+void exposition_label_number(struct exposition *exposition, const char *name, uint64_t value)
+{
+    char number[24];
+
+    snprintf(number, sizeof(number), "%" PRIu64, value);
+    exposition_label(exposition, name, number);
+}
+
+void exposition_labels(struct exposition *exposition, const struct text *labels)
+{
+    if (labels->length == 0)
+        return;
+    if (exposition->labels.length > 0)
+        text_add_char(&exposition->labels, ',');
+    text_add_bytes(&exposition->labels, labels->bytes, labels->length);
+}
+
+static void add_head(struct exposition *exposition)
+{
+    if (exposition->has_head)
+        return;
+    exposition->has_head = true;
+    text_printf(exposition->out, "# HELP %s ", exposition->name);
+    add_escaped(exposition->out, exposition->help, false);
+    text_printf(exposition->out, "\n# TYPE %s %s\n", exposition->name, exposition->type);
+}
+
+void exposition_sample_of(struct exposition *exposition, const char *suffix, double value)
+{
+    struct text *labels = &exposition->labels;
+
+    add_head(exposition);
+    text_add(exposition->out, exposition->name);
+    text_add(exposition->out, suffix);
+    if (labels->length > 0)
+        text_printf(exposition->out, "{%s}", text_string(labels));
+    if (value == (double)(int64_t)value && value < 1e15 && value > -1e15)
+        text_printf(exposition->out, " %" PRId64 "\n", (int64_t)value);
+    else
+        text_printf(exposition->out, " %.9g\n", value);
+    text_clear(labels);
+}
+
+void exposition_sample(struct exposition *exposition, double value)
+{
+    exposition_sample_of(exposition, "", value);
+}
+
+void exposition_release(struct exposition *exposition)
+{
+    text_release(&exposition->labels);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export/exposition.h"
+
+struct exporting {
+    const struct state *state;
+    const struct watch *watch;
+    const struct metrics_self *self;
+    struct exposition exposition;
+    struct watch_device *watched; /* by device */
+    bool *is_watched;
+    LIST(const struct job *) active; /* those that hold something */
+};
+
+static void label_device(struct exporting *exporting, uint32_t number)
+{
+    const struct state *state = exporting->state;
+    const struct device *device = &state->devices.items[number];
+
+    exposition_label(&exporting->exposition, "uuid", device->uuid);
+    exposition_label_number(&exporting->exposition, "gpu", device->index);
+    exposition_label(&exporting->exposition, "node", state->nodes.items[device->node].name);
+}
+
+/* ---- the daemon ---- */
+
+static double seconds(usec_t time)
+{
+    return (double)time / (double)USEC_PER_SEC;
+}
+
+static void export_self(struct exporting *exporting)
+{
+    struct exposition *exposition = &exporting->exposition;
+    const struct metrics_self *self = exporting->self;
+
+    exposition_metric(exposition, "tarn_build_info", "gauge", "1, with the version");
+    exposition_label(exposition, "version", self->version);
+    exposition_sample(exposition, 1);
+    exposition_metric(exposition, "tarn_up_seconds", "gauge", "time since the daemon started");
+    exposition_sample(exposition, seconds(self->now - self->started));
+    exposition_metric(exposition, "tarn_plans_total", "counter", "plans that the scheduler made");
+    exposition_sample(exposition, (double)self->plans);
+    exposition_metric(exposition, "tarn_decisions_total", "counter",
+                      "starts and stops that it decided");
+    exposition_sample(exposition, (double)self->decisions);
+    exposition_metric(exposition, "tarn_plan_seconds_total", "counter", "time that plans took");
+    exposition_sample(exposition, seconds(self->plan_sum));
+    exposition_metric(exposition, "tarn_plan_seconds_max", "gauge", "the longest of them");
+    exposition_sample(exposition, seconds(self->plan_max));
+}
+
+/* ---- devices ---- */
+
+static void export_device_facts(struct exporting *exporting)
+{
+    const struct state *state = exporting->state;
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_gpu_info", "gauge", "1 for each device, with what it is");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        label_device(exporting, i);
+        exposition_label(exposition, "model", device->model);
+        exposition_label(exposition, "product", device->product);
+        exposition_label(exposition, "vendor", device->vendor);
+        exposition_label(exposition, "pci_bus_id", device->address);
+        exposition_label(exposition, "pool", state->pools.items[device->pool].name);
+        exposition_sample(exposition, 1);
+    }
+    exposition_metric(exposition, "tarn_gpu_usable", "gauge", "1: it may be given out");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        label_device(exporting, i);
+        exposition_sample(exposition, device_is_usable(state, &state->devices.items[i]));
+    }
+    exposition_metric(exposition, "tarn_gpu_given_ratio", "gauge",
+                      "how much of it jobs hold, 0 to 1");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        label_device(exporting, i);
+        exposition_sample(exposition,
+                          (double)(GPU_MILLI - state->room.devices.items[i].milli) / GPU_MILLI);
+    }
+}
+
+static void export_readings(struct exporting *exporting)
+{
+    const struct state *state = exporting->state;
+
+    for (enum reading_id id = 0; id < READINGS; id++) {
+        const struct reading_about *about = &reading_about[id];
+        const char *unit = reading_base_unit(about->unit);
+        char name[96];
+        snprintf(name, sizeof(name), "tarn_gpu_%s%s%s%s", about->name, unit[0] ? "_" : "", unit,
+                 about->kind == READING_COUNTER ? "_total" : "");
+        exposition_metric(&exporting->exposition, name,
+                          about->kind == READING_COUNTER ? "counter" : "gauge", about->meaning);
+        for (uint32_t i = 0; i < state->devices.count; i++) {
+            const struct reading *reading = &exporting->watched[i].reading;
+            if (!exporting->is_watched[i] || reading->at == 0 || exporting->watched[i].trouble ||
+                !reading_has(reading, id))
+                continue;
+            label_device(exporting, i);
+            exposition_sample(&exporting->exposition, reading_in_base(id, reading->values[id]));
+        }
+    }
+}
+
+static void export_health(struct exporting *exporting)
+{
+    static const char *const severities[] = { "info", "warning", "critical" };
+    const struct state *state = exporting->state;
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_gpu_fault", "gauge",
+                      "1 for each thing that is wrong with a device now");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        for (enum health_fault k = 0; exporting->is_watched[i] && k < FAULTS; k++) {
+            if ((exporting->watched[i].health->faults >> k & 1) == 0)
+                continue;
+            label_device(exporting, i);
+            exposition_label(exposition, "fault", fault_name(k));
+            exposition_label(exposition, "severity", severities[fault_severity(k)]);
+            exposition_sample(exposition, 1);
+        }
+    }
+    exposition_metric(exposition, "tarn_gpu_xid_total", "counter",
+                      "what the driver reported, by number and by what has to be done");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        for (uint32_t k = 0; exporting->is_watched[i] && k < exporting->watched[i].xid_count; k++) {
+            const struct watch_xid *xid = &exporting->watched[i].xids[k];
+            label_device(exporting, i);
+            exposition_label_number(exposition, "xid", xid->xid);
+            exposition_label(exposition, "action", xid_action_name(xid_action(xid->xid)));
+            exposition_sample(exposition, (double)xid->count);
+        }
+    }
+    exposition_metric(exposition, "tarn_gpu_foreign_memory_bytes", "gauge",
+                      "memory that processes use which tarn did not start");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        if (!exporting->is_watched[i] || !exporting->watched[i].has_processes)
+            continue;
+        label_device(exporting, i);
+        exposition_sample(exposition, (double)exporting->watched[i].foreign_mib * 1048576);
+    }
+}
+
+static void export_sampler(struct exporting *exporting)
+{
+    const struct state *state = exporting->state;
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_gpu_reading_age_seconds", "gauge",
+                      "how old the readings of a device are");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        if (!exporting->is_watched[i] || exporting->watched[i].reading.at == 0)
+            continue;
+        label_device(exporting, i);
+        exposition_sample(exposition, seconds(exporting->watched[i].age));
+    }
+    exposition_metric(exposition, "tarn_gpu_read_errors_total", "counter",
+                      "times that a device could not be read");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        if (!exporting->is_watched[i])
+            continue;
+        label_device(exporting, i);
+        exposition_sample(exposition, (double)exporting->watched[i].failures);
+    }
+    exposition_metric(exposition, "tarn_gpu_read_seconds", "gauge",
+                      "how long the last reading took in the driver");
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        if (!exporting->is_watched[i] || exporting->watched[i].reading.at == 0)
+            continue;
+        label_device(exporting, i);
+        exposition_sample(exposition, seconds(exporting->watched[i].took));
+    }
+}
+
+/* ---- jobs ---- */
+
+static void label_job(struct exporting *exporting, const struct job *job)
+{
+    const struct state *state = exporting->state;
+
+    exposition_label_number(&exporting->exposition, "job", job->id);
+    exposition_label(&exporting->exposition, "user", state_user(state, job->user));
+    exposition_label(&exporting->exposition, "queue", state->queues.items[job->queue].name);
+}
+
+static const struct usage *usage_of(const struct exporting *exporting, const struct job *job)
+{
+    return exporting->watch
+               ? exporting->watch->ops->usage(exporting->watch, job->id, job->run->attempt)
+               : NULL;
+}
+
+static void export_job_devices(struct exporting *exporting)
+{
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_job_gpu_given_ratio", "gauge",
+                      "how much of which device a job holds");
+    for (size_t j = 0; j < exporting->active.count; j++) {
+        const struct job *job = exporting->active.items[j];
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
+            bool is_first = true; /* members may share one */
+            double milli = 0;
+            for (uint32_t k = 0; k < lease->slices_count; k++) {
+                if (lease->slices[k].device != lease->slices[i].device)
+                    continue;
+                is_first &= k >= i;
+                milli += lease->slices[k].milli;
+            }
+            if (!is_first)
+                continue;
+            label_job(exporting, job);
+            label_device(exporting, lease->slices[i].device);
+            exposition_sample(exposition, milli / GPU_MILLI);
+        }
+    }
+}
+
+static void export_job_usage(struct exporting *exporting)
+{
+    static const struct {
+        const char *name, *help;
+        enum usage_kind kind;
+        bool is_peak;
+    } metrics[] = {
+        { "tarn_job_gpu_use_ratio", "mean use of a job's devices so far", USAGE_GPU, false },
+        { "tarn_job_sm_active_ratio", "the same of their multiprocessors", USAGE_SM, false },
+        { "tarn_job_tensor_active_ratio", "the same of their tensor cores", USAGE_TENSOR, false },
+        { "tarn_job_gpu_memory_peak_bytes", "the most memory it had on its devices", USAGE_MEMORY,
+          true },
+    };
+    struct exposition *exposition = &exporting->exposition;
+
+    for (size_t i = 0; i < COUNT_OF(metrics); i++) {
+        exposition_metric(exposition, metrics[i].name, "gauge", metrics[i].help);
+        for (size_t j = 0; j < exporting->active.count; j++) {
+            const struct job *job = exporting->active.items[j];
+            const struct usage *usage = usage_of(exporting, job);
+            if (!usage || usage->sums[metrics[i].kind].ms == 0)
+                continue;
+            label_job(exporting, job);
+            if (metrics[i].is_peak)
+                exposition_sample(exposition, (double)usage_peak(usage, metrics[i].kind) * 1048576);
+            else
+                exposition_sample(exposition,
+                                  (double)usage_mean(usage, metrics[i].kind) / READING_RATIO_ONE);
+        }
+    }
+    exposition_metric(exposition, "tarn_job_energy_joules_total", "counter",
+                      "energy that its devices took for it so far");
+    for (size_t j = 0; j < exporting->active.count; j++) {
+        const struct job *job = exporting->active.items[j];
+        const struct usage *usage = usage_of(exporting, job);
+        if (!usage || usage->energy_mj == 0)
+            continue;
+        label_job(exporting, job);
+        exposition_sample(exposition, (double)usage->energy_mj / 1000);
+    }
+}
+
+/* ---- queues ---- */
+
+static void export_jobs(struct exporting *exporting)
+{
+    const struct state *state = exporting->state;
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_jobs", "gauge", "jobs by state");
+    for (enum job_state i = 0; i < JOB_STATE_COUNT; i++) {
+        exposition_label(exposition, "state", job_state_name(i));
+        exposition_sample(exposition, state->job_counts[i]);
+    }
+}
+
+static void export_waits(struct exporting *exporting)
+{
+    const struct state *state = exporting->state;
+    struct exposition *exposition = &exporting->exposition;
+    size_t count = state->queues.count;
+    AUTO_FREE double *waiting = mem_zero(count + 1, sizeof(waiting[0]));
+    AUTO_FREE double *gpus = mem_zero(count + 1, sizeof(gpus[0]));
+    AUTO_FREE usec_t *oldest = mem_zero(count + 1, sizeof(oldest[0]));
+
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->state != JOB_QUEUED)
+            continue;
+        usec_t wait = exporting->self->now - job->queued;
+        waiting[job->queue]++;
+        gpus[job->queue] += (double)request_milli(state_request(state, job), 0, 0) / GPU_MILLI;
+        if (wait > oldest[job->queue])
+            oldest[job->queue] = wait;
+    }
+    exposition_metric(exposition, "tarn_queue_waiting_jobs", "gauge", "jobs that wait for room");
+    for (uint32_t i = 1; i < count; i++) {
+        exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition, waiting[i]);
+    }
+    exposition_metric(exposition, "tarn_queue_waiting_gpus", "gauge", "GPUs that they ask for");
+    for (uint32_t i = 1; i < count; i++) {
+        exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition, gpus[i]);
+    }
+    exposition_metric(exposition, "tarn_queue_oldest_wait_seconds", "gauge",
+                      "how long the first of them has waited");
+    for (uint32_t i = 1; i < count; i++) {
+        exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition, seconds(oldest[i]));
+    }
+    exposition_metric(exposition, "tarn_queue_given_gpus", "gauge", "GPUs that its jobs hold");
+    for (uint32_t i = 1; i < count; i++) {
+        exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition,
+                          (double)state->queues.items[i].used.of[RESOURCE_GPUS] / GPU_MILLI);
+    }
+    exposition_metric(exposition, "tarn_queue_spent_total", "counter",
+                      "money that it and those below it spent in this period");
+    for (uint32_t i = 1; i < count; i++) {
+        struct account accounts[ACCOUNTS];
+        state_accounts(state, i, exporting->self->now, accounts);
+        if (accounts[ACCOUNT_MONEY].spent == 0)
+            continue;
+        exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition, (double)accounts[ACCOUNT_MONEY].spent / 1e6);
+    }
+}
+
+void metrics_export(const struct state *state, const struct watch *watch,
+                    const struct metrics_self *self, struct text *out)
+{
+    struct exporting exporting = {
+        .state = state,
+        .watch = watch,
+        .self = self,
+        .exposition = { .out = out },
+        .watched = mem_zero(state->devices.count + 1, sizeof(struct watch_device)),
+        .is_watched = mem_zero(state->devices.count + 1, sizeof(bool)),
+    };
+
+    for (uint32_t i = 0; watch && i < state->devices.count; i++)
+        exporting.is_watched[i] = watch->ops->device(watch, i, &exporting.watched[i]);
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job_is_active(job))
+            list_add(&exporting.active, job);
+    }
+    export_self(&exporting);
+    export_device_facts(&exporting);
+    export_readings(&exporting);
+    export_health(&exporting);
+    export_sampler(&exporting);
+    export_job_devices(&exporting);
+    export_job_usage(&exporting);
+    export_jobs(&exporting);
+    export_waits(&exporting);
+    exposition_release(&exporting.exposition);
+    list_release(&exporting.active);
+    mem_resize(exporting.watched, 0, 1);
+    mem_resize(exporting.is_watched, 0, 1);
+}
