@@ -74,9 +74,11 @@ static json_t *view_reading(const struct reading *reading)
     json_t *view = json_object();
 
     for (enum reading_id id = 0; id < READINGS; id++) {
+        double value = reading_in_base(id, reading->values[id]);
+        bool is_whole = value == (double)(json_int_t)value;
         if (reading_has(reading, id))
             json_object_set_new(view, reading_about[id].name,
-                                json_real(reading_in_base(id, reading->values[id])));
+                                is_whole ? json_integer((json_int_t)value) : json_real(value));
     }
     return view;
 }

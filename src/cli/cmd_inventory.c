@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpus, nodes, pools, queues: a listing each */
-#include <ctype.h>
+/* nodes, pools, queues: a listing each */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 
-const struct option_entry options_gpus[] = { { 0 } };
 const struct option_entry options_nodes[] = { { 0 } };
 const struct option_entry options_pools[] = { { 0 } };
 const struct option_entry options_queues[] = { { 0 } };
@@ -110,86 +108,6 @@ static int list(int argc, char **argv, const struct listing *listing)
     status = print_listing(listing, reply, &options);
     json_decref(reply);
     return status;
-}
-
-/* "4 ana", "9 (0.5)" */
-static void add_gpu_jobs(const json_t *gpu, struct text *text)
-{
-    const json_t *job;
-    char share[UNITS_TEXT_SIZE];
-    size_t i;
-
-    json_array_foreach(json_object_get(gpu, "jobs"), i, job)
-    {
-        text_printf(text, "%s%s %s", text->length > 0 ? ", " : "", field_text(job, "label"),
-                    field_text(job, "user"));
-        if (!field_is_null(job, "share") && field_milli(job, "share") != 1000)
-            text_printf(text, " (%s)", units_format_milli(share, field_milli(job, "share")));
-    }
-}
-
-/* "H100" of "h100"; what it is not is said. */
-static void add_gpu_model(struct table *table, const json_t *gpu)
-{
-    AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
-
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
-    table_add_format(table, "%s%s", model, field_is_true(gpu, "synthetic") ? " synthetic" : "");
-}
-
-static void add_gpu(struct table *table, const json_t *gpu)
-{
-    AUTO_RELEASE(text) struct text jobs = { 0 };
-    const char *sick = field_text(gpu, "sick");
-
-    add_gpu_jobs(gpu, &jobs);
-    table_start_row(table);
-    table_add_number(table, field_number(gpu, "index"));
-    add_gpu_model(table, gpu);
-    table_add_text(table, field_is_true(gpu, "mig") ? "mig" : "whole");
-    table_add_format(table, "%" PRId64 "%%", field_milli(gpu, "given") / 10);
-    add_memory(table, gpu);
-    table_add_text(table, field_text(gpu, "pool"));
-    table_add_text(table, field_text(gpu, "node"));
-    if (sick[0]) {
-        table_add_format(table, "sick: %s", sick);
-        table_style(table, TABLE_BAD);
-    } else {
-        table_add_text(table, text_string(&jobs));
-    }
-}
-
-static void print_gpus_footer(const json_t *gpus)
-{
-    char given[UNITS_TEXT_SIZE];
-    bool has_synthetic = false;
-    int64_t milli = 0;
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach(gpus, i, gpu)
-    {
-        milli += field_milli(gpu, "given");
-        has_synthetic = has_synthetic || field_is_true(gpu, "synthetic");
-    }
-    size_t count = json_array_size(gpus);
-    talk("%zu gpu%s · %s given%s", count, count == 1 ? "" : "s", units_format_milli(given, milli),
-         has_synthetic ? " · synthetic: no real device is behind them" : "");
-}
-
-int run_gpus(int argc, char **argv)
-{
-    static const struct table_column columns[] = {
-        { "GPU", TABLE_RIGHT, 0 },   { "MODEL", TABLE_LEFT, 0 },  { "MODE", TABLE_LEFT, 0 },
-        { "GIVEN", TABLE_RIGHT, 0 }, { "MEMORY", TABLE_LEFT, 0 }, { "POOL", TABLE_LEFT, 0 },
-        { "NODE", TABLE_LEFT, 0 },   { "JOB", TABLE_LEFT, 8 },
-    };
-    static const struct listing listing = {
-        "/v1/gpus", "gpus", "uuid", columns, COUNT_OF(columns), add_gpu, print_gpus_footer,
-    };
-
-    return list(argc, argv, &listing);
 }
 
 /* Why it is not up, or when it will no longer be. */

@@ -74,6 +74,56 @@ static void add_devices(struct text *text, const json_t *job)
     }
 }
 
+/* "71 % (peak 99 %)" */
+static void add_mean(struct text *line, const char *label, const json_t *usage, const char *key)
+{
+    const json_t *value = json_object_get(usage, key);
+
+    if (json_is_object(value))
+        text_printf(line, "%s%s %.0f %% (peak %.0f %%)", line->length > 0 ? " · " : "", label,
+                    field_real(value, "mean") * 100, field_real(value, "peak") * 100);
+}
+
+static void add_gpu_memory(struct text *line, const json_t *usage)
+{
+    const json_t *memory = json_object_get(usage, "memory");
+    char used[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+
+    if (!json_is_object(memory))
+        return;
+    text_printf(line, "%smemory %s", line->length > 0 ? " · " : "",
+                units_format_mib(used, (int64_t)field_real(memory, "peak")));
+    if (field_number(usage, "device_memory") > 0)
+        text_printf(line, " of %s", units_format_mib(whole, field_number(usage, "device_memory")));
+}
+
+/* What it did with its GPUs, and what is to be said of that. */
+static void add_gpu_usage(struct text *text, const json_t *job)
+{
+    const json_t *usage = json_object_get(job, "gpu_usage"), *diagnosis;
+    AUTO_RELEASE(text) struct text line = { 0 };
+    size_t i;
+
+    if (!json_is_object(usage))
+        return;
+    add_mean(&line, "gpu", usage, "gpu");
+    add_mean(&line, "sm", usage, "sm");
+    add_mean(&line, "tensor", usage, "tensor");
+    add_gpu_memory(&line, usage);
+    if (field_real(usage, "energy_joules") > 0)
+        text_printf(&line, "%senergy %.3g Wh", line.length > 0 ? " · " : "",
+                    field_real(usage, "energy_joules") / 3600);
+    add_line(text, "used", text_string(&line));
+    json_array_foreach(json_object_get(usage, "diagnoses"), i, diagnosis)
+    {
+        text_clear(&line);
+        text_printf(&line, "%s: %s (%s); %s", field_text(diagnosis, "name"),
+                    field_text(diagnosis, "seen"), field_text(diagnosis, "evidence"),
+                    field_text(diagnosis, "advice"));
+        add_line(text, "noticed", text_string(&line));
+    }
+}
+
 static void add_isolation(struct text *text, const json_t *job)
 {
     json_t *isolation = json_object_get(job, "isolation"), *value;
@@ -257,7 +307,8 @@ static void print_job(const json_t *job)
     add_needs(&text, job);
     add_devices(&text, job);
     add_isolation(&text, job);
-    add_usage(&text, job);
+    add_gpu_usage(&text, job);
+    add_isolation(&text, job);
     add_launch(&text, job);
     screen_put(stdout, text.bytes);
 }

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+#include "io/file.h"
+#include "wire/json.h"
+
+enum { TOPOLOGY, RECORD, CLEAR };
+
+const struct option_entry options_gpus[] = {
+    { "topology", '\0', NULL, "how near they are to each other" },
+    { "record", '\0', "FILE", "save what is known of them, for --devices recorded:FILE" },
+    { "clear", '\0', "GPU", "say that a GPU (number or UUID) was looked after, and is well" },
+    { 0 },
+};
+
+/* "4 ana", "9 (0.5)" */
+static void add_jobs(const json_t *gpu, struct text *text)
+{
+    const json_t *job;
+    char share[UNITS_TEXT_SIZE];
+    size_t i;
+
+    json_array_foreach(json_object_get(gpu, "jobs"), i, job)
+    {
+        text_printf(text, "%s%s %s", text->length > 0 ? ", " : "", field_text(job, "label"),
+                    field_text(job, "user"));
+        if (!field_is_null(job, "share") && field_milli(job, "share") != 1000)
+            text_printf(text, " (%s)", units_format_milli(share, field_milli(job, "share")));
+    }
+}
+
+/* "H100" of "h100"; what it is not is said. */
+static void add_model(struct table *table, const json_t *gpu)
+{
+    AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
+
+    for (char *s = model; *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+    table_add_format(table, "%s%s", model, field_is_true(gpu, "synthetic") ? " synthetic" : "");
+}
+
+/* What is in use where that is known, else what was given. */
+static void add_memory(struct table *table, const json_t *gpu, const json_t *reading)
+{
+    char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+    bool is_read = !field_is_null(reading, "memory_used");
+    int64_t used = is_read ? (int64_t)(field_real(reading, "memory_used") / 1048576)
+                           : field_number(gpu, "memory_given");
+
+    if (field_is_null(gpu, "memory"))
+        table_add_absent(table);
+    else
+        table_add_format(table, "%s %s %s", used > 0 ? units_format_mib(part, used) : "0",
+                         is_read ? "/" : "of",
+                         units_format_mib(whole, field_number(gpu, "memory")));
+}
+
+static void add_percent(struct table *table, const json_t *object, const char *key)
+{
+    if (field_is_null(object, key))
+        table_add_absent(table);
+    else
+        table_add_format(table, "%.0f%%", field_real(object, key) * 100);
+}
+
+static void add_power(struct table *table, const json_t *reading)
+{
+    if (field_is_null(reading, "power"))
+        table_add_absent(table);
+    else if (field_is_null(reading, "power_limit"))
+        table_add_format(table, "%.0f W", field_real(reading, "power"));
+    else
+        table_add_format(table, "%.0f / %.0f W", field_real(reading, "power"),
+                         field_real(reading, "power_limit"));
+}
+
+/* Why it is not given out, else who has it, else what is wrong. */
+static void add_fate(struct table *table, const json_t *gpu)
+{
+    AUTO_RELEASE(text) struct text jobs = { 0 };
+    const char *sick = field_text(gpu, "sick");
+    const json_t *fault = json_array_get(json_object_get(gpu, "faults"), 0);
+
+    add_jobs(gpu, &jobs);
+    if (sick[0])
+        table_add_format(table, "%s%sdrained: %s", text_string(&jobs), jobs.length > 0 ? " · " : "",
+                         sick);
+    else if (fault)
+        table_add_format(table, "%s%s%s", text_string(&jobs), jobs.length > 0 ? " · " : "",
+                         field_text(fault, "words"));
+    else
+        table_add_text(table, text_string(&jobs));
+    if (sick[0] || fault)
+        table_style(table, sick[0] ? TABLE_BAD : TABLE_WAITS);
+}
+
+static void add_row(struct table *table, const json_t *gpu)
+{
+    const json_t *reading = json_object_get(gpu, "reading");
+
+    table_start_row(table);
+    table_add_number(table, field_number(gpu, "index"));
+    add_model(table, gpu);
+    table_add_text(table, field_is_true(gpu, "mig") ? "mig" : "whole");
+    table_add_format(table, "%" PRId64 "%%", field_milli(gpu, "given") / 10);
+    add_percent(table, reading, "gpu_use");
+    add_memory(table, gpu, reading);
+    if (field_is_null(reading, "temperature"))
+        table_add_absent(table);
+    else
+        table_add_format(table, "%.0f°C", field_real(reading, "temperature"));
+    add_power(table, reading);
+    add_fate(table, gpu);
+    table_add_text(table, field_text(gpu, "pool"));
+    table_add_text(table, field_text(gpu, "node"));
+}
+
+static void print_footer(const json_t *gpus)
+{
+    char given[UNITS_TEXT_SIZE];
+    bool has_synthetic = false;
+    int64_t milli = 0;
+    size_t i, busy = 0, read = 0;
+    const json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        const json_t *reading = json_object_get(gpu, "reading");
+        milli += field_milli(gpu, "given");
+        has_synthetic = has_synthetic || field_is_true(gpu, "synthetic");
+        read += !field_is_null(reading, "gpu_use");
+        busy += field_real(reading, "gpu_use") >= 0.05;
+    }
+    AUTO_RELEASE(text) struct text words = { 0 };
+    size_t count = json_array_size(gpus);
+    text_printf(&words, "%zu gpu%s · %s given", count, count == 1 ? "" : "s",
+                units_format_milli(given, milli));
+    if (read > 0)
+        text_printf(&words, ", %zu busy", busy);
+    if (has_synthetic)
+        text_add(&words, " · synthetic: no real device is behind them");
+    talk("%s", text_string(&words));
+}
+
+static void print_gpus(const json_t *gpus)
+{
+    static const struct table_column columns[] = {
+        { "GPU", TABLE_RIGHT, 0 },   { "MODEL", TABLE_LEFT, 0 },  { "MODE", TABLE_LEFT, 0 },
+        { "GIVEN", TABLE_RIGHT, 0 }, { "USE", TABLE_RIGHT, 0 },   { "MEMORY", TABLE_LEFT, 0 },
+        { "TEMP", TABLE_RIGHT, 0 },  { "POWER", TABLE_RIGHT, 0 }, { "JOB", TABLE_LEFT, 8 },
+        { "POOL", TABLE_LEFT, 0 },   { "NODE", TABLE_LEFT, 0 },
+    };
+    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach(gpus, i, gpu) add_row(table, gpu);
+    screen_table(table);
+    print_footer(gpus);
+}
+
+/* "GPU0  X  NV4  SYS": as nvidia-smi topo draws it. */
+static void print_topology(const json_t *gpus)
+{
+    struct table_column columns[TABLE_COLUMNS_MAX] = { { .title = "" } };
+    char titles[TABLE_COLUMNS_MAX][16];
+    size_t count = json_array_size(gpus), i, k;
+    const json_t *gpu, *word;
+
+    count = count < TABLE_COLUMNS_MAX - 2 ? count : TABLE_COLUMNS_MAX - 2;
+    for (i = 0; i < count; i++) {
+        snprintf(titles[i], sizeof(titles[i]), "GPU%" PRId64,
+                 field_number(json_array_get(gpus, i), "index"));
+        columns[i + 1] = (struct table_column){ .title = titles[i] };
+    }
+    columns[count + 1] = (struct table_column){ .title = "NUMA" };
+    AUTO(table) struct table *table = table_create(columns, count + 2);
+    json_array_foreach(gpus, i, gpu)
+    {
+        table_start_row(table);
+        table_add_format(table, "GPU%" PRId64, field_number(gpu, "index"));
+        json_array_foreach(json_object_get(gpu, "links"), k, word)
+        {
+            if (k < count)
+                table_add_text(table, json_string_value(word));
+        }
+        if (field_is_null(gpu, "numa"))
+            table_add_absent(table);
+        else
+            table_add_number(table, field_number(gpu, "numa"));
+    }
+    screen_table(table);
+    talk("X itself · NVn n links · PIX one PCIe switch · PXB several · PHB one host bridge · NODE "
+         "one "
+         "NUMA node · SYS beyond · ? not known");
+    if (json_array_size(gpus) > count)
+        talk("of %zu gpus only %zu are shown beside each other; --json has all",
+             json_array_size(gpus), count);
+}
+
+static int record(struct session *session, const char *path, const json_t *gpus, struct error *err)
+{
+    json_t *topology = NULL;
+
+    int code = session_get(session, "/v1/topology", &topology, err);
+    if (code < 0)
+        return code;
+    AUTO(json)
+    json_t *document = json_pack("{s:i, s:O, s:o}", "tarn_recording", 1, "gpus",
+                                 json_object_get((json_t *)(uintptr_t)gpus, "gpus"), "topology",
+                                 json_incref(json_object_get(topology, "gpus")));
+    json_decref(topology);
+    AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
+    code = file_replace(path, bytes, strlen(bytes), err);
+    if (code == 0)
+        talk("saved · tarn up --devices recorded:%s hands out the same machine", path);
+    return code;
+}
+
+static int clear(struct session *session, const char *gpu, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("/v1/gpus/%s/clear", gpu);
+    json_t *reply = NULL;
+
+    if (gpu[0] == '\0' || strchr(gpu, '/'))
+        return error_set(err, -EINVAL, "gpu '%s': expected a number or a UUID", gpu);
+    int code = session_post(session, path, NULL, &reply, err);
+    json_decref(reply);
+    if (code == 0)
+        talk("gpu %s is given out again", gpu);
+    return code;
+}
+
+static int show(struct session *session, const struct options *options, struct error *err)
+{
+    AUTO(json) json_t *reply = NULL;
+    bool is_topology = options->values[TOPOLOGY] != NULL;
+
+    if (options->values[CLEAR])
+        return clear(session, options->values[CLEAR], err);
+    int code = session_get(session, is_topology ? "/v1/topology" : "/v1/gpus", &reply, err);
+    if (code < 0)
+        return code;
+    const json_t *gpus = json_object_get(reply, "gpus"), *gpu;
+    size_t i;
+    if (options->values[RECORD])
+        return record(session, options->values[RECORD], reply, err);
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet) {
+        json_array_foreach(gpus, i, gpu) printf("%s\n", field_text(gpu, "uuid"));
+    } else if (json_array_size(gpus) == 0)
+        talk("no gpus");
+    else if (is_topology)
+        print_topology(gpus);
+    else
+        print_gpus(gpus);
+    return 0;
+}
+
+int run_gpus(int argc, char **argv)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count > 0)
+        return usage_wrong(argv[0], "'%s': expected no word", options.words[0]);
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = show(&session, &options, &err);
+    return code < 0 ? complain(&err) : 0;
+}
