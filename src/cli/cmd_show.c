@@ -308,7 +308,7 @@ static void print_job(const json_t *job)
     add_devices(&text, job);
     add_isolation(&text, job);
     add_gpu_usage(&text, job);
-    add_isolation(&text, job);
+    add_usage(&text, job);
     add_launch(&text, job);
     screen_put(stdout, text.bytes);
 }
