@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
@@ -65,7 +66,8 @@ static int wait_until_gone(const struct session *session, struct error *err)
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 
     for (int i = 0; i < DOWN_TIMEOUT_S * 100; i++) {
-        if (!paths_is_listening(session->paths.socket))
+        /* The file goes last: then the state is free for another daemon. */
+        if (access(session->paths.socket, F_OK) < 0 && !paths_is_listening(session->paths.socket))
             return 0;
         nanosleep(&pause, NULL);
     }

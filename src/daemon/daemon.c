@@ -495,6 +495,7 @@ static void start_signals(struct daemon *daemon)
 int daemon_run(const struct daemon_options *options, struct error *err)
 {
     struct daemon daemon = { .options = options };
+    bool is_listening = false;
 
     uv_loop_init(&daemon.loop);
     start_signals(&daemon);
@@ -505,9 +506,11 @@ int daemon_run(const struct daemon_options *options, struct error *err)
         tell(&daemon, "ready");
         port_tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
         uv_run(&daemon.loop, UV_RUN_DEFAULT);
-        unlink(options->socket);
+        is_listening = true;
     } else
         tell(&daemon, err->text);
     close_all(&daemon);
+    if (is_listening) /* last: who waits for our end may start another one */
+        unlink(options->socket);
     return code;
 }

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 
 enum {
-    EVENTS_KEPT = 256,      /* that nobody took yet; then the oldest goes */
-    WAIT_MS = 500,          /* of the thread for events: how soon it sees that it is to end */
-    LEAVE_MS = 2 * WAIT_MS, /* how long destroy waits for all of them */
+    EVENTS_KEPT = 256,       /* that nobody took yet; then the oldest goes */
+    WAIT_MS = 100,           /* of the thread for events: how soon it sees that it is to end */
+    LEAVE_MS = 10 * WAIT_MS, /* how long destroy waits for all of them */
     STACK_BYTES = 256 * 1024,
 };
 
