@@ -42,6 +42,11 @@ struct member_id {
     uint32_t rank;    /* from 0 */
 };
 
+/* A device file. */
+struct engine_device {
+    uint32_t major, minor;
+};
+
 struct engine_launch {
     struct member_id id;
     const char *title;        /* for process listings: the job's name */
@@ -59,6 +64,10 @@ struct engine_launch {
     int stop_signal;    /* instead of SIGTERM, for processes that catch it; 0: none */
     int64_t cpu_milli;  /* limit to enforce where possible; 0: none */
     int64_t memory_mib; /* the same */
+    /* Device files that belong to other jobs, to be kept from it where possible. */
+    const struct engine_device *denied;
+    uint32_t denied_count;
+    bool is_fenced; /* those are all that there are: with them kept from it, its GPUs are its own */
 };
 
 enum engine_outcome_kind {

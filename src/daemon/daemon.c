@@ -15,6 +15,7 @@
 #include "api/api.h"
 #include "base/mem.h"
 #include "daemon/cleaner.h"
+#include "daemon/fence.h"
 #include "daemon/hub.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
@@ -40,6 +41,7 @@ struct daemon {
     struct probe *probe;
     struct machine_devices found;
     struct watcher *watcher;
+    struct fence *fence;
     char *devices, *shim;
     struct api_ports ports;
     struct studies *studies;
@@ -285,7 +287,7 @@ static int run_first(struct api_change *change, struct error *err)
     };
 
     hub_emit(daemon->hub, &boot);
-    return machine_report(daemon->hub, daemon->probe, &daemon->found, err);
+    return machine_report(daemon->hub, &daemon->found, err);
 }
 
 static void done_first(struct api_change *change, int code, const struct error *err)
@@ -325,6 +327,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .nofile_max = raise_file_limit(),
     };
 
+    daemon->fence = fence_create(daemon->found.items, daemon->found.count);
     int code = local_engine_create(&engine, &daemon->engine, err);
     if (code < 0)
         return code;
@@ -335,6 +338,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .state_dir = options->state_dir,
         .socket = options->socket,
         .is_root = is_root,
+        .fence = daemon->fence,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -414,6 +418,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     int code = hub_create(&hub, &daemon->hub, err);
     if (code == 0)
         code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
+    if (code == 0)
+        code = machine_find(daemon->probe, &daemon->found, err);
     if (code == 0 && options->shim)
         daemon->shim = mem_string(options->shim);
     else if (code == 0)
@@ -470,6 +476,7 @@ static void close_all(struct daemon *daemon)
     launcher_destroy(daemon->launcher);
     if (daemon->probe && is_probe_free)
         daemon->probe->ops->destroy(daemon->probe);
+    fence_destroy(daemon->fence);
     free(daemon->found.items);
     free(daemon->devices);
     free(daemon->shim);

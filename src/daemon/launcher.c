@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/elastic.h"
+#include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
 #include "daemon/surroundings.h"
@@ -195,6 +196,12 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
     };
     char **env = surroundings_make(&surroundings,
                                    environment_unpack(text_string(&start->env), start->env.length));
+    AUTO_FREE struct engine_device *denied = NULL;
+    uint32_t denied_count = 0;
+    bool is_fenced = false;
+    if (launcher->options.fence)
+        fence_denied(launcher->options.fence, state_of(launcher), job, rank, &denied, &denied_count,
+                     &is_fenced);
     struct engine_launch order = {
         .id = { job->id, job->run->attempt, rank },
         .title = job->name,
@@ -213,6 +220,9 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .stop_signal = launch->stop_signal,
         .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
         .memory_mib = request->memory_given ? request->memory_mib : 0,
+        .denied = denied,
+        .denied_count = denied_count,
+        .is_fenced = is_fenced,
     };
     code = launcher->options.engine->ops->start(launcher->options.engine, &order, err);
     strings_destroy(env);

@@ -21,8 +21,9 @@ struct launcher_options {
     struct hub *hub;
     struct engine *engine;
     const char *state_dir;
-    const char *socket; /* told to jobs */
-    bool is_root;       /* jobs run as who sent them */
+    const char *socket;        /* told to jobs */
+    bool is_root;              /* jobs run as who sent them */
+    const struct fence *fence; /* whose device files are whose; NULL: nobody is kept from any */
 };
 
 struct launcher;

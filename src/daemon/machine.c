@@ -212,24 +212,26 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
     }
 }
 
-int machine_report(struct hub *hub, struct probe *probe, struct machine_devices *ret,
-                   struct error *err)
+int machine_find(struct probe *probe, struct machine_devices *ret, struct error *err)
+{
+    *ret = (struct machine_devices){ 0 };
+    return probe ? probe->ops->devices(probe, &ret->items, &ret->count, err) : 0;
+}
+
+int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err)
 {
     AUTO_RELEASE(text) struct text boot = { 0 };
     struct probe_machine machine;
 
-    *ret = (struct machine_devices){ 0 };
     int code = probe_machine(&machine, err);
-    if (code == 0 && probe)
-        code = probe->ops->devices(probe, &ret->items, &ret->count, err);
     if (code < 0)
         return code;
     machine_boot(&boot);
     report_node(hub, &machine);
     report_other_nodes(hub, machine.name);
-    for (uint32_t i = 0; i < ret->count; i++)
-        report_device(hub, machine.name, &ret->items[i], i, text_string(&boot));
-    report_missing(hub, machine.name, ret->items, ret->count);
+    for (uint32_t i = 0; i < found->count; i++)
+        report_device(hub, machine.name, &found->items[i], i, text_string(&boot));
+    report_missing(hub, machine.name, found->items, found->count);
     return 0;
 }
 

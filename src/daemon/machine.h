@@ -24,9 +24,11 @@ struct machine_devices {
     uint32_t count;
 };
 
+/* probe may be NULL: there are none. May block in the driver. */
+int machine_find(struct probe *probe, struct machine_devices *ret, struct error *err);
+
 /* Emit the events; for a change's run. */
-int machine_report(struct hub *hub, struct probe *probe, struct machine_devices *ret,
-                   struct error *err);
+int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err);
 
 /* Which run of the machine this is; "" when the kernel does not say. */
 void machine_boot(struct text *ret);

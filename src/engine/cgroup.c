@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -235,6 +237,26 @@ static char *detect_v1(struct cgroup *cgroup, const char *mountinfo, const char 
     return folder;
 }
 
+/* Whether a program can be made that decides who opens which device file: "r0 = 1; exit". */
+static bool can_fence(void)
+{
+    struct bpf_insn program[] = {
+        { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1 },
+        { .code = BPF_JMP | BPF_EXIT },
+    };
+    union bpf_attr attributes = { 0 };
+
+    attributes.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+    attributes.insns = (unsigned long long)(uintptr_t)program;
+    attributes.insn_cnt = COUNT_OF(program);
+    attributes.license = (unsigned long long)(uintptr_t) "Apache-2.0";
+    int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
 void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root)
 {
     AUTO_RELEASE(text) struct text mountinfo = { 0 };
@@ -254,6 +276,10 @@ void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root)
             detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "memory", key);
     if (!cgroup->has_cpu)
         cgroup->cpu = detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "cpu", key);
+    cgroup->can_fence = is_root && cgroup->tree && can_fence();
+    if (is_root && !cgroup->can_fence)
+        cgroup->devices =
+            detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "devices", key);
 }
 
 void cgroup_release(struct cgroup *cgroup)
@@ -267,6 +293,7 @@ void cgroup_release(struct cgroup *cgroup)
     mem_resize(cgroup->tree, 0, 1);
     mem_resize(cgroup->memory, 0, 1);
     mem_resize(cgroup->cpu, 0, 1);
+    mem_resize(cgroup->devices, 0, 1);
     *cgroup = (struct cgroup){ 0 };
 }
 
@@ -293,6 +320,7 @@ void cgroup_sweep(const struct cgroup *cgroup, bool (*is_kept)(void *user, const
     folder_sweep(cgroup->tree, is_kept, user);
     folder_sweep(cgroup->memory, is_kept, user);
     folder_sweep(cgroup->cpu, is_kept, user);
+    folder_sweep(cgroup->devices, is_kept, user);
 }
 
 static int64_t bytes_of(int64_t mib)
@@ -349,18 +377,35 @@ static char *add_group(const char *above, const char *member, struct text *order
     return folder;
 }
 
+static void add_fence(const struct cgroup *cgroup, const char *member,
+                      const struct engine_launch *launch, struct text *order, struct text *note)
+{
+    AUTO_FREE char *folder =
+        cgroup->can_fence ? NULL : add_group(cgroup->devices, member, order, note);
+
+    for (uint32_t i = 0; i < launch->denied_count; i++) {
+        const struct engine_device *device = &launch->denied[i];
+        if (folder)
+            launch_add(order, ORDER_WRITE, "%s/devices.deny=c %" PRIu32 ":%" PRIu32 " rwm", folder,
+                       device->major, device->minor);
+        else
+            launch_add(order, ORDER_DENY, "%" PRIu32 ":%" PRIu32, device->major, device->minor);
+    }
+}
+
 void cgroup_add(const struct cgroup *cgroup, const char *member, const struct engine_launch *launch,
                 struct text *order, struct text *note, struct engine_isolation *ret_isolation)
 {
     AUTO_FREE char *tree = cgroup->tree ? mem_printf("%s/%s", cgroup->tree, member) : NULL;
     bool wants_memory = launch->memory_mib > 0 && (cgroup->has_memory || cgroup->memory);
     bool wants_cpu = launch->cpu_milli > 0 && (cgroup->has_cpu || cgroup->cpu);
+    bool can_deny = cgroup->can_fence || cgroup->devices;
 
     *ret_isolation = (struct engine_isolation){
         .processes = tree ? ISOLATION_ISOLATED : ISOLATION_WATCHED,
         .memory = wants_memory ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
         .cpu = wants_cpu ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
-        .gpu = ISOLATION_ACCOUNTED,
+        .gpu = launch->is_fenced && can_deny ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
     };
     if (tree) {
         launch_add(order, ORDER_MKDIR, "%s", tree);
@@ -378,4 +423,6 @@ void cgroup_add(const struct cgroup *cgroup, const char *member, const struct en
             cgroup->has_cpu ? mem_string(tree) : add_group(cgroup->cpu, member, order, note);
         add_cpu(cgroup, folder, launch->cpu_milli, order);
     }
+    if (launch->denied_count > 0 && can_deny)
+        add_fence(cgroup, member, launch, order, note);
 }

@@ -28,9 +28,11 @@ struct cgroup {
     char *tree;   /* v2 folder of the members; NULL: no containment */
     char *memory; /* v1 folder of the members; NULL: none, or v2 has it */
     char *cpu;
+    char *devices;   /* the same; NULL: none, or the v2 tree can fence devices */
+    bool can_fence;  /* the v2 tree: by a program of the kernel's */
     bool has_memory; /* in the v2 tree */
     bool has_cpu;
-    char *made[9]; /* folders that may go when they are empty, the innermost last */
+    char *made[12]; /* folders that may go when they are empty, the innermost last */
     unsigned made_count;
 };
 

@@ -154,7 +154,7 @@ static void shim_report(struct shim *shim)
 
 static bool shim_start(struct shim *shim)
 {
-    if (!signals_open(shim) || !tree_prepare(shim))
+    if (!signals_open(shim) || !tree_prepare(shim) || !fence_raise(shim))
         return false;
     user_take_groups(&shim->order);
     if (!streams_open(shim))

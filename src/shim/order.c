@@ -115,6 +115,20 @@ static bool number_key(struct order *order, const char *key, const char *value, 
     return true;
 }
 
+static bool deny_read(struct order *order, const char *value)
+{
+    struct deny_order *deny = &order->denies[order->deny_count];
+    int64_t major = 0, minor = 0;
+    const char *rest = NULL;
+
+    if (order->deny_count == ORDER_DENY_MAX || !number_read(value, ':', &major, &rest) ||
+        !number_read(rest, '\0', &minor, NULL) || major > INT32_MAX || minor > INT32_MAX)
+        return false;
+    *deny = (struct deny_order){ (uint32_t)major, (uint32_t)minor };
+    order->deny_count++;
+    return true;
+}
+
 static bool key_read(struct order *order, const char *key, const char *value)
 {
     bool ok = true;
@@ -125,6 +139,8 @@ static bool key_read(struct order *order, const char *key, const char *value)
         return ok;
     if (strcmp(key, ORDER_RLIMIT) == 0)
         return rlimit_read(order, value);
+    if (strcmp(key, ORDER_DENY) == 0)
+        return deny_read(order, value);
     if (strcmp(key, ORDER_MKDIR) == 0 && order->dir_count < ORDER_DIRS_MAX) {
         order->dirs[order->dir_count++] = value;
         return true;

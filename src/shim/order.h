@@ -9,7 +9,8 @@
  * unknown key makes the shim refuse the order. Records go to the status file
  * and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
  *
- * Limits:  ORDER_BYTES_MAX bytes, ORDER_DIRS_MAX control groups, ORDER_RLIMITS_MAX limits
+ * Limits:  ORDER_BYTES_MAX bytes, ORDER_DIRS_MAX control groups, ORDER_RLIMITS_MAX limits,
+ *          ORDER_DENY_MAX device files
  * Spec:    doc/spec/06-shim.md
  */
 
@@ -20,6 +21,7 @@ enum {
     ORDER_BYTES_MAX = 8 * 1024 * 1024,
     ORDER_DIRS_MAX = 4,
     ORDER_RLIMITS_MAX = 16,
+    ORDER_DENY_MAX = 256,
     ORDER_RECORD_SIZE = 512,       /* a record fits, with its newline; below PIPE_BUF */
     ORDER_NOTE_MAX = 2048,         /* bytes of a note */
     ORDER_TEXT_SIZE = 160,         /* the words of a failure, with the NUL */
@@ -57,8 +59,10 @@ enum {
 #define ORDER_JOIN      "join"      /* the job moves into this v1 control group */
 #define ORDER_KILL      "kill"      /* this v2 control group has cgroup.kill */
 #define ORDER_OOM       "oom"       /* this file has a line "oom_kill COUNT" */
-#define ORDER_ARG       "arg"       /* one argument of the job */
-#define ORDER_ENV       "env"       /* one NAME=value of the job */
+#define ORDER_DENY      "deny" /* MAJOR:MINOR of a device file that the group of `into` must not open \
+                                */
+#define ORDER_ARG "arg"        /* one argument of the job */
+#define ORDER_ENV "env"        /* one NAME=value of the job */
 
 /* What makes a record count: without it at the end the line was torn. */
 #define ORDER_RECORD_END " .\n"

@@ -24,6 +24,11 @@ struct rlimit_order {
     uint64_t soft, hard;
 };
 
+/* A device file that it must not open. */
+struct deny_order {
+    uint32_t major, minor;
+};
+
 /* The order, taken apart; strings point into its bytes. */
 struct order {
     const char *bytes;
@@ -36,6 +41,8 @@ struct order {
     size_t join_count;
     struct rlimit_order rlimits[ORDER_RLIMITS_MAX];
     size_t rlimit_count;
+    struct deny_order denies[ORDER_DENY_MAX];
+    size_t deny_count;
     bool append, has_user;
     int64_t bytes_max;
     unsigned keep;
@@ -106,6 +113,9 @@ void notify_flush(struct shim *shim); /* send what is pending, as far as the pip
 void user_take_groups(const struct order *order);
 void user_begin(const struct order *order); /* from here on the job's user ... */
 void user_end(const struct order *order);   /* ... until here */
+
+/* fence.c: false, with the failure set, when devices that are to be kept from it can't be. */
+bool fence_raise(struct shim *shim);
 
 /* output.c: false, with the failure set, when a file or pipe can't be opened. */
 bool streams_open(struct shim *shim);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/fence.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+enum { FILES_MAX = 4 };
+
+/* One device's own files. */
+struct fenced {
+    char uuid[PROBE_UUID_SIZE];
+    struct engine_device files[FILES_MAX];
+    uint32_t count;
+    bool is_synthetic;
+};
+
+struct fence {
+    struct fenced *devices;
+    uint32_t count;
+};
+
+static void add_file(struct fenced *fenced, const char *path)
+{
+    struct stat status;
+
+    if (fenced->count == FILES_MAX || stat(path, &status) < 0 || !S_ISCHR(status.st_mode))
+        return;
+    fenced->files[fenced->count++] =
+        (struct engine_device){ major(status.st_rdev), minor(status.st_rdev) };
+}
+
+/* card0 and renderD128, by the folder that the kernel has for the PCI device. */
+static void add_drm(struct fenced *fenced, const char *root, const char *address)
+{
+    AUTO_FREE char *folder = mem_printf("%s/sys/bus/pci/devices/%s/drm", root, address);
+    struct dirent *entry;
+    DIR *stream = opendir(folder);
+
+    if (!stream)
+        return;
+    while ((entry = readdir(stream)) != NULL) {
+        if (!string_starts(entry->d_name, "card") && !string_starts(entry->d_name, "renderD"))
+            continue;
+        AUTO_FREE char *path = mem_printf("%s/dev/dri/%s", root, entry->d_name);
+        add_file(fenced, path);
+    }
+    closedir(stream);
+}
+
+static void find_files(struct fenced *fenced, const struct probe_device *device, const char *root)
+{
+    snprintf(fenced->uuid, sizeof(fenced->uuid), "%s", device->uuid);
+    fenced->is_synthetic = device->is_synthetic;
+    if (strcmp(device->vendor, "nvidia") == 0 && device->minor >= 0) {
+        AUTO_FREE char *path = mem_printf("%s/dev/nvidia%d", root, (int)device->minor);
+        add_file(fenced, path);
+    } else if (device->address[0])
+        add_drm(fenced, root, device->address);
+}
+
+struct fence *fence_create(const struct probe_device *devices, uint32_t count)
+{
+    struct fence *fence = mem_zero(1, sizeof(*fence));
+    const char *root = secure_getenv("TARN_DEVICE_ROOT");
+
+    fence->devices = mem_zero(count + 1, sizeof(fence->devices[0]));
+    fence->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        find_files(&fence->devices[i], &devices[i], root ? root : "");
+    return fence;
+}
+
+void fence_destroy(struct fence *fence)
+{
+    if (!fence)
+        return;
+    free(fence->devices);
+    free(fence);
+}
+
+static bool holds(const struct state *state, const struct job *job, uint32_t rank, const char *uuid)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].rank == rank &&
+            strcmp(state->devices.items[lease->slices[i].device].uuid, uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+void fence_denied(const struct fence *fence, const struct state *state, const struct job *job,
+                  uint32_t rank, struct engine_device **ret, uint32_t *ret_count,
+                  bool *ret_is_whole)
+{
+    *ret = mem_zero((size_t)fence->count * FILES_MAX + 1, sizeof((*ret)[0]));
+    *ret_count = 0;
+    *ret_is_whole = job->run->lease->slices_count > 0;
+    for (uint32_t i = 0; i < fence->count; i++) {
+        const struct fenced *fenced = &fence->devices[i];
+        *ret_is_whole &= fenced->count > 0;
+        if (holds(state, job, rank, fenced->uuid))
+            continue;
+        memcpy(*ret + *ret_count, fenced->files, fenced->count * sizeof(fenced->files[0]));
+        *ret_count += fenced->count;
+    }
+}
