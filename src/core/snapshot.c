@@ -292,7 +292,8 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.sick = text_or_null(saved->sick);
     list_add(&state->devices, device);
     list_add(&state->room.devices,
-             (struct room_device){ .memory_mib = device.memory_mib, .milli = GPU_MILLI });
+             (struct room_device){ .memory_mib = device.memory_mib - device.foreign_mib,
+                                   .milli = GPU_MILLI });
     state_name_device(state, (uint32_t)state->devices.count - 1);
     return 0;
 }

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices of a stub driver that follows a script: read, counted, fenced, and kept out when they are sick.
+
+The stub is in tests/device/stub: a libnvidia-ml.so.1 that says what a file says, which these tests change meanwhile.
+"""
+
+import os
+import re
+import stat
+import time
+
+import pytest
+
+from tarn_test import BUILD, IS_ROOT, Refused, wait_until
+
+STUB = os.path.join(BUILD, "tests", "device", "nvml", "libnvidia-ml.so.1")
+BUS = ["17", "65", "ca", "e3"]
+
+
+def gpu(index, **values):
+    """One line of the script: an H100 that is well and idle, unless something else is said."""
+    say = dict(memory=81559, used=4, minor=index, use=0, power=70000, power_limit=700000, temp=35, slowdown=90,
+               energy=1000, gpm=1, sm_clock=1980, ecc_corrected=0, ecc_uncorrected=0, recovery_action=0)
+    say.update(values)
+    return 'gpu %d name "NVIDIA H100 80GB HBM3" uuid GPU-%d pci 00000000:%s:00.0 %s' % (
+        index, index, BUS[index], " ".join("%s %s" % pair for pair in say.items()))
+
+
+class Machine:
+    def __init__(self, make_daemon, tmp_path):
+        self.script = tmp_path / "driver.txt"
+        self.root = tmp_path / "root"
+        self.tell(gpu(0), gpu(1))
+        self.daemon = make_daemon(devices="nvml", environment={
+            "TARN_NVML_LIBRARY": STUB, "TARN_NVML_SCRIPT": str(self.script), "TARN_DEVICE_ROOT": str(self.root)})
+        self.api = self.daemon.api
+
+    def tell(self, *lines):
+        """What the driver says from now on."""
+        new = self.script.with_suffix(".new")
+        new.write_text("driver 550.54\n" + "\n".join(lines) + "\n")
+        os.replace(new, self.script)
+
+    def gpu(self, index):
+        return self.api.get("/v1/gpus")["gpus"][index]
+
+    def metrics(self, path="/metrics"):
+        status, text = self.api.raw("GET", path)
+        assert status == 200
+        return text.decode()
+
+
+@pytest.fixture
+def machine(make_daemon, tmp_path):
+    machine = Machine(make_daemon, tmp_path)
+    machine.daemon.start()
+    return machine
+
+
+def test_readings_are_there_and_what_can_not_be_had_is_absent(machine):
+    machine.tell(gpu(0, use=85, power=612000, temp=64, sm=70.5), gpu(1, use="none", power="none"))
+    first = wait_until("the first is busy", lambda: (lambda g: g if g["reading"]["gpu_use"] == 0.85 else None)(machine.gpu(0)))
+    assert first["reading"]["power"] == 612 and first["reading"]["temperature"] == 64
+    wait_until("counters are there", lambda: machine.gpu(0)["reading"].get("sm_active") == 0.705)
+    second = machine.gpu(1)["reading"]
+    assert "gpu_use" not in second and "power" not in second and "sm_active" not in second
+    assert second["memory_total"] == 81559 * 1024 * 1024
+
+
+def test_a_device_that_falls_off_the_bus_is_drained_until_somebody_looked(machine):
+    job = machine.api.submit(command=["sleep", "60"], gpus="1")
+    wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
+    held = machine.api.job(job)["devices"][0]["index"]
+    other = 1 - held
+    machine.tell(gpu(0), gpu(1), "gpu %d xid 79" % other)
+    sick = wait_until("it is drained", lambda: machine.gpu(other)["sick"])
+    assert sick == "XID 79: fell off the bus; reboot needed"
+    waiting = machine.api.submit(command=["true"], gpus="1")
+    wait_until("it waits", lambda: machine.api.job(waiting)["state"] == "queued")
+    machine.daemon.kill()
+    machine.daemon.start()
+    assert machine.gpu(other)["sick"] == sick, "a restart heals nothing"
+    assert machine.api.job(waiting)["state"] == "queued"
+    machine.api.post("/v1/gpus/GPU-%d/clear" % other)
+    wait_until("it runs there", lambda: machine.api.job(waiting)["state"] == "ended")
+    assert machine.api.job(waiting)["result"] == "ok"
+
+
+def test_a_program_s_own_fault_drains_nothing(machine):
+    machine.tell(gpu(0), gpu(1), "gpu 0 xid 31", "gpu 0 xid 43")
+    wait_until("it is counted", lambda: 'xid="31",action="restart_app"} 1' in machine.metrics())
+    assert machine.gpu(0)["sick"] is None
+    assert [fault["name"] for fault in machine.gpu(0)["faults"]] == ["application"]
+
+
+@pytest.mark.parametrize("values,fault,words", [
+    ({"ecc_uncorrected": 1}, "ecc-uncorrected", "memory errors that could not be corrected"),
+    ({"recovery_action": 1}, "recovery-action", "the driver asks for a reset or a reboot"),
+])
+def test_what_readings_say_drains_a_device(machine, values, fault, words):
+    wait_until("it was read", lambda: machine.gpu(0)["reading"])
+    machine.tell(gpu(0, **values), gpu(1))
+    assert wait_until("it is drained", lambda: machine.gpu(0)["sick"]) == words
+    assert fault in [entry["name"] for entry in machine.gpu(0)["faults"]]
+    assert machine.gpu(1)["sick"] is None
+    if fault == "recovery-action":
+        machine.tell(gpu(0), gpu(1))
+        wait_until("it is well by itself", lambda: machine.gpu(0)["sick"] is None)
+
+
+def test_a_lost_device_gives_no_readings_and_comes_back(machine):
+    wait_until("it was read", lambda: machine.gpu(1)["reading"])
+    machine.tell(gpu(0), gpu(1), "gpu 1 error GPU_IS_LOST")
+    assert wait_until("it is lost", lambda: machine.gpu(1)["sick"]) == "fell off the bus; reboot needed"
+    assert 'DCGM_FI_DEV_GPU_TEMP{gpu="1"' not in machine.metrics("/metrics/dcgm")
+    assert 'DCGM_FI_DEV_GPU_TEMP{gpu="0"' in machine.metrics("/metrics/dcgm")
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it is back", lambda: machine.gpu(1)["sick"] is None)
+
+
+def test_a_device_that_hangs_delays_nobody_and_is_drained(machine):
+    wait_until("both were read", lambda: machine.gpu(0)["reading"] and machine.gpu(1)["reading"])
+    machine.tell(gpu(0), gpu(1), "gpu 1 hang 25")
+    ages = []
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        ages.append(machine.gpu(0)["age"])
+        time.sleep(0.1)
+    assert max(ages) < 5, "the other one is read on"
+    assert wait_until("it is drained", lambda: machine.gpu(1)["sick"]) == "the driver does not answer"
+    job = machine.api.submit(command=["true"], gpus="1")
+    wait_until("jobs run on the other", lambda: machine.api.job(job)["state"] == "ended")
+    wait_until("it is back", lambda: machine.gpu(1)["sick"] is None)
+
+
+def worker(machine, job):
+    """The pid of a job's first process, once it runs."""
+    def find():
+        text = machine.api.output(job)
+        return int(text.split()[0]) if text.strip() else None
+    wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
+    return wait_until("it said who it is", find)
+
+
+def test_a_shared_device_is_divided_by_what_each_one_does(machine):
+    command = ["sh", "-c", "echo $$; exec sleep 60"]
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("one is left", lambda: machine.gpu(1)["sick"])
+    jobs = [machine.api.submit(command=command, gpus="0.5") for _ in range(2)]
+    pids = [worker(machine, job) for job in jobs]
+    machine.tell(gpu(0, use=80, used=30000, power=400000), gpu(1, error="GPU_IS_LOST"),
+                 "gpu 0 process %d memory 20000 use 60" % pids[0], "gpu 0 process %d memory 10000 use 20" % pids[1])
+
+    def peaks():
+        usages = [machine.api.job(job)["gpu_usage"] for job in jobs]
+        if all(usage and usage["gpu"]["peak"] > 0 and usage["watched_seconds"] > 4 for usage in usages):
+            return usages
+    first, second = wait_until("they were watched", peaks)
+    assert first["gpu"]["peak"] == pytest.approx(0.6, abs=0.001) and second["gpu"]["peak"] == pytest.approx(0.2, abs=0.001)
+    assert first["memory"]["peak"] == 20000 and second["memory"]["peak"] == 10000
+    assert first["power"]["peak"] + second["power"]["peak"] == pytest.approx(400, rel=0.02)
+    assert machine.gpu(0)["foreign_memory"] == 0
+    for job in jobs:
+        machine.api.post("/v1/jobs/%d/cancel" % job)
+    wait_until("they ended", lambda: all(machine.api.job(job)["state"] == "ended" for job in jobs))
+    kept = wait_until("it is in the history", lambda: machine.api.job(jobs[0])["gpu_usage"])
+    assert kept["memory"]["peak"] == 20000
+    machine.daemon.kill()
+    machine.daemon.start()
+    assert machine.api.job(jobs[0])["gpu_usage"]["memory"]["peak"] == 20000
+
+
+def test_memory_of_processes_that_nobody_started_here_is_not_given_out(machine):
+    machine.tell(gpu(0, used=60000), gpu(1, used=60000), "gpu 0 process 1 memory 60000 use 10", "gpu 1 process 1 memory 60000")
+    wait_until("it is seen", lambda: machine.gpu(0)["foreign_memory"] == 60000 and machine.gpu(1)["foreign_memory"] == 60000)
+    assert "foreign-process" in [fault["name"] for fault in machine.gpu(0)["faults"]]
+    large = machine.api.submit(command=["true"], gpus="mem=30G")
+    small = machine.api.submit(command=["true"], gpus="mem=10G")
+    wait_until("what fits runs", lambda: machine.api.job(small)["state"] == "ended")
+    assert machine.api.job(large)["state"] == "queued"
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it fits again", lambda: machine.api.job(large)["state"] == "ended")
+
+
+def test_leaked_memory_keeps_a_device_from_being_given_out(machine):
+    machine.tell(gpu(0, used=30000), gpu(1))
+    # Nobody may hold it, and the driver has to say that nobody uses it.
+    sick = wait_until("it is drained", lambda: machine.gpu(0)["sick"])
+    assert sick == "memory is in use, and no process has it"
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it is well", lambda: machine.gpu(0)["sick"] is None)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="device files are made, and fenced, by root")
+def test_a_job_opens_its_own_device_files_and_no_others(machine):
+    folder = machine.root / "dev"
+    folder.mkdir(parents=True)
+    for path in [machine.root.parent, machine.root, folder]:
+        path.chmod(0o755)
+    for minor in range(2):
+        os.mknod(folder / ("nvidia%d" % minor), 0o666 | stat.S_IFCHR, os.makedev(195, minor))
+    machine.daemon.kill()
+    machine.daemon.start() # files are looked up once
+    script = "for i in 0 1; do cat %s/nvidia$i >/dev/null; done; cat /dev/null; exit 0" % folder
+    for gpus, refused in [("1", 1), ("2", 0), ("0", 2)]:
+        job = machine.api.submit(command=["sh", "-c", script], gpus=gpus)
+        wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
+        output = machine.api.output(job)
+        if machine.api.get("/v1/daemon")["isolation"]["processes"] != "isolated":
+            pytest.skip("no control groups to fence with: " + output[:80])
+        assert output.count("Operation not permitted") == refused, output
+        assert output.count("No such device") == 2 - refused, output
+        if gpus != "0":
+            assert machine.api.job(job)["isolation"]["gpu"] == "isolated"
+
+
+def test_topology_is_told(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0), gpu(1), gpu(2), gpu(3), "link 0 1 4", "near 0 2 40", "near 2 3 10", "near 1 2 50")
+    machine.daemon.start()
+    rows = [entry["links"] for entry in machine.api.get("/v1/topology")["gpus"]]
+    assert rows[0][:3] == ["X", "NV4", "NODE"] and rows[2][3] == "PIX" and rows[1][2] == "SYS"
+    job = machine.api.submit(command=["sleep", "60"], gpus="2,nvlink")
+    wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
+    assert sorted(device["index"] for device in machine.api.job(job)["devices"]) == [0, 1]
+
+
+def test_metrics_are_what_prometheus_reads(machine):
+    job = machine.api.submit(command=["sleep", "60"], gpus="1", name="a-b")
+    wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
+    machine.tell(gpu(0, use=50), gpu(1, use=50))
+    wait_until("it was watched", lambda: "tarn_job_gpu_use_ratio{" in machine.metrics())
+    sample = re.compile(r'^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\.)*",?)*\})? -?[0-9.e+-]+$')
+    for path in ["/metrics", "/metrics/dcgm"]:
+        seen, current = set(), None
+        for line in machine.metrics(path).splitlines():
+            if line.startswith("# HELP "):
+                current = line.split()[2]
+                assert current not in seen, "samples of a metric stand together"
+                seen.add(current)
+            elif not line.startswith("# TYPE "):
+                assert sample.match(line), line
+                assert line.startswith(current)
+    dcgm = machine.metrics("/metrics/dcgm")
+    held = machine.api.job(job)["devices"][0]["index"]
+    assert re.search(r'DCGM_FI_DEV_GPU_UTIL\{gpu="%d",.*hpc_job="%d",user="[^"]+",queue="default"\} 50' % (held, job), dcgm)
+    assert 'Hostname="' in machine.metrics("/metrics/dcgm?hostname=old")
+    assert "DCGM_FI_DEV_GPU_UTIL_RATIO{" in machine.metrics("/metrics/dcgm?names=new")
+    assert len(set(dcgm.splitlines())) == len(dcgm.splitlines())
+
+
+def test_only_an_administrator_says_that_a_device_is_well(machine):
+    with pytest.raises(Refused) as refused:
+        machine.api.post("/v1/gpus/GPU-9/clear")
+    assert refused.value.status == 404 and "no such device" in refused.value.message
