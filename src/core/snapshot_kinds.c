@@ -285,7 +285,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 68, run.stop_rule, ""),
     RECORD_INT(struct saved_job, 69, run.lost, "run time that was done again"),
     RECORD_INT(struct saved_job, 70, run.checkpointed, ""),
-    RECORD_INNER(struct saved_job, 130, usage, "of its last attempt that was watched",
+    RECORD_INNER(struct saved_job, 200, usage, "of its last attempt that was watched",
                  &usage_record),
     RECORD_UINT(struct saved_job, 90, job.heal_max, ""),
     RECORD_UINT(struct saved_job, 98, job.resize, "of an elastic gang: 0 restart, 1 never"),
