@@ -165,8 +165,7 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
     if (ask->milli == 0)
         return slice->milli ==
                (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
-    return ask->memory_mib > 0 ||
-           slice->memory_mib == device->memory_mib * ask->milli / GPU_MILLI;
+    return ask->memory_mib > 0 || slice->memory_mib == device->memory_mib * ask->milli / GPU_MILLI;
 }
 
 static bool check_lease(const struct state *state, const struct job *job, struct error *err)
