@@ -339,6 +339,8 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .socket = options->socket,
         .is_root = is_root,
         .fence = daemon->fence,
+        .probe = daemon->probe,
+        .devices = &daemon->found,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }

@@ -16,6 +16,7 @@
 #include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
+#include "daemon/prepare.h"
 #include "daemon/surroundings.h"
 #include "io/file.h"
 #include "wire/launch.h"
@@ -29,11 +30,14 @@ enum { FORGET_LATER_MS = 2000, FORGET_NEXT_MS = 10, FORGET_AT_ONCE = 500, OVER_M
 struct launcher {
     struct launcher_options options;
     char *state_dir, *socket;
+    struct preparer *preparer;
     mode_t umask;
     LIST(struct member_id) over; /* their ends are durable */
     size_t forgotten;            /* of over: so many from the front */
     uv_timer_t timer;
 };
+
+static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err);
 
 int launcher_create(const struct launcher_options *options, struct launcher **ret,
                     struct error *err)
@@ -50,6 +54,12 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     umask(launcher->umask);
     uv_timer_init(options->loop, &launcher->timer);
     launcher->timer.data = launcher;
+    launcher->preparer = preparer_create(&(struct prepare_options){ .loop = options->loop,
+                                                                    .state_dir = options->state_dir,
+                                                                    .probe = options->probe,
+                                                                    .devices = options->devices,
+                                                                    .user = launcher,
+                                                                    .done = on_prepared });
     *ret = launcher;
     return 0;
 }
@@ -63,6 +73,7 @@ void launcher_destroy(struct launcher *launcher)
 {
     if (!launcher)
         return;
+    preparer_destroy(launcher->preparer);
     free(launcher->state_dir);
     free(launcher->socket);
     list_release(&launcher->over);
@@ -167,6 +178,7 @@ struct start {
     struct folders folders;
     struct text env; /* packed */
     uint16_t master_port;
+    const struct prepared *prepared; /* NULL: nothing had to be */
 };
 
 static int start_member(struct start *start, uint32_t rank, struct error *err)
@@ -192,6 +204,7 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .socket = launcher->socket,
         .rank = rank,
         .master_port = start->master_port,
+        .prepared = start->prepared,
         .is_root = launcher->options.is_root,
     };
     char **env = surroundings_make(&surroundings,
@@ -262,9 +275,10 @@ static bool is_known(struct launcher *launcher, const struct job *job, uint32_t 
 }
 
 /* Those that the engine has already are as they are. */
-static void start_job(struct launcher *launcher, struct job *job)
+static void start_prepared(struct launcher *launcher, struct job *job,
+                           const struct prepared *prepared)
 {
-    struct start start = { .launcher = launcher, .job = job };
+    struct start start = { .launcher = launcher, .job = job, .prepared = prepared };
     struct error err = { "" };
 
     int code = prepare(&start, &err);
@@ -283,8 +297,43 @@ static void start_job(struct launcher *launcher, struct job *job)
     text_release(&start.env);
 }
 
+static void report_all(struct launcher *launcher, const struct job *job,
+                       enum engine_outcome_kind kind, const char *reason)
+{
+    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        if (job->run->member_states[rank] != MEMBER_ENDED)
+            report_failure(launcher, (struct member_id){ job->id, job->run->attempt, rank }, kind,
+                           reason);
+    }
+}
+
+static void start_job(struct launcher *launcher, struct job *job)
+{
+    if (preparer_is_needed(launcher->preparer, state_of(launcher), job))
+        preparer_start(launcher->preparer, state_of(launcher), job);
+    else
+        start_prepared(launcher, job, NULL);
+}
+
+static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err)
+{
+    struct launcher *launcher = user;
+    struct job *job = state_job(state_of(launcher), prepared->job);
+
+    if (!job || !job_is_active(job) || job->run->attempt != prepared->attempt)
+        return;
+    if (code < 0)
+        report_all(launcher, job, ENGINE_FAILED, err->text);
+    else
+        start_prepared(launcher, job, prepared);
+}
+
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
 {
+    if (preparer_cancel(launcher->preparer, job->id, job->run->attempt)) {
+        report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
+        return;
+    }
     for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
         if (job->run->member_states[rank] != MEMBER_ENDED)
             launcher->options.engine->ops->stop(
@@ -332,6 +381,8 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         AUTO_FREE char *path = port_path(launcher, id.job, id.attempt);
         unlink(path);
     }
+    if (!job || !job_is_active(job))
+        preparer_release(launcher->preparer, state_of(launcher));
     list_add(&launcher->over, id);
     if (launcher->over.count >= OVER_MAX)
         forget_some(launcher);

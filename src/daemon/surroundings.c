@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
 
@@ -60,10 +61,16 @@ static bool has(const string_list *env, const char *name)
 /* A job that was sent from inside another job is not that other one. */
 static bool is_left_over(const char *variable)
 {
-    static const char *const names[] = {
-        "RANK",        "WORLD_SIZE",  "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
-        "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"
-    };
+    static const char *const names[] = { "RANK",
+                                         "WORLD_SIZE",
+                                         "LOCAL_RANK",
+                                         "LOCAL_WORLD_SIZE",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "CUDA_VISIBLE_DEVICES",
+                                         "CUDA_MPS_PIPE_DIRECTORY",
+                                         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT" };
 
     if (string_starts(variable, "TARN_") || string_starts(variable, "SLURM_"))
         return true;
@@ -89,6 +96,15 @@ static void set_who(const struct surroundings *s, string_list *env)
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
+/* To which server it belongs, and how much of the device that lets it have. */
+static void set_mps(const struct slice *slice, const char *folder, string_list *env)
+{
+    set(env, "CUDA_MPS_PIPE_DIRECTORY", "%s", folder);
+    set(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "%" PRIu32, slice->milli / 10);
+    if (slice->memory_mib > 0)
+        set(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=%" PRId64 "M", slice->memory_mib);
+}
+
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text uuids = { 0 }, indices = { 0 };
@@ -100,8 +116,11 @@ static void set_gpus(const struct surroundings *s, string_list *env)
         if (lease->slices[i].rank != s->rank)
             continue;
         last = &lease->slices[i];
+        if (s->prepared && s->prepared->mps[i])
+            set_mps(last, s->prepared->mps[i], env);
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
-        text_printf(&uuids, "%s%s", count ? "," : "", device->uuid);
+        text_printf(&uuids, "%s%s", count ? "," : "",
+                    s->prepared ? s->prepared->visible[i] : device->uuid);
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
         count++;
     }
