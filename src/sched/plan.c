@@ -117,8 +117,8 @@ static void fill_shares(const struct state *state, struct lease *lease)
         lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
 }
 
-static bool array_allows(const struct state *state, const struct pending_bucket *bucket,
-                         struct why *why)
+bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
+                        struct why *why)
 {
     const struct group *group = bucket->array ? state_group(state, bucket->array) : NULL;
 
@@ -363,7 +363,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                                     .is_preemptible = job->is_preemptible } };
 
     *why = (struct why){ .kind = WHY_NONE };
-    if (!array_allows(state, bucket, why))
+    if (!brain_array_allows(state, bucket, why))
         return false;
     if (!try_request(&trial, request)) {
         *why = trial.why;
@@ -555,6 +555,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
     reclaim_tidy(&brain->reclaim, brain->state);
+    defrag_keep(brain);
     plan_back(brain, decisions);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
@@ -631,6 +632,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
+    defrag_keep(brain);
     promise_awaited(brain, decisions);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);
