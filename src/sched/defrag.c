@@ -17,6 +17,43 @@ void defrag_release(struct defrag *defrag)
     fleet_release(&defrag->now);
 }
 
+/* ---- parts of leases ---- */
+
+static bool has_slice(const struct fleet *fleet, const struct slice *slice)
+{
+    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
+
+    return fleet_has(fleet, &lease);
+}
+
+static bool has_device(const struct lease *lease, uint32_t device)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+/* The devices of a lease that are free in a fleet, and not of another lease; nothing else. */
+static void free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
+                      const struct lease *other, struct lease *ret)
+{
+    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (has_slice(fleet, &lease->slices[i]) &&
+            (!other || !has_device(other, lease->slices[i].device)))
+            slices[count++] = lease->slices[i];
+    }
+    *ret = *lease;
+    ret->slices = slices;
+    ret->slices_count = count;
+    ret->cpu_milli = 0;
+    ret->memory_mib = 0;
+}
+
 /* ---- those who are being moved ---- */
 
 static bool is_moving(const struct job *job)
@@ -39,35 +76,77 @@ bool defrag_is_under_way(const struct brain *brain, const struct job *job)
     return false;
 }
 
-/* From now on: what they hold until then is not counted as free, nor is where they go. */
-void defrag_keep(struct brain *brain)
+/* Somebody who was moved for it is not there yet where he goes. */
+static bool is_waited_for(const struct brain *brain, const struct job *job)
+{
+    const struct elastic *elastic = &brain->elastic;
+
+    for (size_t i = 0; i < elastic->back.count; i++) {
+        if (elastic->back.items[i]->run->moved_for == job->id)
+            return true;
+    }
+    return false;
+}
+
+/* What of it is free in the fleet that looks ahead, as if the job was gone from where it is. */
+static void keep(struct brain *brain, const struct job *job, const struct lease *place)
+{
+    struct reserve *reserve = &brain->reserve;
+    struct lease part;
+
+    if (brain->defrag.kept == 0) {
+        reserve_forget(reserve);
+        fleet_follow(&reserve->ahead, &brain->fleet);
+    }
+    if (job_is_active(job))
+        fleet_take(&reserve->ahead, job->run->lease, -1);
+    if (!fleet_has(&reserve->ahead, place)) {
+        free_part(&brain->arena, &reserve->ahead, place, NULL, &part);
+        place = &part;
+    }
+    fleet_take(&reserve->ahead, place, 1);
+    const struct job *taker = state_job(brain->state, job->run->moved_for);
+    bool is_for_taker = job_is_active(job) && taker && taker->state == JOB_QUEUED;
+    promise_add(&reserve->promises, is_for_taker ? taker->id : job->id, brain->state->now,
+                USEC_NEVER, &reserve->ahead, place);
+    brain->defrag.kept++;
+}
+
+void defrag_keep(struct brain *brain, bool with_takers)
 {
     const struct reclaim *reclaim = &brain->reclaim;
-    struct reserve *reserve = &brain->reserve;
-    usec_t now = brain->state->now;
     size_t before = brain->defrag.kept;
 
+    brain->reserve.promises.count = 0;
     brain->defrag.kept = 0;
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct made_room *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
-        if (!is_moving(job))
-            continue;
-        if (brain->defrag.kept == 0) {
-            reserve_forget(reserve);
-            fleet_follow(&reserve->ahead, &brain->fleet);
-        }
-        fleet_take(&reserve->ahead, job->run->lease, -1);
-        if (!fleet_has(&reserve->ahead, made->lease)) {
-            fleet_take(&reserve->ahead, job->run->lease, 1);
-            continue;
-        }
-        fleet_take(&reserve->ahead, made->lease, 1);
-        promise_add(&reserve->promises, made->job, now, USEC_NEVER, &reserve->ahead, made->lease);
-        brain->defrag.kept++;
+        if (is_moving(job) || (with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS &&
+                               is_waited_for(brain, job)))
+            keep(brain, job, made->lease);
     }
     if (before > 0 && brain->defrag.kept == 0)
-        reserve_forget(reserve); /* none of them is to be found again */
+        reserve_forget(&brain->reserve); /* none of them is to be found again */
+}
+
+void defrag_keep_turns(struct brain *brain)
+{
+    const struct state *state = brain->state;
+
+    for (size_t i = 0; brain->defrag.kept > 0 && i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *job = state_job(state, made->job);
+        if (!job || job->state != JOB_QUEUED || !defrag_is_under_way(brain, job))
+            continue;
+        for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+            int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
+            if (bound != QUOTA_NONE)
+                turn_keep(&brain->turns, state, job, bound, at, made->lease->milli);
+            if (at == QUEUE_ROOT)
+                break;
+        }
+    }
 }
 
 void defrag_respect(const struct brain *brain, const struct job *job, struct place_query *query)
@@ -107,48 +186,12 @@ static void hold(struct search *search, const struct job *job, const struct leas
                    cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
 }
 
-static bool has_slice(const struct fleet *fleet, const struct slice *slice)
-{
-    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
-
-    return fleet_has(fleet, &lease);
-}
-
-static bool has_device(const struct lease *lease, uint32_t device)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return true;
-    }
-    return false;
-}
-
-/* The devices of a lease that are free in a fleet, and not of another lease; nothing else. */
-static void free_part(struct search *search, const struct lease *lease, const struct lease *other,
-                      struct lease *ret)
-{
-    struct slice *slices =
-        arena_take(&search->brain->arena, lease->slices_count + 1, sizeof(*slices));
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (has_slice(&search->brain->reclaim.ahead, &lease->slices[i]) &&
-            (!other || !has_device(other, lease->slices[i].device)))
-            slices[count++] = lease->slices[i];
-    }
-    *ret = *lease;
-    ret->slices = slices;
-    ret->slices_count = count;
-    ret->cpu_milli = 0;
-    ret->memory_mib = 0;
-}
-
 static void take_free(struct search *search, const struct lease *lease)
 {
     struct lease part;
 
     if (!fleet_has(&search->brain->reclaim.ahead, lease)) {
-        free_part(search, lease, NULL, &part);
+        free_part(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL, &part);
         lease = &part;
     }
     fleet_take(&search->brain->reclaim.ahead, lease, 1);
@@ -507,7 +550,8 @@ static bool place_all(struct search *search)
     hold(search, search->job, &search->lease, 1);
     for (size_t i = 0; i < defrag->chosen.count; i++) {
         const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
-        free_part(search, mover->job->run->lease, &search->lease, &left[i]);
+        free_part(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease, &search->lease,
+                  &left[i]);
         fleet_take(&brain->reclaim.ahead, &left[i], 1);
     }
     for (size_t i = 0; i < defrag->chosen.count && is_free; i++) {
@@ -583,6 +627,15 @@ static bool find_set(struct search *search)
                 spare_all(search);
         }
     }
+    return is_found;
+}
+
+/* What is kept for others counts among the cells, too. */
+static bool find_in(struct search *search)
+{
+    reclaim_take_made(search->brain, search->job->id, 1);
+    bool is_found = find_set(search);
+    reclaim_take_made(search->brain, search->job->id, -1);
     return is_found;
 }
 
@@ -676,6 +729,16 @@ static bool fits_now(struct search *search)
     return true;
 }
 
+static int64_t gain_until(const struct search *search, usec_t at)
+{
+    usec_t now = search->brain->state->now;
+    uint64_t milli = (uint64_t)request_least_milli(search->request);
+
+    if (at == USEC_NEVER || at - now > USEC_PER_DAY * 3650)
+        return INT64_MAX;
+    return (int64_t)wide_scale((uint64_t)(at - now), milli, GPU_MILLI);
+}
+
 /* GPU-time that it would wait; 0: it does not wait for long. It is promised that start. */
 static int64_t gain_of(struct search *search)
 {
@@ -688,10 +751,7 @@ static int64_t gain_of(struct search *search)
                       &brain->arena, &at) ||
         (at != USEC_NEVER && at <= now + DEFRAG_WAIT_S * USEC_PER_SEC))
         return 0;
-    int64_t milli = request_least_milli(search->request);
-    return at == USEC_NEVER || at - now > USEC_PER_DAY * 3650
-               ? INT64_MAX
-               : (int64_t)wide_scale((uint64_t)(at - now), (uint64_t)milli, GPU_MILLI);
+    return gain_until(search, at);
 }
 
 static void start_search(struct search *search, struct brain *brain, struct job *job)
@@ -712,9 +772,7 @@ static bool search_beside_promises(struct search *search)
     look_ahead(search);
     collect(search);
     promises->count--;
-    reclaim_take_made(search->brain, search->job->id, 1);
-    bool is_found = find_set(search);
-    reclaim_take_made(search->brain, search->job->id, -1);
+    bool is_found = find_in(search);
     promises->count++;
     return is_found;
 }
@@ -768,8 +826,72 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
         if (move_for(brain, waiting.items[i], &asked, decisions))
             break; /* one set at a time: when they have moved, all is looked at again */
     }
-    brain->reserve.promises.count = 0;
     brain->turns.held.count = 0;
-    defrag_keep(brain);
+    defrag_keep(brain, false);
     list_release(&waiting);
+}
+
+/* ---- when somebody asks ---- */
+
+static uint32_t count_moving(const struct state *state, const struct reclaim *reclaim, uint64_t id)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        const struct job *other = state_job(state, reclaim->made.items[i].job);
+        count += is_moving(other) && other->run->moved_for == id;
+    }
+    return count;
+}
+
+/* As a plan would look for a set, but beside nobody's promise. */
+static void ask_for(struct brain *brain, struct job *job, struct moves_ask *ret)
+{
+    const struct state *state = brain->state;
+    usec_t at = job->pending_bucket->why.at;
+    struct search search;
+
+    start_search(&search, brain, job);
+    if (search.request->gpu_alternatives == 0 ||
+        (at > 0 && at <= state->now + DEFRAG_WAIT_S * USEC_PER_SEC))
+        return;
+    brain->defrag.soon.count = 0;
+    look_ahead(&search);
+    if (!is_enough_in_all(&search))
+        return;
+    if (at > 0)
+        search.gain = gain_until(&search, at);
+    collect(&search);
+    bool is_found = find_in(&search);
+    spare_all(&search);
+    if (is_found)
+        return; /* the next plan does it */
+    if (search.beyond > 0) {
+        bool is_ever = search.beyond <= state->settings.defrag_most;
+        *ret = (struct moves_ask){ MOVES_OVER, 0, search.beyond, moves_left(state, state->now),
+                                   is_ever ? moves_renew_at(state) : 0 };
+    } else if (search.later != USEC_NEVER) {
+        *ret = (struct moves_ask){ .answer = MOVES_LATER, .at = search.later };
+    }
+}
+
+void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret)
+{
+    usec_t review = brain->review;
+
+    *ret = (struct moves_ask){ .answer = MOVES_NONE };
+    if (job->state != JOB_QUEUED || brain->state->settings.defrag_most == 0)
+        return;
+    if (defrag_is_under_way(brain, job)) {
+        *ret = (struct moves_ask){
+            .answer = MOVES_UNDER_WAY,
+            .jobs = count_moving(brain->state, &brain->reclaim, job->id),
+        };
+        return;
+    }
+    brain_refresh(brain);
+    arena_clear(&brain->arena);
+    if (job->is_awaited == AWAITED_NOT)
+        ask_for(brain, job, ret);
+    brain->review = review; /* a question makes nobody get up */
 }

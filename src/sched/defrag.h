@@ -68,8 +68,11 @@ void defrag_release(struct defrag *defrag);
 
 /* For those that wait, before anybody is stopped for good. */
 void plan_moves(struct brain *brain, struct decisions *decisions);
-/* Promise those who are being moved their places: after the promises of a plan are over. */
-void defrag_keep(struct brain *brain);
+/* After the promises of a plan are over: promise those who are being moved their places, from now
+ * on; with_takers: and those for whom they are. */
+void defrag_keep(struct brain *brain, bool with_takers);
+/* Nobody else takes the quota of those for whom others are being moved. */
+void defrag_keep_turns(struct brain *brain);
 /* Nobody else is placed there. */
 void defrag_respect(const struct brain *brain, const struct job *job, struct place_query *query);
 /* Whether others are being moved so that this job has its place. */

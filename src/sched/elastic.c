@@ -5,6 +5,7 @@
 
 #include "core/elastic.h"
 #include "sched/brain.h"
+#include "sched/budget.h"
 #include "sched/quota.h"
 
 void elastic_release(struct elastic *elastic)
@@ -144,6 +145,22 @@ static bool is_free(struct brain *brain, const struct lease *lease)
     return true;
 }
 
+/* What pools allow and are promised; where it was just put. */
+static bool pools_allow(const struct brain *brain, const struct lease *lease)
+{
+    const struct fleet *ahead = &brain->reclaim.ahead;
+    struct why why;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t pool = lease->slices[i].pool;
+        if ((i == 0 || pool != lease->slices[i - 1].pool) &&
+            !budget_allows(brain->state, ahead, pool, lease->slices, lease->slices_count, true,
+                           &why))
+            return false;
+    }
+    return true;
+}
+
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     const struct lease *kept = reclaim_place(&brain->reclaim, job->id);
@@ -151,11 +168,24 @@ static bool take_kept(struct brain *brain, struct job *job, struct decisions *de
     struct why why;
 
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
-        !brain_may_have(brain, job, kept, &why))
+        !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
     part_of(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
+}
+
+/* Also where the job was to start for which it was moved. */
+static bool try_anywhere(struct brain *brain, struct job *job, struct decisions *decisions,
+                         struct why *why)
+{
+    struct promises *promises = &brain->reserve.promises;
+    size_t count = promises->count;
+
+    promises->count = 0;
+    bool is_granted = count > 0 && brain_try_grant(brain, job, 0, decisions, why);
+    promises->count = count;
+    return is_granted;
 }
 
 void plan_back(struct brain *brain, struct decisions *decisions)
@@ -167,7 +197,8 @@ void plan_back(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < elastic->back.count;) {
         struct job *job = elastic->back.items[i];
         guess_bucket(brain->state, job->pending_bucket);
-        if (!take_kept(brain, job, decisions) && !brain_try_grant(brain, job, 0, decisions, &why)) {
+        if (!take_kept(brain, job, decisions) && !brain_try_grant(brain, job, 0, decisions, &why) &&
+            !try_anywhere(brain, job, decisions, &why)) {
             job->pending_bucket->why = why;
             i++; /* else it has left the list */
         }

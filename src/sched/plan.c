@@ -555,8 +555,9 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
     reclaim_tidy(&brain->reclaim, brain->state);
-    defrag_keep(brain);
+    defrag_keep(brain, true);
     plan_back(brain, decisions);
+    defrag_keep(brain, false);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
@@ -632,8 +633,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
-    defrag_keep(brain);
+    defrag_keep(brain, false);
     promise_awaited(brain, decisions);
+    defrag_keep_turns(brain);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);
