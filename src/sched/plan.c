@@ -253,7 +253,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
         .grant = { .job = job->id,
                    .attempt = job->run->attempt + 1,
                    .lease = *lease,
-                   .is_backfill = brain->reserve.promises.count > 0,
+                   .is_backfill = brain->reserve.promises.count > brain->defrag.kept,
                    .tier = tier },
     };
     guess_bucket(brain->state, job->pending_bucket);

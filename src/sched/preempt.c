@@ -149,8 +149,11 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
         free = free < awaited ? free : awaited;
         free = free > 0 ? free : 0;
     }
-    claims->milli = held + free + stopping - left_out;
-    int64_t most = within_limits(brain->state, queue, held + stopping) - left_out;
+    free = free > left_out ? free - left_out : 0;
+    claims->milli = held + free + stopping;
+    int64_t most = within_limits(brain->state, queue, held + stopping);
+    if (left_out > 0 && most > held)
+        most = most - left_out > held ? most - left_out : held;
     claims->milli = most < claims->milli ? most : claims->milli;
 }
 
