@@ -49,19 +49,24 @@ struct mover {
 
 /* A machine, and what room for one member of the job would cost there. */
 struct cleared {
-    int64_t loss, cpu_milli, memory_mib;
-    int32_t milli;
-    uint32_t node, whole, last; /* the last mover that was counted, plus one */
+    int64_t loss;
+    uint32_t node, last; /* the last mover that was counted, plus one */
     bool is_enough;
+};
+
+/* A member of a mover that is gone in thought. */
+struct gone {
+    uint32_t number, rank;
 };
 
 struct defrag {
     LIST(struct mover) movers;  /* who could be moved, the least loss for a GPU first */
     LIST(uint32_t) chosen;      /* in the order of their choice */
     LIST(struct cleared) nodes; /* cheapest first */
-    LIST(struct lease) soon;    /* in this plan: of those that will start by themselves */
-    struct fleet now;           /* what is free, whoever stops */
-    size_t kept;                /* places that promises keep for those who are moved */
+    LIST(struct gone) gone;
+    LIST(struct lease) soon; /* in this plan: of those that will start by themselves */
+    struct fleet now;        /* what is free, whoever stops */
+    size_t kept;             /* places that promises keep for those who are moved */
 };
 
 void defrag_release(struct defrag *defrag);
