@@ -69,10 +69,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);
-    const struct job *taker = state_job(brain->state, job->run->moved_for);
-    bool is_for_taker = job_is_active(job) && taker && taker->state == JOB_QUEUED;
-    promise_add(&reserve->promises, is_for_taker ? taker->id : job->id, brain->state->now,
-                USEC_NEVER, &reserve->ahead, place);
+    promise_add(&reserve->promises, job->id, brain->state->now, USEC_NEVER, &reserve->ahead, place);
     brain->defrag.kept++;
 }
 
