@@ -212,7 +212,7 @@ static void tell_settings(struct making *making, uint8_t order)
     event.settings.seed = making_below(making, 1000);
     if (making->has_preemption && making->world->temper.seed % 3 != 0)
         event.settings.defrag_most =
-            (int64_t)(1 + making->world->temper.seed % 4) * USEC_PER_HOUR * 2;
+            (int64_t)(1 + making->world->temper.seed % 4) * 15 * USEC_PER_MIN;
     making_tell(making, &event);
 }
 
