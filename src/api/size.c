@@ -12,7 +12,7 @@ static void say_resized(const struct api *api, const struct job *job, struct tex
     const struct state *state = api_state(api);
     const struct job_run *run = job->run;
     const struct job *taker = run->resized_for ? state_job(state, run->resized_for) : NULL;
-    bool is_done = run->members_next == 0;
+    bool is_done = run->members_next == 0 || run->moved > run->resized;
 
     if (run->resized_for == 0)
         text_add(text, is_done ? "grew" : "grows");

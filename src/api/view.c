@@ -311,6 +311,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
     json_object_set_new(view, "elastic", view_elastic(api, job));
     json_object_set_new(view, "resized", view_resized(api, job));
+    json_object_set_new(view, "moved", view_moved(api, job));
     json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));
     json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));

@@ -137,6 +137,17 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
                      view_time(api, back.young_until));
 }
 
+/* Others could go on elsewhere, or do. */
+static json_t *add_moves(const struct api *api, struct job *job, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    json_t *view = view_moves(api, job, &text);
+
+    if (text.length > 0)
+        add_line(lines, "moves", text.bytes);
+    return view;
+}
+
 static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
 {
     usec_t now = api->ports.now(api->ports.user);
@@ -279,6 +290,7 @@ void handle_why(struct call *call)
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
     json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
+    json_t *moves = json_null();
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -292,6 +304,8 @@ void handle_why(struct call *call)
             add_holders(api, wants_gpus, held_by, lines);
             json_decref(owed);
             owed = add_give_back(api, job, lines);
+            json_decref(moves);
+            moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, &why, is_promised, lines);
             add_expected(api, job, &start, lines);
             add_sooner(api, job, lines, &sooner);
@@ -316,6 +330,7 @@ void handle_why(struct call *call)
                               : view_time(api, why.at),
         "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
         owed, "lines", lines);
+    json_object_set_new(view, "moves", moves);
     view_why_time(api, &why, view);
     reply_json(call->request, 200, view);
 }

@@ -226,6 +226,21 @@ static void add_size(struct text *text, const json_t *job)
         add_line(text, "resized", clock_format(buffer, field_time(resized, "at")));
 }
 
+static void add_moved(struct text *text, const json_t *job)
+{
+    const json_t *moved = json_object_get(job, "moved");
+    AUTO_RELEASE(text) struct text line = { 0 };
+    char buffer[CLOCK_SIZE];
+
+    if (!json_is_object(moved))
+        return;
+    text_printf(&line, "%s · %s", field_text(moved, "text"),
+                clock_format(buffer, field_time(moved, "at")));
+    if (field_number(moved, "times") > 1)
+        text_printf(&line, " · %" PRId64 " times so far", field_number(moved, "times"));
+    add_line(text, "moved", line.bytes);
+}
+
 /* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
 static void add_preemptible(struct text *text, const json_t *job)
 {
@@ -288,6 +303,7 @@ static void print_job(const json_t *job)
     add_duration(&text, "estimate", job, "estimate");
     add_time(&text, job, "deadline");
     add_size(&text, job);
+    add_moved(&text, job);
     if (field_real(job, "cost") > 0) {
         char cost[UNITS_TEXT_SIZE];
         snprintf(cost, sizeof(cost), "%.2f", field_real(job, "cost"));

@@ -371,7 +371,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
             return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such device", job->id);
     }
 
-    if (job->run->members_next > 0)
+    if (job->run->members_next > 0 && job->run->resized >= job->run->moved)
         job_claim_run(job)->resized_to = event->lease.members_count;
     clear_end(job);
     if (job->run->foreseen_at > 0 && job->run->attempt == 0)
@@ -385,6 +385,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     run->attempt = event->attempt;
     run->granted = state->now;
     run->checkpointed = run->unsaved = 0;
+    move_end(state, run);
     run->gpus_milli_last = (uint32_t)event->lease.milli;
     run->is_backfill = event->is_backfill;
     run->tier = event->tier;
@@ -419,6 +420,8 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
         run->resized = state->now;
         run->lost += event->lost > 0 ? event->lost : 0;
     }
+    if (event->cause == STOP_MOVE)
+        move_begin(state, job, event);
     if (stop_rule_is_of_time(event->rule)) {
         run->stop_rule = event->rule;
         run->stopped_for = 0;
@@ -629,6 +632,11 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
     if (is_ours && run->stop_cause == STOP_RESIZE) {
         come_back(state, job);
         run->resizes++;
+        return;
+    }
+    if (is_ours && run->stop_cause == STOP_MOVE) {
+        come_back(state, job);
+        run->moves++;
         return;
     }
     if (is_to_be_healed(job, result)) {

@@ -48,6 +48,7 @@ enum stop_cause {
     STOP_PREEMPT,
     STOP_RESIZE, /* to start again at once with another number of members */
     STOP_HEAL,   /* a member was lost: the gang starts again at once */
+    STOP_MOVE,   /* to start again at once elsewhere, so that another job finds room */
 };
 
 /* By whom: jobs of its own queue, or of others; or it was stopped to come back at once. */
@@ -62,6 +63,7 @@ enum stop_rule {
     STOP_FOR_WINDOW,           /* its queue may hold less from then on */
     STOP_FOR_BUDGET,           /* its queue has spent all that it may */
     STOP_FOR_MACHINE = 32,     /* for nobody: it is taken away */
+    STOP_TO_MOVE = 48,         /* it goes on elsewhere at once */
 };
 
 /* How the number of members of an elastic gang may change after its start. */
@@ -117,6 +119,10 @@ struct job_run {
     uint64_t resized_for;              /* the job that got what it gave up; 0: it grew */
     uint8_t resize_rule;               /* of that (enum stop_rule) */
     usec_t resized;                    /* when that was decided */
+    uint32_t moves;
+    uint64_t moved_for;          /* the job that found room by it, the last time; 0: never */
+    usec_t moved;                /* when that was decided */
+    char *moved_from, *moved_to; /* "a:0,1", or NULL */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -178,7 +184,7 @@ usec_t job_unsaved(const struct job *job, usec_t now);
 /* Whether its last start paid its restart cost. */
 static inline bool job_has_restarted(const struct job *job)
 {
-    return job->run->preemptions + job->run->resizes + job->run->heals > 0;
+    return job->run->preemptions + job->run->resizes + job->run->heals + job->run->moves > 0;
 }
 
 /* Whether the gang, of which a member did not end well, is to start again without a retry. */

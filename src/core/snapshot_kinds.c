@@ -31,6 +31,9 @@ static const struct field world_fields[] = {
     RECORD_INT(struct state, 25, history.offsets[6], ""),
     RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, ""),
+    RECORD_INT(struct state, 30, settings.defrag_most, ""),
+    RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
+    RECORD_INT(struct state, 32, moves.lost, "in it"),
 };
 
 static const struct field node_fields[] = {
@@ -306,6 +309,11 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 132, run.cost.clock, "of the tariff, then"),
     RECORD_INT(struct saved_job, 133, run.cost.rate, "for an hour"),
     RECORD_UINT(struct saved_job, 134, job.tariff_most, "plus one"),
+    RECORD_UINT(struct saved_job, 140, run.moves, ""),
+    RECORD_UINT(struct saved_job, 141, run.moved_for, ""),
+    RECORD_INT(struct saved_job, 142, run.moved, ""),
+    RECORD_TEXT(struct saved_job, 143, run.moved_from, ""),
+    RECORD_TEXT(struct saved_job, 144, run.moved_to, ""),
 };
 
 static const struct field need_fields[] = {

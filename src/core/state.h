@@ -28,6 +28,7 @@
 #include "core/history.h"
 #include "core/holding.h"
 #include "core/job.h"
+#include "core/move.h"
 #include "core/mtbf.h"
 #include "core/need.h"
 #include "core/node.h"
@@ -61,7 +62,8 @@ struct settings {
     uint8_t order;     /* enum ordering */
     uint8_t predict;   /* bool */
     uint32_t backfill_depth;
-    uint64_t seed; /* of random placement */
+    uint64_t seed;       /* of random placement */
+    int64_t defrag_most; /* GPU-time that moves may lose in an hour (core/move.h); 0: none */
 };
 
 /* Of machines that are up, and devices that are well. */
@@ -95,6 +97,7 @@ struct state {
     struct residual residual;       /* and how far they came */
     struct pressure pressure;       /* how much is asked of the GPUs */
     struct mtbf mtbf;               /* how long machines last */
+    struct moves moves;             /* what moves have lost lately */
     struct calibration calibration; /* how estimates of waits turned out */
     struct config_log config_log;   /* who changed the configuration, and how */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */

@@ -8,6 +8,7 @@
  */
 
 #include "sched/deadline.h"
+#include "sched/defrag.h"
 #include "sched/elastic.h"
 #include "sched/ends.h"
 #include "sched/estimate.h"
@@ -44,6 +45,7 @@ struct brain {
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;
+    struct defrag defrag;
     struct deadlines deadlines;
     struct estimator estimator;
     struct ends ends;           /* of those that hold resources: when they are expected to */
@@ -94,6 +96,9 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
 /* Start it now, if everything allows it: an elastic gang with as many members as fit. */
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                      struct decisions *decisions, struct why *why);
+/* Whether the array that it is a task of lets one more run. */
+bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
+                        struct why *why);
 void plan_stops(struct brain *brain, struct decisions *decisions);
 void plan_awaited(struct brain *brain, struct decisions *decisions);
 void plan_preempt(struct brain *brain, struct decisions *decisions);

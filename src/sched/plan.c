@@ -117,8 +117,8 @@ static void fill_shares(const struct state *state, struct lease *lease)
         lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
 }
 
-static bool array_allows(const struct state *state, const struct pending_bucket *bucket,
-                         struct why *why)
+bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
+                        struct why *why)
 {
     const struct group *group = bucket->array ? state_group(state, bucket->array) : NULL;
 
@@ -253,7 +253,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
         .grant = { .job = job->id,
                    .attempt = job->run->attempt + 1,
                    .lease = *lease,
-                   .is_backfill = brain->reserve.promises.count > 0,
+                   .is_backfill = brain->reserve.promises.count > brain->defrag.kept,
                    .tier = tier },
     };
     guess_bucket(brain->state, job->pending_bucket);
@@ -363,7 +363,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                                     .is_preemptible = job->is_preemptible } };
 
     *why = (struct why){ .kind = WHY_NONE };
-    if (!array_allows(state, bucket, why))
+    if (!brain_array_allows(state, bucket, why))
         return false;
     if (!try_request(&trial, request)) {
         *why = trial.why;
@@ -555,7 +555,9 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
     reclaim_tidy(&brain->reclaim, brain->state);
+    defrag_keep(brain, true);
     plan_back(brain, decisions);
+    defrag_keep(brain, false);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
@@ -631,7 +633,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
+    defrag_keep(brain, false);
     promise_awaited(brain, decisions);
+    defrag_keep_turns(brain);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);

@@ -91,7 +91,8 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE && job->queue == queue &&
+    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
+           job->run->stop_cause != STOP_MOVE && job->queue == queue &&
            (!taker || taker->queue == queue);
 }
 
@@ -120,7 +121,8 @@ static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
     return milli;
 }
 
-static void size_up(struct brain *brain, uint32_t queue)
+/* left_out: GPUs of those of the queue that take part no more, their places are kept for them. */
+static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 {
     struct claims *claims = &brain->preempt.claims;
     int64_t held = 0, free = 0, awaited = 0, stopping = 0;
@@ -147,8 +149,11 @@ static void size_up(struct brain *brain, uint32_t queue)
         free = free < awaited ? free : awaited;
         free = free > 0 ? free : 0;
     }
+    free = free > left_out ? free - left_out : 0;
     claims->milli = held + free + stopping;
     int64_t most = within_limits(brain->state, queue, held + stopping);
+    if (left_out > 0 && most > held)
+        most = most - left_out > held ? most - left_out : held;
     claims->milli = most < claims->milli ? most : claims->milli;
 }
 
@@ -215,6 +220,7 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     brain_query(brain, claim->job, &query);
     query.only = &brain->preempt.pack.nodes.items[claim->first_node];
     query.only_count = claim->node_count;
+    defrag_respect(brain, claim->job, &query);
     if (!place_job(&query, &brain->arena, &lease, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
@@ -369,11 +375,13 @@ static void look_ahead(struct brain *brain, uint32_t queue)
 
     fleet_follow(ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_gone = brain->awaited.count > 0 ? elastic_is_leaving(entry->job)
-                                                : is_coming_free(brain->state, entry->job, queue);
+        bool is_moved = entry->job->run->stop_cause == STOP_MOVE;
+        bool is_gone = brain->awaited.count > 0 || is_moved
+                           ? elastic_is_leaving(entry->job)
+                           : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
             elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
-        if (entry->job->run->stop_cause == STOP_RESIZE && !kept)
+        if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
             fleet_take(ahead, entry->job->run->lease, -1);
@@ -416,6 +424,21 @@ static void note_times(struct brain *brain, uint32_t queue)
     }
 }
 
+/* For whom others move: it takes part no more, its place is kept for it. Returns its GPUs. */
+static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
+{
+    int64_t milli = 0;
+
+    for (size_t i = claims->items.count; brain->defrag.kept > 0 && i-- > 0;) {
+        const struct claim *claim = &claims->items.items[i];
+        if (claim->is_running || !defrag_is_under_way(brain, claim->job))
+            continue;
+        milli += reclaim_place(&brain->reclaim, claim->job->id)->milli;
+        list_remove(&claims->items, i);
+    }
+    return milli;
+}
+
 static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
@@ -426,9 +449,12 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     note_times(brain, queue);
     if (!claims_collect(claims, brain->state, queue, &brain->pending, &brain->ends))
         return;
+    int64_t left_out = leave_out_moved(brain, claims);
+    if (claims->items.count == 0)
+        return;
     for (size_t i = 0; is_alone && i < claims->items.count; i++)
         settle(preempt, claims->items.items[i].job->pending_bucket);
-    size_up(brain, queue);
+    size_up(brain, queue, left_out);
     claims_sort(claims, brain->state);
     brain_query(brain, claims->items.items[0].job, &query);
     for (int round = 0;; round++) {

@@ -257,6 +257,7 @@ static void forget_state(struct brain *brain)
     preempt_release(&brain->preempt);
     reclaim_release(&brain->reclaim);
     elastic_release(&brain->elastic);
+    defrag_release(&brain->defrag);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
     cells_release(&brain->cells);
@@ -408,6 +409,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
+    plan_moves(brain, decisions);
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);

@@ -50,6 +50,20 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
     list_add(&turns->held, turn);
 }
 
+void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
+               uint32_t queue, int64_t milli)
+{
+    int64_t left = bound - state->queues.items[queue].used.of[RESOURCE_GPUS] - milli;
+
+    if (turn_of(turns, queue))
+        return;
+    list_add(&turns->held, (struct turn){ .queue = queue,
+                                          .resource = RESOURCE_GPUS,
+                                          .job = job->id,
+                                          .at = state->now,
+                                          .spare = left > 0 ? left : 0 });
+}
+
 /* Does who ends at `end` still hold it when the turn has come? Two without end never agree. */
 static bool is_over(usec_t end, usec_t at)
 {

@@ -35,6 +35,10 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
 bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
                  const struct amounts *amounts, usec_t end, struct why *why);
 
+/* Keep so much of a queue's GPUs for a job that starts as soon as others have moved. */
+void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
+               uint32_t queue, int64_t milli);
+
 /* It did. */
 void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
                const struct amounts *amounts, usec_t end);

@@ -247,6 +247,10 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         is_true = job->is_preemptible &&
                   (event->stop.rule != STOP_IN_QUEUE || run->shadow->settings.order != ORDER_FIFO);
         break;
+    case STOP_MOVE:
+        is_true = job->is_preemptible && job->state == JOB_RUNNING && !has_fallen(job) &&
+                  run->shadow->settings.defrag_most > 0;
+        break;
     default:
         break;
     }
@@ -261,7 +265,7 @@ static usec_t least_run(const struct shadow *shadow, const struct shadow_job *jo
     usec_t least = 0;
 
     if (rule == STOP_IN_QUEUE)
-        return job->preemptions > 0 ? job->restart_cost : 0;
+        return job->preemptions + job->moves > 0 ? job->restart_cost : 0;
     for (uint32_t at = job->queue; least == 0; at = shadow->queues.items[at].parent) {
         least = shadow->queues.items[at].min_runtime;
         if (at == QUEUE_ROOT)
@@ -276,7 +280,8 @@ bool check_no_ping_pong(struct fuzz_run *run, const struct event *event, struct 
     usec_t from = job->state == JOB_RUNNING ? job->started : job->granted;
     usec_t least = least_run(run->shadow, job, event->stop.rule);
 
-    if (event->stop.cause != STOP_PREEMPT || event->at - from >= least)
+    if ((event->stop.cause != STOP_PREEMPT && event->stop.cause != STOP_MOVE) ||
+        event->at - from >= least)
         return true;
     return NOT_HELD(found,
                     "job %" PRIu64 ": preempted after %" PRId64 " us, expected at least %" PRId64,

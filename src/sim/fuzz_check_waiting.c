@@ -143,6 +143,13 @@ static bool array_is_true(const struct reason *reason, struct error *found)
     return UNTRUE(reason, found, "group %" PRIu64 " may run more", reason->why.job);
 }
 
+/* Its place, and its quota, are kept until it has moved, or others have for it. */
+static bool is_about_moves(const struct shadow_job *holder)
+{
+    return holder && ((holder->state == JOB_STOPPING && holder->stop_cause == STOP_MOVE) ||
+                      (holder->state == JOB_QUEUED && holder->awaited_under > 0));
+}
+
 /* Whoever it is kept for waits, and would be delayed. */
 static bool reserved_is_true(const struct reason *reason, struct error *found)
 {
@@ -152,6 +159,8 @@ static bool reserved_is_true(const struct reason *reason, struct error *found)
     bool is_by_limit = reason->job->estimate == 0 && !shadow->settings.predict;
     struct why promise;
 
+    if (is_about_moves(holder))
+        return true;
     if (!holder || holder->state != JOB_QUEUED || holder == reason->job)
         return UNTRUE(reason, found, "job %" PRIu64 " does not wait", reason->why.job);
     if (shadow->settings.order != ORDER_FIFO || !is_by_limit)
@@ -170,6 +179,8 @@ static bool turn_is_true(const struct reason *reason, struct error *found)
     const struct shadow_job *holder = shadow_job(shadow, reason->why.job);
     uint32_t queue = reason->why.queue;
 
+    if (is_about_moves(holder))
+        return true;
     if (!holder || holder->state != JOB_QUEUED || holder == reason->job)
         return UNTRUE(reason, found, "job %" PRIu64 " does not wait", reason->why.job);
     if (queue >= shadow->queues.count || !shadow_is_below(shadow, reason->job->queue, queue) ||

@@ -205,7 +205,8 @@ static bool check_job(const struct shadow_job *job, const struct job *said, stru
                         job_state_name((enum job_state)job->state),
                         job_result_name((enum job_result)job->result));
     if (said->needs_left != job->needs_left || said->run->attempt != job->attempt ||
-        said->run->retries != job->retries || said->run->preemptions != job->preemptions)
+        said->run->retries != job->retries || said->run->preemptions != job->preemptions ||
+        said->run->moves != job->moves)
         return NOT_HELD(found,
                         "job %" PRIu64 ": needs, attempt, retries, preemptions are %u %u %u %u, "
                         "expected %u %u %u %u",

@@ -340,6 +340,7 @@ static void apply_update(struct shadow *shadow, struct shadow_job *job,
     if (event->has_begin && !is_active)
         job->begin = event->begin;
     job->promised = 0;
+    job->awaited_under = 0;
     shadow->more_room++;
     if (!is_active && job->state != JOB_ENDED)
         settle(shadow, job);
@@ -356,9 +357,22 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     job->members_started = job->members_ended = 0;
     job->attempt = event->attempt;
     job->granted = shadow->now;
+    job->moved_under = job->awaited_under = 0;
     list_add(&shadow->active, job->id);
     become(shadow, job, JOB_GRANTED);
     shadow_hold(shadow, job, 1);
+}
+
+static void note_move(struct shadow *shadow, struct shadow_job *job, const struct event_stop *event)
+{
+    struct shadow_job *other = shadow_job(shadow, event->other);
+
+    if (shadow->moved.from == 0 || shadow->now >= shadow->moved.from + USEC_PER_HOUR)
+        shadow->moved = (struct moves){ .from = shadow->now };
+    shadow->moved.lost += event->lost / GPU_MILLI * job->lease->milli;
+    job->moved = shadow->now;
+    job->moved_under = shadow->changes;
+    other->awaited_under = shadow->changes;
 }
 
 static void apply_stop(struct shadow *shadow, struct shadow_job *job,
@@ -366,7 +380,10 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
 {
     job->stop_cause = event->cause;
     job->stopped_for = event->other;
-    job->stopped_in = event->rule != STOP_IN_QUEUE ? shadow->plans : 0;
+    job->stopped_in =
+        event->rule != STOP_IN_QUEUE && event->cause == STOP_PREEMPT ? shadow->plans : 0;
+    if (event->cause == STOP_MOVE)
+        note_move(shadow, job, event);
     become(shadow, job, JOB_STOPPING);
 }
 
@@ -468,6 +485,11 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
     } else if (job->stop_cause == STOP_PREEMPT && !job->is_cancel_wanted &&
                (job->end.was_stopped || job->end.kind == ENGINE_LOST)) {
         job->preemptions++;
+        job->stop_cause = STOP_NONE;
+        settle(shadow, job);
+    } else if (job->stop_cause == STOP_MOVE && !job->is_cancel_wanted &&
+               (job->end.was_stopped || job->end.kind == ENGINE_LOST)) {
+        job->moves++;
         job->stop_cause = STOP_NONE;
         settle(shadow, job);
     } else if (is_tried_again(job, result)) {

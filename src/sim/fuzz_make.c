@@ -210,6 +210,9 @@ static void tell_settings(struct making *making, uint8_t order)
     event.settings.placement = (uint8_t)making_below(making, PLACEMENT_COUNT);
     event.settings.predict = !is_plain && making_chance(making, 50);
     event.settings.seed = making_below(making, 1000);
+    if (making->has_preemption && making->world->temper.seed % 3 != 0)
+        event.settings.defrag_most =
+            (int64_t)(1 + making->world->temper.seed % 4) * 15 * USEC_PER_MIN;
     making_tell(making, &event);
 }
 

@@ -65,7 +65,7 @@ struct shadow *shadow_create(void)
 {
     struct shadow *shadow = mem_zero(1, sizeof(*shadow));
 
-    shadow->next_id = 1;
+    shadow->next_id = shadow->changes = 1;
     shadow->settings.backfill_depth = 1;
     shadow->settings.placement = PLACEMENT_SFG;
     shadow->settings.predict = 1;
@@ -388,6 +388,7 @@ static void apply_settings(struct shadow *shadow, const struct event_settings *e
     shadow->settings.order = event->order;
     shadow->settings.predict = event->predict;
     shadow->settings.backfill_depth = event->backfill_depth;
+    shadow->settings.defrag_most = event->defrag_most;
 }
 
 void shadow_apply(struct shadow *shadow, const struct event *event)
@@ -399,6 +400,7 @@ void shadow_apply(struct shadow *shadow, const struct event *event)
         return;
     }
     shadow->more_room++;
+    shadow->changes++;
     switch (event->kind) {
     case EVENT_NODE:
         apply_node(shadow, &event->node);

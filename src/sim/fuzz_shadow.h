@@ -94,7 +94,11 @@ struct shadow_job {
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
     uint64_t stopped_for;               /* preempted: for whom */
     uint64_t stopped_in; /* the plan that stopped it for another queue; 0: none did */
-    int64_t work;        /* seconds of the whole cluster that it takes at most, in millionths */
+    uint32_t moves;
+    usec_t moved;           /* when it was moved last; 0: never */
+    uint64_t moved_under;   /* shadow.changes then, of one that is to go on; 0: it does */
+    uint64_t awaited_under; /* the same of one for which others are moved */
+    int64_t work;           /* seconds of the whole cluster that it takes at most, in millionths */
 };
 
 struct shadow {
@@ -116,6 +120,8 @@ struct shadow {
     struct shadow_job *first_queued, *last_queued;
     uint32_t job_counts[JOB_STATE_COUNT];
     uint64_t plans;          /* so far */
+    uint64_t changes;        /* of machines, queues, settings, so far */
+    struct moves moved;      /* what moves lost in the hour that runs */
     uint64_t more_room;      /* counts up whenever something may fit that did not before */
     int64_t work, work_most; /* of all that are not over: now, and ever */
 };

@@ -88,6 +88,13 @@ static json_t *prices_to_json(const struct config *config)
     return prices;
 }
 
+static json_t *hours_to_json(int64_t time)
+{
+    if (time % USEC_PER_HOUR == 0)
+        return json_integer(time / USEC_PER_HOUR);
+    return json_real((double)time / (double)USEC_PER_HOUR);
+}
+
 json_t *config_to_json(const struct config *config)
 {
     json_t *document = json_object(), *pools = json_object(), *queues = json_object();
@@ -120,6 +127,9 @@ json_t *config_to_json(const struct config *config)
         json_object_set_new(document, "order", json_string(config_order_words[config->order]));
     if (config->has_predict)
         json_object_set_new(document, "predict", json_boolean(config->predict));
+    if (config->has_defrag)
+        json_object_set_new(document, "defrag",
+                            json_pack("{s:o}", "hours", hours_to_json(config->defrag_most)));
     return document;
 }
 
@@ -318,6 +328,8 @@ static void setting_fields(const struct config *config, struct properties *field
     add_number(fields, "backfill", config->backfill_depth);
     add_field(fields, "order", config_order_words[config->order]);
     add_field(fields, "predict", config->predict ? "true" : "false");
+    snprintf(buffer, sizeof(buffer), "%.6g", (double)config->defrag_most / (double)USEC_PER_HOUR);
+    add_field(fields, "defrag hours", config->defrag_most > 0 ? buffer : "none");
     add_field(fields, "timezone", config->timezone ? config->timezone : "local");
     for (size_t i = 0; i < config->price_count; i++) {
         text_clear(&name);

@@ -184,7 +184,7 @@ static void say_job(struct run *run, const struct job *job)
 {
     static const char *const causes[] = {
         "",          "cancelled", "time limit", "a member failed", "to run once more",
-        "preempted", "to resize", "to heal"
+        "preempted", "to resize", "to heal",    "to move"
     };
     static const char *const rules[] = { [STOP_FOR_GUARANTEE] = "within its guarantee",
                                          [STOP_FOR_LESS] = "borrows no more",
@@ -215,6 +215,8 @@ static void say_job(struct run *run, const struct job *job)
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE && job->run->resized_for)
         text_printf(&run->out, " for %" PRIu64 ", %s", job->run->resized_for,
                     rules[job->run->resize_rule]);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE)
+        text_printf(&run->out, " from %s for %" PRIu64, job->run->moved_from, job->run->moved_for);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -630,6 +632,7 @@ static void do_settings(struct run *run)
                                         .placement = place,
                                         .order = ordering,
                                         .predict = (uint8_t)number_of(run, "predict", 0),
+                                        .defrag_most = duration_of(run, "defrag", 0),
                                         .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
 }
 
