@@ -103,11 +103,12 @@ static json_t *view_devices(const struct api *api, const struct job *job)
         const struct slice *slice = &job->run->lease->slices[i];
         const struct device *device = &state->devices.items[slice->device];
         json_array_append_new(
-            devices, json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid,
-                               "index", (int)device->index, "model", device->model, "node",
-                               state->nodes.items[device->node].name, "share",
-                               view_milli(slice->milli), "memory", (json_int_t)slice->memory_mib,
-                               "synthetic", device->is_synthetic, "rank", (int)slice->rank));
+            devices,
+            json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid, "index",
+                      (int)device->index, "model", device->model, "node",
+                      state->nodes.items[device->node].name, "share", view_milli(slice->milli),
+                      "memory", (json_int_t)slice->memory_mib, "synthetic", device->is_synthetic,
+                      "rank", (int)lease_rank(job->run->lease, slice->rank)));
     }
     return devices;
 }

@@ -157,7 +157,7 @@ static void add_asked(struct text *text, const json_t *job)
     add_line(text, "wants", line.bytes);
 }
 
-/* "4 of 2 to 8 members · grew from 2 to 4 (idle GPUs)" */
+/* "4 of 2 to 8 members, 1 lost · grew from 2 to 4 (idle GPUs)" */
 static void add_size(struct text *text, const json_t *job)
 {
     const json_t *elastic = json_object_get(job, "elastic");
@@ -167,6 +167,8 @@ static void add_size(struct text *text, const json_t *job)
         text_printf(&line, "%" PRId64 " of %" PRId64 " to %" PRId64 " members",
                     field_number(elastic, "now"), field_number(elastic, "least"),
                     field_number(elastic, "most"));
+    if (line.length > 0 && field_number(elastic, "lost") > 0)
+        text_printf(&line, ", %" PRId64 " lost", field_number(elastic, "lost"));
     job_resized_add(job, &line);
     if (line.length > 0)
         add_line(text, "size", line.bytes);

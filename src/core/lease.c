@@ -23,6 +23,7 @@ static const struct record_type slice_record = { "slice", sizeof(struct slice), 
 
 static const struct field member_fields[] = {
     RECORD_UINT(struct lease_member, 1, node, "number of the machine"),
+    RECORD_UINT(struct lease_member, 2, gone, "how many members of lower rank were lost"),
 };
 static const struct record_type member_record = { "member", sizeof(struct lease_member),
                                                   member_fields, COUNT_OF(member_fields) };
@@ -54,6 +55,11 @@ bool lease_is_plausible(const struct lease *lease)
             slice->mig_compute > 7 || slice->mig_media > 1)
             return false;
     }
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (lease->members[i].gone > LEASE_GONE_MAX ||
+            (i > 0 && lease->members[i].gone < lease->members[i - 1].gone))
+            return false;
+    }
     return lease->milli >= 0 && lease->milli <= most && lease->cpu_milli >= 0 &&
            lease->cpu_milli <= most && lease->memory_mib >= 0 && lease->memory_mib <= most;
 }
@@ -65,6 +71,26 @@ void lease_complete(struct lease *lease)
             return;
     }
     lease->shares[lease->milli > 0 ? SHARE_OF_GPUS : SHARE_OF_CPUS] = lease->share;
+}
+
+uint32_t lease_rank(const struct lease *lease, uint32_t place)
+{
+    return place + lease->members[place].gone;
+}
+
+uint32_t lease_place(const struct lease *lease, uint32_t rank)
+{
+    uint32_t low = 0, high = lease->members_count;
+
+    while (low < high) { /* ranks rise with the places */
+        uint32_t middle = low + (high - low) / 2;
+        if (lease_rank(lease, middle) < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lease->members_count && lease_rank(lease, low) == rank ? low
+                                                                        : lease->members_count;
 }
 
 struct lease *lease_copy(const struct lease *lease)
@@ -83,6 +109,31 @@ struct lease *lease_copy(const struct lease *lease)
     copy->slices = (const struct slice *)(void *)slices;
     copy->members = (const struct lease_member *)(void *)members;
     return copy;
+}
+
+struct lease *lease_without(const struct lease *lease, uint32_t place)
+{
+    struct lease *made = lease_copy(lease);
+    struct slice *slices = (struct slice *)(void *)(made + 1); /* as lease_copy lays them out */
+    struct lease_member *members = (struct lease_member *)(void *)(slices + made->slices_count);
+
+    made->members_count = made->slices_count = 0;
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        struct slice slice = lease->slices[i];
+        if (slice.rank == place) {
+            made->milli -= slice.milli;
+            continue;
+        }
+        slice.rank -= slice.rank > place;
+        slices[made->slices_count++] = slice;
+    }
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (i == place)
+            continue;
+        members[made->members_count] = lease->members[i];
+        members[made->members_count++].gone += i > place;
+    }
+    return made;
 }
 
 void lease_destroy(struct lease *lease)

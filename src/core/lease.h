@@ -6,6 +6,10 @@
  *
  * A slice is a part of one device that is handed out: all of it, a fraction, or a MIG instance,
  * whose milli are its memory slices of the device's (mig.h).
+ *
+ * A member has a place in the lease, and a rank, by which engines and programs know it. As long as
+ * all are there the two are the same. When a gang goes on without a lost member, its part leaves
+ * the lease; the others move up, and keep their ranks.
  */
 
 #include <stdbool.h>
@@ -16,9 +20,11 @@
 /* What shares are counted of. */
 enum share { SHARE_OF_GPUS, SHARE_OF_CPUS, SHARE_OF_MEMORY, SHARES };
 
+enum { LEASE_GONE_MAX = 4096 }; /* no gang has more members */
+
 struct slice {
     uint32_t device; /* number in the state */
-    uint32_t rank;   /* the member that holds it */
+    uint32_t rank;   /* the member that holds it: its place in members */
     uint32_t milli;
     uint32_t pool;                  /* number of the pool whose budget it counts against */
     uint8_t kind;                   /* enum share_kind */
@@ -29,6 +35,7 @@ struct slice {
 
 struct lease_member {
     uint32_t node; /* number in the state */
+    uint32_t gone; /* so many members of lower rank were lost: its rank is its place plus these */
 };
 
 struct lease {
@@ -53,8 +60,14 @@ bool lease_is_plausible(const struct lease *lease);
  * when it has none. */
 void lease_complete(struct lease *lease);
 
+/* The rank of the member at a place, and where the one with a rank is; members_count: nowhere. */
+uint32_t lease_rank(const struct lease *lease, uint32_t place);
+uint32_t lease_place(const struct lease *lease, uint32_t rank);
+
 /* One block of memory, freed with lease_destroy. */
 struct lease *lease_copy(const struct lease *lease);
+/* The same without the member at `place`. Shares are left as they were. */
+struct lease *lease_without(const struct lease *lease, uint32_t place);
 void lease_destroy(struct lease *lease);
 
 #endif

@@ -97,7 +97,7 @@ static void set_gpus(const struct surroundings *s, string_list *env)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank != s->rank)
+        if (lease->slices[i].rank != s->place)
             continue;
         last = &lease->slices[i];
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
@@ -122,12 +122,13 @@ static void set_gang(const struct surroundings *s, string_list *env)
 {
     const struct lease *lease = s->job->run->lease;
     AUTO_RELEASE(text) struct text hosts = { 0 };
+    uint32_t rank = lease_rank(lease, s->place), count = lease->members_count;
     uint32_t local_rank = 0, local_count = 0, node_count = 0;
 
     for (uint32_t i = 0; i < lease->members_count; i++) {
-        bool is_here = lease->members[i].node == lease->members[s->rank].node;
+        bool is_here = lease->members[i].node == lease->members[s->place].node;
         local_count += is_here;
-        local_rank += is_here && i < s->rank;
+        local_rank += is_here && i < s->place;
         bool is_new = true;
         for (uint32_t k = 0; k < i; k++)
             is_new &= lease->members[k].node != lease->members[i].node;
@@ -135,22 +136,22 @@ static void set_gang(const struct surroundings *s, string_list *env)
             text_printf(&hosts, "%s%s", node_count++ ? "," : "",
                         s->state->nodes.items[lease->members[i].node].name);
     }
-    set(env, "TARN_RANK", "%" PRIu32, s->rank);
-    set(env, "TARN_WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "TARN_RANK", "%" PRIu32, rank);
+    set(env, "TARN_WORLD_SIZE", "%" PRIu32, count);
     set(env, "TARN_LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "TARN_HOSTS", "%s", text_string(&hosts));
-    set(env, "RANK", "%" PRIu32, s->rank);
-    set(env, "WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "RANK", "%" PRIu32, rank);
+    set(env, "WORLD_SIZE", "%" PRIu32, count);
     set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
     if (s->master_port != 0) {
         set(env, "MASTER_ADDR", "127.0.0.1");
         set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
     }
-    set(env, "SLURM_PROCID", "%" PRIu32, s->rank);
+    set(env, "SLURM_PROCID", "%" PRIu32, rank);
     set(env, "SLURM_LOCALID", "%" PRIu32, local_rank);
-    set(env, "SLURM_NTASKS", "%" PRIu32, lease->members_count);
-    set(env, "SLURM_NPROCS", "%" PRIu32, lease->members_count);
+    set(env, "SLURM_NTASKS", "%" PRIu32, count);
+    set(env, "SLURM_NPROCS", "%" PRIu32, count);
     set(env, "SLURM_NNODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NODELIST", "%s", text_string(&hosts));

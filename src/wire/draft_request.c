@@ -230,13 +230,16 @@ static int read_loss(const struct draft_source *source, struct job_draft *draft)
             reader_integer(&heals->reader, heals->object, "heals", 1, SUBMISSION_HEALS_MAX, &count);
     if (code < 0)
         return code;
-    if (word == GO_ON)
-        return reader_fail(&loss->reader, -ENOTSUP, loss->object, "on_member_loss",
-                           "go_on: not supported yet; expected end or heal");
+    bool is_elastic = request_is_elastic(&draft->request);
+    if (word == GO_ON && !is_elastic && loss == &source->scope->layers[0])
+        return reader_fail(&loss->reader, -EINVAL, loss->object, "on_member_loss",
+                           "go_on: without a least number of members, as in ranks: 2..8, none can "
+                           "be missing; see heal");
     if (word == END && reader_get(heals->object, "heals"))
         return reader_fail(&heals->reader, -EINVAL, heals->object, "heals",
                            "without on_member_loss: heal it is never healed");
-    draft->heals = word == HEAL ? (uint32_t)count : 0;
+    draft->goes_on = word == GO_ON && is_elastic; /* defaults say it for all stages */
+    draft->heals = word != END ? (uint32_t)count : 0;
     return 0;
 }
 

@@ -137,7 +137,7 @@ def test_a_waiting_gang_names_both_sizes(eight):
     gang = elastic(api, 2, 8)
     why = api.why(gang)
     assert any("at least 2 members at once, and up to 8" in line for line in why["lines"])
-    assert api.job(gang)["elastic"] == {"least": 2, "most": 8, "now": None, "sizes": "powers", "resize": "restart",
+    assert api.job(gang)["elastic"] == {"least": 2, "most": 8, "now": None, "lost": 0, "sizes": "powers", "resize": "restart",
                                         "resizes": 0}
 
 
@@ -186,6 +186,47 @@ def test_without_heal_a_lost_member_ends_the_gang(eight):
     kill_member(eight, gang, 1)
     job = api.wait_end(gang)
     assert job["result"] == "failed" and job["heals"] == 0 and job["attempt"] == 1
+
+
+def test_an_elastic_gang_goes_on_without_a_lost_member(eight):
+    api = eight.api
+    gang = api.submit(run=MEMBER, gpus=1, cpus=0, ranks="2..4", on_member_loss="go_on", heals=1, resize="never",
+                      grace="5s", env=eight.env())
+    wait_until("it runs", lambda: all("attempt 1" in api.output(gang, rank=rank) for rank in range(4)))
+    others = [api.submit(run="sleep 300", gpus=count, cpus=0) for count in (4, 1)]
+    api.wait_state(others[0], "running")
+    assert api.wait_state(others[1], "queued")["why"]["kind"] == "gpus"
+    held = {device["rank"]: device["index"] for device in api.job(gang)["devices"]}
+    kill_member(eight, gang, 1)
+    assert api.wait_state(others[1], "running")["gpu_indices"] == [held[1]]  # while the others go on
+    job = api.job(gang)
+    assert job["state"] == "running" and job["attempt"] == 1 and job["heals"] == 0 and job["gpu_count"] == 3
+    assert job["elastic"]["now"] == 3 and job["elastic"]["lost"] == 1
+    assert {device["rank"]: device["index"] for device in job["devices"]} == {
+        rank: held[rank] for rank in (0, 2, 3)}
+    shown = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), "show", str(gang)], text=True,
+                           stdout=subprocess.PIPE, env=eight.environment(), timeout=30).stdout
+    assert "3 of 2 to 4 members, 1 lost" in shown
+    eight.kill()  # and a new daemon knows who is left
+    eight.start()
+    kill_member(eight, gang, 3)
+    wait_members(api, gang, 2)
+    assert api.job(gang)["attempt"] == 1 and "saved" not in api.output(gang, rank=0) + api.output(gang, rank=2)
+    kill_member(eight, gang, 0)  # below its least: it heals
+    wait_until("it runs again", lambda: "attempt 2" in api.output(gang, rank=1))
+    job = api.wait_state(gang, "running")
+    assert job["heals"] == 1 and job["elastic"]["now"] == 2 and job["elastic"]["lost"] == 0
+    api.post("/v1/jobs/%d/cancel" % gang)
+    api.wait_end(gang)
+    eight.verify()
+
+
+def test_what_is_left_of_a_gang_decides_how_it_ends(eight):
+    api = eight.api
+    gang = api.submit(run="[ $RANK = 1 ] && exit 3; sleep 1.5", gpus=1, cpus=0, ranks="1..3", sizes="any",
+                      on_member_loss="go_on", resize="never")
+    assert api.wait_end(gang)["result"] == "ok"
+    eight.verify()
 
 
 @pytest.mark.parametrize("way", ["grow", "shrink"])
@@ -280,7 +321,7 @@ def test_pytorch_with_gloo_goes_on_at_another_size(eight, tmp_path):
 
 def test_what_can_not_be_done_yet_is_refused_by_name(eight):
     for keys, words in (({"ranks": "2..4", "resize": "live"}, "resize: live: not supported yet"),
-                        ({"ranks": "2..4", "on_member_loss": "go_on"}, "on_member_loss: go_on: not supported yet"),
+                        ({"ranks": 2, "on_member_loss": "go_on"}, "on_member_loss: go_on: without a least number"),
                         ({"ranks": "4..2"}, "ranks: '4..2': expected 1 to 4096, or a range like 2..8"),
                         ({"ranks": 2, "heals": 2}, "heals: without on_member_loss: heal it is never healed")):
         with pytest.raises(Refused) as refused:

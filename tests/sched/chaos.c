@@ -296,6 +296,7 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
         .restart_cost = has_any_order(chaos) ? USEC_PER_MIN : 0,
         .heals = is_all && chance(chaos, 20) ? below(chaos, 3) : 0,
         .resize = is_all && chance(chaos, 10) ? RESIZE_NEVER : RESIZE_RESTART,
+        .goes_on = has_any_order(chaos) && id % 2 == 0,
         .need_count = is_all && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
     };
     lab_tell(lab, &event);
@@ -401,10 +402,11 @@ static void engine_acts(struct chaos *chaos)
     uint64_t id = job->id;
     uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
     bool is_start = job->state == JOB_GRANTED && chance(chaos, 85);
-    for (uint32_t rank = 0; rank < count; rank++) {
+    for (uint32_t place = 0; place < count; place++) {
         job = state_job(chaos->lab->state, id);
-        if (!job_is_active(job) || chance(chaos, 10))
+        if (!job_is_active(job) || place >= job->run->lease->members_count || chance(chaos, 10))
             return;
+        uint32_t rank = lease_rank(job->run->lease, place);
         if (is_start)
             lab_tell(chaos->lab,
                      &(struct event){

@@ -178,12 +178,17 @@ static bool check_lease(const struct state *state, const struct job *job, struct
     uint64_t nodes = 0;
     int64_t milli = 0;
 
-    if (!request_allows(request, lease->members_count) ||
+    uint32_t lost = job->run->members_lost;
+    if ((lost > 0 && !job->goes_on) || lease->members_count < request->members ||
+        !request_allows(request, lease->members_count + lost) ||
         lease->slices_count != (ask ? ask->count * lease->members_count : 0))
         return FAIL(err, "job %" PRIu64 " holds less or more than it asked for", job->id);
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
         uint32_t count = 0;
         uint64_t devices = 0;
+        if (lease_place(lease, lease_rank(lease, rank)) != rank ||
+            lease_rank(lease, rank) >= lease->members_count + lost)
+            return FAIL(err, "job %" PRIu64 ": ranks are mixed up", job->id);
         nodes |= UINT64_C(1) << lease->members[rank].node;
         for (uint32_t i = 0; i < lease->slices_count; i++) {
             const struct slice *slice = &lease->slices[i];
@@ -204,7 +209,7 @@ static bool check_lease(const struct state *state, const struct job *job, struct
     if (milli != lease->milli)
         return FAIL(err, "job %" PRIu64 ": its GPUs are miscounted", job->id);
     uint32_t nodes_min = request->per_node ? lease->members_count : request->nodes_min;
-    if (__builtin_popcountll(nodes) < (int)nodes_min)
+    if (lost == 0 && __builtin_popcountll(nodes) < (int)nodes_min)
         return FAIL(err, "job %" PRIu64 " is on too few machines", job->id);
     return true;
 }

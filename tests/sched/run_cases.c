@@ -262,9 +262,11 @@ static void simple_engine(struct run *run)
                                .signal = 15,
                                .was_stopped = 1 },
                 };
-                for (uint32_t count = job->run->lease->members_count; ended.ended.rank < count;
-                     ended.ended.rank++)
+                uint32_t count = job->run->lease->members_count;
+                for (uint32_t place = 0; place < count; place++) {
+                    ended.ended.rank = lease_rank(job->run->lease, place);
                     lab_tell(run->lab, &ended);
+                }
                 has_acted = true;
             }
             if (has_acted)
@@ -696,6 +698,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .restart_cost = duration_of(run, "restart", 0),
         .checkpoint_every = duration_of(run, "checkpoint", 0),
         .resize = has(run, "never-resized") ? RESIZE_NEVER : RESIZE_RESTART,
+        .goes_on = has(run, "goes-on"),
         .heals = (uint32_t)number_of(run, "heals", 0),
         .grace = duration_of(run, "grace", 0),
         .tariff_most = find(run, "tariff") ? (uint16_t)(milli_of(run, "tariff", 0) + 1) : 0,
@@ -881,9 +884,15 @@ static void show_money(struct run *run)
 
 static void show_jobs(struct run *run)
 {
-    for (const struct job *job = run->lab->state->first_job; job; job = job->next)
-        text_printf(&run->out, "       job %" PRIu64 " %s\n", job->id,
+    for (const struct job *job = run->lab->state->first_job; job; job = job->next) {
+        text_printf(&run->out, "       job %" PRIu64 " %s", job->id,
                     job_state_name((enum job_state)job->state));
+        if (job->run->lease && job->run->members_lost > 0) {
+            text_printf(&run->out, ", %" PRIu32 " lost:", job->run->members_lost);
+            say_lease(run, job->run->lease);
+        }
+        text_add_char(&run->out, '\n');
+    }
 }
 
 static void do_show(struct run *run)

@@ -520,7 +520,8 @@ static const struct {
     { "run: x\nranks: 2..4\nresize: live\n",
       "x.yaml:3: resize: live: not supported yet; expected restart or never" },
     { "run: x\nranks: 2\non_member_loss: go_on\n",
-      "x.yaml:3: on_member_loss: go_on: not supported yet; expected end or heal" },
+      "x.yaml:3: on_member_loss: go_on: without a least number of members, as in ranks: 2..8, none "
+      "can be missing; see heal" },
     { "run: x\nranks: 2\nheals: 3\n",
       "x.yaml:3: heals: without on_member_loss: heal it is never healed" },
     { "run: x\nranks: 2\non_member_loss: heal\nheals: 0\n",
