@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "core/daly.h"
+#include "core/role.h"
 #include "wire/json.h"
 
 json_t *view_time(const struct api *api, usec_t at)
@@ -251,16 +252,19 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
 static json_t *view_gpu_count(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
+    int64_t sum = 0;
 
     if (job->run->lease)
         return view_milli(job->run->lease->milli);
     if (job->state == JOB_ENDED && job->run->granted > 0)
         return view_milli(job->run->gpus_milli_last);
-    if (request->gpu_alternatives == 0)
-        return json_integer(0);
-    const struct gpu_ask *ask = &request->gpus[0];
-    int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
-    return view_milli(milli * ask->count * request->members);
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        const struct gpu_ask *ask = &part->gpus[0];
+        int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
+        sum += part->gpu_alternatives > 0 ? milli * ask->count * part->members : 0;
+    }
+    return view_milli(sum);
 }
 
 /* For whom it was stopped last, and by which rule; null when it never was. */

@@ -36,14 +36,12 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
                       label.bytes, "name", other->name, "user", state_user(state, other->user),
                       "gpus", view_milli(other->run->lease->milli), "cpus",
-                      view_milli(other->run->lease->cpu_milli * other->run->lease->members_count),
-                      "ends", view_time(api, end)));
+                      view_milli(lease_cpus(other->run->lease)), "ends", view_time(api, end)));
         if (named++ >= HOLDERS_NAMED)
             continue;
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api->ports.now(api->ports.user);
-        int64_t held = wants_gpus ? other->run->lease->milli
-                                  : other->run->lease->cpu_milli * other->run->lease->members_count;
+        int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
         text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
                     wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),

@@ -13,6 +13,7 @@
 #include "base/wide.h"
 #include "core/daly.h"
 #include "core/elastic.h"
+#include "core/role.h"
 #include "core/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -179,6 +180,23 @@ static void note_arrival(struct state *state, struct job *job)
                          wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
 }
 
+/* Each of its kinds of members is asked for. */
+static void note_demand(struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+
+    if (request->roles_count == 0) {
+        demand_note(&state->demand, &state->classes, job->class, request->members, state->now);
+        return;
+    }
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = request_part(request, i);
+        uint32_t class = class_claim(&state->classes, part);
+        demand_note(&state->demand, &state->classes, class, part->members, state->now);
+        class_release(&state->classes, class);
+    }
+}
+
 static uint32_t milliseconds_of(usec_t time)
 {
     usec_t milliseconds = time > 0 ? time / USEC_PER_MS : 0;
@@ -197,6 +215,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     if (event->group && !state_group(state, event->group))
         return error_set(err, -EBADMSG, "job %" PRIu64 ": no group %" PRIu64, event->id,
                          event->group);
+    if (roles_check(&event->request, err) < 0)
+        return error_prefix(err, -EBADMSG, "job %" PRIu64, event->id);
 
     struct job *job = job_create(event->name);
     *job = (struct job){
@@ -236,7 +256,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     };
     state_link_job(state, job);
     note_arrival(state, job);
-    demand_note(&state->demand, &state->classes, job->class, event->request.members, state->now);
+    note_demand(state, job);
     settle(state, job);
     return 0;
 }
@@ -360,7 +380,8 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     if (job->state != JOB_QUEUED || event->attempt != job->run->attempt + 1)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 " is %s", job->id,
                          job_state_name(job->state));
-    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease))
+    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease) ||
+        event->lease.roles_count != state_request(state, job)->roles_count)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that makes no sense",
                          job->id);
     for (uint32_t i = 0; i < event->lease.members_count; i++) {

@@ -36,20 +36,46 @@ struct slice {
 struct lease_member {
     uint32_t node; /* number in the state */
     uint32_t gone; /* so many members of lower rank were lost: its rank is its place plus these */
+    uint32_t role; /* number in roles, of a gang that has some */
+};
+
+/* What each member of a role has. */
+struct lease_role {
+    int64_t cpu_milli;
+    int64_t memory_mib;
+    uint32_t alternative; /* of its GPU alternatives: the one that was met */
 };
 
 struct lease {
     const struct lease_member *members;
     const struct slice *slices;
+    const struct lease_role *roles;
     uint32_t members_count;
     uint32_t slices_count;
+    uint32_t roles_count;    /* 0: all members are alike */
     uint32_t alternative;    /* of the request's GPU alternatives: the one that was met */
     uint32_t share;          /* the largest of shares */
     uint32_t shares[SHARES]; /* of the cluster when granted, in parts of 2^20 */
     int64_t milli;           /* GPUs in all, for quota */
-    int64_t cpu_milli;       /* a member */
-    int64_t memory_mib;      /* a member */
+    int64_t cpu_milli;       /* a member; 0 with roles */
+    int64_t memory_mib;      /* a member; 0 with roles */
 };
+
+/* Of the member at a place. */
+static inline int64_t lease_cpu_milli(const struct lease *lease, uint32_t place)
+{
+    return lease->roles_count > 0 ? lease->roles[lease->members[place].role].cpu_milli
+                                  : lease->cpu_milli;
+}
+static inline int64_t lease_memory_mib(const struct lease *lease, uint32_t place)
+{
+    return lease->roles_count > 0 ? lease->roles[lease->members[place].role].memory_mib
+                                  : lease->memory_mib;
+}
+
+/* Of all members. */
+int64_t lease_cpus(const struct lease *lease);
+int64_t lease_memory(const struct lease *lease);
 
 extern const struct record_type lease_record;
 

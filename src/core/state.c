@@ -6,6 +6,7 @@
 
 #include "base/wide.h"
 #include "core/progress.h"
+#include "core/role.h"
 
 static struct queue builtin_queue(const char *name, uint32_t child_count)
 {
@@ -207,7 +208,7 @@ void state_describe(const struct state *state, const struct job *job, struct his
 {
     const struct request *request = state_request(state, job);
     int64_t milli = request_milli(request, 0, 0);
-    int64_t size = milli > 0 ? milli : request->cpu_milli * request->members;
+    int64_t size = milli > 0 ? milli : request_cpus(request);
 
     *ret = (struct history_job){ .user = job->user,
                                  .queue = job->queue,

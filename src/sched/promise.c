@@ -32,8 +32,8 @@ static void take_member(struct promise *promise, const struct layout *layout,
     struct promise_spot *held = find_spot(promise, node);
 
     if (held) {
-        held->rest.cpu_milli -= sign * lease->cpu_milli;
-        held->rest.memory_mib -= sign * lease->memory_mib;
+        held->rest.cpu_milli -= sign * lease_cpu_milli(lease, rank);
+        held->rest.memory_mib -= sign * lease_memory_mib(lease, rank);
     }
     for (uint32_t k = 0; k < lease->slices_count; k++) {
         const struct slice *slice = &lease->slices[k];

@@ -43,6 +43,7 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->bookings);
     list_release(&reserve->touched);
     list_release(&reserve->counts);
+    seats_release(&reserve->seats);
 }
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
@@ -191,7 +192,7 @@ static void count_members(struct walk *walk, const uint32_t *nodes, size_t count
         for (uint32_t k = 0; k < alternatives; k++) {
             struct shape *shape =
                 shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
-                            walk->query.class, k, walk->query.queue);
+                            walk->query.class, 0, k, walk->query.queue);
             uint32_t here = members_on(walk, shape, node);
             most = here > most ? here : most;
         }
@@ -217,6 +218,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         .reserve = reserve, .query = *query, .ends = { .ends = ends }, .now = query->state->now
     };
     bool is_gang = query->request->members > 1;
+    /* Members that are alike can be counted first, which is less than a look for their places. */
+    bool is_counted = is_gang && query->request->roles_count == 0;
     /* Room that opens elsewhere can matter when it is a pool's budget that is missing. */
     bool is_local = !is_gang && !query->scorer->layout->has_bounds;
     struct why why;
@@ -232,12 +235,12 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     fleet_follow(&reserve->ahead, query->fleet);
     walk.leaving = ends_next(&walk.ends);
     walk.opens = next_opening(&walk, walk.now);
-    if (is_gang)
+    if (is_counted)
         start_counting(&walk);
     while (!is_made && step(&walk, &at)) {
         struct place_query *then = &walk.query;
         struct lease *lease = arena_take(arena, 1, sizeof(*lease));
-        if (is_gang) {
+        if (is_counted) {
             count_members(&walk, reserve->touched.items, reserve->touched.count);
             if (walk.members < query->request->members)
                 continue;
@@ -261,6 +264,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         fleet_take(&reserve->ahead, lease, 1);
         promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
                     lease);
+        if (lease->roles_count > 0)
+            seats_keep(&reserve->seats, query->state, query->job, lease);
         *ret_at = at;
     }
     return is_made;

@@ -216,6 +216,8 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .from = brain->state->now,
         .stay = gate_stay_of(job),
     };
+    if (query->request->roles_count > 0)
+        query->seats = seats_of(&brain->reserve.seats, job->id);
 }
 
 /* What a brain knows beside the state, from the state alone. */

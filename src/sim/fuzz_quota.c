@@ -90,9 +90,8 @@ static void add(struct shadow_amounts *to, const struct shadow_amounts *more, in
 struct shadow_amounts shadow_amounts_of(const struct shadow *shadow, const struct lease *lease)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = lease->cpu_milli * lease->members_count,
-                                          [SHADOW_MEMORY] =
-                                              lease->memory_mib * lease->members_count,
+                                          [SHADOW_CPUS] = lease_cpus(lease),
+                                          [SHADOW_MEMORY] = lease_memory(lease),
                                       } };
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {

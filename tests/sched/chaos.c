@@ -189,6 +189,7 @@ struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind)
 
     chaos->lab = lab_create();
     chaos->random.state = seed;
+    chaos->casting.state = seed + 1000003;
     chaos->kind = kind;
     chaos->lab->now = USEC_PER_SEC;
     build(chaos);
@@ -236,6 +237,38 @@ static void random_gpus(struct chaos *chaos, struct request *request)
         abort();
 }
 
+/* Now and then a gang of several kinds of members. */
+enum { ROLES_PCT = 20 };
+
+static void random_roles(struct chaos *chaos, struct request *request)
+{
+    static const char *const names[] = { "learner", "actor", "replay" };
+    static const char *const asks[] = {
+        "", "1", "2", "h100:1|a100:1", "30GB..:1", "0.5", "mem=10G"
+    };
+    struct random *random = &chaos->casting;
+    uint32_t count = 1 + random_below(random, 3);
+    struct error err;
+
+    if (!random_chance(random, ROLES_PCT))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct role *role = &chaos->roles[i];
+        memset(role, 0, sizeof(*role));
+        snprintf(role->name, sizeof(role->name), "%s", names[i]);
+        request_default(&role->request);
+        if (request_parse_gpus(&role->request, asks[random_below(random, COUNT_OF(asks))], &err) <
+            0)
+            abort();
+        role->request.members = 1 + random_below(random, 3);
+        role->request.cpu_milli = random_below(random, 6) * 500;
+        role->request.memory_mib = random_chance(random, 50) ? 0 : random_below(random, 12) * 1024;
+    }
+    request->nodes_min = request->nodes_max = 1;
+    request->members_max = request->per_node = 0;
+    request_set_roles(request, chaos->roles, count);
+}
+
 static struct request random_request(struct chaos *chaos)
 {
     struct request request;
@@ -262,6 +295,7 @@ static struct request random_request(struct chaos *chaos)
                  pool_names[below(chaos, COUNT_OF(pool_names))]);
     if (is_any(chaos) && chance(chaos, 30))
         request.spot = (uint8_t)below(chaos, SPOT_RULES);
+    random_roles(chaos, &request);
     return request;
 }
 
