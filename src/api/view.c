@@ -143,6 +143,39 @@ static json_t *view_needs(const struct api *api, const struct job *job)
     return list;
 }
 
+/* Of a gang with roles: what each is, and where its members are; null of others. */
+static json_t *view_roles(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+    const struct lease *lease = job->run->lease;
+    json_t *roles = json_array();
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = &request->roles[i].request;
+        json_t *nodes = json_array();
+        for (uint32_t k = 0; lease && k < lease->members_count; k++) {
+            if (lease->members[k].role == i)
+                json_array_append_new(nodes,
+                                      json_string(state->nodes.items[lease->members[k].node].name));
+        }
+        AUTO_RELEASE(text) struct text gpus = { 0 };
+        request_format_gpus(part, &gpus);
+        json_array_append_new(
+            roles, json_pack("{s:s, s:i, s:i, s:s, s:o, s:o, s:o}", "name", request->roles[i].name,
+                             "first_rank", (int)rank, "ranks", (int)part->members, "gpus",
+                             text_string(&gpus), "cpus", view_milli(part->cpu_milli), "memory",
+                             part->memory_mib ? json_integer(part->memory_mib) : json_null(),
+                             "nodes", nodes));
+        rank += part->members;
+    }
+    if (request->roles_count > 0)
+        return roles;
+    json_decref(roles);
+    return json_null();
+}
+
 static json_t *view_request(const struct request *request, usec_t max_duration)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 };
@@ -315,6 +348,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
     json_object_set_new(view, "elastic", view_elastic(api, job));
     json_object_set_new(view, "resized", view_resized(api, job));
+    json_object_set_new(view, "roles", view_roles(api, job));
     json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));
     json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));

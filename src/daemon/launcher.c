@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/elastic.h"
+#include "core/role.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
 #include "daemon/surroundings.h"
@@ -174,7 +175,10 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
     const struct job *job = start->job;
     uint32_t rank = lease_rank(job->run->lease, place);
     const struct launch *launch = start->launch;
-    const struct request *request = state_request(state_of(launcher), job);
+    const struct lease_member *member = &job->run->lease->members[place];
+    const struct request *part = request_part(state_request(state_of(launcher), job), member->role);
+    const struct launch_role *role =
+        member->role < launch->role_count ? &launch->roles[member->role] : NULL;
     AUTO_RELEASE(text) struct text output = { 0 }, error = { 0 };
     struct folders_query query = query_of(launcher, job, launch);
 
@@ -194,12 +198,12 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
         .master_port = start->master_port,
         .is_root = launcher->options.is_root,
     };
-    char **env = surroundings_make(&surroundings,
-                                   environment_unpack(text_string(&start->env), start->env.length));
+    char **own = environment_unpack(text_string(&start->env), start->env.length);
+    char **env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
     struct engine_launch order = {
         .id = { job->id, job->run->attempt, rank },
         .title = job->name,
-        .argv = (const char *const *)launch->argv,
+        .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
         .envp = (const char *const *)env,
         .cwd = launch->cwd,
         .output = output.bytes,
@@ -212,8 +216,8 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
         .gid = job->gid,
         .grace = job->grace,
         .stop_signal = launch->stop_signal,
-        .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
-        .memory_mib = request->memory_given ? request->memory_mib : 0,
+        .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
+        .memory_mib = part->memory_given ? part->memory_mib : 0,
     };
     code = launcher->options.engine->ops->start(launcher->options.engine, &order, err);
     strings_destroy(env);

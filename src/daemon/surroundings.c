@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/role.h"
 
 typedef LIST(char *) string_list;
 
@@ -158,10 +159,24 @@ static void set_gang(const struct surroundings *s, string_list *env)
     set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
 }
 
+static void set_role(const struct surroundings *s, string_list *env)
+{
+    const struct request *request = state_request(s->state, s->job);
+    uint32_t number, part;
+
+    if (request->roles_count == 0)
+        return;
+    part = request_part_of(request, lease_rank(s->job->run->lease, s->place), &number);
+    set(env, "TARN_ROLE", "%s", request->roles[part].name);
+    set(env, "TARN_ROLE_RANK", "%" PRIu32, number);
+    set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
+}
+
 static void set_job(const struct surroundings *s, string_list *env)
 {
     const struct job *job = s->job;
-    const struct request *request = state_request(s->state, job);
+    const struct request *request =
+        request_part(state_request(s->state, job), job->run->lease->members[s->place].role);
     const struct group *group = state_group(s->state, job->group);
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
@@ -209,6 +224,7 @@ char **surroundings_make(const struct surroundings *surroundings, char **base)
     set_who(surroundings, &env);
     set_job(surroundings, &env);
     set_gang(surroundings, &env);
+    set_role(surroundings, &env);
     set_gpus(surroundings, &env);
     list_add(&env, NULL);
     return env.items;

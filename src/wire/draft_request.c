@@ -243,15 +243,29 @@ static int read_loss(const struct draft_source *source, struct job_draft *draft)
     return 0;
 }
 
+int draft_read_member(const struct draft_source *source, struct job_draft *draft)
+{
+    int code = read_gpus(source, draft);
+
+    return code < 0 ? code : read_cpus_and_memory(source, draft);
+}
+
+/* Of all alike, or of the roles, which are read already. */
+static int read_whole(const struct draft_source *source, struct job_draft *draft)
+{
+    if (draft->role_count > 0) {
+        request_set_roles(&draft->request, draft->roles, draft->role_count);
+        return 0;
+    }
+    int code = draft_read_member(source, draft);
+    return code < 0 ? code : read_members(source, draft);
+}
+
 int draft_read_request(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
 
-    int code = read_gpus(source, draft);
-    if (code == 0)
-        code = read_cpus_and_memory(source, draft);
-    if (code == 0)
-        code = read_members(source, draft);
+    int code = read_whole(source, draft);
     if (code == 0)
         code = read_sizes(source, draft);
     if (code == 0)

@@ -280,6 +280,102 @@ def test_a_program_that_meets_at_the_master_goes_on_at_every_size(eight, tmp_pat
     assert lines[1].endswith("with 4") and int(lines[1].split()[2]) > 0  # not from the start
 
 
+# The learner hears from each of its actors who it is, and tells them that it is enough.
+LEARNER = r"""
+import os, socket
+door = socket.socket(); door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+door.bind((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))); door.listen(8)
+peers = [door.accept()[0] for _ in range(int(os.environ["WORLD_SIZE"]) - 1)]
+words = sorted(peer.makefile().readline().strip() for peer in peers)
+print("\n".join(words), flush=True)
+print("gpus", os.environ["TARN_GPU_COUNT"], os.environ["TARN_ROLE"], os.environ["TARN_ROLE_RANK"],
+      os.environ["TARN_ROLE_SIZE"], os.environ["RANK"], os.environ.get("MODE"), flush=True)
+for peer in peers: peer.sendall(b"enough\n")
+"""
+
+ACTOR = r"""
+import os, socket, time
+link = None
+while link is None:
+    try: link = socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 5)
+    except OSError: time.sleep(0.05)
+env = os.environ
+link.sendall(("%s %s of %s, rank %s of %s, gpus %s, cpus %s, mode %s\n" % (
+    env["TARN_ROLE"], env["TARN_ROLE_RANK"], env["TARN_ROLE_SIZE"], env["RANK"], env["WORLD_SIZE"],
+    env["TARN_GPU_COUNT"], env["SLURM_CPUS_PER_TASK"], env["MODE"])).encode())
+assert link.makefile().readline() == "enough\n"
+"""
+
+RL = """
+name: rl
+run: exec {python} {folder}/actor.py
+env: {{MODE: play}}
+roles:
+  learner: {{gpus: h100:2, cpus: 0, run: exec {python} {folder}/learner.py, env: {{MODE: learn}}}}
+  actor: {{ranks: 3, cpus: 0, memory: 16M}}
+"""
+
+
+def run_tarn(daemon, *arguments):
+    done = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), *map(str, arguments)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=daemon.environment(), timeout=60)
+    return done.stdout
+
+
+def test_a_learner_and_its_actors_start_together_and_meet(eight, tmp_path):
+    api = eight.api
+    (tmp_path / "learner.py").write_text(LEARNER)
+    (tmp_path / "actor.py").write_text(ACTOR)
+    (tmp_path / "rl.yaml").write_text(RL.format(python=sys.executable, folder=tmp_path))
+    blocker = api.submit(run="sleep 300", gpus=7, cpus=0)
+    api.wait_state(blocker, "running")
+    run_tarn(eight, "submit", "-f", tmp_path / "rl.yaml")
+    gang = max(job["id"] for job in api.jobs())
+    job = api.wait_state(gang, "queued")
+    assert job["why"]["text"].startswith("role learner: 2 h100 gpus wanted, 1 free"), job["why"]
+    assert any("1 learner of" in line and "3 actor of" in line and "all 4 members at once" in line
+               for line in api.why(gang)["lines"]), api.why(gang)
+    api.post("/v1/jobs/%d/cancel" % blocker)
+    job = api.wait_end(gang)
+    assert job["result"] == "ok" and job["members"] == 4, api.output(gang)
+    assert api.output(gang, rank=0).splitlines() == [
+        "actor %d of 3, rank %d of 4, gpus 0, cpus 1, mode play" % (i, i + 1) for i in range(3)] + [
+        "gpus 2 learner 0 1 0 learn"]
+    eight.verify()
+
+
+def test_roles_are_shown_and_one_lost_member_heals_all(eight):
+    api = eight.api
+    gang = api.submit(run=MEMBER, cpus=0, on_member_loss="heal", heals=1, grace="5s", env=eight.env(),
+                      roles={"learner": {"gpus": "h100:2"}, "actor": {"ranks": 2, "gpus": 0.5}})
+    wait_until("it runs", lambda: all("attempt 1" in api.output(gang, rank=rank) for rank in range(3)))
+    job = api.job(gang)
+    assert [(role["name"], role["first_rank"], role["ranks"], role["gpus"]) for role in job["roles"]] == [
+        ("learner", 0, 1, "h100:2"), ("actor", 1, 2, "0.5")]
+    assert len(job["roles"][1]["nodes"]) == 2 and job["gpu_count"] == 3
+    assert sorted(device["rank"] for device in job["devices"]) == [0, 0, 1, 2]
+    shown = run_tarn(eight, "show", gang)
+    assert "learner · rank 0 · h100:2 gpus" in shown and "actor · ranks 1 to 2 · 0.5 gpus" in shown, shown
+    eight.kill()
+    eight.start()
+    assert api.job(gang)["roles"] == job["roles"]
+    kill_member(eight, gang, 2)
+    wait_until("all run again", lambda: all("attempt 2" in api.output(gang, rank=rank) for rank in range(3)))
+    api.post("/v1/jobs/%d/cancel" % gang)
+    api.wait_end(gang)
+    assert not eight.leftovers()
+    eight.verify()
+
+
+def test_roles_that_can_never_run_are_refused_by_name(eight):
+    with pytest.raises(Refused) as refused:
+        eight.api.submit(run="true", roles={"learner": {"gpus": 2}, "actor": {"gpus": 9}})
+    assert "role actor: 9 gpus: no node has more than 8" in refused.value.message, refused.value.message
+    with pytest.raises(Refused) as refused:
+        eight.api.submit(run="true", roles={"learner": {"gpus": 5}, "actor": {"gpus": 4}})
+    assert "2 members: each fits, but not all of them at once" in refused.value.message, refused.value.message
+
+
 def torch_is_there():
     done = subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL, timeout=120)
     return done.returncode == 0
