@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shadow's jobs: from their submission to their end, as doc/spec/02-job.md has it. */
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 void shadow_release_job(struct shadow_job *job)
@@ -180,16 +182,29 @@ static void end_job(struct shadow *shadow, struct shadow_job *job, enum job_resu
 
 /* ---- what people say ---- */
 
+static bool are_same_requests(const struct request *a, const struct request *b)
+{
+    return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
+           (a->roles_count == 0 ||
+            memcmp(a->roles, b->roles, a->roles_count * sizeof(struct role)) == 0);
+}
+
 static uint32_t claim_request(struct shadow *shadow, const struct request *request)
 {
     struct request shape = *request;
+    size_t roles_size = request->roles_count * sizeof(struct role);
     uint64_t found = 0;
 
     shape.max_duration = USEC_NEVER;
-    uint64_t hash = map_hash(&shape, sizeof(shape));
+    uint64_t hash = map_hash(&shape, offsetof(struct request, roles));
+    if (roles_size > 0)
+        hash ^= map_hash(shape.roles, roles_size) << 1;
     if (map_get(&shadow->request_numbers, hash, &found) &&
-        memcmp(&shadow->requests.items[found - 1], &shape, sizeof(shape)) == 0)
+        are_same_requests(&shadow->requests.items[found - 1], &shape))
         return (uint32_t)found - 1;
+    if (roles_size > 0)
+        shape.roles = memcpy(arena_take(&shadow->roles, shape.roles_count, sizeof(struct role)),
+                             request->roles, roles_size);
     list_add(&shadow->requests, shape);
     map_set(&shadow->request_numbers, hash, shadow->requests.count);
     return (uint32_t)shadow->requests.count - 1;
@@ -223,8 +238,8 @@ static int64_t work_of(const struct shadow *shadow, const struct request *reques
         memory += shadow->nodes.items[i].memory_mib;
     }
     int64_t parts[][2] = { { milli, gpus },
-                           { request->cpu_milli * request->members, cpu },
-                           { request->memory_mib * request->members, memory } };
+                           { request_cpus(request), cpu },
+                           { request_memory(request), memory } };
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         int64_t part = parts[i][1] > 0 ? parts[i][0] * 1000000 / parts[i][1] : 0;
         share = part > share ? part : share;

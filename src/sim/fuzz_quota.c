@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 void shadow_quota_init(struct shadow_queue *queue)
@@ -304,8 +305,8 @@ struct shadow_amounts shadow_most_of(const struct shadow *shadow, const struct r
                                      uint32_t alternative)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = request->cpu_milli * request->members,
-                                          [SHADOW_MEMORY] = request->memory_mib * request->members,
+                                          [SHADOW_CPUS] = request_cpus(request),
+                                          [SHADOW_MEMORY] = request_memory(request),
                                       } };
 
     amounts.of[SHADOW_GPUS] = shadow_most_milli(request, alternative);

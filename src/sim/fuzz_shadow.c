@@ -125,6 +125,7 @@ void shadow_destroy(struct shadow *shadow)
     list_release(&shadow->jobs);
     list_release(&shadow->groups);
     list_release(&shadow->requests);
+    arena_release(&shadow->roles);
     map_release(&shadow->request_numbers);
     list_release(&shadow->needers);
     list_release(&shadow->active);

@@ -12,6 +12,7 @@
  * event.
  */
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "core/job.h"
 #include "core/state.h"
@@ -109,6 +110,7 @@ struct shadow {
     LIST(struct shadow_job *) jobs;     /* by id; NULL: none */
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
     LIST(struct request) requests;      /* shapes, without a time limit */
+    struct arena roles;                 /* of these */
     struct map request_numbers;         /* hash -> number plus one */
     LIST(uint64_t) needers;             /* jobs with open needs */
     LIST(uint64_t) active;              /* jobs that hold resources */
