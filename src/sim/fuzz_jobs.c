@@ -14,6 +14,7 @@ void shadow_release_job(struct shadow_job *job)
         return;
     lease_destroy(job->lease);
     free(job->member_states);
+    free(job->ranks);
     list_release(&job->needs);
     free(job->user);
     free(job);
@@ -270,6 +271,7 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .is_held = event->held,
         .is_preemptible = event->preemptible,
         .no_requeue = event->no_requeue,
+        .goes_on = event->goes_on,
         .state = JOB_ENDED,
     };
     while (shadow->jobs.count <= event->id)
@@ -368,6 +370,9 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     clear_end(job);
     job->lease = lease_copy(&event->lease);
     job->member_states = mem_zero(event->lease.members_count, 1);
+    job->ranks = mem_resize(job->ranks, event->lease.members_count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < event->lease.members_count; i++)
+        job->ranks[i] = i;
     job->members_started = job->members_ended = 0;
     job->attempt = event->attempt;
     job->granted = shadow->now;
@@ -387,18 +392,29 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
 
 /* ---- what the engine says ---- */
 
-static bool is_current(const struct shadow_job *job, uint32_t attempt, uint32_t rank)
+/* Those that are left stand in the order of their ranks. */
+static bool find_member(const struct shadow_job *job, uint32_t attempt, uint32_t rank,
+                        uint32_t *ret_place)
 {
-    return shadow_is_active(job) && job->attempt == attempt && rank < job->lease->members_count;
+    if (!shadow_is_active(job) || job->attempt != attempt)
+        return false;
+    for (uint32_t i = 0; i < job->lease->members_count; i++) {
+        *ret_place = i;
+        if (job->ranks[i] == rank)
+            return true;
+    }
+    return false;
 }
 
 static void apply_started(struct shadow *shadow, struct shadow_job *job,
                           const struct event_started *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] != MEMBER_GRANTED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->member_states[place] != MEMBER_GRANTED)
         return;
-    job->member_states[event->rank] = MEMBER_STARTED;
+    job->member_states[place] = MEMBER_STARTED;
     if (++job->members_started < job->lease->members_count)
         return;
     bool is_first = job->started == 0;
@@ -492,15 +508,62 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
         end_job(shadow, job, result);
 }
 
+static bool goes_on_without(const struct shadow *shadow, const struct shadow_job *job,
+                            const struct event_ended *event)
+{
+    struct job_end now = { .kind = event->kind,
+                           .exit_code = event->exit_code,
+                           .signal = event->signal };
+
+    return job->goes_on && !is_good(&now) && job->state == JOB_RUNNING &&
+           job->members_started == job->lease->members_count && !job->is_cancel_wanted &&
+           !job->is_requeue_wanted && (job->end.kind == 0 || is_good(&job->end)) &&
+           job->lease->members_count > shadow->requests.items[job->request].members;
+}
+
+/* All that it held is free, and nothing else. */
+static void lose_member(struct shadow *shadow, struct shadow_job *job, uint32_t place)
+{
+    struct lease *lease = job->lease;
+    struct lease_member *members = (struct lease_member *)(uintptr_t)lease->members;
+    struct slice *slices = (struct slice *)(uintptr_t)lease->slices;
+    uint32_t slices_count = 0, left = lease->members_count - place - 1;
+
+    shadow_hold(shadow, job, -1);
+    lease->members_count--;
+    memmove(&members[place], &members[place + 1], left * sizeof(members[0]));
+    memmove(&job->ranks[place], &job->ranks[place + 1], left * sizeof(job->ranks[0]));
+    memmove(&job->member_states[place], &job->member_states[place + 1], left);
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (slices[i].rank == place) {
+            lease->milli -= slices[i].milli;
+            continue;
+        }
+        slices[slices_count] = slices[i];
+        slices[slices_count++].rank -= slices[i].rank > place;
+    }
+    lease->slices_count = slices_count;
+    job->members_started--;
+    shadow->more_room++;
+    shadow_hold(shadow, job, 1);
+}
+
 static void apply_ended(struct shadow *shadow, struct shadow_job *job,
                         const struct event_ended *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] == MEMBER_ENDED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->member_states[place] == MEMBER_ENDED)
         return;
-    job->member_states[event->rank] = MEMBER_ENDED;
-    note_end(job, event);
-    if (++job->members_ended == job->lease->members_count)
+    if (goes_on_without(shadow, job, event))
+        lose_member(shadow, job, place);
+    else {
+        job->member_states[place] = MEMBER_ENDED;
+        job->members_ended++;
+        note_end(job, event);
+    }
+    if (job->members_ended == job->lease->members_count)
         end_attempt(shadow, job);
 }
 

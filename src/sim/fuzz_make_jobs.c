@@ -131,6 +131,18 @@ static void random_roles(struct making *making, struct request *request)
     request_set_roles(request, roles, count);
 }
 
+/* Elastic gangs that keep their size, and go on without lost members; in others of these worlds. */
+static void random_range(struct making *making, struct request *request)
+{
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 20);
+
+    if (is_obedient(making) || making->world->temper.seed % 3 != 1 || dice_below(&dice, 4) > 0)
+        return;
+    request->members_max = request->members + 1 + (uint32_t)dice_below(&dice, 4);
+    request->sizes = (uint8_t)dice_below(&dice, 2);
+    request->nodes_min = request->nodes_max = 1;
+}
+
 static usec_t random_limit(struct making *making)
 {
     usec_t usual = making->world->temper.run_usual;
@@ -153,6 +165,7 @@ static struct request random_request(struct making *making)
     if (making_chance(making, 20))
         random_gang(making, &request);
     random_roles(making, &request);
+    random_range(making, &request);
     if (is_obedient(making) || making_chance(making, 75))
         request.max_duration = random_limit(making);
     if (making->pools > 0 && making_chance(making, 25))
@@ -222,6 +235,8 @@ static void submit(struct making *making, const struct request *request, uint64_
     event.submit.user = making_chance(making, 50) ? "ana" : "ben";
     event.submit.gid = 100 + making_below(making, 3);
     event.submit.grace = (usec_t)making_below(making, 60) * USEC_PER_SEC;
+    event.submit.resize = request->members_max > 0 ? RESIZE_NEVER : RESIZE_RESTART;
+    event.submit.goes_on = request->members_max > 0 && event.submit.id % 4 > 0;
     if (!is_obedient(making))
         surprise(making, &event.submit, limit);
     if (on)

@@ -86,10 +86,12 @@ struct shadow_job {
     LIST(struct shadow_need) needs; /* open ones */
     uint32_t needs_left, needs_expected;
     uint8_t state, result, stop_cause;
+    bool goes_on; /* without lost members */
     bool is_held, is_preemptible, no_requeue, is_cancel_wanted, is_requeue_wanted;
     struct job_end end;
     struct lease *lease;
     uint8_t *member_states;
+    uint32_t *ranks; /* of the members that are left */
     uint32_t members_started, members_ended;
     struct shadow_job *next, *previous; /* of all that are queued, by id */
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
