@@ -91,8 +91,11 @@ static bool wants_instances(const struct request *request)
 {
     bool wants = false;
 
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++)
-        wants |= request->gpus[i].kind == SHARE_MIG;
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        for (uint32_t k = 0; k < part->gpu_alternatives; k++)
+            wants |= part->gpus[k].kind == SHARE_MIG;
+    }
     return wants;
 }
 
@@ -338,6 +341,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,
+        .goes_on = draft->goes_on,
         .resize = (uint8_t)draft->resize,
         .checkpoint_every = draft->checkpoint_every,
         .checkpoint_auto = draft->checkpoint_auto,

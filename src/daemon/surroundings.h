@@ -17,7 +17,7 @@ struct surroundings {
     const struct job *job;
     const struct folders *folders;
     const char *cwd, *socket;
-    uint32_t rank;
+    uint32_t place;       /* of the member in the lease */
     uint16_t master_port; /* of a gang; 0: none */
     bool is_root;
 };
