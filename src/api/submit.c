@@ -312,6 +312,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,
+        .goes_on = draft->goes_on,
         .resize = (uint8_t)draft->resize,
         .checkpoint_every = draft->checkpoint_every,
         .checkpoint_auto = draft->checkpoint_auto,

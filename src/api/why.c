@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "core/elastic.h"
+#include "core/role.h"
 
 enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 
@@ -36,14 +37,12 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
                       label.bytes, "name", other->name, "user", state_user(state, other->user),
                       "gpus", view_milli(other->run->lease->milli), "cpus",
-                      view_milli(other->run->lease->cpu_milli * other->run->lease->members_count),
-                      "ends", view_time(api, end)));
+                      view_milli(lease_cpus(other->run->lease)), "ends", view_time(api, end)));
         if (named++ >= HOLDERS_NAMED)
             continue;
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api->ports.now(api->ports.user);
-        int64_t held = wants_gpus ? other->run->lease->milli
-                                  : other->run->lease->cpu_milli * other->run->lease->members_count;
+        int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
         text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
                     wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
@@ -195,6 +194,20 @@ static void add_sooner(const struct api *api, const struct job *job, json_t *lin
         add_line(lines, "sooner", text.bytes);
 }
 
+/* What it wants beside its GPUs: of each member, or of all roles together. */
+static void add_beside(const struct request *request, struct text *text)
+{
+    bool is_alike = request->roles_count == 0;
+    int64_t memory_mib = is_alike ? request->memory_mib : request_memory(request);
+
+    text_add(text, text->length > 0 ? is_alike ? ", " : ", together " : "");
+    say_milli(text, is_alike ? request->cpu_milli : request_cpus(request), "cpu");
+    if (memory_mib > 0) {
+        text_add(text, ", ");
+        say_mib(text, memory_mib);
+    }
+}
+
 static void add_wants(const struct api *api, const struct job *job, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -202,15 +215,12 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
     AUTO_RELEASE(text) struct text text = { 0 };
 
     request_describe(request, &text);
-    text_add(&text, text.length > 0 ? ", " : "");
-    say_milli(&text, request->cpu_milli, "cpu");
-    if (request->memory_mib > 0) {
-        text_add(&text, ", ");
-        say_mib(&text, request->memory_mib);
-    }
+    add_beside(request, &text);
     if (request_is_elastic(request))
         text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,
                     request->members, request_most(request));
+    else if (request->roles_count > 0)
+        text_printf(&text, ", all %" PRIu32 " members at once", request->members);
     else if (request->members > 1)
         text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
     text_printf(&text, ", queue %s", state->queues.items[job->queue].name);

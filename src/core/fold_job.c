@@ -12,6 +12,8 @@
 
 #include "base/wide.h"
 #include "core/daly.h"
+#include "core/elastic.h"
+#include "core/role.h"
 #include "core/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -178,6 +180,23 @@ static void note_arrival(struct state *state, struct job *job)
                          wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
 }
 
+/* Each of its kinds of members is asked for. */
+static void note_demand(struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+
+    if (request->roles_count == 0) {
+        demand_note(&state->demand, &state->classes, job->class, request->members, state->now);
+        return;
+    }
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = request_part(request, i);
+        uint32_t class = class_claim(&state->classes, part);
+        demand_note(&state->demand, &state->classes, class, part->members, state->now);
+        class_release(&state->classes, class);
+    }
+}
+
 static uint32_t milliseconds_of(usec_t time)
 {
     usec_t milliseconds = time > 0 ? time / USEC_PER_MS : 0;
@@ -196,6 +215,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     if (event->group && !state_group(state, event->group))
         return error_set(err, -EBADMSG, "job %" PRIu64 ": no group %" PRIu64, event->id,
                          event->group);
+    if (roles_check(&event->request, err) < 0)
+        return error_prefix(err, -EBADMSG, "job %" PRIu64, event->id);
 
     struct job *job = job_create(event->name);
     *job = (struct job){
@@ -229,12 +250,13 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .is_held = event->held,
         .no_requeue = event->no_requeue,
         .resize = event->resize,
+        .goes_on = event->goes_on && request_is_elastic(&event->request),
         .heal_max = (uint16_t)(event->heals < UINT16_MAX ? event->heals : UINT16_MAX),
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
     note_arrival(state, job);
-    demand_note(&state->demand, &state->classes, job->class, event->request.members, state->now);
+    note_demand(state, job);
     settle(state, job);
     return 0;
 }
@@ -358,7 +380,8 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     if (job->state != JOB_QUEUED || event->attempt != job->run->attempt + 1)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 " is %s", job->id,
                          job_state_name(job->state));
-    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease))
+    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease) ||
+        event->lease.roles_count != state_request(state, job)->roles_count)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that makes no sense",
                          job->id);
     for (uint32_t i = 0; i < event->lease.members_count; i++) {
@@ -381,7 +404,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     run->lease = lease_copy(&event->lease);
     lease_complete(run->lease);
     run->member_states = mem_zero(event->lease.members_count, 1);
-    run->members_started = run->members_ended = 0;
+    run->members_started = run->members_ended = run->members_lost = 0;
     run->attempt = event->attempt;
     run->granted = state->now;
     run->checkpointed = run->unsaved = 0;
@@ -432,19 +455,24 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
     notify(state, job, false);
 }
 
-static bool is_current(const struct job *job, uint32_t attempt, uint32_t rank)
+/* Whom it is about: a place in the lease, or false for what is of an earlier time. */
+static bool find_member(const struct job *job, uint32_t attempt, uint32_t rank, uint32_t *ret_place)
 {
-    return job_is_active(job) && job->run->attempt == attempt &&
-           rank < job->run->lease->members_count;
+    if (!job_is_active(job) || job->run->attempt != attempt)
+        return false;
+    *ret_place = lease_place(job->run->lease, rank);
+    return *ret_place < job->run->lease->members_count;
 }
 
 static void fold_started(struct state *state, struct job *job, const struct event_started *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->run->member_states[event->rank] != MEMBER_GRANTED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->run->member_states[place] != MEMBER_GRANTED)
         return;
     struct job_run *run = job_claim_run(job);
-    run->member_states[event->rank] = MEMBER_STARTED;
+    run->member_states[place] = MEMBER_STARTED;
     run->isolation = (struct engine_isolation){
         .processes = event->processes,
         .cpu = event->cpu,
@@ -477,6 +505,16 @@ static bool member_ended_well(const struct event_ended *event)
     return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0;
 }
 
+static void note_usage(struct job *job, const struct event_ended *event)
+{
+    struct job_end *end = &job_claim_run(job)->end;
+
+    end->user_us += event->user_us;
+    end->system_us += event->system_us;
+    if (event->memory_kib_max > end->memory_kib_max)
+        end->memory_kib_max = event->memory_kib_max;
+}
+
 /* The books of the job's end: the first member that did not end well speaks for it. */
 static void note_end(struct job *job, const struct event_ended *event)
 {
@@ -485,10 +523,7 @@ static void note_end(struct job *job, const struct event_ended *event)
         end->kind == 0 || (end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0);
     bool was_only_stopped = end->was_stopped && !event->was_stopped && !member_ended_well(event);
 
-    end->user_us += event->user_us;
-    end->system_us += event->system_us;
-    if (event->memory_kib_max > end->memory_kib_max)
-        end->memory_kib_max = event->memory_kib_max;
+    note_usage(job, event);
     end->was_oom |= event->was_oom;
     end->was_killed |= event->was_killed;
     if (!was_good && !was_only_stopped)
@@ -502,10 +537,15 @@ static void note_end(struct job *job, const struct event_ended *event)
     end->reason = event->reason && event->reason[0] ? mem_string(event->reason) : NULL;
 }
 
+static bool is_good_end(const struct job_end *end)
+{
+    return end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+}
+
 static enum job_result result_of(const struct job *job)
 {
     const struct job_end *end = &job->run->end;
-    bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+    bool is_good = is_good_end(end);
 
     if (job->run->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
@@ -590,19 +630,66 @@ static void note_residual(struct state *state, const struct job *job)
     residual_end(&state->residual, class, to);
 }
 
+/* Is this the loss of a member that the gang can do without? All of it must have run, so that what
+ * can't be started is not taken for a loss. */
+static bool goes_on_without(const struct state *state, const struct job *job,
+                            const struct event_ended *event)
+{
+    const struct job_run *run = job->run;
+
+    return job->goes_on && !member_ended_well(event) && job->state == JOB_RUNNING &&
+           run->members_started == run->lease->members_count && !run->is_cancel_wanted &&
+           !run->is_requeue_wanted && (run->end.kind == 0 || is_good_end(&run->end)) &&
+           run->lease->members_count > state_request(state, job)->members;
+}
+
+/* Its part is given back. What the gang is charged for follows: a part of each share, by GPUs as
+ * they are priced now. */
+static void lose_member(struct state *state, struct job *job, uint32_t place)
+{
+    struct job_run *run = job_claim_run(job);
+    struct lease *old = run->lease;
+    uint32_t count = old->members_count;
+
+    state_charge(state, job, -1);
+    state->nodes.items[old->members[place].node].used_at = state->now;
+    run->lease = lease_without(old, place);
+    state_scale_shares(state, run->lease, old);
+    lease_destroy(old);
+    memmove(&run->member_states[place], &run->member_states[place + 1], count - place - 1);
+    run->members_started--;
+    run->members_lost++;
+    state_charge(state, job, 1);
+}
+
+static void end_attempt(struct state *state, struct job *job);
+
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->run->member_states[event->rank] == MEMBER_ENDED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->run->member_states[place] == MEMBER_ENDED)
         return;
     struct job_run *run = job_claim_run(job);
-    run->member_states[event->rank] = MEMBER_ENDED;
-    note_end(job, event);
-    if (++run->members_ended < run->lease->members_count) {
-        notify(state, job, false);
-        return;
+    if (goes_on_without(state, job, event)) {
+        lose_member(state, job, place);
+        note_usage(job, event);
+    } else {
+        run->member_states[place] = MEMBER_ENDED;
+        run->members_ended++;
+        note_end(job, event);
     }
+    if (run->members_ended < run->lease->members_count)
+        notify(state, job, false);
+    else
+        end_attempt(state, job);
+}
 
+/* All members have ended. */
+static void end_attempt(struct state *state, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
     enum job_result result = result_of(job);
     bool has_run = job->run->members_started == job->run->lease->members_count;
     bool is_ours = !job->run->is_cancel_wanted &&

@@ -88,7 +88,7 @@ struct job_end {
  * none of it. */
 struct job_run {
     struct lease *lease;    /* from GRANTED to its end; then NULL */
-    uint8_t *member_states; /* beside lease: enum member_state */
+    uint8_t *member_states; /* beside the lease's members: enum member_state */
     struct job_end end;     /* of the last attempt */
     usec_t granted, started, ended;
     usec_t attained;    /* run time that earlier attempts, stopped for others, brought it */
@@ -98,9 +98,10 @@ struct job_run {
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;
-    uint32_t members_started, members_ended;
-    uint32_t gpus_milli_last; /* what the last attempt held, for the books */
-    struct usage *usage;      /* of its last attempt that was watched, or NULL */
+    uint32_t members_started, members_ended; /* of those in the lease */
+    uint32_t members_lost;                   /* of this attempt; they have left the lease */
+    uint32_t gpus_milli_last;                /* what the last attempt held, for the books */
+    struct usage *usage;                     /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/claim.h) */
     bool is_backfill;
@@ -164,6 +165,7 @@ struct job {
     bool checkpoint_is_auto; /* checkpoint_every is worked out at each start (daly.h) */
     uint16_t retry_max;
     uint8_t resize;       /* of an elastic gang: enum resize */
+    bool goes_on;         /* of an elastic gang: without a lost member, while its least are left */
     uint16_t heal_max;    /* how often the gang is healed after it lost a member */
     uint16_t tariff_most; /* it waits for hours with at most this factor, plus one; 0: any */
     /* For the brain alone, not part of the state: its place among the pending. */

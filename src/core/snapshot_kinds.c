@@ -300,6 +300,8 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 96, run.resize_rule, ""),
     RECORD_UINT(struct saved_job, 99, run.resized_to, ""),
     RECORD_INT(struct saved_job, 97, run.resized, ""),
+    RECORD_UINT(struct saved_job, 100, job.goes_on, "without a lost member"),
+    RECORD_UINT(struct saved_job, 101, run.members_lost, ""),
     RECORD_UINT(struct saved_job, 120, job.checkpoint_is_auto, ""),
     RECORD_UINT(struct saved_job, 121, job.checkpoint_takes_ms, ""),
     RECORD_UINT(struct saved_job, 122, job.spot, "as it asked"),

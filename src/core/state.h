@@ -111,7 +111,7 @@ struct state {
     usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
 
     /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
-    void (*on_lease)(void *user, const struct job *job, int sign);
+    void (*on_lease)(void *user, struct job *job, int sign);
     void *on_lease_user;
 
     /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
@@ -195,8 +195,10 @@ void state_link_group(struct state *state, struct group *group);
 /* Where a job that waits may go now, by its progress. Returns the class to be released once its
  * standing was told, plus one; 0: as it was. */
 uint32_t state_settle_spot(struct state *state, struct job *job);
-void state_charge(struct state *state, struct job *job, int sign);      /* and what was used */
-void state_count(struct state *state, const struct job *job, int sign); /* what it holds */
+void state_charge(struct state *state, struct job *job, int sign); /* and what was used */
+/* Shares of a lease that is a part of another: what that one had, in proportion. */
+void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from);
+void state_count(struct state *state, struct job *job, int sign); /* what it holds */
 /* It wants GPUs (sign 1), or no more (-1). */
 void state_want(struct state *state, const struct job *job, int sign);
 void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */

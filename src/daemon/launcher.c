@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/elastic.h"
+#include "core/role.h"
 #include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
@@ -181,12 +182,16 @@ struct start {
     const struct prepared *prepared; /* NULL: nothing had to be */
 };
 
-static int start_member(struct start *start, uint32_t rank, struct error *err)
+static int start_member(struct start *start, uint32_t place, struct error *err)
 {
     struct launcher *launcher = start->launcher;
     const struct job *job = start->job;
+    uint32_t rank = lease_rank(job->run->lease, place);
     const struct launch *launch = start->launch;
-    const struct request *request = state_request(state_of(launcher), job);
+    const struct lease_member *member = &job->run->lease->members[place];
+    const struct request *part = request_part(state_request(state_of(launcher), job), member->role);
+    const struct launch_role *role =
+        member->role < launch->role_count ? &launch->roles[member->role] : NULL;
     AUTO_RELEASE(text) struct text output = { 0 }, error = { 0 };
     struct folders_query query = query_of(launcher, job, launch);
 
@@ -202,23 +207,23 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .folders = &start->folders,
         .cwd = launch->cwd,
         .socket = launcher->socket,
-        .rank = rank,
+        .place = place,
         .master_port = start->master_port,
         .prepared = start->prepared,
         .is_root = launcher->options.is_root,
     };
-    char **env = surroundings_make(&surroundings,
-                                   environment_unpack(text_string(&start->env), start->env.length));
+    char **own = environment_unpack(text_string(&start->env), start->env.length);
+    char **env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
     AUTO_FREE struct engine_device *denied = NULL;
     uint32_t denied_count = 0;
     bool is_fenced = false;
     if (launcher->options.fence)
-        fence_denied(launcher->options.fence, state_of(launcher), job, rank, &denied, &denied_count,
-                     &is_fenced);
+        fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
+                     &denied_count, &is_fenced);
     struct engine_launch order = {
         .id = { job->id, job->run->attempt, rank },
         .title = job->name,
-        .argv = (const char *const *)launch->argv,
+        .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
         .envp = (const char *const *)env,
         .cwd = launch->cwd,
         .output = output.bytes,
@@ -231,8 +236,8 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .gid = job->gid,
         .grace = job->grace,
         .stop_signal = launch->stop_signal,
-        .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
-        .memory_mib = request->memory_given ? request->memory_mib : 0,
+        .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
+        .memory_mib = part->memory_given ? part->memory_mib : 0,
         .denied = denied,
         .denied_count = denied_count,
         .is_fenced = is_fenced,
@@ -265,13 +270,18 @@ static int prepare(struct start *start, struct error *err)
     return 0;
 }
 
+static struct member_id member_at(const struct job *job, uint32_t place)
+{
+    return (struct member_id){ job->id, job->run->attempt, lease_rank(job->run->lease, place) };
+}
+
 /* Whether the engine has this member: found again, or started. */
-static bool is_known(struct launcher *launcher, const struct job *job, uint32_t rank)
+static bool is_known(struct launcher *launcher, const struct job *job, uint32_t place)
 {
     struct engine *engine = launcher->options.engine;
 
-    return engine->ops->recover(engine, (struct member_id){ job->id, job->run->attempt, rank },
-                                job->run->member_states[rank] == MEMBER_STARTED);
+    return engine->ops->recover(engine, member_at(job, place),
+                                job->run->member_states[place] == MEMBER_STARTED);
 }
 
 /* Those that the engine has already are as they are. */
@@ -282,15 +292,14 @@ static void start_prepared(struct launcher *launcher, struct job *job,
     struct error err = { "" };
 
     int code = prepare(&start, &err);
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        if (job->run->member_states[rank] == MEMBER_ENDED)
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] == MEMBER_ENDED)
             continue;
         if (code == 0)
-            code = start_member(&start, rank, &err);
+            code = start_member(&start, place, &err);
         /* After one that could not be started, no other is: a gang is whole or not. */
-        if (code < 0 && !is_known(launcher, job, rank))
-            report_failure(launcher, (struct member_id){ job->id, job->run->attempt, rank },
-                           ENGINE_FAILED, err.text);
+        if (code < 0 && !is_known(launcher, job, place))
+            report_failure(launcher, member_at(job, place), ENGINE_FAILED, err.text);
     }
     launch_destroy(start.launch);
     folders_release(&start.folders);
@@ -300,10 +309,9 @@ static void start_prepared(struct launcher *launcher, struct job *job,
 static void report_all(struct launcher *launcher, const struct job *job,
                        enum engine_outcome_kind kind, const char *reason)
 {
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        if (job->run->member_states[rank] != MEMBER_ENDED)
-            report_failure(launcher, (struct member_id){ job->id, job->run->attempt, rank }, kind,
-                           reason);
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] != MEMBER_ENDED)
+            report_failure(launcher, member_at(job, place), kind, reason);
     }
 }
 
@@ -334,11 +342,10 @@ static void stop_job(struct launcher *launcher, const struct job *job, usec_t gr
         report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
         return;
     }
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        if (job->run->member_states[rank] != MEMBER_ENDED)
-            launcher->options.engine->ops->stop(
-                launcher->options.engine, (struct member_id){ job->id, job->run->attempt, rank },
-                grace);
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] != MEMBER_ENDED)
+            launcher->options.engine->ops->stop(launcher->options.engine, member_at(job, place),
+                                                grace);
     }
 }
 
@@ -434,11 +441,11 @@ static void recover_job(struct launcher *launcher, struct job *job)
         job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
     bool is_incomplete = false;
 
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        struct member_id id = { job->id, job->run->attempt, rank };
-        if (job->run->member_states[rank] == MEMBER_ENDED || is_known(launcher, job, rank))
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        struct member_id id = member_at(job, place);
+        if (job->run->member_states[place] == MEMBER_ENDED || is_known(launcher, job, place))
             continue;
-        if (job->run->member_states[rank] == MEMBER_STARTED)
+        if (job->run->member_states[place] == MEMBER_STARTED)
             report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
         else if (is_stopping)
             report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
@@ -455,10 +462,10 @@ void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        for (uint32_t rank = 0; job_is_active(job) && rank < job->run->lease->members_count;
-             rank++) {
-            if (job->run->member_states[rank] != MEMBER_ENDED)
-                is_known(launcher, job, rank);
+        for (uint32_t place = 0; job_is_active(job) && place < job->run->lease->members_count;
+             place++) {
+            if (job->run->member_states[place] != MEMBER_ENDED)
+                is_known(launcher, job, place);
         }
     }
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {

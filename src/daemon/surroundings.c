@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/role.h"
 #include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
@@ -113,7 +114,7 @@ static void set_gpus(const struct surroundings *s, string_list *env)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank != s->rank)
+        if (lease->slices[i].rank != s->place)
             continue;
         last = &lease->slices[i];
         if (s->prepared && s->prepared->mps[i])
@@ -141,12 +142,13 @@ static void set_gang(const struct surroundings *s, string_list *env)
 {
     const struct lease *lease = s->job->run->lease;
     AUTO_RELEASE(text) struct text hosts = { 0 };
+    uint32_t rank = lease_rank(lease, s->place), count = lease->members_count;
     uint32_t local_rank = 0, local_count = 0, node_count = 0;
 
     for (uint32_t i = 0; i < lease->members_count; i++) {
-        bool is_here = lease->members[i].node == lease->members[s->rank].node;
+        bool is_here = lease->members[i].node == lease->members[s->place].node;
         local_count += is_here;
-        local_rank += is_here && i < s->rank;
+        local_rank += is_here && i < s->place;
         bool is_new = true;
         for (uint32_t k = 0; k < i; k++)
             is_new &= lease->members[k].node != lease->members[i].node;
@@ -154,32 +156,46 @@ static void set_gang(const struct surroundings *s, string_list *env)
             text_printf(&hosts, "%s%s", node_count++ ? "," : "",
                         s->state->nodes.items[lease->members[i].node].name);
     }
-    set(env, "TARN_RANK", "%" PRIu32, s->rank);
-    set(env, "TARN_WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "TARN_RANK", "%" PRIu32, rank);
+    set(env, "TARN_WORLD_SIZE", "%" PRIu32, count);
     set(env, "TARN_LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "TARN_HOSTS", "%s", text_string(&hosts));
-    set(env, "RANK", "%" PRIu32, s->rank);
-    set(env, "WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "RANK", "%" PRIu32, rank);
+    set(env, "WORLD_SIZE", "%" PRIu32, count);
     set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
     if (s->master_port != 0) {
         set(env, "MASTER_ADDR", "127.0.0.1");
         set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
     }
-    set(env, "SLURM_PROCID", "%" PRIu32, s->rank);
+    set(env, "SLURM_PROCID", "%" PRIu32, rank);
     set(env, "SLURM_LOCALID", "%" PRIu32, local_rank);
-    set(env, "SLURM_NTASKS", "%" PRIu32, lease->members_count);
-    set(env, "SLURM_NPROCS", "%" PRIu32, lease->members_count);
+    set(env, "SLURM_NTASKS", "%" PRIu32, count);
+    set(env, "SLURM_NPROCS", "%" PRIu32, count);
     set(env, "SLURM_NNODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NODELIST", "%s", text_string(&hosts));
     set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
 }
 
+static void set_role(const struct surroundings *s, string_list *env)
+{
+    const struct request *request = state_request(s->state, s->job);
+    uint32_t number, part;
+
+    if (request->roles_count == 0)
+        return;
+    part = request_part_of(request, lease_rank(s->job->run->lease, s->place), &number);
+    set(env, "TARN_ROLE", "%s", request->roles[part].name);
+    set(env, "TARN_ROLE_RANK", "%" PRIu32, number);
+    set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
+}
+
 static void set_job(const struct surroundings *s, string_list *env)
 {
     const struct job *job = s->job;
-    const struct request *request = state_request(s->state, job);
+    const struct request *request =
+        request_part(state_request(s->state, job), job->run->lease->members[s->place].role);
     const struct group *group = state_group(s->state, job->group);
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
@@ -227,6 +243,7 @@ char **surroundings_make(const struct surroundings *surroundings, char **base)
     set_who(surroundings, &env);
     set_job(surroundings, &env);
     set_gang(surroundings, &env);
+    set_role(surroundings, &env);
     set_gpus(surroundings, &env);
     list_add(&env, NULL);
     return env.items;

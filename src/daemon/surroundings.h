@@ -19,7 +19,7 @@ struct surroundings {
     const struct job *job;
     const struct folders *folders;
     const char *cwd, *socket;
-    uint32_t rank;
+    uint32_t place;                  /* of the member in the lease */
     uint16_t master_port;            /* of a gang; 0: none */
     const struct prepared *prepared; /* how its slices are named; NULL: by their devices */
     bool is_root;

@@ -165,12 +165,12 @@ static int64_t unowned_mib(const struct watched *watched)
 
 typedef LIST(struct tally_part) part_list;
 
-static bool holds(const struct job *job, uint32_t device, uint32_t rank)
+static bool holds(const struct job *job, uint32_t device, uint32_t place)
 {
     const struct lease *lease = job->run->lease;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device && lease->slices[i].rank == rank)
+        if (lease->slices[i].device == device && lease->slices[i].rank == place)
             return true;
     }
     return false;
@@ -182,13 +182,13 @@ static void list_parts(struct watcher *watcher, struct watched *watched, part_li
         const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
         if (!job || !job_is_active(job) || !job->run->lease)
             continue;
-        for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
             struct tally_part part = { .job = job->id,
                                        .attempt = job->run->attempt,
-                                       .rank = rank,
+                                       .rank = place + job->run->lease->members[place].gone,
                                        .use = -1,
                                        .memory_mib = -1 };
-            if (!holds(job, watched->device, rank))
+            if (!holds(job, watched->device, place))
                 continue;
             fill_part(watcher, watched, &part);
             list_add(parts, part);

@@ -379,13 +379,17 @@ size_t sched_advise(struct brain *brain, const struct job *job, struct advice ad
     advising.request = state_request(brain->state, job);
     if (!sched_estimate_start(brain, job, &advising.as_it_is))
         return 0;
-    try_gpus(&advising);
+    bool is_alike = advising.request->roles_count == 0; /* roles are not ours to change */
+    if (is_alike)
+        try_gpus(&advising);
     try_limit(&advising);
-    try_models(&advising);
-    try_nodes(&advising);
-    if (kind == WHY_CPUS || advising.request->gpu_alternatives == 0)
+    if (is_alike)
+        try_models(&advising);
+    if (is_alike)
+        try_nodes(&advising);
+    if (is_alike && (kind == WHY_CPUS || advising.request->gpu_alternatives == 0))
         try_beside(&advising, ADVICE_CPUS);
-    if (advising.request->memory_mib > 0)
+    if (is_alike && advising.request->memory_mib > 0)
         try_beside(&advising, ADVICE_MEMORY);
     try_pools(&advising);
     try_queues(&advising);

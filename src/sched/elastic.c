@@ -82,7 +82,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     for (uint32_t rank = 0; rank < count; rank++) {
         ranks[rank] = members_count;
         if (is_picked[rank])
-            members[members_count++] = lease->members[rank];
+            members[members_count++] = (struct lease_member){ .node = lease->members[rank].node };
     }
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (!is_picked[lease->slices[i].rank])
@@ -307,7 +307,7 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
             fleet_take(ahead, &part, 1);
         count += stays[rank];
     }
-    uint32_t size = request_fit(donor->request, count);
+    uint32_t size = count < donor->members ? request_fit(donor->request, count) : count;
     for (uint32_t rank = donor->members; rank-- > 0 && count > size;) {
         if (!stays[rank])
             continue;

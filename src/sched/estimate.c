@@ -2,18 +2,22 @@
 #include "sched/estimate.h"
 
 #include "base/wide.h"
+#include "core/role.h"
 #include "sched/walk.h"
 
 /* ---- where they go ---- */
 
-static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+/* The least of the alternatives of one kind of members; INT64_MAX: nothing serves it now. */
+static int64_t describe_part(const struct walk *walk, const struct job *job, uint32_t part,
+                             struct profile_need *need)
 {
     struct brain *brain = walk->brain;
-    const struct request *request = state_request(brain->state, job);
+    const struct request *request = request_part(state_request(brain->state, job), part);
+    int64_t least = 0;
 
     for (uint32_t k = 0; k < request->gpu_alternatives; k++) {
-        const struct shape *shape =
-            shape_claim(&brain->shapes, brain->state, &brain->layout, job->class, k, job->queue);
+        const struct shape *shape = shape_claim(&brain->shapes, brain->state, &brain->layout,
+                                                job->class, part, k, job->queue);
         for (size_t i = 0; i < shape->cuts.count; i++) {
             uint8_t lane = walk->estimator->lane_of_kind.items[i];
             int64_t milli =
@@ -21,11 +25,21 @@ static void describe_gpus(const struct walk *walk, const struct job *job, struct
             if (milli == 0 || lane == NO_LANE)
                 continue;
             need->serves |= 1u << lane;
-            need->gpu = need->gpu == 0 || milli < need->gpu ? milli : need->gpu;
+            least = least == 0 || milli < least ? milli : least;
         }
     }
-    if (request->gpu_alternatives > 0 && need->serves == 0)
-        need->gpu = INT64_MAX; /* nothing serves it now */
+    return request->gpu_alternatives > 0 && least == 0 ? INT64_MAX : least;
+}
+
+/* Roles are taken together: what one of them may have, all may. */
+static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+{
+    const struct request *request = state_request(walk->brain->state, job);
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        int64_t milli = describe_part(walk, job, i, need);
+        need->gpu = milli < INT64_MAX - need->gpu ? need->gpu + milli : INT64_MAX;
+    }
 }
 
 static const struct profile_need *need_of(struct walk *walk, struct estimate_entry *entry)
@@ -38,8 +52,8 @@ static const struct profile_need *need_of(struct walk *walk, struct estimate_ent
         return &estimator->needs.items[entry->need - 1];
     struct profile_need need = { .run = walk_run_of(walk, job, 0) };
     describe_gpus(walk, job, &need);
-    need.amount[LANE_CPU] = request->cpu_milli * request->members;
-    need.amount[LANE_MEMORY] = request->memory_mib * request->members;
+    need.amount[LANE_CPU] = request_cpus(request);
+    need.amount[LANE_MEMORY] = request_memory(request);
     walk_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
     if (walk->array != 0 && walk_is_in_array(walk->brain->state, job, walk->array))
         need.amount[LANE_ARRAY] = 1;

@@ -108,10 +108,9 @@ static void fill_shares(const struct state *state, struct lease *lease)
         worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
                             lease->slices[i].milli, GPU_MILLI);
     lease->shares[SHARE_OF_GPUS] = part(worth, (uint64_t)capacity->worth);
-    lease->shares[SHARE_OF_CPUS] =
-        part((uint64_t)lease->cpu_milli * lease->members_count, (uint64_t)capacity->cpu_milli);
+    lease->shares[SHARE_OF_CPUS] = part((uint64_t)lease_cpus(lease), (uint64_t)capacity->cpu_milli);
     lease->shares[SHARE_OF_MEMORY] =
-        part((uint64_t)lease->memory_mib * lease->members_count, (uint64_t)capacity->memory_mib);
+        part((uint64_t)lease_memory(lease), (uint64_t)capacity->memory_mib);
     lease->share = 0;
     for (size_t i = 0; i < SHARES; i++)
         lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;

@@ -518,10 +518,12 @@ static void spare_all(struct search *search)
         spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
 }
 
-/* The first alternative that can be had. */
+/* The first alternative that can be had. Machine by machine only for members that are alike. */
 static bool search_alternatives(struct search *search, struct lease *ret_lease)
 {
-    for (uint32_t i = 0; i < search->request->gpu_alternatives; i++) {
+    bool is_alike = search->request->roles_count == 0;
+
+    for (uint32_t i = 0; is_alike && i < search->request->gpu_alternatives; i++) {
         const struct gpu_ask *ask = &search->request->gpus[i];
         search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
         search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);

@@ -118,6 +118,7 @@ static bool may_move(struct relocation *search, const struct job *job)
     usec_t now = brain->state->now, moved = job->run->moved;
 
     if (job->run->lease->milli == 0 || !elastic_is_settled(job) ||
+        state_request(brain->state, job)->roles_count > 0 ||
         !reclaim_may_stop(&brain->reclaim, brain->state, job))
         return false;
     usec_t at = elastic_old_enough_at(job, now);

@@ -144,10 +144,15 @@ static void on_job(void *user, struct job *job, bool is_gone)
         brain->is_dirty = true;
 }
 
-static void on_lease(void *user, const struct job *job, int sign)
+static void on_lease(void *user, struct job *job, int sign)
 {
     struct brain *brain = user;
 
+    brain->is_dirty = true;
+    if (sign > 0 && job->run->is_among_ends) { /* a smaller one than it had */
+        ends_remove(&brain->ends, job->run->expected_end, job);
+        ends_add(&brain->ends, job->run->expected_end, job);
+    }
     if (brain->is_moved)
         return;
     fleet_take(&brain->fleet, job->run->lease, sign);
@@ -211,6 +216,8 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .from = brain->state->now,
         .stay = gate_stay_of(job),
     };
+    if (query->request->roles_count > 0)
+        query->seats = seats_of(&brain->reserve.seats, job->id);
 }
 
 /* What a brain knows beside the state, from the state alone. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
+
 enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
 
 static bool queue_is_below(const struct state *state, uint32_t queue, const char *name)
@@ -109,6 +111,13 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
     }
 }
 
+static uint64_t key_of(uint64_t serial, uint32_t role, uint32_t alternative, uint32_t queue)
+{
+    uint64_t key[] = { serial, (uint64_t)role << 48 | (uint64_t)alternative << 32 | queue };
+
+    return map_hash_words(key, COUNT_OF(key));
+}
+
 static void forget_oldest(struct shapes *shapes)
 {
     size_t oldest = 0;
@@ -119,25 +128,24 @@ static void forget_oldest(struct shapes *shapes)
     }
     struct shape *shape = shapes->all.items[oldest];
     shapes->all.items[oldest] = shapes->all.items[--shapes->all.count];
-    uint64_t key[] = { shape->serial, (uint64_t)shape->alternative << 32 | shape->queue };
-    map_remove(&shapes->by_key, map_hash_words(key, COUNT_OF(key)));
+    map_remove(&shapes->by_key,
+               key_of(shape->serial, shape->role, shape->alternative, shape->queue));
     shape_release(shape);
     free(shape);
 }
 
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
-                          const struct layout *layout, uint32_t class, uint32_t alternative,
-                          uint32_t queue)
+                          const struct layout *layout, uint32_t class, uint32_t role,
+                          uint32_t alternative, uint32_t queue)
 {
     const struct class *of = state->classes.classes.items[class];
     uint32_t view = layout->has_static_pools ? queue : QUEUE_DEFAULT;
-    uint64_t key[] = { of->serial, (uint64_t)alternative << 32 | view };
-    uint64_t hash = map_hash_words(key, COUNT_OF(key)), found = 0;
+    uint64_t hash = key_of(of->serial, role, alternative, view), found = 0;
 
     map_get(&shapes->by_key, hash, &found);
     struct shape *shape = (void *)(uintptr_t)found;
-    bool is_it = shape && shape->serial == of->serial && shape->alternative == alternative &&
-                 shape->queue == view;
+    bool is_it = shape && shape->serial == of->serial && shape->role == role &&
+                 shape->alternative == alternative && shape->queue == view;
     if (!shape) {
         if (shapes->all.count == SHAPES_MAX)
             forget_oldest(shapes);
@@ -148,7 +156,9 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
     if (!is_it || shape->layout != layout->version) {
         shape->serial = of->serial;
         shape->class = class;
-        shape_describe(shape, state, layout, &of->request, alternative, view, false);
+        shape->role = role;
+        shape_describe(shape, state, layout, request_part(&of->request, role), alternative, view,
+                       false);
     }
     shape->used = ++shapes->uses;
     return shape;

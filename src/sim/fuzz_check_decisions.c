@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/elastic.h"
+#include "core/role.h"
 #include "sim/fuzz_check.h"
 
 /* ---- before it counts ---- */
@@ -26,10 +28,43 @@ bool check_granted_when_ready(struct fuzz_run *run, const struct event *event, s
     return true;
 }
 
-static const struct gpu_ask *ask_of(const struct request *request, const struct lease *lease)
+/* What the member at that place must be: ranks go from role to role. */
+static const struct request *part_of(const struct request *request, uint32_t rank,
+                                     uint32_t *ret_role)
 {
-    return lease->alternative < request->gpu_alternatives ? &request->gpus[lease->alternative]
-                                                          : NULL;
+    *ret_role = 0;
+    if (request->roles_count == 0)
+        return request;
+    while (*ret_role + 1 < request->roles_count &&
+           rank >= request->roles[*ret_role].request.members)
+        rank -= request->roles[(*ret_role)++].request.members;
+    return &request->roles[*ret_role].request;
+}
+
+static const struct gpu_ask *ask_of(const struct request *request, const struct lease *lease,
+                                    uint32_t rank)
+{
+    uint32_t role;
+    const struct request *part = part_of(request, rank, &role);
+    uint32_t alternative =
+        role < lease->roles_count ? lease->roles[role].alternative : lease->alternative;
+
+    return alternative < part->gpu_alternatives ? &part->gpus[alternative] : NULL;
+}
+
+static bool check_members(const struct shadow_job *job, const struct request *request,
+                          const struct lease *lease, struct error *found)
+{
+    for (uint32_t i = 0, role; i < lease->members_count; i++) {
+        const struct request *part = part_of(request, i, &role);
+        if (lease->roles_count != request->roles_count || lease->members[i].role != role ||
+            lease_cpu_milli(lease, i) != part->cpu_milli ||
+            lease_memory_mib(lease, i) != part->memory_mib ||
+            (ask_of(request, lease, i) == NULL) != (part->gpu_alternatives == 0))
+            return NOT_HELD(found, "job %" PRIu64 ": member %u: other CPUs, memory or role",
+                            job->id, i);
+    }
+    return true;
 }
 
 static bool is_linked(const struct shadow *shadow, const struct lease *lease, uint32_t rank)
@@ -85,16 +120,14 @@ bool check_lease_as_asked(struct fuzz_run *run, const struct event *event, struc
     const struct shadow_job *job = shadow_job(shadow, event->grant.job);
     const struct request *request = &shadow->requests.items[job->request];
     const struct lease *lease = &event->grant.lease;
-    const struct gpu_ask *ask = ask_of(request, lease);
-    uint32_t wanted = ask ? (uint32_t)ask->count * request->members : 0;
     int64_t milli = 0;
 
-    if ((ask == NULL) != (request->gpu_alternatives == 0) || lease->slices_count != wanted)
-        return NOT_HELD(found, "job %" PRIu64 ": %u slices, expected %u", job->id,
-                        lease->slices_count, wanted);
-    if (lease->cpu_milli != request->cpu_milli || lease->memory_mib != request->memory_mib)
-        return NOT_HELD(found, "job %" PRIu64 ": other CPUs or memory than it asked for", job->id);
+    if (!check_members(job, request, lease, found))
+        return false;
     for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct gpu_ask *ask = ask_of(request, lease, lease->slices[i].rank);
+        if (!ask)
+            return NOT_HELD(found, "job %" PRIu64 ": slice %u of a member without", job->id, i);
         if (!check_slice(shadow, ask, job->id, lease, i, found))
             return false;
         milli += lease->slices[i].milli;
@@ -102,9 +135,9 @@ bool check_lease_as_asked(struct fuzz_run *run, const struct event *event, struc
     if (lease->milli != milli)
         return NOT_HELD(found, "job %" PRIu64 ": counts as %" PRId64 " milli-GPUs, has %" PRId64,
                         job->id, lease->milli, milli);
-    for (uint32_t rank = 0; ask && ask->nvlink && ask->count > 1 && rank < lease->members_count;
-         rank++) {
-        if (!is_linked(shadow, lease, rank))
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct gpu_ask *ask = ask_of(request, lease, rank);
+        if (ask && ask->nvlink && ask->count > 1 && !is_linked(shadow, lease, rank))
             return NOT_HELD(found, "job %" PRIu64 ": member %u: GPUs that are not linked", job->id,
                             rank);
     }
@@ -130,19 +163,19 @@ bool check_gang_together(struct fuzz_run *run, const struct event *event, struct
     const struct shadow_job *job = shadow_job(shadow, event->grant.job);
     const struct request *request = &shadow->requests.items[job->request];
     const struct lease *lease = &event->grant.lease;
-    const struct gpu_ask *ask = ask_of(request, lease);
     uint32_t machines = count_machines(lease);
 
-    if (lease->members_count != request->members)
+    if (!request_allows(request, lease->members_count))
         return NOT_HELD(found, "job %" PRIu64 ": %u members, expected %u", job->id,
                         lease->members_count, request->members);
-    for (uint32_t rank = 0; ask && rank < lease->members_count; rank++) {
-        uint32_t count = 0;
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct gpu_ask *ask = ask_of(request, lease, rank);
+        uint32_t count = 0, wanted = ask ? ask->count : 0;
         for (uint32_t i = 0; i < lease->slices_count; i++)
             count += lease->slices[i].rank == rank;
-        if (count != ask->count)
+        if (count != wanted)
             return NOT_HELD(found, "job %" PRIu64 ": member %u has %u slices, expected %u", job->id,
-                            rank, count, ask->count);
+                            rank, count, wanted);
     }
     if (machines < request->nodes_min)
         return NOT_HELD(found, "job %" PRIu64 ": on %u machines, expected at least %u", job->id,
@@ -415,8 +448,8 @@ bool check_machine_given_once(struct fuzz_run *run, const struct event *event, s
 
     for (uint32_t i = 0; i < lease->members_count; i++) {
         const struct shadow_node *node = &run->shadow->nodes.items[lease->members[i].node];
-        if ((lease->cpu_milli > 0 && node->cpu_free < 0) ||
-            (lease->memory_mib > 0 && node->memory_free < 0))
+        if ((lease_cpu_milli(lease, i) > 0 && node->cpu_free < 0) ||
+            (lease_memory_mib(lease, i) > 0 && node->memory_free < 0))
             return NOT_HELD(found,
                             "job %" PRIu64 ": machine %s has %" PRId64 " milli-CPUs and %" PRId64
                             " MiB left, expected none below 0",

@@ -89,7 +89,8 @@ static const struct shadow_job *find_head(const struct shadow *shadow)
 
     for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
         const struct request *request = &shadow->requests.items[job->request];
-        if (request->nodes_max > 1 && request->nodes_max < request->members)
+        if (request->roles_count > 0 ||
+            (request->nodes_max > 1 && request->nodes_max < request->members))
             return NULL; /* the shadow can't tell whether it is its turn */
         if (shadow_fits(shadow, request, job->queue, &ever))
             return is_within_limit(shadow, job) ? job : NULL;

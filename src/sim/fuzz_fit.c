@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 struct fitting {
@@ -164,7 +165,7 @@ static bool fits_on_machines(const struct fitting *fitting)
     return false;
 }
 
-int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
+static int64_t most_of_part(const struct request *request, uint32_t alternative)
 {
     if (request->gpu_alternatives == 0)
         return 0;
@@ -174,6 +175,15 @@ int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
                        : ask->milli;
 
     return each * ask->count * request->members;
+}
+
+int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < request->roles_count; i++)
+        sum += most_of_part(&request->roles[i].request, 0);
+    return request->roles_count > 0 ? sum : most_of_part(request, alternative);
 }
 
 /* Whether no min of another pool and no max of its own can stand in the way of so much. */
@@ -199,6 +209,8 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
         .shadow = shadow, .request = request, .queue = queue, .pool = (uint32_t)pool, .fit = fit
     };
 
+    if (request->roles_count > 0)
+        return false; /* it can't tell how members of several kinds go together */
     if (pool < 0 || request->nodes_min > shadow->nodes.count ||
         (request->nodes_max > 1 && request->nodes_max < request->members))
         return false;

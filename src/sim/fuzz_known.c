@@ -102,17 +102,16 @@ static bool is_kept_by_itself(const struct finding *finding)
            finding->why->job == finding->job->id;
 }
 
-/* Whole devices are promised by their number, parts where they are. So a promise is lost when whole
- * ones were given away by number, and then a part of one that the number had left; and one of
- * linked devices when those that are left are not linked (sched/promise.c). */
-static bool is_promised_by_number(const struct finding *finding)
+/* Whole devices are promised by their number. So a promise of linked ones is lost when those that
+ * are left are not linked (sched/promise.c). */
+static bool is_promised_without_links(const struct finding *finding)
 {
     bool is_any = false;
 
     for (size_t i = 0; i < finding->shadow->requests.count; i++) {
         const struct request *request = &finding->shadow->requests.items[i];
         for (uint32_t k = 0; k < request->gpu_alternatives; k++)
-            is_any |= request->gpus[k].kind != SHARE_WHOLE || request->gpus[k].nvlink;
+            is_any |= request->gpus[k].nvlink;
     }
     return is_any && finding->why->at > 0;
 }
@@ -140,8 +139,8 @@ static bool is_behind_another_user(const struct finding *finding)
 }
 
 static bool (*const known[])(const struct finding *finding) = {
-    waits_for_its_own_place, is_claimed_wrongly,     is_refused_by_promises,    is_kept_by_itself,
-    is_promised_by_number,   is_behind_another_user, is_promised_without_quota,
+    waits_for_its_own_place,   is_claimed_wrongly,     is_refused_by_promises,    is_kept_by_itself,
+    is_promised_without_links, is_behind_another_user, is_promised_without_quota,
 };
 
 bool fuzz_is_known(const struct fuzz_run *run, const struct shadow_job *job, const struct why *why)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 void shadow_quota_init(struct shadow_queue *queue)
@@ -90,9 +91,8 @@ static void add(struct shadow_amounts *to, const struct shadow_amounts *more, in
 struct shadow_amounts shadow_amounts_of(const struct shadow *shadow, const struct lease *lease)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = lease->cpu_milli * lease->members_count,
-                                          [SHADOW_MEMORY] =
-                                              lease->memory_mib * lease->members_count,
+                                          [SHADOW_CPUS] = lease_cpus(lease),
+                                          [SHADOW_MEMORY] = lease_memory(lease),
                                       } };
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
@@ -305,8 +305,8 @@ struct shadow_amounts shadow_most_of(const struct shadow *shadow, const struct r
                                      uint32_t alternative)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = request->cpu_milli * request->members,
-                                          [SHADOW_MEMORY] = request->memory_mib * request->members,
+                                          [SHADOW_CPUS] = request_cpus(request),
+                                          [SHADOW_MEMORY] = request_memory(request),
                                       } };
 
     amounts.of[SHADOW_GPUS] = shadow_most_milli(request, alternative);

@@ -125,6 +125,7 @@ void shadow_destroy(struct shadow *shadow)
     list_release(&shadow->jobs);
     list_release(&shadow->groups);
     list_release(&shadow->requests);
+    arena_release(&shadow->roles);
     map_release(&shadow->request_numbers);
     list_release(&shadow->needers);
     list_release(&shadow->active);
@@ -280,8 +281,8 @@ void shadow_hold(struct shadow *shadow, const struct shadow_job *job, int sign)
         hold_slice(shadow, &lease->slices[i], sign);
     for (uint32_t i = 0; i < lease->members_count; i++) {
         struct shadow_node *node = &shadow->nodes.items[lease->members[i].node];
-        node->cpu_free -= sign * lease->cpu_milli;
-        node->memory_free -= sign * lease->memory_mib;
+        node->cpu_free -= sign * lease_cpu_milli(lease, i);
+        node->memory_free -= sign * lease_memory_mib(lease, i);
     }
     shadow_quota_hold(shadow, job, sign);
     for (struct shadow_group *group = shadow_group(shadow, job->group); group;

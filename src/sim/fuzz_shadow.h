@@ -12,6 +12,7 @@
  * event.
  */
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "core/job.h"
 #include "core/state.h"
@@ -85,10 +86,12 @@ struct shadow_job {
     LIST(struct shadow_need) needs; /* open ones */
     uint32_t needs_left, needs_expected;
     uint8_t state, result, stop_cause;
+    bool goes_on; /* without lost members */
     bool is_held, is_preemptible, no_requeue, is_cancel_wanted, is_requeue_wanted;
     struct job_end end;
     struct lease *lease;
     uint8_t *member_states;
+    uint32_t *ranks; /* of the members that are left */
     uint32_t members_started, members_ended;
     struct shadow_job *next, *previous; /* of all that are queued, by id */
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
@@ -113,6 +116,7 @@ struct shadow {
     LIST(struct shadow_job *) jobs;     /* by id; NULL: none */
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
     LIST(struct request) requests;      /* shapes, without a time limit */
+    struct arena roles;                 /* of these */
     struct map request_numbers;         /* hash -> number plus one */
     LIST(uint64_t) needers;             /* jobs with open needs */
     LIST(uint64_t) active;              /* jobs that hold resources */
