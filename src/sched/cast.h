@@ -19,7 +19,9 @@
 
 #include "core/role.h"
 
-enum { CAST_TRIES = 48, CAST_ALL_PLACED = UINT32_MAX };
+enum { CAST_TRIES = 48 };
+
+#define CAST_ALL_PLACED UINT32_MAX
 
 struct cast {
     const struct request *request;
