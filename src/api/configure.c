@@ -261,6 +261,8 @@ void configure_emit(struct api *api, const struct config *config)
                       .predict = config->predict,
                       .seed = state->settings.seed,
                       .backfill_depth = config->backfill_depth,
+                      .watch = (struct watch_rules *)(uintptr_t)&config->watch,
+                      .watch_count = 1,
                       .defrag_most = config->defrag_most,
                       .node_types = config->node_types,
                       .node_types_count = (uint32_t)config->node_type_count,

@@ -32,6 +32,7 @@ static const struct field world_fields[] = {
     RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, ""),
     RECORD_INT(struct state, 30, settings.defrag_most, ""),
+    RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
     RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
     RECORD_INT(struct state, 32, moves.lost, "in it"),
 };

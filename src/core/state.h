@@ -62,7 +62,8 @@ struct settings {
     uint8_t order;     /* enum ordering */
     uint8_t predict;   /* bool */
     uint32_t backfill_depth;
-    uint64_t seed;       /* of random placement */
+    uint64_t seed; /* of random placement */
+    struct watch_rules watch;
     int64_t defrag_most; /* GPU-time that moves may lose in an hour (core/move.h); 0: none */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/config.h"
+#include "wire/config_watch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,11 +29,11 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",        "queues",   "prices",
-                                    "timezone",     "windows",  "tariffs",
-                                    "reservations", "backfill", "fair_share",
-                                    "placement",    "order",    "predict",
-                                    "node_types",   "defrag",   NULL };
+const char *const config_keys[] = { "pools",      "queues",    "prices",       "timezone",
+                                    "windows",    "tariffs",   "reservations", "backfill",
+                                    "fair_share", "placement", "order",        "predict",
+                                    "node_types", "defrag",    "idle",         "memory_grace",
+                                    "alerts",     NULL };
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill", "order",
                                            "predict",    "defrag",    NULL };
 
@@ -681,6 +682,8 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
         code = config_times_read(config, &parser.reader, document);
     if (code == 0)
         code = config_read_policy(config, &parser.reader, document);
+    if (code == 0)
+        code = config_watch_read(&parser.reader, document, &config->watch);
     if (code == 0)
         *ret = TAKE(config);
     return code;

@@ -111,7 +111,8 @@ struct config {
     enum ordering order;      /* CONFIG_ORDER */
     bool predict;             /* CONFIG_PREDICT: learn run times from jobs that ended */
     uint32_t backfill_depth;  /* reservations kept: 0 no backfill, 1 EASY */
-    int64_t defrag_most;      /* GPU-time in microseconds that moves may lose in an hour; 0: none */
+    struct watch_rules watch;
+    int64_t defrag_most; /* GPU-time in microseconds that moves may lose in an hour; 0: none */
 };
 
 /* An empty or null document gives the defaults. lines and source may be NULL. */
