@@ -237,6 +237,17 @@ static json_t *view_stop_rule(const struct job *job)
     }
 }
 
+/* What it was warned of in this attempt, and when; null: it was not. */
+static json_t *view_warned(const struct api *api, const struct job *job)
+{
+    const struct job_run *run = job->run;
+
+    if (run->idle_warnings == 0 && run->memory_warnings == 0)
+        return json_null();
+    return json_pack("{s:i, s:i, s:o}", "idle", (int)run->idle_warnings, "memory",
+                     (int)run->memory_warnings, "at", view_time(api, run->warned));
+}
+
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
     json_object_set_new(view, "request",
@@ -264,6 +275,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "checkpoint", view_checkpoint(api, job));
     json_object_set_new(view, "devices", view_devices(api, job));
     json_object_set_new(view, "gpu_usage", view_usage(api, job));
+    json_object_set_new(view, "warned", view_warned(api, job));
     json_object_set_new(view, "isolation",
                         job->run->started == 0 ? json_null()
                                                : view_isolation(&job->run->isolation));

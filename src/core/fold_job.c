@@ -401,6 +401,7 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
         calibration_learn(&state->calibration, &job->run->foreseen,
                           state->now - job->run->foreseen_at);
     struct job_run *run = job_claim_run(job);
+    run->idle_warnings = run->memory_warnings = 0;
     run->lease = lease_copy(&event->lease);
     lease_complete(run->lease);
     run->member_states = mem_zero(event->lease.members_count, 1);
@@ -547,6 +548,8 @@ static enum job_result result_of(const struct job *job)
     const struct job_end *end = &job->run->end;
     bool is_good = is_good_end(end);
 
+    if (job->run->memory_warnings == WARNING_LAST && (end->was_stopped || !is_good))
+        return RESULT_OUT_OF_MEMORY;
     if (job->run->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
     if (job->run->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
@@ -857,6 +860,20 @@ static int fold_usage(struct state *state, const struct event_usage *event, stru
     return 0;
 }
 
+static void fold_warn(struct state *state, const struct event_warn *event)
+{
+    struct job *job = state_job(state, event->job);
+
+    if (!job || !job_is_active(job) || job->run->attempt != event->attempt)
+        return;
+    struct job_run *run = job_claim_run(job);
+    if (event->kind == WARNING_IDLE)
+        run->idle_warnings = event->count;
+    else
+        run->memory_warnings = event->count;
+    run->warned = state->now;
+}
+
 int fold_job(struct state *state, const struct event *event, struct error *err)
 {
     switch (event->kind) {
@@ -873,6 +890,9 @@ int fold_job(struct state *state, const struct event *event, struct error *err)
         return 0;
     case EVENT_USAGE:
         return fold_usage(state, &event->usage, err);
+    case EVENT_WARN:
+        fold_warn(state, &event->warn);
+        return 0;
     default:
         /* All others name a job first. */
         return fold_job_command(state, event, event->hold.job, err);

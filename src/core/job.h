@@ -69,6 +69,9 @@ enum stop_rule {
 /* How the number of members of an elastic gang may change after its start. */
 enum resize { RESIZE_RESTART, RESIZE_NEVER };
 
+/* What a job may be warned of (EVENT_WARN). */
+enum warning { WARNING_IDLE = 1, WARNING_MEMORY = 2, WARNING_LAST = 3 /* times */ };
+
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
 /* What became of a member; of a job: of its first member that did not end well. */
@@ -101,6 +104,8 @@ struct job_run {
     uint32_t members_started, members_ended; /* of those in the lease */
     uint32_t members_lost;                   /* of this attempt; they have left the lease */
     uint32_t gpus_milli_last;                /* what the last attempt held, for the books */
+    uint8_t idle_warnings, memory_warnings;  /* of this attempt; 3: it is stopped for it */
+    usec_t warned;                           /* the last time */
     struct usage *usage;                     /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/claim.h) */

@@ -22,6 +22,7 @@
 #include "daemon/machine.h"
 #include "daemon/study.h"
 #include "daemon/watcher.h"
+#include "device/mps.h"
 #include "engine/local.h"
 #include "io/file.h"
 #include "io/http.h"
@@ -404,7 +405,8 @@ static int open_watcher(struct daemon *daemon, struct error *err)
                                                      .engine = daemon->engine,
                                                      .probe = daemon->probe,
                                                      .devices = daemon->found.items,
-                                                     .device_count = daemon->found.count },
+                                                     .device_count = daemon->found.count,
+                                                     .has_mps = mps_is_there() },
                           &daemon->watcher, err);
 }
 

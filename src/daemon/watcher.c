@@ -11,6 +11,7 @@
 #include "core/tally.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
+#include "daemon/warden.h"
 #include "device/sampler.h"
 
 enum {
@@ -40,6 +41,7 @@ struct watched {
     struct error err;
     usec_t took;
     uint64_t askings, failures;
+    LIST(struct warden_hold) holds; /* by the last reading */
     struct health health;
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;
@@ -53,6 +55,7 @@ struct watcher {
     struct watched *devices;
     uint32_t device_count;
     struct tally tally;
+    struct warden warden;
     LIST(uint64_t) held; /* jobs that hold devices */
     struct text boot;    /* which run of the machine this is */
     uv_timer_t timer;
@@ -194,6 +197,33 @@ static void list_parts(struct watcher *watcher, struct watched *watched, part_li
             list_add(parts, part);
         }
     }
+}
+
+static bool is_served_by_mps(const struct watcher *watcher, const struct slice *slice)
+{
+    return slice->kind == SHARE_MPS || (slice->kind == SHARE_FRACTION && watcher->options.has_mps);
+}
+
+static void note_hold(struct watcher *watcher, struct watched *watched,
+                      const struct tally_part *part)
+{
+    const struct job *job = state_job(state_of(watcher), part->job);
+    const struct lease *lease = job->run->lease;
+    struct warden_hold hold = { .job = part->job,
+                                .attempt = part->attempt,
+                                .device = watched->device,
+                                .memory_mib = part->memory_mib };
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        if (slice->device != watched->device ||
+            slice->rank + lease->members[slice->rank].gone != part->rank)
+            continue;
+        hold.given_mib += slice->memory_mib;
+        hold.is_enforced |= slice->kind == SHARE_WHOLE || slice->kind == SHARE_MIG ||
+                            is_served_by_mps(watcher, slice);
+    }
+    list_add(&watched->holds, hold);
 }
 
 static void add_up(struct watcher *watcher, struct watched *watched, const part_list *parts)
@@ -383,6 +413,9 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
         return;
     measure_foreign(watcher, watched);
     list_parts(watcher, watched, &parts);
+    watched->holds.count = 0;
+    for (size_t i = 0; i < parts.count; i++)
+        note_hold(watcher, watched, &parts.items[i]);
     if (got->code == 0)
         add_up(watcher, watched, &parts);
     judge(watcher, watched, parts.count > 0);
@@ -416,6 +449,24 @@ static void on_wake(uv_async_t *wake)
     take_all(wake->data);
 }
 
+static void look_after_jobs(struct watcher *watcher)
+{
+    usec_t now = clock_now(hub_clock(watcher->options.hub));
+    LIST(struct warden_hold) holds = { 0 };
+
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
+        if (job && job->state == JOB_RUNNING)
+            warden_look_idle(&watcher->warden, job, now);
+    }
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        for (size_t k = 0; k < watcher->devices[i].holds.count; k++)
+            list_add(&holds, watcher->devices[i].holds.items[k]);
+    }
+    warden_look_memory(&watcher->warden, holds.items, holds.count, now);
+    list_release(&holds);
+}
+
 /* Who hangs says nothing: that is looked at here. */
 static void on_timer(uv_timer_t *timer)
 {
@@ -426,6 +477,7 @@ static void on_timer(uv_timer_t *timer)
         if (watched->device != UINT32_MAX && sampler_silent(watcher->sampler, i) > USEC_PER_SEC)
             judge(watcher, watched, true);
     }
+    look_after_jobs(watcher);
     sampler_ask(watcher->sampler);
 }
 
@@ -570,6 +622,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
+    watcher->warden = (struct warden){ .hub = options->hub, .tally = &watcher->tally };
     machine_boot(&watcher->boot);
     uv_timer_init(options->loop, &watcher->timer);
     uv_async_init(options->loop, &watcher->wake, on_wake);
@@ -607,9 +660,11 @@ bool watcher_destroy(struct watcher *watcher)
         free(watcher->devices[i].processes);
         free(watcher->devices[i].links);
         list_release(&watcher->devices[i].known);
+        list_release(&watcher->devices[i].holds);
     }
     free(watcher->devices);
     tally_release(&watcher->tally);
+    warden_release(&watcher->warden);
     text_release(&watcher->boot);
     list_release(&watcher->held);
     if (!are_all_back) /* a thread may still wake us: what it wakes stays */

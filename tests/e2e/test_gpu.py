@@ -335,3 +335,46 @@ def test_shares_are_served_by_mps_where_it_is_installed(make_daemon, tmp_path):
     job = machine.api.submit(command=["true"], gpus="mps=25%", cpus=0)
     wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
     assert "its daemon for" in machine.api.job(job)["reason"]
+
+
+def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_neighbour(machine):
+    machine.api.put("/v1/config", {"memory_grace": "3s"})
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("one is left", lambda: machine.gpu(1)["sick"])
+    command = ["sh", "-c", "echo $$; exec sleep 60"]
+    jobs = [machine.api.submit(command=command, gpus="0.5,mem=20G", cpus=0) for _ in range(2)]
+    pids = [worker(machine, job) for job in jobs]
+    machine.tell(gpu(0, used=50000), gpu(1, error="GPU_IS_LOST"),
+                 "gpu 0 process %d memory 30000 use 10" % pids[0], "gpu 0 process %d memory 20000 use 90" % pids[1])
+    wait_until("it is warned", lambda: (machine.api.job(jobs[0])["warned"] or {}).get("memory") == 1)
+    wait_until("it is ended", lambda: machine.api.job(jobs[0])["state"] == "ended")
+    ended = machine.api.job(jobs[0])
+    assert ended["result"] == "out_of_memory"
+    assert ended["cancelled_by"] == "gpu memory: 29.3 GiB used, 20 GiB given"
+    assert machine.api.job(jobs[1])["state"] == "running" and machine.api.job(jobs[1])["warned"] is None
+
+
+@pytest.mark.parametrize("config,words", [
+    ({"idle": {"stop": "1h"}}, "nobody is stopped without a warning"),
+    ({"idle": {"warn": "1s"}}, "expected at least a minute"),
+    ({"idle": {"warn": "10m", "stop": "10m"}}, "expected at least a minute more than warn"),
+    ({"idle": {"wran": "10m"}}, "did you mean 'warn'"),
+    ({"alerts": {"command": "page"}}, "expected an absolute path"),
+    ({"alerts": {"webhook": "ftp://x"}}, "expected http:// or https://"),
+])
+def test_rules_that_make_no_sense_change_nothing(machine, config, words):
+    with pytest.raises(Refused) as refused:
+        machine.api.put("/v1/config", config)
+    assert words in refused.value.message
+
+
+def test_rules_are_kept_and_shown(machine):
+    config = {"idle": {"warn": "30m", "stop": "2h", "action": "requeue", "dry_run": True, "exempt": ["interactive", "ana"]},
+              "memory_grace": "90s", "alerts": {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}}
+    machine.api.put("/v1/config", config)
+    machine.daemon.kill()
+    machine.daemon.start()
+    shown = machine.api.get("/v1/config")
+    shown = shown.get("config", shown)
+    assert shown["idle"]["exempt"] == ["interactive", "ana"] and shown["idle"]["action"] == "requeue"
+    assert shown["alerts"] == {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}
