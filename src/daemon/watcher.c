@@ -13,6 +13,7 @@
 #include "daemon/machine.h"
 #include "daemon/warden.h"
 #include "device/sampler.h"
+#include "store/readings.h"
 
 enum {
     EVERY_MS = 1000,
@@ -389,6 +390,15 @@ static void take_event(struct watcher *watcher, const struct probe_event *event)
 
 /* ---- once a second ---- */
 
+static void keep_reading(struct watcher *watcher, const struct watched *watched)
+{
+    const struct clock *clock = hub_clock(watcher->options.hub);
+
+    if (watcher->options.readings && watched->uuid[0])
+        readings_add(watcher->options.readings, watched->uuid,
+                     clock_now(clock) + clock_wall_ahead(clock), &watched->reading);
+}
+
 static void take(struct watcher *watcher, struct watched *watched, struct sampled *got)
 {
     part_list parts = { 0 };
@@ -401,6 +411,7 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
     if (got->code == 0) {
         watched->before = watched->reading;
         watched->reading = got->reading;
+        keep_reading(watcher, watched);
     }
     if (got->has_processes) {
         free(watched->processes);
