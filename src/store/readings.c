@@ -14,7 +14,7 @@
 
 #define MINUTE USEC_PER_MIN
 
-enum { SECONDS_MAX = 64, PRUNE_EVERY = 60, LEVEL = 3, UNPACKED_MAX = 1 << 20 };
+enum { SECONDS_MAX = 64, PRUNE_EVERY_MIN = 10, LEVEL = 3, UNPACKED_MAX = 1 << 20 };
 
 /* The minute of one device that is under way. */
 struct minute {
@@ -30,7 +30,7 @@ struct readings {
     sqlite3_stmt *insert;
     LIST(struct minute) minutes;
     int64_t bytes_max;
-    uint32_t written; /* minutes since the oldest were looked at */
+    usec_t pruned; /* when the oldest were looked at */
 };
 
 static const char schema[] =
@@ -214,8 +214,10 @@ static void write_minute(struct readings *readings, struct minute *minute)
     sqlite3_step(readings->insert);
     sqlite3_reset(readings->insert);
     sqlite3_clear_bindings(readings->insert);
-    if (++readings->written % PRUNE_EVERY == 1)
+    if (minute->at - readings->pruned >= PRUNE_EVERY_MIN * MINUTE) {
         prune(readings, minute->at);
+        readings->pruned = minute->at;
+    }
     minute->count = 0;
 }
 
