@@ -310,12 +310,28 @@ static uint64_t bucket_of(const struct shadow *shadow, const struct shadow_job *
     return map_hash(key, sizeof(key));
 }
 
-static bool is_known_misfit(const struct fuzz_checks *checks, const struct shadow *shadow,
-                            uint64_t key)
+/* Since there was last more room. */
+static uint64_t *misfit_of(struct fuzz_checks *checks, const struct shadow *shadow, uint32_t kind)
 {
-    uint64_t as_of;
+    while (checks->misfits.count < shadow->kind_numbers.count)
+        list_add(&checks->misfits, UINT64_MAX);
+    return &checks->misfits.items[kind];
+}
 
-    return map_get(&checks->misfits, key, &as_of) && as_of == shadow->more_room;
+/* Could run, and is the first of those that are alike at this instant. */
+static bool is_to_be_looked_at(struct fuzz_checks *checks, const struct shadow *shadow,
+                               const struct shadow_job *job)
+{
+    const struct shadow_group *bound = shadow_bound(shadow, job);
+    uint64_t bucket, seen;
+
+    if (bound && bound->active >= bound->max_running)
+        return false;
+    bucket = bucket_of(shadow, job);
+    if (map_get(&checks->seen, bucket, &seen) && seen == checks->settled)
+        return false;
+    map_set(&checks->seen, bucket, checks->settled);
+    return true;
 }
 
 bool check_work_conserving(struct fuzz_run *run, const struct event *event, struct error *found)
@@ -323,25 +339,14 @@ bool check_work_conserving(struct fuzz_run *run, const struct event *event, stru
     const struct shadow *shadow = run->shadow;
     struct fuzz_checks *checks = run->checks;
     struct shadow_fit now = { 0 };
-    uint64_t last_key = 0, seen;
 
     (void)event;
     for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
-        uint64_t key = (uint64_t)job->request << 32 | job->queue | UINT64_C(1) << 31;
-        if (key == last_key || is_known_misfit(checks, shadow, key)) {
-            last_key = key;
+        uint64_t *misfit = misfit_of(checks, shadow, job->kind);
+        if (*misfit == shadow->more_room || !is_to_be_looked_at(checks, shadow, job))
             continue;
-        }
-        const struct shadow_group *bound = shadow_bound(shadow, job);
-        if (bound && bound->active >= bound->max_running)
-            continue;
-        uint64_t bucket = bucket_of(shadow, job);
-        if (map_get(&checks->seen, bucket, &seen) && seen == checks->settled)
-            continue;
-        map_set(&checks->seen, bucket, checks->settled);
         if (!shadow_fits(shadow, &shadow->requests.items[job->request], job->queue, &now)) {
-            map_set(&checks->misfits, key, shadow->more_room);
-            last_key = key;
+            *misfit = shadow->more_room;
             continue;
         }
         struct reason reason = reason_of(run, job);

@@ -195,6 +195,17 @@ static uint32_t claim_request(struct shadow *shadow, const struct request *reque
     return (uint32_t)shadow->requests.count - 1;
 }
 
+static void set_queue(struct shadow *shadow, struct shadow_job *job, const char *queue)
+{
+    uint64_t found = shadow->kind_numbers.count;
+
+    job->queue = (uint32_t)shadow_find_queue(shadow, queue);
+    uint64_t key = (uint64_t)job->request << 32 | job->queue;
+    if (!map_get(&shadow->kind_numbers, key, &found))
+        map_set(&shadow->kind_numbers, key, found);
+    job->kind = (uint32_t)found;
+}
+
 static void apply_group(struct shadow *shadow, const struct event_group *event)
 {
     struct shadow_group *group = mem_zero(1, sizeof(*group));
@@ -240,7 +251,6 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .id = event->id,
         .group = event->group,
         .request = claim_request(shadow, &event->request),
-        .queue = (uint32_t)shadow_find_queue(shadow, event->queue),
         .priority = event->priority,
         .user = mem_string(event->user ? event->user : ""),
         .gid = event->gid,
@@ -259,6 +269,7 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
     };
     while (shadow->jobs.count <= event->id)
         list_add(&shadow->jobs, NULL);
+    set_queue(shadow, job, event->queue);
     shadow->jobs.items[event->id] = job;
     shadow->next_id = event->id + 1;
     shadow->job_counts[JOB_ENDED]++;
@@ -332,7 +343,7 @@ static void apply_update(struct shadow *shadow, struct shadow_job *job,
     bool is_active = shadow_is_active(job);
 
     if (event->queue[0] && !is_active)
-        job->queue = (uint32_t)shadow_find_queue(shadow, event->queue);
+        set_queue(shadow, job, event->queue);
     if (event->has_priority)
         job->priority = event->priority;
     if (event->max_duration > 0)

@@ -150,6 +150,7 @@ static void add_node(struct making *making)
 
 static void make_machines(struct making *making)
 {
+    static const uint8_t loads[] = { 1, 4, 8, 12 };
     uint32_t dice = making_below(making, 100);
     uint32_t count = dice < 75   ? 1 + making_below(making, 6)
                      : dice < 95 ? 4 + making_below(making, 16)
@@ -161,9 +162,12 @@ static void make_machines(struct making *making)
     making->has_islands = making_chance(making, 50);
     for (uint32_t i = 0; i < count; i++)
         add_node(making);
-    /* About as much is asked for as there is. */
+    /* In some worlds far more is asked for than there is, in others queues drain again and again.
+     */
     making->pace =
         making->world->temper.run_usual / (making->gpus + 1) * (2 + making_below(making, 10));
+    if (!making->world->temper.is_obedient)
+        making->pace *= loads[making_below(making, COUNT_OF(loads))];
 }
 
 static void act_new_machine(struct making *making)

@@ -126,6 +126,7 @@ void shadow_destroy(struct shadow *shadow)
     list_release(&shadow->groups);
     list_release(&shadow->requests);
     map_release(&shadow->request_numbers);
+    map_release(&shadow->kind_numbers);
     list_release(&shadow->needers);
     list_release(&shadow->active);
     list_release(&shadow->waiting);

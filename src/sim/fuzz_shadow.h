@@ -76,6 +76,7 @@ struct shadow_job {
     uint64_t id, group;
     uint32_t request; /* number of its shape */
     uint32_t queue;
+    uint32_t kind; /* number of its shape in its queue */
     int32_t priority;
     char *user;
     uint32_t gid;
@@ -110,6 +111,7 @@ struct shadow {
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
     LIST(struct request) requests;      /* shapes, without a time limit */
     struct map request_numbers;         /* hash -> number plus one */
+    struct map kind_numbers;            /* request and queue -> number; so many there are */
     LIST(uint64_t) needers;             /* jobs with open needs */
     LIST(uint64_t) active;              /* jobs that hold resources */
     LIST(uint64_t) waiting;             /* that are waiting: for needs, or their begin time */
