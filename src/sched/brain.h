@@ -76,6 +76,9 @@ static inline void brain_review(struct brain *brain, usec_t at)
 
 /* What time says against its start, and quotas for what it asks for at least. */
 bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
+/* The same for amounts that were chosen, without quotas. */
+bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                    struct why *why);
 /* The same for a lease that was chosen, and what reservations say to it. */
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
                     struct why *why);

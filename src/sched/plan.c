@@ -274,6 +274,12 @@ struct trial {
     struct why why;
 };
 
+bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                    struct why *why)
+{
+    return hours_allow(brain, job, amounts, why) && spend_allows(brain, job, amounts, why);
+}
+
 /* Within quota, in nobody's turn, and in a place beside the promises. */
 static bool try_request(struct trial *trial, const struct request *request)
 {
@@ -289,8 +295,9 @@ static bool try_request(struct trial *trial, const struct request *request)
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
-    if (!spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why))
-        return false; /* what it would get costs more than the least that it asks for */
+    /* What it would get may be more than the least that it asks for, or of another model. */
+    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why))
+        return false;
     trial->lease = lease;
     return true;
 }

@@ -221,7 +221,7 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     }
     struct amounts amounts;
     amounts_of_lease(brain->state, &lease, &amounts);
-    if (!spend_allows(brain, claim->job, &amounts, &why)) {
+    if (!brain_may_take(brain, claim->job, &amounts, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
