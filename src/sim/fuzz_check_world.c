@@ -41,8 +41,7 @@ static usec_t due_of(const struct shadow_job *job)
         return USEC_NEVER;
     if (job->is_cancel_wanted || job->is_requeue_wanted)
         return 0;
-    usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
-    return usec_after(from, job->max_duration);
+    return shadow_end_of(job);
 }
 
 bool check_ends_in_time(struct fuzz_run *run, const struct event *event, struct error *found)

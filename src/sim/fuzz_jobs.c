@@ -259,6 +259,9 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .estimate = event->estimate,
         .deadline = event->deadline,
         .restart_cost = event->restart_cost,
+        .grace = event->grace,
+        .checkpoint_every = event->checkpoint_every,
+        .tariff_most = event->tariff_most,
         .submitted = shadow->now,
         .retry_max = event->retry,
         .needs_expected = event->need_count,
@@ -367,6 +370,7 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     job->members_started = job->members_ended = 0;
     job->attempt = event->attempt;
     job->granted = shadow->now;
+    job->rate = shadow_rate_of(shadow, job->lease);
     list_add(&shadow->active, job->id);
     become(shadow, job, JOB_GRANTED);
     shadow_hold(shadow, job, 1);
@@ -519,6 +523,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
 static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
+    shadow->has_predicted |= shadow->settings.predict;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));
 }
