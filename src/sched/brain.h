@@ -52,6 +52,7 @@ struct brain {
     LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
     uint64_t passed;    /* of the agenda, as it was seen last */
+    uint64_t world;     /* counts up when machines, pools or limits may be others */
     usec_t review;      /* when time alone changes something that edges do not tell */
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */

@@ -43,6 +43,8 @@ struct pending_bucket {
     uint32_t guess_version; /* of what the history said, plus one; 0: not yet */
     uint32_t share;         /* dominant share of the cluster that one needs, in parts of 2^20 */
     uint8_t kind;           /* of what (enum share) */
+    uint64_t possible_in;   /* brain->world plus one, as of which is_possible is */
+    bool is_possible;       /* an empty cluster would hold one of its jobs */
     uint64_t promised;      /* the plan in which its head got a promise */
 };
 

@@ -355,6 +355,22 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
            spend_allows(brain, job, &ask.amounts, why);
 }
 
+/* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
+ * be over. */
+static bool is_possible(const struct brain *brain, const struct job *job)
+{
+    struct pending_bucket *bucket = job->pending_bucket;
+    struct why why;
+
+    if (bucket->possible_in == brain->world + 1)
+        return bucket->is_possible;
+    sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
+                &why);
+    bucket->possible_in = brain->world + 1;
+    bucket->is_possible = !why_is_never(why.kind) && why.kind != WHY_UNUSABLE;
+    return bucket->is_possible;
+}
+
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                      struct decisions *decisions, struct why *why)
 {
@@ -374,7 +390,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
         return false;
     if (!try_request(&trial, request)) {
         *why = trial.why;
-        if (why->kind == WHY_QUOTA)
+        if (why->kind == WHY_QUOTA && is_possible(brain, job))
             turn_make(&brain->turns, state, &brain->ends, job, why);
         if (why->kind == WHY_QUOTA)
             hours_name_window(state, why);

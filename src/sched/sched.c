@@ -338,6 +338,7 @@ static void note_world(struct brain *brain, const struct event *event)
     int64_t queue =
         event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
 
+    brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     if (queue >= 0)
@@ -361,6 +362,7 @@ static void note_hours(struct brain *brain)
     if (brain->passed == brain->state->agenda.passed)
         return;
     brain->passed = brain->state->agenda.passed;
+    brain->world++;
     brain->is_dirty = true;
     brain->is_moved |= has_timed_pools(brain->state);
     preempt_note_world(&brain->preempt);

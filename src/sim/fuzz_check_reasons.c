@@ -187,7 +187,7 @@ static bool behind_is_true(const struct reason *reason, struct error *found)
 
 static bool room_is_true(const struct reason *reason, struct error *found)
 {
-    struct shadow_fit now = { 0 };
+    struct shadow_fit now = { .job = reason->job };
 
     return !shadow_fits(reason->shadow, reason->request, reason->job->queue, &now) ||
            UNTRUE(reason, found, "there is room in queue %u", reason->job->queue);

@@ -377,8 +377,10 @@ bool shadow_quota_is_wide(const struct shadow *shadow, uint32_t queue,
     const struct shadow_queue *root = &shadow->queues.items[QUEUE_ROOT];
 
     for (uint32_t i = 0; i < shadow->resources.count; i++) {
-        int64_t kept = amounts->of[i] > 0 ? shadow_kept_from(shadow, queue, i) : 0;
-        if (kept > 0 && shadow_capacity(shadow, i) - root->used.of[i] - kept < amounts->of[i])
+        /* When others have taken all that was kept, whoever was asked before them waits on. */
+        bool is_kept = amounts->of[i] > 0 && !lends_all(shadow, i);
+        int64_t kept = is_kept ? shadow_kept_from(shadow, queue, i) : 0;
+        if (is_kept && shadow_capacity(shadow, i) - root->used.of[i] - kept < amounts->of[i])
             return false;
     }
     for (;; queue = shadow->queues.items[queue].parent) {
