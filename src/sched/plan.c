@@ -296,7 +296,9 @@ static bool try_request(struct trial *trial, const struct request *request)
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
     /* What it would get may be more than the least that it asks for, or of another model. */
-    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why))
+    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
+                     trial->end, &trial->why))
         return false;
     trial->lease = lease;
     return true;
