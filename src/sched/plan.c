@@ -284,21 +284,20 @@ bool brain_may_take(struct brain *brain, const struct job *job, const struct amo
 static bool try_request(struct trial *trial, const struct request *request)
 {
     struct brain *brain = trial->brain;
+    struct turn_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts, trial->end };
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
     if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !quota_allows(brain->state, &trial->ask, &trial->why) ||
         !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
-                     trial->end, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
     /* What it would get may be more than the least that it asks for, or of another model. */
     if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
-                     trial->end, &trial->why))
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why))
         return false;
     trial->lease = lease;
     return true;

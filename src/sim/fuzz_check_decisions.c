@@ -296,11 +296,28 @@ static bool find_branches(const struct shadow *shadow, uint32_t queue, uint32_t 
     return true;
 }
 
+/* What was made room for in other queues counts as if it were there. */
+static void add_awaited(const struct shadow *shadow, uint32_t branch, struct shadow_amounts *used)
+{
+    for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
+        if (!job->is_awaited || !shadow_is_below(shadow, job->queue, branch))
+            continue;
+        const struct request *request = &shadow->requests.items[job->request];
+        int64_t milli = 0;
+        for (uint32_t i = 0; i < request->gpu_alternatives; i++)
+            milli = shadow_most_milli(request, i) > milli ? shadow_most_milli(request, i) : milli;
+        used->of[SHADOW_GPUS] += milli;
+        for (uint32_t i = SHADOW_MODELS; i < SHADOW_RESOURCES; i++)
+            used->of[i] += milli;
+    }
+}
+
 /* Does the branch hold more than it is owed of anything, but for what earlier plans stopped? */
 static bool is_borrowing(const struct shadow *shadow, uint32_t branch)
 {
     struct shadow_queue queue = shadow->queues.items[branch];
 
+    add_awaited(shadow, branch, &queue.used);
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
         bool is_going =

@@ -371,6 +371,7 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     job->attempt = event->attempt;
     job->granted = shadow->now;
     job->rate = shadow_rate_of(shadow, job->lease);
+    job->is_awaited = false;
     list_add(&shadow->active, job->id);
     become(shadow, job, JOB_GRANTED);
     shadow_hold(shadow, job, 1);
@@ -380,6 +381,12 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
                        const struct event_stop *event)
 {
     job->stop_cause = event->cause;
+    struct shadow_job *other = shadow_job(shadow, event->other);
+    bool is_of_others = event->cause == STOP_PREEMPT && event->rule != STOP_IN_QUEUE &&
+                        !stop_rule_is_of_time(event->rule);
+
+    if (other && is_of_others)
+        other->is_awaited = true;
     job->stopped_for = event->other;
     job->stopped_in = event->rule != STOP_IN_QUEUE ? shadow->plans : 0;
     become(shadow, job, JOB_STOPPING);

@@ -93,15 +93,6 @@ static bool is_refused_by_promises(const struct finding *finding)
     return false;
 }
 
-/* The first try of a plan made it a turn, the second finds that turn in its way (sched/plan.c); or
- * what is kept for one is said to be in the way of all that are alike, and so of itself
- * (sched/preempt.c). */
-static bool is_kept_by_itself(const struct finding *finding)
-{
-    return (finding->why->kind == WHY_TURN || finding->why->kind == WHY_RESERVED) &&
-           finding->why->job == finding->job->id;
-}
-
 /* Whole devices are promised by their number, parts where they are. So a promise is lost when whole
  * ones were given away by number, and then a part of one that the number had left; and one of
  * linked devices when those that are left are not linked (sched/promise.c). */
@@ -126,8 +117,8 @@ static bool is_promised_without_quota(const struct finding *finding)
 }
 
 static bool (*const known[])(const struct finding *finding) = {
-    waits_for_its_own_place, is_claimed_wrongly,    is_refused_by_promises,
-    is_kept_by_itself,       is_promised_by_number, is_promised_without_quota,
+    waits_for_its_own_place, is_claimed_wrongly,        is_refused_by_promises,
+    is_promised_by_number,   is_promised_without_quota,
 };
 
 bool fuzz_is_known(const struct fuzz_run *run, const struct shadow_job *job, const struct why *why)

@@ -98,6 +98,7 @@ struct shadow_job {
     LIST(struct shadow_need) needs; /* open ones */
     uint32_t needs_left, needs_expected;
     uint8_t state, result, stop_cause;
+    bool is_awaited; /* jobs of other queues were stopped for it, and it has not started since */
     bool is_held, is_preemptible, no_requeue, is_cancel_wanted, is_requeue_wanted;
     struct job_end end;
     struct lease *lease;
