@@ -51,14 +51,16 @@ bool fuzz_tariff_is_true(const struct reason *reason, struct error *found)
     const struct shadow *shadow = reason->shadow;
     const struct shadow_job *job = reason->job;
     uint32_t factor = shadow_factor(&shadow->times, shadow->now);
-    usec_t limit = job->max_duration, until = job->deadline - shadow->now;
+    usec_t limit = job->max_duration, at = reason->why.at;
     bool is_by_limit = job->estimate == 0 && job->attempt == 0 && !shadow->has_predicted;
 
-    if (is_by_limit && job->deadline > 0 && (limit >= until || limit + limit / 8 >= until))
-        return UNTRUE(reason, found, "its deadline is in %" PRId64, until);
+    if (is_by_limit && job->deadline > 0 &&
+        (limit >= job->deadline || at > job->deadline - limit - limit / 8))
+        return UNTRUE(reason, found, "at %" PRId64 " its deadline of %" PRId64 " can't be kept", at,
+                      job->deadline);
     if (job->tariff_most > 0 && factor >= job->tariff_most &&
         shadow_cheap_at(&shadow->times, job->tariff_most - 1, shadow->now) != USEC_NEVER &&
-        reason->why.at > shadow->now)
+        at > shadow->now)
         return true;
     return UNTRUE(reason, found, "the factor is %u, and it waits for less than %u", factor,
                   job->tariff_most);
