@@ -28,8 +28,10 @@ static void stop(struct brain *brain, const struct job *job, enum stop_rule rule
                                      .rule = (uint8_t)rule,
                                      .lost = leave_lost(job, brain->state->now) } };
 
-    if (!decisions)
+    if (!decisions) {
+        brain_review(brain, brain->state->now); /* at once, in a plan of its own */
         return;
+    }
     if (!job->is_preemptible) {
         event.stop.cause = STOP_CANCEL;
         event.stop.lost = 0;
@@ -219,6 +221,13 @@ static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t numb
 
 /* ---- budgets ---- */
 
+/* In hours that cost nothing whoever runs may run on. */
+static bool spends_now(const struct state *state, const struct job *job, enum account_kind kind)
+{
+    return kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 && state->agenda.factor_milli > 0
+                                 : job->run->lease->milli > 0;
+}
+
 static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t number,
                          enum account_kind kind, struct decisions *decisions)
 {
@@ -231,8 +240,8 @@ static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t num
         brain_review(brain, at);
     for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
         const struct job *job = jobs->items[i];
-        bool spends = kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 : job->run->lease->milli > 0;
-        if (may_be_stopped(job) && spends && is_below(state, job->queue, number) &&
+        if (may_be_stopped(job) && spends_now(state, job, kind) &&
+            is_below(state, job->queue, number) &&
             (job->is_preemptible || account->firmness == BUDGET_KILL))
             stop(brain, job, STOP_FOR_BUDGET, decisions);
     }

@@ -78,10 +78,12 @@ static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enu
     return &spends->items.items[spends->items.count - 1];
 }
 
+/* Jobs like it may have ended at once: it costs something all the same. */
 static int64_t cost_of(const struct state *state, const struct account *account,
                        enum account_kind kind, const struct amounts *amounts, usec_t run)
 {
-    usec_t until = counts_until(state, usec_after(state->now, run), period_end(state, account));
+    usec_t end = usec_after(state->now, run > 0 ? run : 1);
+    usec_t until = counts_until(state, end, period_end(state, account));
 
     if (kind == ACCOUNT_GPU_TIME)
         return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);

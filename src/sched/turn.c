@@ -70,13 +70,14 @@ static bool is_over(usec_t end, usec_t at)
     return end > at || end == USEC_NEVER;
 }
 
-bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 const struct amounts *amounts, usec_t end, struct why *why)
+bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
+                 struct why *why)
 {
-    for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
+    for (uint32_t at = ask->queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         const struct turn *turn = turn_of(turns, at);
-        if (turn && is_over(end, turn->at) && amounts->of[turn->resource] > 0 &&
-            amounts->of[turn->resource] > turn->spare) {
+        if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
+            ask->amounts->of[turn->resource] > 0 &&
+            ask->amounts->of[turn->resource] > turn->spare) {
             *why = (struct why){
                 .kind = WHY_TURN, .queue = at, .resource = turn->resource, .job = turn->job
             };
