@@ -74,7 +74,7 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
                     ? (memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib
                     : GPU_MILLI + 1;
     } else if (memory_mib == 0) {
-        memory_mib = (device->memory_mib * milli + GPU_MILLI - 1) / GPU_MILLI;
+        memory_mib = device->memory_mib * milli / GPU_MILLI; /* rounded down: parts make one */
     }
     bool fits = milli <= GPU_MILLI && memory_mib <= device->memory_mib;
     return (struct shape_cut){ .milli = (uint16_t)(fits ? milli : 0),
