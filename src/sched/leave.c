@@ -134,15 +134,6 @@ static int compare_leavers(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* What is held beyond what it may be from then on, and those who could go. */
 static void measure(const struct brain *brain, const job_list *jobs, int64_t most,
                     struct excess *excess, struct leavers *leavers)
@@ -154,7 +145,7 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
         struct job *job = jobs->items[i];
         usec_t end = brain_end_of(state, job);
         struct amounts amounts;
-        if (job->state == JOB_STOPPING || !is_below(state, job->queue, excess->queue) ||
+        if (job->state == JOB_STOPPING || !state_is_below(state, job->queue, excess->queue) ||
             (excess->at > state->now && end <= excess->at && end != USEC_NEVER))
             continue;
         amounts_of_lease(state, job->run->lease, &amounts);
@@ -241,7 +232,7 @@ static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t num
     for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
         const struct job *job = jobs->items[i];
         if (may_be_stopped(job) && spends_now(state, job, kind) &&
-            is_below(state, job->queue, number) &&
+            state_is_below(state, job->queue, number) &&
             (job->is_preemptible || account->firmness == BUDGET_KILL))
             stop(brain, job, STOP_FOR_BUDGET, decisions);
     }

@@ -22,12 +22,8 @@ void preempt_note_world(struct preempt *preempt)
 
 void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue)
 {
-    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++) {
-        uint32_t at = i;
-        while (at != queue && at != QUEUE_ROOT)
-            at = state->queues.items[at].parent;
-        preempt->queues.items[i].is_due |= at == queue;
-    }
+    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++)
+        preempt->queues.items[i].is_due |= state_is_below(state, i, queue);
 }
 
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)

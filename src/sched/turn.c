@@ -10,15 +10,6 @@ static struct turn *turn_of(const struct turns *turns, uint32_t queue)
     return NULL;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why)
 {
@@ -37,7 +28,7 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
         if (!entry || (left >= 0 && end > turn.at))
             break;
         walk = ahead;
-        if (!is_below(state, entry->job->queue, why->queue))
+        if (!state_is_below(state, entry->job->queue, why->queue))
             continue;
         struct amounts held;
         amounts_of_lease(state, entry->job->run->lease, &held);

@@ -47,7 +47,7 @@ static void share_of(const struct gpu_ask *ask, const struct shadow_device *devi
     } else if (milli == 0)
         milli = has > 0 ? (memory * GPU_MILLI + has - 1) / has : 0;
     else if (memory == 0)
-        memory = (has * milli + GPU_MILLI - 1) / GPU_MILLI;
+        memory = has * milli / GPU_MILLI;
     *ret_milli = milli <= GPU_MILLI && memory <= has ? milli : 0;
     *ret_memory = memory;
 }

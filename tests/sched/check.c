@@ -166,8 +166,7 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
     if (ask->milli == 0)
         return slice->milli ==
                (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
-    return ask->memory_mib > 0 ||
-           slice->memory_mib == (device->memory_mib * ask->milli + GPU_MILLI - 1) / GPU_MILLI;
+    return ask->memory_mib > 0 || slice->memory_mib == device->memory_mib * ask->milli / GPU_MILLI;
 }
 
 /* What the member at a place must be, by its rank; NULL: something else. */
@@ -403,7 +402,7 @@ static uint32_t slices_of(const struct fit *fit, const struct gpu_ask *ask, uint
         slice.milli =
             (uint32_t)((ask->memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib);
     else if (ask->memory_mib == 0)
-        slice.memory_mib = (device->memory_mib * ask->milli + GPU_MILLI - 1) / GPU_MILLI;
+        slice.memory_mib = device->memory_mib * ask->milli / GPU_MILLI;
     if (!slice_suits(fit->state, ask, &slice) || !fit_may_use(fit, device))
         return 0;
     uint32_t count = 0;
