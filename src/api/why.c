@@ -111,7 +111,7 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
     if (back.could > 0) {
         say_milli(&text, back.could, "gpu");
         text_printf(&text, " can be taken back%s",
-                    job->is_awaited ? ", and are" : ", but not enough of them in one place");
+                    job->is_awaited ? ", and are" : ", but it could not start all the same");
     }
     if (back.firm > 0) {
         text_add(&text, text.length > start ? "; " : "");

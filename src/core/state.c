@@ -323,6 +323,15 @@ int64_t state_find_queue(const struct state *state, const char *name)
     return -1;
 }
 
+bool state_is_below(const struct state *state, uint32_t queue, uint32_t above)
+{
+    for (; queue != above; queue = state->queues.items[queue].parent) {
+        if (queue == QUEUE_ROOT)
+            return false;
+    }
+    return true;
+}
+
 int64_t state_worth(const struct state *state, uint32_t device)
 {
     uint32_t resource = state->devices.items[device].resource;

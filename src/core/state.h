@@ -137,6 +137,9 @@ int64_t state_find_device(const struct state *state, const char *uuid); /* -1: n
 int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
 
+/* The queue, or one of those it stands below, is that one. */
+bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
+
 /* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
 

@@ -83,6 +83,7 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
                              .user = stranger->job.user,
                              .gid = stranger->job.gid,
                              .is_preemptible = stranger->job.is_preemptible };
+    struct turn_ask turn = { stranger->job.id, stranger->job.queue, &ask.amounts, end };
     struct place_query query;
     struct promises promises;
     struct lease lease;
@@ -90,8 +91,7 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
 
     quota_least(state, request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
-        !quota_allows(state, &ask, &why) ||
-        !turn_allows(&brain->turns, state, stranger->job.queue, &ask.amounts, end, &why))
+        !quota_allows(state, &ask, &why) || !turn_allows(&brain->turns, state, &turn, &why))
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);

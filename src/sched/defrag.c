@@ -137,14 +137,15 @@ static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t 
                              .user = job->user,
                              .gid = job->gid,
                              .is_preemptible = job->is_preemptible };
+    struct turn_ask turn = { job->id, job->queue, &ask.amounts, end };
     struct why why = { 0 };
 
     quota_least(state, state_request(state, job), &ask.amounts);
     if (brain_array_allows(state, job->pending_bucket, &why) &&
         hours_allow(brain, job, &ask.amounts, &why) && quota_allows(state, &ask, &why) &&
         spend_allows(brain, job, &ask.amounts, &why))
-        return turn_allows(&brain->turns, state, job->queue, &ask.amounts, end, &why);
-    if (why.kind == WHY_QUOTA)
+        return turn_allows(&brain->turns, state, &turn, &why);
+    if (why.kind == WHY_QUOTA && brain_is_possible(brain, job))
         turn_make(&brain->turns, state, &brain->ends, job, &why);
     return false;
 }

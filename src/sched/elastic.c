@@ -465,14 +465,11 @@ static bool is_contended(const struct brain *brain, uint32_t queue)
         const struct pending_queue *pending = &brain->pending.queues.items[i];
         for (size_t k = 0; k < pending->buckets.count; k++) {
             const struct why *why = &pending->buckets.items[k]->why;
-            uint32_t at = queue;
             if (why_is_never(why->kind) || why->kind == WHY_ARRAY)
                 continue;
             if (!why_is_of_quota(why->kind) && why->kind != WHY_TURN)
                 return true;
-            while (at != why->queue && at != QUEUE_ROOT)
-                at = state->queues.items[at].parent;
-            if (at == why->queue)
+            if (state_is_below(state, queue, why->queue))
                 return true;
         }
     }

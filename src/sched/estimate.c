@@ -85,9 +85,33 @@ static void charge(struct walk *walk, uint32_t queue, uint32_t share, int64_t mi
     }
 }
 
+/* When the hours come that it waits for; 0: it waits for none. */
+static usec_t hours_of(const struct state *state, const struct job *job)
+{
+    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
+
+    if (!why || !why_is_of_time(why->kind) || why->at == 0)
+        return 0;
+    const struct window *window =
+        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
+    if (!window || window_at(window, state->now, NULL))
+        return why->at;
+    return window_next_edge(window, why->at); /* it begins then, and has to end first */
+}
+
+/* Whoever waits for room has to wait until somebody gives something back. */
+static usec_t earliest_of(const struct walk *walk, const struct job *job)
+{
+    const struct state *state = walk->brain->state;
+    usec_t hours = hours_of(state, job);
+    usec_t ready = hours > job->begin ? hours : job->begin;
+
+    return ready > state->now ? ready : walk->from;
+}
+
 static usec_t place(struct walk *walk, const struct job *job, const struct profile_need *need)
 {
-    usec_t from = job == walk->wanted && walk->ready > walk->from ? walk->ready : walk->from;
+    usec_t from = earliest_of(walk, job);
     uint32_t share = share_of(walk, need);
 
     charge(walk, job->queue, share, need->gpu);
@@ -116,12 +140,8 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
 
     walk_refresh(walk->brain);
     walk_start_profile(walk);
-    /* Who was looked at and waits does so until somebody gives something back. */
-    walk->from = USEC_NEVER;
-    if (walk->ready > walk->brain->state->now)
-        walk->from = walk->brain->state->now;
-    else if (estimator->profile.steps.count > 1)
-        walk->from = estimator->profile.steps.items[1].at;
+    walk->from =
+        estimator->profile.steps.count > 1 ? estimator->profile.steps.items[1].at : USEC_NEVER;
     walk->behind = walk->brain->state->now;
     walk_start_lines(walk, candidate);
     while (walk->line_count > 0) {
@@ -143,20 +163,6 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
     return USEC_NEVER;
 }
 
-/* When the hours come that it waits for; 0: it waits for none. */
-static usec_t hours_of(const struct state *state, const struct job *job)
-{
-    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
-
-    if (!why || !why_is_of_time(why->kind) || why->at == 0)
-        return 0;
-    const struct window *window =
-        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
-    if (!window || window_at(window, state->now, NULL))
-        return why->at;
-    return window_next_edge(window, why->at); /* it begins then, and has to end first */
-}
-
 static usec_t walk_to(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
                       bool by_limits)
 {
@@ -166,8 +172,6 @@ static usec_t walk_to(struct brain *brain, const struct job *job, struct pending
     uint64_t start;
 
     walk.array = bucket->array;
-    walk.ready = hours_of(brain->state, job);
-    walk.ready = walk.ready > job->begin ? walk.ready : job->begin;
     walk.wanted = job;
     if (candidate || bucket->array != 0 ||
         (estimator->asked < 4 && !estimator->is_known[by_limits]))

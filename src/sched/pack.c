@@ -288,8 +288,10 @@ static bool try_fill(struct packing *packing, struct claim *claim)
 
     while (pack->misfits.count <= class)
         list_add(&pack->misfits, 0);
-    if (pack->misfits.items[class] == pack->fillings)
-        return false; /* room only gets less */
+    /* Room only gets less; but what is shut for one is another's own. */
+    bool are_alike = !packing->query.gates || packing->query.gates->items.count == 0;
+    if (are_alike && pack->misfits.items[class] == pack->fillings)
+        return false;
     if (try_place(packing, claim))
         return true;
     pack->misfits.items[class] = pack->fillings;

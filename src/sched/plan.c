@@ -273,23 +273,31 @@ struct trial {
     struct why why;
 };
 
+bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                    struct why *why)
+{
+    return hours_allow(brain, job, amounts, why) && spend_allows(brain, job, amounts, why);
+}
+
 /* Within quota, in nobody's turn, and in a place beside the promises. */
 static bool try_request(struct trial *trial, const struct request *request)
 {
     struct brain *brain = trial->brain;
+    struct turn_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts, trial->end };
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
     if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !quota_allows(brain->state, &trial->ask, &trial->why) ||
         !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
-                     trial->end, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
-    if (!spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why))
-        return false; /* what it would get costs more than the least that it asks for */
+    /* What it would get may be more than the least that it asks for, or of another model. */
+    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why))
+        return false;
     trial->lease = lease;
     return true;
 }
@@ -347,6 +355,22 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
            spend_allows(brain, job, &ask.amounts, why);
 }
 
+/* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
+ * be over. */
+bool brain_is_possible(const struct brain *brain, const struct job *job)
+{
+    struct pending_bucket *bucket = job->pending_bucket;
+    struct why why;
+
+    if (bucket->possible_in == brain->world + 1)
+        return bucket->is_possible;
+    sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
+                &why);
+    bucket->possible_in = brain->world + 1;
+    bucket->is_possible = !why_is_never(why.kind) && why.kind != WHY_UNUSABLE;
+    return bucket->is_possible;
+}
+
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                      struct decisions *decisions, struct why *why)
 {
@@ -366,7 +390,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
         return false;
     if (!try_request(&trial, request)) {
         *why = trial.why;
-        if (why->kind == WHY_QUOTA)
+        if (why->kind == WHY_QUOTA && brain_is_possible(brain, job))
             turn_make(&brain->turns, state, &brain->ends, job, why);
         if (why->kind == WHY_QUOTA)
             hours_name_window(state, why);

@@ -22,12 +22,8 @@ void preempt_note_world(struct preempt *preempt)
 
 void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue)
 {
-    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++) {
-        uint32_t at = i;
-        while (at != queue && at != QUEUE_ROOT)
-            at = state->queues.items[at].parent;
-        preempt->queues.items[i].is_due |= at == queue;
-    }
+    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++)
+        preempt->queues.items[i].is_due |= state_is_below(state, i, queue);
 }
 
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
@@ -227,7 +223,7 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     }
     struct amounts amounts;
     amounts_of_lease(brain->state, &lease, &amounts);
-    if (!spend_allows(brain, claim->job, &amounts, &why)) {
+    if (!brain_may_take(brain, claim->job, &amounts, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
@@ -252,12 +248,14 @@ static void explain_cells(struct brain *brain, const struct job *job,
 static void explain(struct brain *brain, uint64_t holder)
 {
     const struct claims *claims = &brain->preempt.claims;
+    const struct job *job = holder != 0 ? state_job(brain->state, holder) : NULL;
     struct place_query query;
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
         struct pending_bucket *bucket = claim->job->pending_bucket;
-        if (!bucket || !bucket->is_settled || claim->is_selected)
+        bool is_alike = bucket && job && bucket == job->pending_bucket; /* what keeps that one */
+        if (!bucket || !bucket->is_settled || claim->is_selected || is_alike)
             continue;
         brain_query(brain, claim->job, &query);
         if (holder == 0) {

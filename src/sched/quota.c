@@ -135,15 +135,6 @@ static bool subjects_allow(const struct state *state, uint32_t at, const struct 
 
 /* ---- what others do not lend ---- */
 
-static bool is_above(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* What is kept from the job, and by whom most. */
 struct kept {
     int64_t sum, most;
@@ -194,8 +185,8 @@ static bool others_allow(const struct state *state, const struct quota_ask *ask,
     struct kept kept = { 0 };
 
     for (uint32_t i = 1; i < state->queues.count; i++) {
-        if (is_above(state, ask->queue, state->queues.items[i].parent) &&
-            !is_above(state, ask->queue, i))
+        if (state_is_below(state, ask->queue, state->queues.items[i].parent) &&
+            !state_is_below(state, ask->queue, i))
             add_kept(state, ask, i, resource, &kept);
     }
     free -= kept.sum;

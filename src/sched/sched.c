@@ -346,6 +346,7 @@ static void note_world(struct brain *brain, const struct event *event)
     int64_t queue =
         event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
 
+    brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     if (queue >= 0)
@@ -369,12 +370,22 @@ static void note_hours(struct brain *brain)
     if (brain->passed == brain->state->agenda.passed)
         return;
     brain->passed = brain->state->agenda.passed;
+    brain->world++;
     brain->is_dirty = true;
     brain->is_moved |= has_timed_pools(brain->state);
     preempt_note_world(&brain->preempt);
 }
 
-/* Who has a reservation of his own waits apart from others. */
+/* Whether the queue of such an event has limits of users. */
+static bool has_limits(const struct state *state, const struct event *event)
+{
+    int64_t queue = event->kind == EVENT_QUEUE ? state_find_queue(state, event->queue.name) : -1;
+
+    return queue >= 0 && state->queues.items[queue].subjects.count > 0;
+}
+
+/* Who has a reservation or a limit of his own waits apart from others, and, since there are
+ * windows, who may stay for longer. */
 static void sort_pending(struct brain *brain)
 {
     for (struct job *job = brain->state->first_job; job; job = job->next) {
@@ -388,10 +399,15 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
     estimator_forget(&brain->estimator);
+    bool had_windows = brain->state->agenda.windows.count > 0;
+    bool had_limits = has_limits(brain->state, event);
     int code = state_apply(brain->state, event, err);
     if (event_is_of_world(event->kind))
         note_world(brain, event);
-    if (code == 0 && (event->kind == EVENT_RESERVATION || event->kind == EVENT_RESERVATION_REMOVE))
+    bool is_sorted = event->kind != EVENT_RESERVATION && event->kind != EVENT_RESERVATION_REMOVE &&
+                     had_windows == (brain->state->agenda.windows.count > 0) &&
+                     had_limits == has_limits(brain->state, event);
+    if (code == 0 && !is_sorted)
         sort_pending(brain);
     note_hours(brain);
     if (code == 0 && event->kind == EVENT_BOOT)

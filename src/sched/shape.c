@@ -8,7 +8,7 @@
 
 enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
 
-static bool queue_is_below(const struct state *state, uint32_t queue, const char *name)
+static bool is_below_named(const struct state *state, uint32_t queue, const char *name)
 {
     for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
         if (strcmp(state->queues.items[at].name, name) == 0)
@@ -32,7 +32,7 @@ static bool may_have(const struct shape *shape, const struct state *state,
         return !state->pools.items[shape->pool_named].is_static &&
                layout_kind_is_of(kind, shape->pool_named);
     const struct pool *owner = &state->pools.items[device->pool];
-    return queue_is_below(state, shape->queue, owner->queue) &&
+    return is_below_named(state, shape->queue, owner->queue) &&
            (!named[0] || strcmp(named, owner->name) == 0);
 }
 
@@ -74,7 +74,7 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
                     ? (memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib
                     : GPU_MILLI + 1;
     } else if (memory_mib == 0) {
-        memory_mib = device->memory_mib * milli / GPU_MILLI; /* so that two halves fit */
+        memory_mib = device->memory_mib * milli / GPU_MILLI; /* rounded down: parts make one */
     }
     bool fits = milli <= GPU_MILLI && memory_mib <= device->memory_mib;
     return (struct shape_cut){ .milli = (uint16_t)(fits ? milli : 0),

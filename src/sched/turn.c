@@ -10,15 +10,6 @@ static struct turn *turn_of(const struct turns *turns, uint32_t queue)
     return NULL;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why)
 {
@@ -37,7 +28,7 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
         if (!entry || (left >= 0 && end > turn.at))
             break;
         walk = ahead;
-        if (!is_below(state, entry->job->queue, why->queue))
+        if (!state_is_below(state, entry->job->queue, why->queue))
             continue;
         struct amounts held;
         amounts_of_lease(state, entry->job->run->lease, &held);
@@ -70,13 +61,14 @@ static bool is_over(usec_t end, usec_t at)
     return end > at || end == USEC_NEVER;
 }
 
-bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 const struct amounts *amounts, usec_t end, struct why *why)
+bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
+                 struct why *why)
 {
-    for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
+    for (uint32_t at = ask->queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         const struct turn *turn = turn_of(turns, at);
-        if (turn && is_over(end, turn->at) && amounts->of[turn->resource] > 0 &&
-            amounts->of[turn->resource] > turn->spare) {
+        if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
+            ask->amounts->of[turn->resource] > 0 &&
+            ask->amounts->of[turn->resource] > turn->spare) {
             *why = (struct why){
                 .kind = WHY_TURN, .queue = at, .resource = turn->resource, .job = turn->job
             };

@@ -7,6 +7,7 @@
 #include "core/elastic.h"
 #include "core/role.h"
 #include "sim/fuzz_check.h"
+#include "sim/fuzz_leave.h"
 
 /* ---- before it counts ---- */
 
@@ -248,13 +249,6 @@ static bool has_fallen(const struct shadow_job *job)
            (end->kind != ENGINE_ENDED || end->exit_code != 0 || end->signal != 0);
 }
 
-static usec_t end_of(const struct shadow_job *job)
-{
-    usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
-
-    return usec_after(from, job->max_duration);
-}
-
 bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
@@ -265,7 +259,8 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
                         event->stop.job, job ? job_state_name((enum job_state)job->state) : "none");
     switch (event->stop.cause) {
     case STOP_CANCEL:
-        is_true = job->is_cancel_wanted;
+        is_true = job->is_cancel_wanted || (event->stop.rule == STOP_FOR_BUDGET &&
+                                            fuzz_is_to_leave(run, job, event->stop.rule));
         break;
     case STOP_REQUEUE:
         is_true = job->is_requeue_wanted;
@@ -274,11 +269,13 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         is_true = has_fallen(job);
         break;
     case STOP_TIMEOUT:
-        is_true = end_of(job) <= event->at;
+        is_true = shadow_end_of(job) <= event->at;
         break;
     case STOP_PREEMPT:
-        is_true = job->is_preemptible &&
-                  (event->stop.rule != STOP_IN_QUEUE || run->shadow->settings.order != ORDER_FIFO);
+        is_true = stop_rule_is_of_time(event->stop.rule)
+                      ? fuzz_is_to_leave(run, job, event->stop.rule)
+                      : job->is_preemptible && (event->stop.rule != STOP_IN_QUEUE ||
+                                                run->shadow->settings.order != ORDER_FIFO);
         break;
     case STOP_MOVE:
         is_true = job->is_preemptible && job->state == JOB_RUNNING && !has_fallen(job) &&
@@ -314,7 +311,7 @@ bool check_no_ping_pong(struct fuzz_run *run, const struct event *event, struct 
     usec_t least = least_run(run->shadow, job, event->stop.rule);
 
     if ((event->stop.cause != STOP_PREEMPT && event->stop.cause != STOP_MOVE) ||
-        event->at - from >= least)
+        stop_rule_is_of_time(event->stop.rule) || event->at - from >= least)
         return true;
     return NOT_HELD(found,
                     "job %" PRIu64 ": preempted after %" PRId64 " us, expected at least %" PRId64,
@@ -336,11 +333,28 @@ static bool find_branches(const struct shadow *shadow, uint32_t queue, uint32_t 
     return true;
 }
 
+/* What was made room for in other queues counts as if it were there. */
+static void add_awaited(const struct shadow *shadow, uint32_t branch, struct shadow_amounts *used)
+{
+    for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
+        if (!job->is_awaited || !shadow_is_below(shadow, job->queue, branch))
+            continue;
+        const struct request *request = &shadow->requests.items[job->request];
+        int64_t milli = 0;
+        for (uint32_t i = 0; i < request->gpu_alternatives; i++)
+            milli = shadow_most_milli(request, i) > milli ? shadow_most_milli(request, i) : milli;
+        used->of[SHADOW_GPUS] += milli;
+        for (uint32_t i = SHADOW_MODELS; i < SHADOW_RESOURCES; i++)
+            used->of[i] += milli;
+    }
+}
+
 /* Does the branch hold more than it is owed of anything, but for what earlier plans stopped? */
 static bool is_borrowing(const struct shadow *shadow, uint32_t branch)
 {
     struct shadow_queue queue = shadow->queues.items[branch];
 
+    add_awaited(shadow, branch, &queue.used);
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
         bool is_going =
@@ -383,7 +397,7 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
     const struct shadow_job *other = shadow_job(run->shadow, event->stop.other);
 
-    if (event->stop.cause != STOP_PREEMPT)
+    if (event->stop.cause != STOP_PREEMPT || stop_rule_is_of_time(event->stop.rule))
         return true;
     if (shadow_is_over(run->shadow, job->queue))
         return true; /* it was lowered: somebody has to go */

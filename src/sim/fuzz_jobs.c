@@ -211,6 +211,17 @@ static uint32_t claim_request(struct shadow *shadow, const struct request *reque
     return (uint32_t)shadow->requests.count - 1;
 }
 
+static void set_queue(struct shadow *shadow, struct shadow_job *job, const char *queue)
+{
+    uint64_t found = shadow->kind_numbers.count;
+
+    job->queue = (uint32_t)shadow_find_queue(shadow, queue);
+    uint64_t key = (uint64_t)job->request << 32 | job->queue;
+    if (!map_get(&shadow->kind_numbers, key, &found))
+        map_set(&shadow->kind_numbers, key, found);
+    job->kind = (uint32_t)found;
+}
+
 static void apply_group(struct shadow *shadow, const struct event_group *event)
 {
     struct shadow_group *group = mem_zero(1, sizeof(*group));
@@ -256,7 +267,6 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .id = event->id,
         .group = event->group,
         .request = claim_request(shadow, &event->request),
-        .queue = (uint32_t)shadow_find_queue(shadow, event->queue),
         .priority = event->priority,
         .user = mem_string(event->user ? event->user : ""),
         .gid = event->gid,
@@ -265,6 +275,9 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .estimate = event->estimate,
         .deadline = event->deadline,
         .restart_cost = event->restart_cost,
+        .grace = event->grace,
+        .checkpoint_every = event->checkpoint_every,
+        .tariff_most = event->tariff_most,
         .submitted = shadow->now,
         .retry_max = event->retry,
         .needs_expected = event->need_count,
@@ -276,6 +289,7 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
     };
     while (shadow->jobs.count <= event->id)
         list_add(&shadow->jobs, NULL);
+    set_queue(shadow, job, event->queue);
     shadow->jobs.items[event->id] = job;
     shadow->next_id = event->id + 1;
     shadow->job_counts[JOB_ENDED]++;
@@ -349,7 +363,7 @@ static void apply_update(struct shadow *shadow, struct shadow_job *job,
     bool is_active = shadow_is_active(job);
 
     if (event->queue[0] && !is_active)
-        job->queue = (uint32_t)shadow_find_queue(shadow, event->queue);
+        set_queue(shadow, job, event->queue);
     if (event->has_priority)
         job->priority = event->priority;
     if (event->max_duration > 0)
@@ -378,6 +392,8 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     job->attempt = event->attempt;
     job->granted = shadow->now;
     job->moved_under = job->awaited_under = 0;
+    job->rate = shadow_rate_of(shadow, job->lease);
+    job->is_awaited = false;
     list_add(&shadow->active, job->id);
     become(shadow, job, JOB_GRANTED);
     shadow_hold(shadow, job, 1);
@@ -399,6 +415,12 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
                        const struct event_stop *event)
 {
     job->stop_cause = event->cause;
+    struct shadow_job *other = shadow_job(shadow, event->other);
+    bool is_of_others = event->cause == STOP_PREEMPT && event->rule != STOP_IN_QUEUE &&
+                        !stop_rule_is_of_time(event->rule);
+
+    if (other && is_of_others)
+        other->is_awaited = true;
     job->stopped_for = event->other;
     job->stopped_in =
         event->rule != STOP_IN_QUEUE && event->cause == STOP_PREEMPT ? shadow->plans : 0;
@@ -566,6 +588,7 @@ static void lose_member(struct shadow *shadow, struct shadow_job *job, uint32_t 
     }
     lease->slices_count = slices_count;
     job->members_started--;
+    job->rate = shadow_rate_of(shadow, lease);
     shadow->more_room++;
     shadow_hold(shadow, job, 1);
 }
@@ -608,6 +631,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
 static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
+    shadow->has_predicted |= shadow->settings.predict;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));
 }

@@ -201,8 +201,10 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
 {
     if (making_chance(making, 15))
         submit->priority = (int32_t)making_below(making, 5) - 2;
-    if (making_chance(making, 6))
-        submit->begin = making->now + (usec_t)making_below(making, 300) * USEC_PER_MIN;
+    if (making_chance(making, making->has_times ? 15 : 6))
+        submit->begin = making->now + ((usec_t)making_below(making, 300) - 60) * USEC_PER_MIN;
+    if (making->has_times && making_chance(making, 15))
+        submit->tariff_most = (uint16_t)(1 + making_below(making, 13) * 100);
     submit->held = making_chance(making, 3);
     if (making_chance(making, 40))
         submit->retry = making_below(making, 4);
@@ -211,7 +213,7 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
         submit->estimate = limit / 4 * (1 + making_below(making, 5)) + 1;
     if (making_chance(making, 15))
         submit->deadline = making->now + limit * (1 + making_below(making, 8));
-    if (making->has_preemption) {
+    if (making->has_preemption || (making->has_times && making_chance(making, 30))) {
         submit->preemptible = making_chance(making, 60);
         submit->restart_cost = (usec_t)making_below(making, 20) * USEC_PER_MIN;
         if (making_chance(making, 40))
@@ -349,6 +351,6 @@ void making_update(struct making *making)
     event.update.queue = making_chance(making, 30) ? making_queue(making) : "";
     event.update.max_duration = making_chance(making, 40) ? random_limit(making) : 0;
     event.update.has_begin = making_chance(making, 15);
-    event.update.begin = making->now + (usec_t)making_below(making, 100) * USEC_PER_MIN;
+    event.update.begin = making->now + ((usec_t)making_below(making, 100) - 30) * USEC_PER_MIN;
     making_tell(making, &event);
 }

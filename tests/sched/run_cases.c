@@ -580,7 +580,8 @@ static void do_queue(struct run *run)
     bool has_cells = read_cells(run, &cell);
     struct event_budget budgets[ACCOUNTS];
     struct event_during during = { .window = string_of(run, "during"),
-                                   .resource = "gpus",
+                                   .resource = find(run, "during_of") ? string_of(run, "during_of")
+                                                                      : "gpus",
                                    .guarantee = during_of(run, "during_guarantee"),
                                    .limit = during_of(run, "during_limit"),
                                    .borrow = during_of(run, "during_borrow") };

@@ -97,7 +97,7 @@ static bool place_devices(struct searching *searching, uint32_t member, uint32_t
     for (uint32_t i = from; i < searching->state->devices.count; i++) {
         const struct device *device = &searching->state->devices.items[i];
         int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
-        int64_t mib = (device->memory_mib * milli + GPU_MILLI - 1) / GPU_MILLI;
+        int64_t mib = device->memory_mib * milli / GPU_MILLI;
         if (device->node != node || !suits(ask, device) || searching->milli[i] < milli ||
             searching->mib[i] < mib)
             continue;
