@@ -150,11 +150,11 @@ usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_
         return USEC_NEVER;
     state_accounts(state, queue, state->now, accounts);
     int64_t left = accounts[kind].most - accounts[kind].spent;
-    uint64_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
+    wide_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
     if (left <= 0)
         return state->now;
     if (kind == ACCOUNT_MONEY)
-        speed = (uint64_t)q->rate * state->agenda.factor_milli;
+        speed = (wide_t)(uint64_t)q->rate * state->agenda.factor_milli;
     if (speed == 0)
         return USEC_NEVER;
     uint64_t parts = kind == ACCOUNT_MONEY ? (uint64_t)USEC_PER_HOUR * 1000 : 1000;
