@@ -3,6 +3,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/guess.h"
 
 #define WITHOUT_END USEC_PER_DAY
 
@@ -91,7 +92,7 @@ static bool account_allows(struct brain *brain, const struct job *job, uint32_t 
 
     state_accounts(state, queue, state->now, accounts);
     const struct account *account = &accounts[kind];
-    int64_t own = cost_of(state, account, kind, amounts, job->pending_bucket->usual);
+    int64_t own = cost_of(state, account, kind, amounts, guess_usual(state, job));
     if (own == 0)
         return true;
     int64_t committed = commitment_of(brain, queue, kind)->amount;
