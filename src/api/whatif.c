@@ -131,14 +131,14 @@ static void add_node(const struct question *question, const struct whatif_nodes 
         add_device(question, nodes, name, i, like);
 }
 
-/* Who has a member there loses it. */
+/* Who has a member there loses it. The last first: who goes on without has a smaller lease then. */
 static void lose_members(const struct question *question, uint32_t node)
 {
     const struct state *state = api_state(question->api);
 
     for (const struct job *job = state->first_job; job; job = job->next) {
-        uint32_t count = job_is_active(job) ? job->run->lease->members_count : 0;
-        for (uint32_t place = 0; place < count && job_is_active(job); place++) {
+        uint32_t place = job_is_active(job) ? job->run->lease->members_count : 0;
+        while (place-- > 0 && job_is_active(job)) {
             struct event event = { .kind = EVENT_ENDED,
                                    .ended = { .job = job->id,
                                               .attempt = job->run->attempt,

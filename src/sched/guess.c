@@ -2,6 +2,7 @@
 #include "sched/guess.h"
 
 #include "core/role.h"
+#include "sched/elastic.h"
 
 static int64_t part(int64_t amount, int64_t of)
 {
@@ -77,4 +78,22 @@ usec_t guess_window(const struct state *state, const struct job *job)
     state_describe(state, job, &described);
     usec_t most = history_most_after(&state->history, &described, job->run->attained + elapsed);
     return most == USEC_NEVER ? most : least(most - job->run->attained, job->max_duration);
+}
+
+/* Of one that runs: what is left, and its restart. */
+static usec_t elsewhere(const struct state *state, const struct job *job)
+{
+    usec_t left = job->run->expected_end > state->now ? job->run->expected_end - state->now : 0;
+
+    return usec_after(left, elastic_cost_of(job));
+}
+
+usec_t guess_usual(const struct state *state, const struct job *job)
+{
+    return job->pending_bucket ? job->pending_bucket->usual : elsewhere(state, job);
+}
+
+usec_t guess_most(const struct state *state, const struct job *job)
+{
+    return job->pending_bucket ? job->pending_bucket->most : elsewhere(state, job);
 }

@@ -17,6 +17,11 @@
 /* Bring a bucket's usual, most and share up to date. */
 void guess_bucket(const struct state *state, struct pending_bucket *bucket);
 
+/* A job's usual and most; of one that runs: what is left of its window, and its restart, as if it
+ * went on elsewhere. */
+usec_t guess_usual(const struct state *state, const struct job *job);
+usec_t guess_most(const struct state *state, const struct job *job);
+
 /* A window for a job that holds resources: it lasts longer than the job has run. */
 usec_t guess_window(const struct state *state, const struct job *job);
 

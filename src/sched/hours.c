@@ -2,19 +2,20 @@
 #include "sched/hours.h"
 
 #include "sched/brain.h"
+#include "sched/guess.h"
 
 enum { EDGES_MOST = 64 };
 
 /* ---- tariffs ---- */
 
 /* When it has to start for its deadline; USEC_NEVER: it has none. */
-static usec_t latest_start(const struct job *job, usec_t now)
+static usec_t latest_start(const struct state *state, const struct job *job)
 {
-    const struct pending_bucket *bucket = job->pending_bucket;
+    usec_t now = state->now;
 
     if (job->deadline == 0)
         return USEC_NEVER;
-    usec_t run = bucket->most;
+    usec_t run = guess_most(state, job);
     if (run >= job->deadline - now)
         return now;
     return job->deadline - run - run / 8;
@@ -30,7 +31,7 @@ static bool tariff_allows(struct brain *brain, const struct job *job, struct why
     usec_t cheap = agenda_cheap_at(agenda, job->tariff_most - 1u, now);
     if (cheap == USEC_NEVER)
         return true; /* there are no such hours: nothing to wait for */
-    usec_t latest = latest_start(job, now);
+    usec_t latest = latest_start(brain->state, job);
     usec_t at = cheap < latest ? cheap : latest;
     if (at <= now)
         return true;

@@ -3,6 +3,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/guess.h"
 
 #define WITHOUT_END USEC_PER_DAY
 
@@ -91,7 +92,7 @@ static bool account_allows(struct brain *brain, const struct job *job, uint32_t 
 
     state_accounts(state, queue, state->now, accounts);
     const struct account *account = &accounts[kind];
-    int64_t own = cost_of(state, account, kind, amounts, job->pending_bucket->usual);
+    int64_t own = cost_of(state, account, kind, amounts, guess_usual(state, job));
     if (own == 0)
         return true;
     int64_t committed = commitment_of(brain, queue, kind)->amount;
@@ -150,11 +151,11 @@ usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_
         return USEC_NEVER;
     state_accounts(state, queue, state->now, accounts);
     int64_t left = accounts[kind].most - accounts[kind].spent;
-    uint64_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
+    wide_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
     if (left <= 0)
         return state->now;
     if (kind == ACCOUNT_MONEY)
-        speed = (uint64_t)q->rate * state->agenda.factor_milli;
+        speed = (wide_t)(uint64_t)q->rate * state->agenda.factor_milli;
     if (speed == 0)
         return USEC_NEVER;
     uint64_t parts = kind == ACCOUNT_MONEY ? (uint64_t)USEC_PER_HOUR * 1000 : 1000;

@@ -128,7 +128,7 @@ void making_cron(struct making *making)
     if (!making->has_times)
         return;
     if (making_chance(making, 30)) {
-        event = (struct event){ .kind = EVENT_CRON_REMOVE, .cron_remove = { event.cron.id } };
+        event = (struct event){ .kind = EVENT_CRON_REMOVE, .cron_remove.id = event.cron.id };
     } else {
         event.cron.name = "again";
         event.cron.user = "ana";

@@ -322,6 +322,16 @@ def test_more_machines_fewer_machines(api):
     assert api.job(gate)["state"] in ("running", "ended") and api.job(wide)["state"] != "ended"
 
 
+def test_a_gang_that_goes_on_without_members_may_lose_all_of_them(api):
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    gang = submit(api, 60, 1, ranks="2..4", on_member_loss="go_on", sizes="any")
+    api.wait_state(gang, "running")
+    submit(api, 1, 1)
+    gone = whatif(api, remove=[node], add_nodes="2:h100:4")
+    assert gone["total"]["never"]["change"] == 0
+    assert api.job(gang)["state"] == "running"
+
+
 def test_what_preemption_costs_is_told(api):
     low = submit(api, 600, 4, estimate="1h", max_duration="2h", preemptible=True, restart_cost="6m", name="low")
     api.wait_state(low, "running")
