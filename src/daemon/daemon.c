@@ -339,6 +339,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .socket = options->socket,
         .is_root = is_root,
         .fence = daemon->fence,
+        .can_fence = local_engine_can_fence(daemon->engine),
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }

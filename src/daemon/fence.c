@@ -18,7 +18,6 @@ struct fenced {
     char uuid[PROBE_UUID_SIZE];
     struct engine_device files[FILES_MAX];
     uint32_t count;
-    bool is_synthetic;
 };
 
 struct fence {
@@ -57,7 +56,8 @@ static void add_drm(struct fenced *fenced, const char *root, const char *address
 static void find_files(struct fenced *fenced, const struct probe_device *device, const char *root)
 {
     snprintf(fenced->uuid, sizeof(fenced->uuid), "%s", device->uuid);
-    fenced->is_synthetic = device->is_synthetic;
+    if (device->is_synthetic) /* a recorded one has the address of something else here */
+        return;
     if (strcmp(device->vendor, "nvidia") == 0 && device->minor >= 0) {
         AUTO_FREE char *path = mem_printf("%s/dev/nvidia%d", root, (int)device->minor);
         add_file(fenced, path);

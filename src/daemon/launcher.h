@@ -24,6 +24,7 @@ struct launcher_options {
     const char *socket;        /* told to jobs */
     bool is_root;              /* jobs run as who sent them */
     const struct fence *fence; /* whose device files are whose; NULL: nobody is kept from any */
+    bool can_fence;            /* the engine can do that */
 };
 
 struct launcher;

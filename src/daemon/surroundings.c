@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "daemon/machine.h"
 
 typedef LIST(char *) string_list;
 
@@ -60,10 +61,15 @@ static bool has(const string_list *env, const char *name)
 /* A job that was sent from inside another job is not that other one. */
 static bool is_left_over(const char *variable)
 {
-    static const char *const names[] = {
-        "RANK",        "WORLD_SIZE",  "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
-        "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"
-    };
+    static const char *const names[] = { "RANK",
+                                         "WORLD_SIZE",
+                                         "LOCAL_RANK",
+                                         "LOCAL_WORLD_SIZE",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "CUDA_VISIBLE_DEVICES",
+                                         "ROCR_VISIBLE_DEVICES",
+                                         "ZE_AFFINITY_MASK" };
 
     if (string_starts(variable, "TARN_") || string_starts(variable, "SLURM_"))
         return true;
@@ -89,9 +95,109 @@ static void set_who(const struct surroundings *s, string_list *env)
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
+/* ---- which devices a program sees, as each maker's runtime is told ---- */
+
+static bool is_of(const struct device *device, const char *vendor)
+{
+    return strcmp(device->vendor && device->vendor[0] ? device->vendor : "nvidia", vendor) == 0;
+}
+
+static bool is_here(const struct surroundings *s, const struct device *device)
+{
+    bool is_gone = device->sick && strcmp(device->sick, MACHINE_GONE) == 0;
+
+    return !is_gone && device->node == s->job->run->lease->members[s->rank].node;
+}
+
+static bool machine_has(const struct surroundings *s, const char *vendor)
+{
+    for (size_t i = 0; i < s->state->devices.count; i++) {
+        const struct device *device = &s->state->devices.items[i];
+        if (is_here(s, device) && is_of(device, vendor))
+            return true;
+    }
+    return false;
+}
+
+/* Its number among its maker's devices on its machine. */
+static uint32_t number_among(const struct surroundings *s, const struct device *device)
+{
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < s->state->devices.count; i++) {
+        const struct device *other = &s->state->devices.items[i];
+        number += is_here(s, other) && other->index < device->index &&
+                  is_of(other, device->vendor ? device->vendor : "");
+    }
+    return number;
+}
+
+typedef void name_fn(const struct surroundings *s, const struct device *device, uint32_t place,
+                     struct text *ret);
+
+static void name_cuda(const struct surroundings *s, const struct device *device, uint32_t place,
+                      struct text *ret)
+{
+    (void)s;
+    (void)place;
+    text_add(ret, device->uuid);
+}
+
+/* Its own number where the board has one: that is the same whatever else the program may open. */
+static void name_rocr(const struct surroundings *s, const struct device *device, uint32_t place,
+                      struct text *ret)
+{
+    bool has_number = string_starts(device->uuid, "AMD-") && !strchr(device->uuid, ':');
+
+    (void)place;
+    if (has_number)
+        text_printf(ret, "GPU-%s", device->uuid + strlen("AMD-"));
+    else
+        text_printf(ret, "%" PRIu32, number_among(s, device));
+}
+
+/* Level Zero counts those that the program may open. */
+static void name_ze(const struct surroundings *s, const struct device *device, uint32_t place,
+                    struct text *ret)
+{
+    text_printf(ret, "%" PRIu32, s->is_fenced ? place : number_among(s, device));
+}
+
+static const struct maker {
+    const char *vendor, *variable;
+    name_fn *name;
+} makers[] = {
+    { "nvidia", "CUDA_VISIBLE_DEVICES", name_cuda },
+    { "amd", "ROCR_VISIBLE_DEVICES", name_rocr },
+    { "intel", "ZE_AFFINITY_MASK", name_ze },
+};
+
+/* Empty for a maker whose devices are there and not the job's. AMD's libraries look at CUDA's
+ * variable too, so that is not set where there is nothing of NVIDIA's to keep a job from. */
+static void set_visible(const struct surroundings *s, const struct maker *maker, string_list *env)
+{
+    AUTO_RELEASE(text) struct text names = { 0 };
+    const struct lease *lease = s->job->run->lease;
+    bool is_cuda = maker->name == name_cuda;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct device *device = &s->state->devices.items[lease->slices[i].device];
+        if (lease->slices[i].rank != s->rank || !is_of(device, maker->vendor))
+            continue;
+        text_add(&names, count > 0 ? "," : "");
+        maker->name(s, device, count, &names);
+        count++;
+    }
+    if (count > 0 || machine_has(s, maker->vendor) || (is_cuda && !machine_has(s, "amd")))
+        set(env, maker->variable, "%s", text_string(&names));
+    if (count > 0 && maker->name == name_ze && !has(env, "ZE_ENABLE_PCI_ID_DEVICE_ORDER"))
+        set(env, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+}
+
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
-    AUTO_RELEASE(text) struct text uuids = { 0 }, indices = { 0 };
+    AUTO_RELEASE(text) struct text indices = { 0 };
     const struct lease *lease = s->job->run->lease;
     const struct slice *last = NULL;
     uint32_t count = 0;
@@ -101,11 +207,11 @@ static void set_gpus(const struct surroundings *s, string_list *env)
             continue;
         last = &lease->slices[i];
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
-        text_printf(&uuids, "%s%s", count ? "," : "", device->uuid);
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
         count++;
     }
-    set(env, "CUDA_VISIBLE_DEVICES", "%s", text_string(&uuids));
+    for (size_t i = 0; i < COUNT_OF(makers); i++)
+        set_visible(s, &makers[i], env);
     set(env, "TARN_GPUS", "%s", text_string(&indices));
     set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
     if (count > 0) {

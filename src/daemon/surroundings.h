@@ -20,6 +20,7 @@ struct surroundings {
     uint32_t rank;
     uint16_t master_port; /* of a gang; 0: none */
     bool is_root;
+    bool is_fenced; /* it can open no device files but those of its own devices */
 };
 
 /* base: malloc'd strings, taken over. Returns malloc'd strings, NULL-terminated. */
