@@ -126,6 +126,13 @@ static int port_clear(void *user, uint32_t device, struct error *err)
     return watcher_clear(((struct daemon *)user)->watcher, device, err);
 }
 
+static void port_describe(void *user)
+{
+    struct daemon *daemon = user;
+
+    machine_describe(daemon->hub, &daemon->found);
+}
+
 static struct api_work port_work(void *user)
 {
     return hub_work(((struct daemon *)user)->hub);
@@ -375,6 +382,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .watch = port_watch,
         .work = port_work,
         .clear = port_clear,
+        .describe = port_describe,
         .trouble = port_trouble,
         .isolation = port_isolation,
         .state_dir = options->state_dir,

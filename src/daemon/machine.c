@@ -2,6 +2,7 @@
 #include "daemon/machine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,9 +209,9 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
            known->mig_enabled == now->mig_enabled && is_same(known->sick, now->sick) &&
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
-           is_same(known->address, now->address) && known->island == now->island &&
-           known->bridge == now->bridge && known->faults == now->faults &&
-           known->foreign_mib == now->foreign_mib &&
+           is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
+           known->island == now->island && known->bridge == now->bridge &&
+           known->faults == now->faults && known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
@@ -274,8 +275,10 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
 {
     for (size_t i = 0; i < hub_state(hub)->devices.count; i++) {
         const struct device *known = &hub_state(hub)->devices.items[i];
-        if (is_among(known->uuid, devices, count) || is_same(known->sick, MACHINE_GONE) ||
-            string_starts(known->uuid, "unnamed-"))
+        uint32_t number;
+        if (is_among(known->uuid, devices, count) ||
+            state_device_type(hub_state(hub), known->uuid, &number) ||
+            is_same(known->sick, MACHINE_GONE) || string_starts(known->uuid, "unnamed-"))
             continue;
         AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
         AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
@@ -313,8 +316,44 @@ int machine_report(struct hub *hub, const struct machine_devices *found, struct 
     report_other_nodes(hub, machine.name);
     for (uint32_t i = 0; i < found->count; i++)
         report_device(hub, machine.name, &found->items[i], i, text_string(&boot));
-    report_missing(hub, machine.name, found->items, found->count);
+    machine_describe(hub, found);
     return 0;
+}
+
+static void describe_one(struct hub *hub, const char *node, const struct device_type *type,
+                         uint32_t number, uint32_t index)
+{
+    char name[PROBE_UUID_SIZE];
+
+    snprintf(name, sizeof(name), "%s-%" PRIu32, type->name, number);
+    struct event event = { .kind = EVENT_DEVICE,
+                           .device = { .node = node,
+                                       .uuid = name,
+                                       .model = type->model,
+                                       .product = type->model,
+                                       .address = "",
+                                       .vendor = type->vendor,
+                                       .index = index,
+                                       .memory_mib = type->memory_mib,
+                                       .boot = "",
+                                       .sick = "" } };
+    if (!is_known_so(hub_state(hub), &event.device))
+        hub_emit(hub, &event);
+}
+
+void machine_describe(struct hub *hub, const struct machine_devices *found)
+{
+    struct probe_machine machine;
+    uint32_t index = found->count;
+
+    if (probe_machine(&machine, NULL) < 0)
+        return;
+    for (size_t i = 0; i < hub_state(hub)->device_types.count; i++) {
+        const struct device_type type = hub_state(hub)->device_types.items[i];
+        for (uint32_t k = 0; k < type.count; k++)
+            describe_one(hub, machine.name, &type, k, index++);
+    }
+    report_missing(hub, machine.name, found->items, found->count);
 }
 
 void machine_boot(struct text *ret)

@@ -35,6 +35,9 @@ int machine_find(struct probe *probe, struct machine_devices *ret, struct error 
 
 /* Emit the events; for a change's run. */
 int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err);
+/* The same of the devices that the configuration describes alone: they come behind those that were
+ * found. */
+void machine_describe(struct hub *hub, const struct machine_devices *found);
 
 /* Which run of the machine this is; "" when the kernel does not say. */
 void machine_boot(struct text *ret);

@@ -195,6 +195,50 @@ static void set_visible(const struct surroundings *s, const struct maker *maker,
         set(env, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
 }
 
+/* What a job holds of one described type. */
+static uint32_t list_held(const struct surroundings *s, const struct device_type *type,
+                          struct text *indices, struct text *uuids)
+{
+    const struct lease *lease = s->job->run->lease;
+    uint32_t count = 0, number;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const char *uuid = s->state->devices.items[lease->slices[i].device].uuid;
+        if (lease->slices[i].rank != s->rank || !device_type_is(type, uuid, &number))
+            continue;
+        text_printf(indices, "%s%" PRIu32, count > 0 ? "," : "", number);
+        text_printf(uuids, "%s%s", count > 0 ? "," : "", uuid);
+        count++;
+    }
+    return count;
+}
+
+/* A job without any is told so where the variable is a list of them. */
+static void set_described(const struct surroundings *s, const struct device_type *type,
+                          string_list *env)
+{
+    AUTO_RELEASE(text) struct text indices = { 0 }, uuids = { 0 };
+    AUTO_FREE char *lines = mem_string(type->env);
+    char count[16], *rest = lines;
+
+    uint32_t held = list_held(s, type, &indices, &uuids);
+    snprintf(count, sizeof(count), "%" PRIu32, held);
+    struct device_words words = { .indices = text_string(&indices),
+                                  .uuids = text_string(&uuids),
+                                  .count = count };
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        AUTO_RELEASE(text) struct text value = { 0 };
+        char *template = strchr(line, '=');
+        if (!template)
+            continue;
+        *template ++ = '\0';
+        if (held > 0 && device_type_expand(template, &words, &value))
+            set(env, line, "%s", text_string(&value));
+        else if (held == 0 && (strstr(template, "${indices}") || strstr(template, "${uuids}")))
+            set(env, line, "%s", "");
+    }
+}
+
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 };
@@ -212,6 +256,8 @@ static void set_gpus(const struct surroundings *s, string_list *env)
     }
     for (size_t i = 0; i < COUNT_OF(makers); i++)
         set_visible(s, &makers[i], env);
+    for (size_t i = 0; i < s->state->device_types.count; i++)
+        set_described(s, &s->state->device_types.items[i], env);
     set(env, "TARN_GPUS", "%s", text_string(&indices));
     set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
     if (count > 0) {

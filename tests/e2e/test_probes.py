@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from tarn_test import BUILD, HERE, TARN, wait_until
+from tarn_test import BUILD, HERE, TARN, Refused, wait_until
 
 STUB = os.path.join(BUILD, "tests", "device", "nvml", "libnvidia-ml.so.1")
 TREES = os.path.join(HERE, "..", "device", "trees")
@@ -190,3 +190,73 @@ def test_what_is_no_recording_is_refused(make_daemon, tmp_path, content, words):
     path.write_text(content)
     process, said = make_daemon(devices="recorded:%s" % path).try_start()
     assert said == "recorded devices: %s: %s" % (path, words)
+
+
+TPUS = {"tpu": {"model": "v5e", "vendor": "google", "count": 4, "memory": "16G",
+                "env": {"TPU_VISIBLE_CHIPS": "${indices}", "TPU_CHIPS": "${count} of ${uuids}", "TPU_KIND": "lite"},
+                "files": ["/dev/accel${index}"]}}
+
+
+def chips(daemon, **keys):
+    job = daemon.api.submit(command=["sh", "-c", "env"], **keys)
+    assert daemon.api.wait_end(job)["result"] == "ok"
+    lines = dict(line.split("=", 1) for line in daemon.api.output(job).splitlines() if "=" in line)
+    return [lines.get(name) for name in ("TPU_VISIBLE_CHIPS", "TPU_CHIPS", "TPU_KIND", "CUDA_VISIBLE_DEVICES")]
+
+
+def test_described_devices_are_handed_out_as_they_are_said(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:2")
+    daemon.start()
+    daemon.api.put("/v1/config", {"devices": TPUS})
+    listed = [(gpu["index"], gpu["uuid"], gpu["model"], gpu["vendor"], gpu["memory"], gpu["synthetic"])
+              for gpu in gpus(daemon)[2:]]
+    assert listed == [(2 + i, "tpu-%d" % i, "v5e", "google", 16384, False) for i in range(4)]
+    names = sorted(chips(daemon, gpus="v5e:2")[0].split(","))
+    assert len(names) == 2 and set(names) < set("0123")
+    visible, text, kind, cuda = chips(daemon, gpus="v5e:4")
+    assert sorted(visible.split(",")) == list("0123") and kind == "lite" and cuda == ""
+    assert text == "4 of " + ",".join("tpu-" + i for i in visible.split(","))
+    assert chips(daemon, gpus="h100:1")[:3] == ["", "", None], "it is told that it has none"
+    assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384)
+
+
+def test_described_devices_survive_a_restart_and_go_with_their_description(make_daemon, tmp_path):
+    daemon = make_daemon(devices="none")
+    daemon.start()
+    path = tmp_path / "config.yaml"
+    path.write_text('devices:\n  fpga:\n    model: u250\n    count: 2\n')
+    assert "device" in run(daemon, "apply", "-f", str(path), "--yes")
+    assert [gpu["uuid"] for gpu in gpus(daemon)] == ["fpga-0", "fpga-1"]
+    daemon.kill()
+    daemon.start()
+    assert [(gpu["uuid"], gpu["sick"]) for gpu in gpus(daemon)] == [("fpga-0", None), ("fpga-1", None)]
+    assert "u250" in run(daemon, "config", "show")
+    run(daemon, "apply", "--undo", "--yes")
+    assert {gpu["sick"] for gpu in gpus(daemon)} == {"not found any more"}
+    assert "devices" not in daemon.api.get("/v1/config")
+    daemon.api.put("/v1/config", {"devices": {"fpga": {"model": "u250"}}})
+    assert [gpu["sick"] for gpu in gpus(daemon)] == [None, "not found any more"]
+    job = daemon.api.submit(command=["true"], gpus="u250:1")
+    assert daemon.api.wait_end(job)["result"] == "ok"
+    daemon.verify()
+
+
+@pytest.mark.parametrize("change,words", [
+    ({"model": None}, "device tpu: model: expected what jobs ask for it by, like v5e"),
+    ({"count": 65}, "device tpu: count: 65, expected 1 to 64"),
+    ({"env": {"1A": "x"}}, "device tpu: 1A: is no name of a variable"),
+    ({"env": {"A": "${index}"}},
+     "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
+    ({"env": {"A": "a\nB=c"}},
+     "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
+    ({"env": {"A": "x" * 2000}}, "device tpu: env: more than 1022 bytes in all"),
+    ({"files": ["/etc/passwd"]},
+     "device tpu: files: expected files below /dev, in which ${index} stands for the number of a device"),
+    ({"files": ["/dev/accel"]}, "device tpu: files: expected ${index} in each, because there are several devices"),
+    ({"labels": {}}, "device tpu: unknown key 'labels'"),
+])
+def test_bad_descriptions_change_nothing(daemon, change, words):
+    with pytest.raises(Refused) as refused:
+        daemon.api.put("/v1/config", {"devices": {"tpu": dict(TPUS["tpu"], **change)}})
+    assert words in refused.value.message
+    assert "devices" not in daemon.api.get("/v1/config")
