@@ -222,6 +222,7 @@ static const struct route {
     { "GET", "/v1/events", handle_events },
     { "GET", "/v1/gpus", handle_gpus },
     { "POST", "/v1/gpus/@/clear", handle_clear },
+    { "GET", "/v1/gpus/@/history", handle_history },
     { "GET", "/v1/topology", handle_topology },
     { "GET", "/metrics", handle_metrics },
     { "GET", "/metrics/dcgm", handle_metrics_dcgm },

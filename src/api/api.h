@@ -80,6 +80,9 @@ struct api_ports {
     /* How the devices do; NULL: nobody looks. */
     const struct watch *(*watch)(void *user);
     struct api_work (*work)(void *user);
+    /* What a device said, as it was kept. */
+    int (*readings)(void *user, const struct reading_query *query, reading_fn *fn, void *fn_user,
+                    struct error *err);
     /* Somebody says that a device is well; inside run only. */
     int (*clear)(void *user, uint32_t device, struct error *err);
     /* The devices that are described are others now; inside run only. NULL: there are none. */

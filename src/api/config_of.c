@@ -146,5 +146,8 @@ struct config *config_of_state(const struct state *state)
     config->has_predict = config->predict != CONFIG_PREDICT(config->order);
     config->backfill_depth = state->settings.backfill_depth;
     config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
+    config->watch = state->settings.watch;
+    config->defrag_most = state->settings.defrag_most;
+    config->has_defrag = config->defrag_most > 0;
     return config;
 }

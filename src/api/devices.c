@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices, and how they do. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/inside.h"
 #include "base/mem.h"
+#include "base/units.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -160,6 +163,112 @@ void handle_gpus(struct call *call)
     reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
 }
 
+/* By its UUID, or by its number where that is of one device only. */
+static int64_t find_named(const struct state *state, const char *name)
+{
+    int64_t found = state_find_device(state, name);
+    char *end;
+    unsigned long index = strtoul(name, &end, 10);
+
+    for (uint32_t i = 0; found < 0 && *end == '\0' && i < state->devices.count; i++) {
+        if (state->devices.items[i].index == index)
+            found = i;
+    }
+    return found;
+}
+
+/* ---- how it did ---- */
+
+enum { HISTORY_POINTS_MAX = 10000, HISTORY_KEYS_MAX = 16 };
+
+static void add_point(void *user, usec_t at, int64_t mean, int64_t most)
+{
+    json_t *view = user;
+    enum reading_id id = (enum reading_id)json_integer_value(json_object_get(view, "id"));
+
+    json_array_append_new(json_object_get(view, "at"),
+                          json_real((double)at / (double)USEC_PER_SEC));
+    json_array_append_new(json_object_get(view, "mean"), json_real(reading_in_base(id, mean)));
+    json_array_append_new(json_object_get(view, "most"), json_real(reading_in_base(id, most)));
+}
+
+static int view_history(const struct call *call, struct reading_query *query, json_t **ret,
+                        struct error *err)
+{
+    const struct api_ports *ports = &call->api->ports;
+    json_t *view = json_pack("{s:i, s:[], s:[], s:[]}", "id", (int)query->id, "at", "mean", "most");
+
+    int code = ports->readings ? ports->readings(ports->user, query, add_point, view, err) : 0;
+    json_object_del(view, "id");
+    if (code < 0)
+        json_decref(view);
+    else
+        *ret = view;
+    return code;
+}
+
+/* ?last=1h&step=1m&keys=gpu_use,power: means and largest of each step. */
+static int read_history(struct call *call, struct reading_query *query, struct error *err)
+{
+    const struct api_ports *ports = &call->api->ports;
+    const char *last = http_query(call->request, "last"), *step = http_query(call->request, "step");
+    usec_t length = USEC_PER_HOUR;
+    int code = 0;
+
+    query->step = USEC_PER_MIN;
+    if (last)
+        code = units_parse_duration(last, &length, err);
+    if (code == 0 && step)
+        code = units_parse_duration(step, &query->step, err);
+    if (code < 0)
+        return code;
+    if (query->step < USEC_PER_SEC || length / query->step > HISTORY_POINTS_MAX)
+        return error_set(err, -EINVAL,
+                         "history: expected steps of at least 1s, and at most %d of them",
+                         HISTORY_POINTS_MAX);
+    query->until = ports->now(ports->user) + ports->wall_ahead(ports->user) + 1;
+    query->from = query->until - length;
+    return 0;
+}
+
+static int history(struct call *call, json_t *views, struct error *err)
+{
+    const struct state *state = api_state(call->api);
+    int64_t device = find_named(state, call->name);
+    struct reading_query query = { .uuid = NULL };
+    const char *given = http_query(call->request, "keys");
+    AUTO_FREE char *keys = mem_string(given ? given : "gpu_use");
+    char *rest = keys;
+
+    if (device < 0)
+        return error_set(err, -ENOENT, "gpu %s: no such device", call->name);
+    query.uuid = state->devices.items[device].uuid;
+    int code = read_history(call, &query, err);
+    for (char *key = strsep(&rest, ","); code == 0 && key; key = strsep(&rest, ",")) {
+        json_t *view = NULL;
+        query.id = reading_find(key);
+        if (query.id == READINGS || json_object_size(views) == HISTORY_KEYS_MAX)
+            return error_set(err, -EINVAL, "history: '%.40s': no such reading, or too many", key);
+        code = view_history(call, &query, &view, err);
+        if (code == 0)
+            json_object_set_new(views, key, view);
+    }
+    return code;
+}
+
+void handle_history(struct call *call)
+{
+    json_t *views = json_object();
+    struct error err;
+
+    int code = history(call, views, &err);
+    if (code < 0) {
+        json_decref(views);
+        reply_error(call->request, code, &err);
+    } else
+        reply_json(call->request, 200, json_pack("{s:o}", "readings", views));
+}
+
 /* ---- links ---- */
 
 /* By island and switch, where nobody can be asked. */
@@ -217,20 +326,6 @@ struct clear {
     struct http_request *request;
     char uuid[REQUEST_NAME_SIZE + 1];
 };
-
-/* By its UUID, or by its number where that is of one device only. */
-static int64_t find_named(const struct state *state, const char *name)
-{
-    int64_t found = state_find_device(state, name);
-    char *end;
-    unsigned long index = strtoul(name, &end, 10);
-
-    for (uint32_t i = 0; found < 0 && *end == '\0' && i < state->devices.count; i++) {
-        if (state->devices.items[i].index == index)
-            found = i;
-    }
-    return found;
-}
 
 static int run_clear(struct api_change *change, struct error *err)
 {

@@ -62,6 +62,9 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last time that it was resized, and why; null when it never was. */
 json_t *view_resized(const struct api *api, const struct job *job);
+json_t *view_moved(const struct api *api, const struct job *job);
+/* What moving others would do for one that waits; null, and no text: nothing. */
+json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text);
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
 json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
 json_t *view_milli(int64_t milli);
@@ -98,7 +101,8 @@ call_fn handle_list, handle_show, handle_why;
 call_fn handle_when, handle_when_like;
 call_fn handle_act, handle_update;
 call_fn handle_interrupt, handle_scale;
-call_fn handle_gpus, handle_topology, handle_clear, handle_metrics, handle_metrics_dcgm;
+call_fn handle_gpus, handle_topology, handle_clear, handle_history, handle_metrics,
+    handle_metrics_dcgm;
 call_fn handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_whatif, handle_rehearsal;

@@ -96,6 +96,18 @@ static int check_reservation(struct reserving *reserving, struct error *err)
     return 0;
 }
 
+static int check_times(const struct reserving *reserving, struct error *err)
+{
+    const char *words = reserving->asked.when.words;
+    AUTO(zone) struct zone *zone = NULL;
+
+    int code = times_zone(api_state(reserving->api)->agenda.timezone, &zone, err);
+    if (code == 0 && words && times_are_over(reserving->api, words, zone))
+        code = error_set(err, -EINVAL, "reservation %s: when: '%s' is over, or never comes",
+                         reserving->asked.name, words);
+    return code;
+}
+
 static int run_reserve(struct api_change *change, struct error *err)
 {
     struct reserving *reserving = CONTAINER_OF(change, struct reserving, change);
@@ -103,6 +115,8 @@ static int run_reserve(struct api_change *change, struct error *err)
     struct event event;
 
     int code = check_reservation(reserving, err);
+    if (code == 0)
+        code = check_times(reserving, err);
     if (code < 0)
         return code;
     config_reservation_event(&reserving->asked, reserving->user, &reserving->times.arena, &event);

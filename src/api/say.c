@@ -5,6 +5,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
+#include "core/role.h"
 
 const char *plural(int64_t count)
 {
@@ -89,10 +90,21 @@ void say_amount(const struct state *state, struct text *text, uint32_t resource,
     }
 }
 
-void never_say(const struct state *state, const struct request *request, const struct why *why,
+/* The request that it is about: of the role that finds no place, which is named. */
+static const struct request *say_role(const struct request *request, const struct why *why,
+                                      struct text *text)
+{
+    if (why->role == 0 || why->role > request->roles_count)
+        return request;
+    text_printf(text, "role %s: ", request->roles[why->role - 1].name);
+    return &request->roles[why->role - 1].request;
+}
+
+void never_say(const struct state *state, const struct request *whole, const struct why *why,
                struct text *text)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 };
+    const struct request *request = say_role(whole, why, text);
 
     request_format_gpus(request, &gpus);
     switch (why->kind) {
@@ -102,7 +114,8 @@ void never_say(const struct state *state, const struct request *request, const s
             request->gpus[0].kind != SHARE_WHOLE)
             text_printf(text, " (%s)", text_string(&gpus));
         text_printf(text, ": no node has more than %" PRId64, why->most);
-        if (why->most > 0 && why->wanted % why->most == 0 && state->nodes.count > 1)
+        if (why->most > 0 && why->wanted % why->most == 0 && state->nodes.count > 1 &&
+            whole->roles_count == 0)
             text_printf(text, "; for more nodes: --nodes %" PRId64 " --gpus %" PRId64,
                         why->wanted / why->most, why->most);
         return;
@@ -148,11 +161,11 @@ void never_say(const struct state *state, const struct request *request, const s
             text_add(text, " for jobs that are not preemptible; with --preemptible it could run");
         return;
     case WHY_NEVER_POOL:
-        if (request->pool[0] && state_find_pool(state, request->pool) < 0)
-            text_printf(text, "pool %s: no such pool", request->pool);
+        if (whole->pool[0] && state_find_pool(state, whole->pool) < 0)
+            text_printf(text, "pool %s: no such pool", whole->pool);
         else
             text_printf(text, "pool %s: can't hold it, or is not for this queue",
-                        request->pool[0] ? request->pool : "default");
+                        whole->pool[0] ? whole->pool : "default");
         return;
     case WHY_NEVER_MIG:
         text_printf(text, "gpus '%s': no device gives such MIG instances", text_string(&gpus));
@@ -277,15 +290,17 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         break;
     }
     case WHY_GPUS:
-        say_gpus(request, why, text);
+        say_gpus(say_role(request, why, text), why, text);
         break;
     case WHY_CPUS:
+        say_role(request, why, text);
         say_milli(text, why->wanted, "cpu");
         text_add(text, " wanted, ");
         say_milli(text, why->free > 0 ? why->free : 0, "cpu");
         text_add(text, " free");
         break;
     case WHY_MEMORY:
+        say_role(request, why, text);
         say_mib(text, why->wanted);
         text_add(text, " of memory wanted, ");
         say_mib(text, why->free > 0 ? why->free : 0);

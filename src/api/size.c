@@ -12,7 +12,7 @@ static void say_resized(const struct api *api, const struct job *job, struct tex
     const struct state *state = api_state(api);
     const struct job_run *run = job->run;
     const struct job *taker = run->resized_for ? state_job(state, run->resized_for) : NULL;
-    bool is_done = run->members_next == 0;
+    bool is_done = run->members_next == 0 || run->moved > run->resized;
 
     if (run->resized_for == 0)
         text_add(text, is_done ? "grew" : "grows");
@@ -50,10 +50,11 @@ json_t *view_elastic(const struct api *api, const struct job *job)
 
     if (!request_is_elastic(request))
         return json_null();
-    return json_pack("{s:i, s:i, s:o, s:s, s:s, s:i}", "least", (int)request->members, "most",
+    return json_pack("{s:i, s:i, s:o, s:i, s:s, s:s, s:i}", "least", (int)request->members, "most",
                      (int)request_most(request), "now",
                      job->run->lease ? json_integer(job->run->lease->members_count) : json_null(),
-                     "sizes", request->sizes == SIZES_ANY || request->per_node ? "any" : "powers",
-                     "resize", job->resize == RESIZE_NEVER ? "never" : "restart", "resizes",
+                     "lost", (int)(job->run->lease ? job->run->members_lost : 0), "sizes",
+                     request->sizes == SIZES_ANY || request->per_node ? "any" : "powers", "resize",
+                     job->resize == RESIZE_NEVER ? "never" : "restart", "resizes",
                      (int)job->run->resizes);
 }

@@ -87,28 +87,6 @@ static void settle_partition(const struct state *state, struct job_draft *draft)
     }
 }
 
-static bool wants_instances(const struct request *request)
-{
-    bool wants = false;
-
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++)
-        wants |= request->gpus[i].kind == SHARE_MIG;
-    return wants;
-}
-
-/* The brain knows where instances would go; nobody creates them on a real device yet. */
-static bool has_only_real_instances(const struct state *state)
-{
-    bool is_any = false;
-
-    for (size_t i = 0; i < state->devices.count; i++) {
-        if (state->devices.items[i].mig_enabled && state->devices.items[i].is_synthetic)
-            return false;
-        is_any |= state->devices.items[i].mig_enabled;
-    }
-    return is_any;
-}
-
 static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
 {
     const struct state *state = api_state(submit->api);
@@ -133,10 +111,6 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
-    if (wants_instances(&draft->request) && has_only_real_instances(state))
-        return error_set(err, -EDOM,
-                         "MIG instances on real GPUs are not made yet: ask for the "
-                         "whole device, or a part like 0.5");
     sched_admit(state, &draft->request, queue, draft->preemptible, &why);
     if (!why_is_never(why.kind))
         return 0;
@@ -338,6 +312,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,
+        .goes_on = draft->goes_on,
         .resize = (uint8_t)draft->resize,
         .checkpoint_every = draft->checkpoint_every,
         .checkpoint_auto = draft->checkpoint_auto,

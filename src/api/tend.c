@@ -6,7 +6,6 @@
 
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/calendar.h"
 #include "wire/cron.h"
 
 struct tending {
@@ -54,23 +53,14 @@ static void renew_windows(struct tending *tending, struct times *times)
     }
 }
 
-/* Nothing of it comes within ten years. */
+/* Nothing of it comes. */
 static bool is_over(const struct api *api, const struct reservation *reservation,
                     const struct zone *zone)
 {
     const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
-    usec_t now = now_of(api), wall = now + api->ports.wall_ahead(api->ports.user);
-    AUTO(calendar) struct calendar *calendar = NULL;
-    struct span_list spans = { 0 };
-    struct error err;
 
-    if (window_next_edge(window, now) != USEC_NEVER || !window->words ||
-        calendar_parse(window->words, &calendar, &err) < 0)
-        return false;
-    int code = calendar_expand(calendar, zone, wall, wall + 3650 * USEC_PER_DAY, &spans, &err);
-    bool is_empty = code == 0 && spans.count == 0;
-    span_list_release(&spans);
-    return is_empty;
+    return window_next_edge(window, now_of(api)) == USEC_NEVER && window->words &&
+           times_are_over(api, window->words, zone);
 }
 
 /* Those that somebody asked for once; a configuration keeps what it says. */

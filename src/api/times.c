@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "io/zone_file.h"
+#include "wire/calendar.h"
 #include "wire/config_event.h"
 
 void times_release(struct times *times)
@@ -52,6 +53,21 @@ int times_add_window(struct times *times, const struct api *api, const char *zon
         return code;
     struct window_place place = place_of(api, zone);
     return add_window(times, &place, name, words, err);
+}
+
+bool times_are_over(const struct api *api, const char *words, const struct zone *zone)
+{
+    usec_t wall = api->ports.now(api->ports.user) + api->ports.wall_ahead(api->ports.user);
+    AUTO(calendar) struct calendar *calendar = NULL;
+    struct span_list spans = { 0 };
+    struct error err;
+
+    if (calendar_parse(words, &calendar, &err) < 0)
+        return false;
+    int code = calendar_expand(calendar, zone, wall, wall + 3650 * USEC_PER_DAY, &spans, &err);
+    bool is_empty = code == 0 && spans.count == 0;
+    span_list_release(&spans);
+    return is_empty;
 }
 
 /* ---- a configuration ---- */

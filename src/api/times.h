@@ -32,6 +32,9 @@ void times_release(struct times *times);
 int times_add_window(struct times *times, const struct api *api, const char *timezone,
                      const char *name, const char *words, struct error *err);
 
+/* They are words of times, and none comes within ten years. */
+bool times_are_over(const struct api *api, const char *words, const struct zone *zone);
+
 /* The zone of a configuration: "" or NULL is the machine's. */
 int times_zone(const char *timezone, struct zone **ret, struct error *err);
 

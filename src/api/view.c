@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "core/daly.h"
+#include "core/role.h"
 #include "wire/json.h"
 
 json_t *view_time(const struct api *api, usec_t at)
@@ -103,11 +104,12 @@ static json_t *view_devices(const struct api *api, const struct job *job)
         const struct slice *slice = &job->run->lease->slices[i];
         const struct device *device = &state->devices.items[slice->device];
         json_array_append_new(
-            devices, json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid,
-                               "index", (int)device->index, "model", device->model, "node",
-                               state->nodes.items[device->node].name, "share",
-                               view_milli(slice->milli), "memory", (json_int_t)slice->memory_mib,
-                               "synthetic", device->is_synthetic, "rank", (int)slice->rank));
+            devices,
+            json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:b, s:i}", "uuid", device->uuid, "index",
+                      (int)device->index, "model", device->model, "node",
+                      state->nodes.items[device->node].name, "share", view_milli(slice->milli),
+                      "memory", (json_int_t)slice->memory_mib, "synthetic", device->is_synthetic,
+                      "rank", (int)lease_rank(job->run->lease, slice->rank)));
     }
     return devices;
 }
@@ -139,6 +141,39 @@ static json_t *view_needs(const struct api *api, const struct job *job)
                                         need_kind_name(need->kind)));
     }
     return list;
+}
+
+/* Of a gang with roles: what each is, and where its members are; null of others. */
+static json_t *view_roles(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+    const struct lease *lease = job->run->lease;
+    json_t *roles = json_array();
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = &request->roles[i].request;
+        json_t *nodes = json_array();
+        for (uint32_t k = 0; lease && k < lease->members_count; k++) {
+            if (lease->members[k].role == i)
+                json_array_append_new(nodes,
+                                      json_string(state->nodes.items[lease->members[k].node].name));
+        }
+        AUTO_RELEASE(text) struct text gpus = { 0 };
+        request_format_gpus(part, &gpus);
+        json_array_append_new(
+            roles, json_pack("{s:s, s:i, s:i, s:s, s:o, s:o, s:o}", "name", request->roles[i].name,
+                             "first_rank", (int)rank, "ranks", (int)part->members, "gpus",
+                             text_string(&gpus), "cpus", view_milli(part->cpu_milli), "memory",
+                             part->memory_mib ? json_integer(part->memory_mib) : json_null(),
+                             "nodes", nodes));
+        rank += part->members;
+    }
+    if (request->roles_count > 0)
+        return roles;
+    json_decref(roles);
+    return json_null();
 }
 
 static json_t *view_request(const struct request *request, usec_t max_duration)
@@ -202,6 +237,17 @@ static json_t *view_stop_rule(const struct job *job)
     }
 }
 
+/* What it was warned of in this attempt, and when; null: it was not. */
+static json_t *view_warned(const struct api *api, const struct job *job)
+{
+    const struct job_run *run = job->run;
+
+    if (run->idle_warnings == 0 && run->memory_warnings == 0)
+        return json_null();
+    return json_pack("{s:i, s:i, s:o}", "idle", (int)run->idle_warnings, "memory",
+                     (int)run->memory_warnings, "at", view_time(api, run->warned));
+}
+
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
     json_object_set_new(view, "request",
@@ -229,6 +275,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "checkpoint", view_checkpoint(api, job));
     json_object_set_new(view, "devices", view_devices(api, job));
     json_object_set_new(view, "gpu_usage", view_usage(api, job));
+    json_object_set_new(view, "warned", view_warned(api, job));
     json_object_set_new(view, "isolation",
                         job->run->started == 0 ? json_null()
                                                : view_isolation(&job->run->isolation));
@@ -251,16 +298,19 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
 static json_t *view_gpu_count(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
+    int64_t sum = 0;
 
     if (job->run->lease)
         return view_milli(job->run->lease->milli);
     if (job->state == JOB_ENDED && job->run->granted > 0)
         return view_milli(job->run->gpus_milli_last);
-    if (request->gpu_alternatives == 0)
-        return json_integer(0);
-    const struct gpu_ask *ask = &request->gpus[0];
-    int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
-    return view_milli(milli * ask->count * request->members);
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        const struct gpu_ask *ask = &part->gpus[0];
+        int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
+        sum += part->gpu_alternatives > 0 ? milli * ask->count * part->members : 0;
+    }
+    return view_milli(sum);
 }
 
 /* For whom it was stopped last, and by which rule; null when it never was. */
@@ -311,6 +361,8 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
     json_object_set_new(view, "elastic", view_elastic(api, job));
     json_object_set_new(view, "resized", view_resized(api, job));
+    json_object_set_new(view, "moved", view_moved(api, job));
+    json_object_set_new(view, "roles", view_roles(api, job));
     json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));
     json_object_set_new(view, "attained_seconds", view_seconds(job->run->attained));

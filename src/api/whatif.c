@@ -138,15 +138,15 @@ static void lose_members(const struct question *question, uint32_t node)
 
     for (const struct job *job = state->first_job; job; job = job->next) {
         uint32_t count = job_is_active(job) ? job->run->lease->members_count : 0;
-        for (uint32_t rank = 0; rank < count && job_is_active(job); rank++) {
+        for (uint32_t place = 0; place < count && job_is_active(job); place++) {
             struct event event = { .kind = EVENT_ENDED,
                                    .ended = { .job = job->id,
                                               .attempt = job->run->attempt,
-                                              .rank = rank,
+                                              .rank = lease_rank(job->run->lease, place),
                                               .kind = ENGINE_LOST,
                                               .exit_code = -1,
                                               .reason = "its machine is gone" } };
-            if (job->run->lease->members[rank].node == node)
+            if (job->run->lease->members[place].node == node)
                 emit(question, &event);
         }
     }

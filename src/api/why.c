@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "core/elastic.h"
+#include "core/role.h"
 
 enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 
@@ -36,14 +37,12 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
                       label.bytes, "name", other->name, "user", state_user(state, other->user),
                       "gpus", view_milli(other->run->lease->milli), "cpus",
-                      view_milli(other->run->lease->cpu_milli * other->run->lease->members_count),
-                      "ends", view_time(api, end)));
+                      view_milli(lease_cpus(other->run->lease)), "ends", view_time(api, end)));
         if (named++ >= HOLDERS_NAMED)
             continue;
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api->ports.now(api->ports.user);
-        int64_t held = wants_gpus ? other->run->lease->milli
-                                  : other->run->lease->cpu_milli * other->run->lease->members_count;
+        int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
         text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
                     wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
@@ -112,7 +111,7 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
     if (back.could > 0) {
         say_milli(&text, back.could, "gpu");
         text_printf(&text, " can be taken back%s",
-                    job->is_awaited ? ", and are" : ", but not enough of them in one place");
+                    job->is_awaited ? ", and are" : ", but it could not start all the same");
     }
     if (back.firm > 0) {
         text_add(&text, text.length > start ? "; " : "");
@@ -135,6 +134,17 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
                      "queue", state->queues.items[back.queue].name, "could", view_milli(back.could),
                      "firm", view_milli(back.firm), "young", view_milli(back.young), "young_until",
                      view_time(api, back.young_until));
+}
+
+/* Others could go on elsewhere, or do. */
+static json_t *add_moves(const struct api *api, struct job *job, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    json_t *view = view_moves(api, job, &text);
+
+    if (text.length > 0)
+        add_line(lines, "moves", text.bytes);
+    return view;
 }
 
 static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
@@ -184,6 +194,20 @@ static void add_sooner(const struct api *api, const struct job *job, json_t *lin
         add_line(lines, "sooner", text.bytes);
 }
 
+/* What it wants beside its GPUs: of each member, or of all roles together. */
+static void add_beside(const struct request *request, struct text *text)
+{
+    bool is_alike = request->roles_count == 0;
+    int64_t memory_mib = is_alike ? request->memory_mib : request_memory(request);
+
+    text_add(text, text->length > 0 ? is_alike ? ", " : ", together " : "");
+    say_milli(text, is_alike ? request->cpu_milli : request_cpus(request), "cpu");
+    if (memory_mib > 0) {
+        text_add(text, ", ");
+        say_mib(text, memory_mib);
+    }
+}
+
 static void add_wants(const struct api *api, const struct job *job, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -191,15 +215,12 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
     AUTO_RELEASE(text) struct text text = { 0 };
 
     request_describe(request, &text);
-    text_add(&text, text.length > 0 ? ", " : "");
-    say_milli(&text, request->cpu_milli, "cpu");
-    if (request->memory_mib > 0) {
-        text_add(&text, ", ");
-        say_mib(&text, request->memory_mib);
-    }
+    add_beside(request, &text);
     if (request_is_elastic(request))
         text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,
                     request->members, request_most(request));
+    else if (request->roles_count > 0)
+        text_printf(&text, ", all %" PRIu32 " members at once", request->members);
     else if (request->members > 1)
         text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
     text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
@@ -279,6 +300,7 @@ void handle_why(struct call *call)
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
     json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
+    json_t *moves = json_null();
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -292,6 +314,8 @@ void handle_why(struct call *call)
             add_holders(api, wants_gpus, held_by, lines);
             json_decref(owed);
             owed = add_give_back(api, job, lines);
+            json_decref(moves);
+            moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, &why, is_promised, lines);
             add_expected(api, job, &start, lines);
             add_sooner(api, job, lines, &sooner);
@@ -316,6 +340,7 @@ void handle_why(struct call *call)
                               : view_time(api, why.at),
         "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
         owed, "lines", lines);
+    json_object_set_new(view, "moves", moves);
     view_why_time(api, &why, view);
     reply_json(call->request, 200, view);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/fields.h"
@@ -33,7 +34,7 @@ const struct option_entry options_diff[] = { { 0 } };
 
 struct applying {
     const char *path; /* of the file; NULL: undo */
-    const char *last; /* of the past to be replayed first, "7d"; NULL: none */
+    char *last;       /* of the past to be replayed first, "7d"; NULL: none */
     const char *undo; /* the number of a change; "": the last one */
     bool is_dry, is_agreed, is_json;
     json_t *document;
@@ -174,8 +175,22 @@ static int apply(struct applying *applying, struct error *err)
     json_decref(applying->outlook);
     json_decref(reply);
     json_decref(done);
+    free(applying->last);
     session_release(&applying->session);
     return code;
+}
+
+/* So many days, or a duration like 36h. */
+static bool read_last(struct applying *applying, const char *word)
+{
+    struct error err;
+    usec_t last;
+
+    if (!word)
+        return true;
+    applying->last =
+        mem_printf("%s%s", word, strspn(word, "0123456789") == strlen(word) ? "d" : "");
+    return units_parse_duration(applying->last, &last, &err) == 0 && last > 0;
 }
 
 /* The word that names the file, or with --undo the change. */
@@ -185,7 +200,9 @@ static int read_word(const struct options *options, struct applying *applying)
     bool is_undo = options->values[APPLY_UNDO] != NULL;
 
     applying->path = options->values[APPLY_FILE];
-    applying->last = options->values[APPLY_REPLAY];
+    if (!read_last(applying, options->values[APPLY_REPLAY]))
+        return usage_wrong("apply", "--replay %s: expected days, like 7d",
+                           options->values[APPLY_REPLAY]);
     if (is_undo && applying->last)
         return usage_wrong("apply", "--undo and --replay: expected one of them");
     if (is_undo && applying->path)

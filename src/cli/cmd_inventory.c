@@ -91,6 +91,7 @@ static int print_listing(const struct listing *listing, const json_t *reply,
 static int list(int argc, char **argv, const struct listing *listing)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
+    const char *verb = argv[0]; /* words are moved to the front */
     struct options options;
     json_t *reply = NULL;
     struct error err;
@@ -99,7 +100,7 @@ static int list(int argc, char **argv, const struct listing *listing)
     if (!options_read(argc, argv, &options, &status))
         return status;
     if (options.word_count > 0)
-        return usage_wrong(argv[0], "'%s': expected no word", options.words[0]);
+        return usage_wrong(verb, "'%s': expected no word", options.words[0]);
     int code = session_open(&session, &err);
     if (code == 0)
         code = session_get(&session, listing->path, &reply, &err);

@@ -187,17 +187,53 @@ static void add_usage(struct text *text, const json_t *job)
     add_line(text, "used", line.bytes);
 }
 
+/* "2 gpus · 4 cpus · 8G" */
+static void add_member(struct text *line, const json_t *asked)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    const char *gpus = field_text(asked, "gpus")[0] ? field_text(asked, "gpus") : "0";
+    text_printf(line, "%s gpu%s", gpus, strcmp(gpus, "1") == 0 ? "" : "s");
+    text_printf(line, " · %s cpu%s", units_format_milli(buffer, field_milli(asked, "cpus")),
+                field_milli(asked, "cpus") == 1000 ? "" : "s");
+    if (!field_is_null(asked, "memory"))
+        text_printf(line, " · %s", units_format_mib(buffer, field_number(asked, "memory")));
+}
+
+/* "learner · rank 0 · 2 gpus · 4 cpus · on box" */
+static void add_role(struct text *text, const json_t *role)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    int64_t first = field_number(role, "first_rank"), ranks = field_number(role, "ranks");
+    const json_t *nodes = json_object_get(role, "nodes");
+    const char *last = "";
+
+    text_printf(&line, "%s · rank%s %" PRId64, field_text(role, "name"), ranks > 1 ? "s" : "",
+                first);
+    if (ranks > 1)
+        text_printf(&line, " to %" PRId64, first + ranks - 1);
+    text_add(&line, " · ");
+    add_member(&line, role);
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const char *node = json_string_value(json_array_get(nodes, i));
+        if (strcmp(node, last) != 0)
+            text_printf(&line, "%s%s", i == 0 ? " · on " : ", ", node);
+        last = node;
+    }
+    add_line(text, "role", line.bytes);
+}
+
 static void add_asked(struct text *text, const json_t *job)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
-    char buffer[UNITS_TEXT_SIZE];
+    const json_t *roles = json_object_get(job, "roles");
 
-    const char *gpus = field_text(job, "gpus")[0] ? field_text(job, "gpus") : "0";
-    text_printf(&line, "%s gpu%s", gpus, strcmp(gpus, "1") == 0 ? "" : "s");
-    text_printf(&line, " · %s cpu%s", units_format_milli(buffer, field_milli(job, "cpus")),
-                field_milli(job, "cpus") == 1000 ? "" : "s");
-    if (!field_is_null(job, "memory"))
-        text_printf(&line, " · %s", units_format_mib(buffer, field_number(job, "memory")));
+    if (json_is_array(roles)) {
+        for (size_t i = 0; i < json_array_size(roles); i++)
+            add_role(text, json_array_get(roles, i));
+        return;
+    }
+    add_member(&line, job);
     const json_t *elastic = json_object_get(job, "elastic");
     if (json_is_object(elastic))
         text_printf(&line, " · %" PRId64 " to %" PRId64 " members", field_number(elastic, "least"),
@@ -207,7 +243,7 @@ static void add_asked(struct text *text, const json_t *job)
     add_line(text, "wants", line.bytes);
 }
 
-/* "4 of 2 to 8 members · grew from 2 to 4 (idle GPUs)" */
+/* "4 of 2 to 8 members, 1 lost · grew from 2 to 4 (idle GPUs)" */
 static void add_size(struct text *text, const json_t *job)
 {
     const json_t *elastic = json_object_get(job, "elastic");
@@ -217,6 +253,8 @@ static void add_size(struct text *text, const json_t *job)
         text_printf(&line, "%" PRId64 " of %" PRId64 " to %" PRId64 " members",
                     field_number(elastic, "now"), field_number(elastic, "least"),
                     field_number(elastic, "most"));
+    if (line.length > 0 && field_number(elastic, "lost") > 0)
+        text_printf(&line, ", %" PRId64 " lost", field_number(elastic, "lost"));
     job_resized_add(job, &line);
     if (line.length > 0)
         add_line(text, "size", line.bytes);
@@ -224,6 +262,21 @@ static void add_size(struct text *text, const json_t *job)
     char buffer[CLOCK_SIZE];
     if (json_is_object(resized))
         add_line(text, "resized", clock_format(buffer, field_time(resized, "at")));
+}
+
+static void add_moved(struct text *text, const json_t *job)
+{
+    const json_t *moved = json_object_get(job, "moved");
+    AUTO_RELEASE(text) struct text line = { 0 };
+    char buffer[CLOCK_SIZE];
+
+    if (!json_is_object(moved))
+        return;
+    text_printf(&line, "%s · %s", field_text(moved, "text"),
+                clock_format(buffer, field_time(moved, "at")));
+    if (field_number(moved, "times") > 1)
+        text_printf(&line, " · %" PRId64 " times so far", field_number(moved, "times"));
+    add_line(text, "moved", line.bytes);
 }
 
 /* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
@@ -288,6 +341,7 @@ static void print_job(const json_t *job)
     add_duration(&text, "estimate", job, "estimate");
     add_time(&text, job, "deadline");
     add_size(&text, job);
+    add_moved(&text, job);
     if (field_real(job, "cost") > 0) {
         char cost[UNITS_TEXT_SIZE];
         snprintf(cost, sizeof(cost), "%.2f", field_real(job, "cost"));

@@ -131,6 +131,14 @@ void job_resized_add(const json_t *job, struct text *text)
                     text->length > 0 ? " · " : "", heals, heals == 1 ? "" : "s");
 }
 
+void job_moved_add(const json_t *job, struct text *text)
+{
+    const json_t *moved = json_object_get(job, "moved");
+
+    if (json_is_object(moved) && !job_is_ended(job))
+        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(moved, "text"));
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
@@ -141,6 +149,7 @@ void job_why_add(const json_t *job, struct text *text)
     }
     job_preempted_add(job, text);
     job_resized_add(job, text);
+    job_moved_add(job, text);
     if (text->length > 0 && field_text(why, "text")[0])
         text_add(text, " · ");
     text_add(text, field_text(why, "text"));

@@ -20,6 +20,8 @@ void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) sy
 void job_preempted_add(const json_t *job, struct text *text);
 /* "grew from 2 to 4 (idle GPUs)", "healed 1 time after a member was lost"; "" */
 void job_resized_add(const json_t *job, struct text *text);
+/* "moved for job 7 (from a:0,1 to b:2,3)" */
+void job_moved_add(const json_t *job, struct text *text);
 void job_why_add(const json_t *job, struct text *text); /* "gpus · about 14:20", "" */
 void job_expected_add(const json_t *why,
                       struct text *text); /* "about 14:20 (14:05 to 14:50)", "" */

@@ -2,8 +2,11 @@
 #include "core/class.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/role.h"
 
 static struct class *class_of(const struct class_table *table, uint64_t number_plus_one)
 {
@@ -11,12 +14,11 @@ static struct class *class_of(const struct class_table *table, uint64_t number_p
 }
 
 /* By words: there is one for every job that comes. Where a class lies in the map steers nothing. */
-static uint64_t hash_of(const struct request *request)
+static uint64_t hash_words(uint64_t hash, const struct request *request)
 {
-    uint64_t words[sizeof(*request) / sizeof(uint64_t)];
-    uint64_t hash = 0;
+    uint64_t words[offsetof(struct request, roles) / sizeof(uint64_t)];
 
-    static_assert(sizeof(words) == sizeof(*request), "a request is a number of words");
+    static_assert(sizeof(words) == offsetof(struct request, roles), "a number of words");
     memcpy(words, request, sizeof(words));
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -25,24 +27,55 @@ static uint64_t hash_of(const struct request *request)
     return hash;
 }
 
+static uint64_t hash_of(const struct request *request)
+{
+    uint64_t hash = hash_words(0, request);
+
+    for (uint32_t i = 0; i < request->roles_count; i++)
+        hash = hash_words(hash, &request->roles[i].request);
+    return hash;
+}
+
+static bool is_same(const struct request *a, const struct request *b)
+{
+    return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
+           (a->roles_count == 0 ||
+            memcmp(a->roles, b->roles, a->roles_count * sizeof(a->roles[0])) == 0);
+}
+
+/* Each of them complete: where one role alone is looked at, it is a request like others. */
+static void copy_roles(struct role *to, const struct request *from)
+{
+    for (uint32_t i = 0; i < from->roles_count; i++) {
+        memcpy(to[i].name, from->roles[i].name, sizeof(to[i].name));
+        request_take_part(from, i, &to[i].request);
+    }
+}
+
 uint32_t class_claim(struct class_table *table, const struct request *request)
 {
+    struct role roles[REQUEST_ROLES_MAX];
     struct request shape = *request;
     shape.max_duration = USEC_NEVER;
+    if (shape.roles_count > 0)
+        copy_roles(roles, &shape);
+    shape.roles = shape.roles_count > 0 ? roles : NULL;
     uint64_t hash = hash_of(&shape);
     uint64_t first = 0;
 
     map_get(&table->by_hash, hash, &first);
     for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
         struct class *class = class_of(table, at);
-        if (memcmp(&class->request, &shape, sizeof(shape)) == 0) {
+        if (is_same(&class->request, &shape)) {
             class->references++;
             return (uint32_t)at - 1;
         }
     }
 
-    struct class *class = mem_zero(1, sizeof(*class));
+    struct class *class = mem_zero(1, sizeof(*class) + shape.roles_count * sizeof(roles[0]));
     class->request = shape;
+    if (shape.roles_count > 0)
+        class->request.roles = memcpy(class + 1, roles, shape.roles_count * sizeof(roles[0]));
     class->references = 1;
     class->serial = ++table->serial;
     class->next_alike = (uint32_t)first;

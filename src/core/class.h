@@ -2,7 +2,7 @@
 #ifndef CORE_CLASS_H
 #define CORE_CLASS_H
 
-/* class - the interned shape of a request
+/* class - the interned shape of a request, with its roles
  *
  * Jobs of one class are interchangeable for placement, so the brain looks at classes, not jobs.
  * A class lives as long as a job refers to it; its number may then be given to another.
@@ -22,6 +22,7 @@ struct class
     uint64_t serial; /* no other class ever has it */
     uint32_t references;
     uint32_t next_alike; /* with the same hash, plus one; 0: last */
+    /* The roles follow, where there are some. */
 };
 
 struct class_table {

@@ -19,6 +19,7 @@
 #include "core/record.h"
 #include "core/request.h"
 #include "core/usage.h"
+#include "core/watch_rules.h"
 
 extern const struct record_type request_record, quota_record, subject_record, cell_record,
     node_type_record, device_type_record;

@@ -12,6 +12,8 @@
 
 #include "base/wide.h"
 #include "core/daly.h"
+#include "core/elastic.h"
+#include "core/role.h"
 #include "core/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -178,6 +180,23 @@ static void note_arrival(struct state *state, struct job *job)
                          wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
 }
 
+/* Each of its kinds of members is asked for. */
+static void note_demand(struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+
+    if (request->roles_count == 0) {
+        demand_note(&state->demand, &state->classes, job->class, request->members, state->now);
+        return;
+    }
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = request_part(request, i);
+        uint32_t class = class_claim(&state->classes, part);
+        demand_note(&state->demand, &state->classes, class, part->members, state->now);
+        class_release(&state->classes, class);
+    }
+}
+
 static uint32_t milliseconds_of(usec_t time)
 {
     usec_t milliseconds = time > 0 ? time / USEC_PER_MS : 0;
@@ -196,6 +215,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     if (event->group && !state_group(state, event->group))
         return error_set(err, -EBADMSG, "job %" PRIu64 ": no group %" PRIu64, event->id,
                          event->group);
+    if (roles_check(&event->request, err) < 0)
+        return error_prefix(err, -EBADMSG, "job %" PRIu64, event->id);
 
     struct job *job = job_create(event->name);
     *job = (struct job){
@@ -229,12 +250,13 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .is_held = event->held,
         .no_requeue = event->no_requeue,
         .resize = event->resize,
+        .goes_on = event->goes_on && request_is_elastic(&event->request),
         .heal_max = (uint16_t)(event->heals < UINT16_MAX ? event->heals : UINT16_MAX),
         .state = JOB_WAITING,
     };
     state_link_job(state, job);
     note_arrival(state, job);
-    demand_note(&state->demand, &state->classes, job->class, event->request.members, state->now);
+    note_demand(state, job);
     settle(state, job);
     return 0;
 }
@@ -358,7 +380,8 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
     if (job->state != JOB_QUEUED || event->attempt != job->run->attempt + 1)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 " is %s", job->id,
                          job_state_name(job->state));
-    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease))
+    if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease) ||
+        event->lease.roles_count != state_request(state, job)->roles_count)
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that makes no sense",
                          job->id);
     for (uint32_t i = 0; i < event->lease.members_count; i++) {
@@ -371,20 +394,22 @@ static int fold_grant(struct state *state, struct job *job, const struct event_g
             return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such device", job->id);
     }
 
-    if (job->run->members_next > 0)
+    if (job->run->members_next > 0 && job->run->resized >= job->run->moved)
         job_claim_run(job)->resized_to = event->lease.members_count;
     clear_end(job);
     if (job->run->foreseen_at > 0 && job->run->attempt == 0)
         calibration_learn(&state->calibration, &job->run->foreseen,
                           state->now - job->run->foreseen_at);
     struct job_run *run = job_claim_run(job);
+    run->idle_warnings = run->memory_warnings = 0;
     run->lease = lease_copy(&event->lease);
     lease_complete(run->lease);
     run->member_states = mem_zero(event->lease.members_count, 1);
-    run->members_started = run->members_ended = 0;
+    run->members_started = run->members_ended = run->members_lost = 0;
     run->attempt = event->attempt;
     run->granted = state->now;
     run->checkpointed = run->unsaved = 0;
+    move_end(state, run);
     run->gpus_milli_last = (uint32_t)event->lease.milli;
     run->is_backfill = event->is_backfill;
     run->tier = event->tier;
@@ -419,6 +444,8 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
         run->resized = state->now;
         run->lost += event->lost > 0 ? event->lost : 0;
     }
+    if (event->cause == STOP_MOVE)
+        move_begin(state, job, event);
     if (stop_rule_is_of_time(event->rule)) {
         run->stop_rule = event->rule;
         run->stopped_for = 0;
@@ -429,19 +456,24 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
     notify(state, job, false);
 }
 
-static bool is_current(const struct job *job, uint32_t attempt, uint32_t rank)
+/* Whom it is about: a place in the lease, or false for what is of an earlier time. */
+static bool find_member(const struct job *job, uint32_t attempt, uint32_t rank, uint32_t *ret_place)
 {
-    return job_is_active(job) && job->run->attempt == attempt &&
-           rank < job->run->lease->members_count;
+    if (!job_is_active(job) || job->run->attempt != attempt)
+        return false;
+    *ret_place = lease_place(job->run->lease, rank);
+    return *ret_place < job->run->lease->members_count;
 }
 
 static void fold_started(struct state *state, struct job *job, const struct event_started *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->run->member_states[event->rank] != MEMBER_GRANTED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->run->member_states[place] != MEMBER_GRANTED)
         return;
     struct job_run *run = job_claim_run(job);
-    run->member_states[event->rank] = MEMBER_STARTED;
+    run->member_states[place] = MEMBER_STARTED;
     run->isolation = (struct engine_isolation){
         .processes = event->processes,
         .cpu = event->cpu,
@@ -474,6 +506,16 @@ static bool member_ended_well(const struct event_ended *event)
     return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0;
 }
 
+static void note_usage(struct job *job, const struct event_ended *event)
+{
+    struct job_end *end = &job_claim_run(job)->end;
+
+    end->user_us += event->user_us;
+    end->system_us += event->system_us;
+    if (event->memory_kib_max > end->memory_kib_max)
+        end->memory_kib_max = event->memory_kib_max;
+}
+
 /* The books of the job's end: the first member that did not end well speaks for it. */
 static void note_end(struct job *job, const struct event_ended *event)
 {
@@ -482,10 +524,7 @@ static void note_end(struct job *job, const struct event_ended *event)
         end->kind == 0 || (end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0);
     bool was_only_stopped = end->was_stopped && !event->was_stopped && !member_ended_well(event);
 
-    end->user_us += event->user_us;
-    end->system_us += event->system_us;
-    if (event->memory_kib_max > end->memory_kib_max)
-        end->memory_kib_max = event->memory_kib_max;
+    note_usage(job, event);
     end->was_oom |= event->was_oom;
     end->was_killed |= event->was_killed;
     if (!was_good && !was_only_stopped)
@@ -499,11 +538,18 @@ static void note_end(struct job *job, const struct event_ended *event)
     end->reason = event->reason && event->reason[0] ? mem_string(event->reason) : NULL;
 }
 
+static bool is_good_end(const struct job_end *end)
+{
+    return end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+}
+
 static enum job_result result_of(const struct job *job)
 {
     const struct job_end *end = &job->run->end;
-    bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+    bool is_good = is_good_end(end);
 
+    if (job->run->memory_warnings == WARNING_LAST && (end->was_stopped || !is_good))
+        return RESULT_OUT_OF_MEMORY;
     if (job->run->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
     if (job->run->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
@@ -587,19 +633,66 @@ static void note_residual(struct state *state, const struct job *job)
     residual_end(&state->residual, class, to);
 }
 
+/* Is this the loss of a member that the gang can do without? All of it must have run, so that what
+ * can't be started is not taken for a loss. */
+static bool goes_on_without(const struct state *state, const struct job *job,
+                            const struct event_ended *event)
+{
+    const struct job_run *run = job->run;
+
+    return job->goes_on && !member_ended_well(event) && job->state == JOB_RUNNING &&
+           run->members_started == run->lease->members_count && !run->is_cancel_wanted &&
+           !run->is_requeue_wanted && (run->end.kind == 0 || is_good_end(&run->end)) &&
+           run->lease->members_count > state_request(state, job)->members;
+}
+
+/* Its part is given back. What the gang is charged for follows: a part of each share, by GPUs as
+ * they are priced now. */
+static void lose_member(struct state *state, struct job *job, uint32_t place)
+{
+    struct job_run *run = job_claim_run(job);
+    struct lease *old = run->lease;
+    uint32_t count = old->members_count;
+
+    state_charge(state, job, -1);
+    state->nodes.items[old->members[place].node].used_at = state->now;
+    run->lease = lease_without(old, place);
+    state_scale_shares(state, run->lease, old);
+    lease_destroy(old);
+    memmove(&run->member_states[place], &run->member_states[place + 1], count - place - 1);
+    run->members_started--;
+    run->members_lost++;
+    state_charge(state, job, 1);
+}
+
+static void end_attempt(struct state *state, struct job *job);
+
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->run->member_states[event->rank] == MEMBER_ENDED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->run->member_states[place] == MEMBER_ENDED)
         return;
     struct job_run *run = job_claim_run(job);
-    run->member_states[event->rank] = MEMBER_ENDED;
-    note_end(job, event);
-    if (++run->members_ended < run->lease->members_count) {
-        notify(state, job, false);
-        return;
+    if (goes_on_without(state, job, event)) {
+        lose_member(state, job, place);
+        note_usage(job, event);
+    } else {
+        run->member_states[place] = MEMBER_ENDED;
+        run->members_ended++;
+        note_end(job, event);
     }
+    if (run->members_ended < run->lease->members_count)
+        notify(state, job, false);
+    else
+        end_attempt(state, job);
+}
 
+/* All members have ended. */
+static void end_attempt(struct state *state, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
     enum job_result result = result_of(job);
     bool has_run = job->run->members_started == job->run->lease->members_count;
     bool is_ours = !job->run->is_cancel_wanted &&
@@ -629,6 +722,11 @@ static void fold_ended(struct state *state, struct job *job, const struct event_
     if (is_ours && run->stop_cause == STOP_RESIZE) {
         come_back(state, job);
         run->resizes++;
+        return;
+    }
+    if (is_ours && run->stop_cause == STOP_MOVE) {
+        come_back(state, job);
+        run->moves++;
         return;
     }
     if (is_to_be_healed(job, result)) {
@@ -762,6 +860,20 @@ static int fold_usage(struct state *state, const struct event_usage *event, stru
     return 0;
 }
 
+static void fold_warn(struct state *state, const struct event_warn *event)
+{
+    struct job *job = state_job(state, event->job);
+
+    if (!job || !job_is_active(job) || job->run->attempt != event->attempt)
+        return;
+    struct job_run *run = job_claim_run(job);
+    if (event->kind == WARNING_IDLE)
+        run->idle_warnings = event->count;
+    else
+        run->memory_warnings = event->count;
+    run->warned = state->now;
+}
+
 int fold_job(struct state *state, const struct event *event, struct error *err)
 {
     switch (event->kind) {
@@ -778,6 +890,9 @@ int fold_job(struct state *state, const struct event *event, struct error *err)
         return 0;
     case EVENT_USAGE:
         return fold_usage(state, &event->usage, err);
+    case EVENT_WARN:
+        fold_warn(state, &event->warn);
+        return 0;
     default:
         /* All others name a job first. */
         return fold_job_command(state, event, event->hold.job, err);

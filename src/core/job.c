@@ -39,6 +39,8 @@ void job_destroy(struct job *job)
         free(run->end.reason);
         free(run->cancelled_by);
         usage_destroy(run->usage);
+        free(run->moved_from);
+        free(run->moved_to);
         free(run);
     }
     free(job);
@@ -136,6 +138,7 @@ static const struct {
     [STOP_FOR_WINDOW] = { "window", "its queue may hold less now" },
     [STOP_FOR_BUDGET] = { "budget", "the budget is used up" },
     [STOP_FOR_MACHINE] = { "machine", "its machine is taken away" },
+    [STOP_TO_MOVE] = { "defrag", "finds room when others move" },
 };
 
 bool stop_rule_is_of_time(uint8_t rule)

@@ -48,6 +48,7 @@ enum stop_cause {
     STOP_PREEMPT,
     STOP_RESIZE, /* to start again at once with another number of members */
     STOP_HEAL,   /* a member was lost: the gang starts again at once */
+    STOP_MOVE,   /* to start again at once elsewhere, so that another job finds room */
 };
 
 /* By whom: jobs of its own queue, or of others; or it was stopped to come back at once. */
@@ -62,10 +63,14 @@ enum stop_rule {
     STOP_FOR_WINDOW,           /* its queue may hold less from then on */
     STOP_FOR_BUDGET,           /* its queue has spent all that it may */
     STOP_FOR_MACHINE = 32,     /* for nobody: it is taken away */
+    STOP_TO_MOVE = 48,         /* it goes on elsewhere at once */
 };
 
 /* How the number of members of an elastic gang may change after its start. */
 enum resize { RESIZE_RESTART, RESIZE_NEVER };
+
+/* What a job may be warned of (EVENT_WARN). */
+enum warning { WARNING_IDLE = 1, WARNING_MEMORY = 2, WARNING_LAST = 3 /* times */ };
 
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
@@ -86,7 +91,7 @@ struct job_end {
  * none of it. */
 struct job_run {
     struct lease *lease;    /* from GRANTED to its end; then NULL */
-    uint8_t *member_states; /* beside lease: enum member_state */
+    uint8_t *member_states; /* beside the lease's members: enum member_state */
     struct job_end end;     /* of the last attempt */
     usec_t granted, started, ended;
     usec_t attained;    /* run time that earlier attempts, stopped for others, brought it */
@@ -96,9 +101,12 @@ struct job_run {
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;
-    uint32_t members_started, members_ended;
-    uint32_t gpus_milli_last; /* what the last attempt held, for the books */
-    struct usage *usage;      /* of its last attempt that was watched, or NULL */
+    uint32_t members_started, members_ended; /* of those in the lease */
+    uint32_t members_lost;                   /* of this attempt; they have left the lease */
+    uint32_t gpus_milli_last;                /* what the last attempt held, for the books */
+    uint8_t idle_warnings, memory_warnings;  /* of this attempt; 3: it is stopped for it */
+    usec_t warned;                           /* the last time */
+    struct usage *usage;                     /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/claim.h) */
     bool is_backfill;
@@ -117,6 +125,10 @@ struct job_run {
     uint64_t resized_for;              /* the job that got what it gave up; 0: it grew */
     uint8_t resize_rule;               /* of that (enum stop_rule) */
     usec_t resized;                    /* when that was decided */
+    uint32_t moves;
+    uint64_t moved_for;          /* the job that found room by it, the last time; 0: never */
+    usec_t moved;                /* when that was decided */
+    char *moved_from, *moved_to; /* "a:0,1", or NULL */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -158,6 +170,7 @@ struct job {
     bool checkpoint_is_auto; /* checkpoint_every is worked out at each start (daly.h) */
     uint16_t retry_max;
     uint8_t resize;       /* of an elastic gang: enum resize */
+    bool goes_on;         /* of an elastic gang: without a lost member, while its least are left */
     uint16_t heal_max;    /* how often the gang is healed after it lost a member */
     uint16_t tariff_most; /* it waits for hours with at most this factor, plus one; 0: any */
     /* For the brain alone, not part of the state: its place among the pending. */
@@ -178,7 +191,7 @@ usec_t job_unsaved(const struct job *job, usec_t now);
 /* Whether its last start paid its restart cost. */
 static inline bool job_has_restarted(const struct job *job)
 {
-    return job->run->preemptions + job->run->resizes + job->run->heals > 0;
+    return job->run->preemptions + job->run->resizes + job->run->heals + job->run->moves > 0;
 }
 
 /* Whether the gang, of which a member did not end well, is to start again without a retry. */

@@ -56,8 +56,8 @@ void room_add(struct room *room, const struct lease *lease, int sign)
 {
     for (uint32_t i = 0; i < lease->members_count; i++) {
         struct room_node *node = &room->nodes.items[lease->members[i].node];
-        node->cpu_milli += sign * lease->cpu_milli;
-        node->memory_mib += sign * lease->memory_mib;
+        node->cpu_milli += sign * lease_cpu_milli(lease, i);
+        node->memory_mib += sign * lease_memory_mib(lease, i);
     }
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct slice *slice = &lease->slices[i];

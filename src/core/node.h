@@ -37,12 +37,12 @@ struct device {
     char *sick;         /* why it must not be given out, or NULL */
     int64_t memory_mib; /* 0: not known */
     uint32_t node;
-    uint32_t index;    /* on its node */
-    int32_t numa_node; /* plus one; 0: not known */
-    uint32_t pool;     /* the static pool that owns it; 0: shared */
-    uint32_t island;   /* linked with those of its node that have the same; 0: with none */
-    uint32_t resource; /* number of its model among the resources; 0: it has none */
-    uint32_t bridge;   /* behind the same PCIe switch; 0: not known */
+    uint32_t index;      /* on its node */
+    int32_t numa_node;   /* plus one; 0: not known */
+    uint32_t pool;       /* the static pool that owns it; 0: shared */
+    uint32_t island;     /* linked with those of its node that have the same; 0: with none */
+    uint32_t resource;   /* number of its model among the resources; 0: it has none */
+    uint32_t bridge;     /* behind the same PCIe switch; 0: not known */
     int64_t foreign_mib; /* of its memory: processes that were not started here have it */
     uint32_t faults;     /* that stay until a reset (health.h), as bits */
     uint32_t xid;        /* of them; 0: none */

@@ -23,8 +23,8 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
 {
     *ret = (struct amounts){
         .of = { [RESOURCE_GPUS] = lease->milli,
-                [RESOURCE_CPUS] = lease->cpu_milli * lease->members_count,
-                [RESOURCE_MEMORY] = lease->memory_mib * lease->members_count },
+                [RESOURCE_CPUS] = lease_cpus(lease),
+                [RESOURCE_MEMORY] = lease_memory(lease) },
     };
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         uint32_t resource = state->devices.items[lease->slices[i].device].resource;

@@ -72,6 +72,17 @@ static inline void reading_drop(struct reading *reading, enum reading_id id)
     reading->has &= ~(UINT64_C(1) << id);
 }
 
+/* One value of a device over a stretch: means and largest of steps of so long; steps in which
+ * nothing was read are left out. Steps below a minute are of seconds, where there are any. Wall
+ * time. */
+struct reading_query {
+    const char *uuid;
+    enum reading_id id;
+    usec_t from, until, step;
+};
+
+typedef void reading_fn(void *user, usec_t at, int64_t mean, int64_t most);
+
 /* READINGS: there is none of this name. */
 enum reading_id reading_find(const char *name);
 

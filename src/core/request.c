@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "core/elastic.h"
+#include "core/role.h"
 
 enum {
     GPUS_TEXT_MAX = 512,
@@ -559,15 +560,11 @@ static void describe_ask(const struct gpu_ask *ask, struct text *text)
         text_add(text, ", linked");
 }
 
-void request_describe(const struct request *request, struct text *text)
+/* Of a member: its GPUs, or its CPUs when it has none. */
+static void describe_gpus(const struct request *request, struct text *text)
 {
     char amount[UNITS_TEXT_SIZE];
 
-    if (request_is_elastic(request))
-        text_printf(text, "%" PRIu32 " to %" PRIu32 " members of ", request->members,
-                    request->members_max);
-    else if (request->members > 1)
-        text_printf(text, "%" PRIu32 " members of ", request->members);
     if (request->gpu_alternatives == 0)
         text_printf(text, "%s cpu%s", units_format_milli(amount, request->cpu_milli),
                     request->cpu_milli > 1000 || request->cpu_milli == 0 ? "s" : "");
@@ -576,6 +573,25 @@ void request_describe(const struct request *request, struct text *text)
             text_add(text, " or ");
         describe_ask(&request->gpus[i], text);
     }
+}
+
+void request_describe(const struct request *request, struct text *text)
+{
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        if (i > 0)
+            text_add(text, " and ");
+        text_printf(text, "%" PRIu32 " %s of ", request->roles[i].request.members,
+                    request->roles[i].name);
+        describe_gpus(&request->roles[i].request, text);
+    }
+    if (request->roles_count > 0)
+        return;
+    if (request_is_elastic(request))
+        text_printf(text, "%" PRIu32 " to %" PRIu32 " members of ", request->members,
+                    request->members_max);
+    else if (request->members > 1)
+        text_printf(text, "%" PRIu32 " members of ", request->members);
+    describe_gpus(request, text);
 }
 
 /* One member's share of one GPU: what it takes most of, and not more than the whole. */
@@ -594,7 +610,8 @@ static int64_t share_milli(const struct gpu_ask *ask, int64_t reference_mib)
     return milli < GPU_MILLI ? milli : GPU_MILLI;
 }
 
-int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib)
+static int64_t part_milli(const struct request *request, uint32_t alternative,
+                          int64_t reference_mib)
 {
     if (request->gpu_alternatives == 0)
         return 0;
@@ -613,6 +630,20 @@ int64_t request_milli(const struct request *request, uint32_t alternative, int64
     return each * ask->count * request->members;
 }
 
+int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib)
+{
+    int64_t sum = 0;
+
+    if (request->roles_count == 0)
+        return part_milli(request, alternative, reference_mib);
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = request_part(request, i);
+        sum +=
+            part_milli(part, alternative < part->gpu_alternatives ? alternative : 0, reference_mib);
+    }
+    return sum;
+}
+
 static int check_ask(const struct gpu_ask *ask, struct error *err)
 {
     if (ask->count < 1 || ask->count > REQUEST_GPUS_MAX)
@@ -629,7 +660,7 @@ static int check_ask(const struct gpu_ask *ask, struct error *err)
     return 0;
 }
 
-int64_t request_least_milli(const struct request *request)
+static int64_t part_least_milli(const struct request *request)
 {
     int64_t least = 0;
 
@@ -641,6 +672,15 @@ int64_t request_least_milli(const struct request *request)
     return least;
 }
 
+int64_t request_least_milli(const struct request *request)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < request_parts(request); i++)
+        sum += part_least_milli(request_part(request, i));
+    return sum;
+}
+
 const char *spot_rule_name(uint8_t rule)
 {
     static const char *const names[] = { "never", "allow", "prefer", "only" };
@@ -648,11 +688,30 @@ const char *spot_rule_name(uint8_t rule)
     return rule < SPOT_RULES ? names[rule] : "unknown";
 }
 
-int request_check(const struct request *request, struct error *err)
+int request_check_member(const struct request *request, struct error *err)
 {
     if (request->members < 1 || request->members > REQUEST_MEMBERS_MAX)
         return error_set(err, -EINVAL, "ranks: %" PRIu32 ", not 1 to %d", request->members,
                          REQUEST_MEMBERS_MAX);
+    if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
+        return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
+    if (request->memory_mib < 0)
+        return error_set(err, -EINVAL, "memory: below 0");
+    if (request->gpu_alternatives > REQUEST_ALTERNATIVES_MAX)
+        return error_set(err, -EINVAL, "gpus: more than %d alternatives", REQUEST_ALTERNATIVES_MAX);
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        int code = check_ask(&request->gpus[i], err);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+int request_check(const struct request *request, struct error *err)
+{
+    int code = request_check_member(request, err);
+    if (code < 0)
+        return code;
     if (request->nodes_min < 1 || request->nodes_max < request->nodes_min)
         return error_set(err, -EINVAL, "nodes: %" PRIu32 " to %" PRIu32 ", not at least 1",
                          request->nodes_min, request->nodes_max);
@@ -665,20 +724,9 @@ int request_check(const struct request *request, struct error *err)
         return error_set(err, -EINVAL,
                          "ranks: %" PRIu32 "..%" PRIu32 ", not a range within 1 to %d",
                          request->members, request->members_max, REQUEST_MEMBERS_MAX);
-    if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
-        return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
     if (request->spot >= SPOT_RULES)
         return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
-    if (request->memory_mib < 0)
-        return error_set(err, -EINVAL, "memory: below 0");
     if (request->max_duration <= 0)
         return error_set(err, -EINVAL, "max_duration: expected more than 0");
-    if (request->gpu_alternatives > REQUEST_ALTERNATIVES_MAX)
-        return error_set(err, -EINVAL, "gpus: more than %d alternatives", REQUEST_ALTERNATIVES_MAX);
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        int code = check_ask(&request->gpus[i], err);
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    return roles_check(request, err);
 }

@@ -16,7 +16,8 @@
  *          | 'nvlink'                        the GPUs must be linked
  *
  * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
- * byte for byte (that is how classes are interned).
+ * byte for byte up to their roles, which are an array of whoever made it (that is how classes are
+ * interned).
  *
  * Limits: REQUEST_ALTERNATIVES_MAX alternatives, REQUEST_GPUS_MAX devices a member,
  *         REQUEST_MEMBERS_MAX members
@@ -34,6 +35,7 @@ enum {
     REQUEST_ALTERNATIVES_MAX = 4,
     REQUEST_GPUS_MAX = 4096,
     REQUEST_MEMBERS_MAX = 4096,
+    REQUEST_ROLES_MAX = 8,
     REQUEST_MODEL_SIZE = 32,
     REQUEST_PROFILE_SIZE = 16,
     REQUEST_NAME_SIZE = 64,
@@ -55,6 +57,8 @@ enum spot_rule {
     SPOT_ONLY,
     SPOT_RULES,
 };
+
+struct role;
 
 struct gpu_ask {
     char model[REQUEST_MODEL_SIZE];     /* lower case; "": any */
@@ -84,7 +88,9 @@ struct request {
     uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
     uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
     uint8_t spot;         /* enum spot_rule */
-    uint8_t padding[7];
+    uint8_t padding[3];
+    uint32_t roles_count;     /* 0: all members are alike */
+    const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
 };
 
 /* One member, one CPU, no GPU, no limit. */
@@ -111,6 +117,9 @@ int64_t request_least_milli(const struct request *request);
 
 /* "never", "allow", "prefer", "only" */
 const char *spot_rule_name(uint8_t rule);
+
+/* What a member wants alone; a part of request_check(). */
+int request_check_member(const struct request *request, struct error *err);
 
 /* Whether all parts fit together (members against nodes, zero counts ...). */
 int request_check(const struct request *request, struct error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a request is stored. Apart from request.c, which reads what people write. */
 #include "core/event.h"
+#include "core/role.h"
 
 static const struct field gpu_ask_fields[] = {
     RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
@@ -15,6 +16,20 @@ static const struct field gpu_ask_fields[] = {
 };
 static const struct record_type gpu_ask_record = { "gpu_ask", sizeof(struct gpu_ask),
                                                    gpu_ask_fields, COUNT_OF(gpu_ask_fields) };
+
+/* What the roles have in common is said once, in the request. */
+static const struct field role_fields[] = {
+    RECORD_CHARS(struct role, 1, name, ""),
+    RECORD_ARRAY(struct role, 2, request.gpus, "alternatives", &gpu_ask_record,
+                 request.gpu_alternatives),
+    RECORD_INT(struct role, 3, request.cpu_milli, "a member"),
+    RECORD_INT(struct role, 4, request.memory_mib, "a member; 0: not asked for"),
+    RECORD_UINT(struct role, 5, request.members, "its ranks"),
+    RECORD_UINT(struct role, 6, request.cpu_given, "enforced, not only counted"),
+    RECORD_UINT(struct role, 7, request.memory_given, "the same"),
+};
+static const struct record_type role_record = { "role", sizeof(struct role), role_fields,
+                                                COUNT_OF(role_fields) };
 
 static const struct field request_fields[] = {
     RECORD_ARRAY(struct request, 1, gpus, "alternatives", &gpu_ask_record, gpu_alternatives),
@@ -32,6 +47,8 @@ static const struct field request_fields[] = {
     RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
     RECORD_UINT(struct request, 20, spot,
                 "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
+    RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
+                &role_record),
 };
 const struct record_type request_record = { "request", sizeof(struct request), request_fields,
                                             COUNT_OF(request_fields) };

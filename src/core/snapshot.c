@@ -233,6 +233,10 @@ static int load_world(struct state *state, const struct state *saved, struct err
         state->settings.placement = PLACEMENT_BEST_FIT;
     if (state->settings.order >= ORDER_COUNT)
         state->settings.order = ORDER_DEFAULT;
+    if (saved->settings.defrag_most < 0)
+        state->settings.defrag_most = 0;
+    if (saved->moves.from >= 0 && saved->moves.from <= saved->now && saved->moves.lost >= 0)
+        state->moves = saved->moves;
     state->next_begin = saved->next_begin;
     state->demand.noted = saved->demand.noted;
     state->demand.decayed = saved->demand.decayed >= 0 && saved->demand.decayed <= saved->now
@@ -376,7 +380,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
 {
     struct job_run rest = saved->run;
 
-    rest.end.reason = rest.cancelled_by = NULL;
+    rest.end.reason = rest.cancelled_by = rest.moved_from = rest.moved_to = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
         memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
         return;
@@ -386,6 +390,8 @@ static void load_run(struct job *job, const struct saved_job *saved)
     run->cancelled_by = text_or_null(saved->run.cancelled_by);
     run->end.reason = text_or_null(saved->run.end.reason);
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
+    run->moved_from = text_or_null(saved->run.moved_from);
+    run->moved_to = text_or_null(saved->run.moved_to);
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);

@@ -31,6 +31,10 @@ static const struct field world_fields[] = {
     RECORD_INT(struct state, 25, history.offsets[6], ""),
     RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, ""),
+    RECORD_INT(struct state, 30, settings.defrag_most, ""),
+    RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
+    RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
+    RECORD_INT(struct state, 32, moves.lost, "in it"),
 };
 
 static const struct field node_fields[] = {
@@ -285,7 +289,10 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 68, run.stop_rule, ""),
     RECORD_INT(struct saved_job, 69, run.lost, "run time that was done again"),
     RECORD_INT(struct saved_job, 70, run.checkpointed, ""),
-    RECORD_INNER(struct saved_job, 130, usage, "of its last attempt that was watched",
+    RECORD_UINT(struct saved_job, 201, run.idle_warnings, ""),
+    RECORD_UINT(struct saved_job, 202, run.memory_warnings, ""),
+    RECORD_INT(struct saved_job, 203, run.warned, ""),
+    RECORD_INNER(struct saved_job, 200, usage, "of its last attempt that was watched",
                  &usage_record),
     RECORD_UINT(struct saved_job, 90, job.heal_max, ""),
     RECORD_UINT(struct saved_job, 98, job.resize, "of an elastic gang: 0 restart, 1 never"),
@@ -297,6 +304,8 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 96, run.resize_rule, ""),
     RECORD_UINT(struct saved_job, 99, run.resized_to, ""),
     RECORD_INT(struct saved_job, 97, run.resized, ""),
+    RECORD_UINT(struct saved_job, 100, job.goes_on, "without a lost member"),
+    RECORD_UINT(struct saved_job, 101, run.members_lost, ""),
     RECORD_UINT(struct saved_job, 120, job.checkpoint_is_auto, ""),
     RECORD_UINT(struct saved_job, 121, job.checkpoint_takes_ms, ""),
     RECORD_UINT(struct saved_job, 122, job.spot, "as it asked"),
@@ -306,6 +315,11 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 132, run.cost.clock, "of the tariff, then"),
     RECORD_INT(struct saved_job, 133, run.cost.rate, "for an hour"),
     RECORD_UINT(struct saved_job, 134, job.tariff_most, "plus one"),
+    RECORD_UINT(struct saved_job, 140, run.moves, ""),
+    RECORD_UINT(struct saved_job, 141, run.moved_for, ""),
+    RECORD_INT(struct saved_job, 142, run.moved, ""),
+    RECORD_TEXT(struct saved_job, 143, run.moved_from, ""),
+    RECORD_TEXT(struct saved_job, 144, run.moved_to, ""),
 };
 
 static const struct field need_fields[] = {

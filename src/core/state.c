@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "core/progress.h"
+#include "core/role.h"
 
 static struct queue builtin_queue(const char *name, uint32_t child_count)
 {
@@ -249,7 +251,7 @@ void state_describe(const struct state *state, const struct job *job, struct his
 {
     const struct request *request = state_request(state, job);
     int64_t milli = request_milli(request, 0, 0);
-    int64_t size = milli > 0 ? milli : request->cpu_milli * request->members;
+    int64_t size = milli > 0 ? milli : request_cpus(request);
 
     *ret = (struct history_job){ .user = job->user,
                                  .queue = job->queue,
@@ -339,6 +341,15 @@ int64_t state_find_queue(const struct state *state, const char *name)
     return -1;
 }
 
+bool state_is_below(const struct state *state, uint32_t queue, uint32_t above)
+{
+    for (; queue != above; queue = state->queues.items[queue].parent) {
+        if (queue == QUEUE_ROOT)
+            return false;
+    }
+    return true;
+}
+
 int64_t state_worth(const struct state *state, uint32_t device)
 {
     uint32_t resource = state->devices.items[device].resource;
@@ -393,6 +404,34 @@ void state_link_group(struct state *state, struct group *group)
     map_set(&state->groups, group->id, (uintptr_t)group);
     if (group->last >= state->next_id)
         state->next_id = group->last + 1;
+}
+
+static uint64_t worth_of(const struct state *state, const struct lease *lease)
+{
+    uint64_t worth = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
+                            lease->slices[i].milli, GPU_MILLI);
+    return worth;
+}
+
+static uint32_t part_of(uint32_t share, uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (uint32_t)wide_scale(share, part, whole) : 0;
+}
+
+void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from)
+{
+    uint64_t of_gpus[2] = { worth_of(state, lease), worth_of(state, from) };
+
+    lease->share = 0;
+    for (size_t i = 0; i < SHARES; i++) {
+        lease->shares[i] = i == SHARE_OF_GPUS ? part_of(from->shares[i], of_gpus[0], of_gpus[1])
+                                              : part_of(from->shares[i], lease->members_count,
+                                                        from->members_count);
+        lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
+    }
 }
 
 void state_charge(struct state *state, struct job *job, int sign)
@@ -451,7 +490,7 @@ void state_recount(struct state *state)
     }
 }
 
-void state_count(struct state *state, const struct job *job, int sign)
+void state_count(struct state *state, struct job *job, int sign)
 {
     const struct lease *lease = job->run->lease;
 

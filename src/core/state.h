@@ -28,6 +28,7 @@
 #include "core/history.h"
 #include "core/holding.h"
 #include "core/job.h"
+#include "core/move.h"
 #include "core/mtbf.h"
 #include "core/need.h"
 #include "core/node.h"
@@ -62,6 +63,8 @@ struct settings {
     uint8_t predict;   /* bool */
     uint32_t backfill_depth;
     uint64_t seed; /* of random placement */
+    struct watch_rules watch;
+    int64_t defrag_most; /* GPU-time that moves may lose in an hour (core/move.h); 0: none */
 };
 
 /* Of machines that are up, and devices that are well. */
@@ -96,6 +99,7 @@ struct state {
     struct residual residual;       /* and how far they came */
     struct pressure pressure;       /* how much is asked of the GPUs */
     struct mtbf mtbf;               /* how long machines last */
+    struct moves moves;             /* what moves have lost lately */
     struct calibration calibration; /* how estimates of waits turned out */
     struct config_log config_log;   /* who changed the configuration, and how */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
@@ -109,7 +113,7 @@ struct state {
     usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
 
     /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
-    void (*on_lease)(void *user, const struct job *job, int sign);
+    void (*on_lease)(void *user, struct job *job, int sign);
     void *on_lease_user;
 
     /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
@@ -133,6 +137,9 @@ int64_t state_find_node(const struct state *state, const char *name);   /* -1: n
 int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
 int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
+
+/* The queue, or one of those it stands below, is that one. */
+bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
 
 /* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
@@ -197,8 +204,10 @@ void state_link_group(struct state *state, struct group *group);
 /* Where a job that waits may go now, by its progress. Returns the class to be released once its
  * standing was told, plus one; 0: as it was. */
 uint32_t state_settle_spot(struct state *state, struct job *job);
-void state_charge(struct state *state, struct job *job, int sign);      /* and what was used */
-void state_count(struct state *state, const struct job *job, int sign); /* what it holds */
+void state_charge(struct state *state, struct job *job, int sign); /* and what was used */
+/* Shares of a lease that is a part of another: what that one had, in proportion. */
+void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from);
+void state_count(struct state *state, struct job *job, int sign); /* what it holds */
 /* It wants GPUs (sign 1), or no more (-1). */
 void state_want(struct state *state, const struct job *job, int sign);
 void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */

@@ -28,8 +28,9 @@ struct why {
     bool is_firm;      /* QUOTA, NEVER_QUOTA: of what may be held by jobs that are never stopped */
     uint8_t level;     /* SHAPE: enum cell_level, of what is kept for the queue */
     uint32_t pool;     /* POOL_*: the pool */
-    uint32_t window;   /* WINDOW: which one; RESERVATION: its place in the agenda */
-    uint8_t account;   /* BUDGET: enum account_kind */
+    uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: that of a gang which finds none, plus one; 0 */
+    uint32_t window; /* WINDOW: which one; RESERVATION: its place in the agenda */
+    uint8_t account; /* BUDGET: enum account_kind */
     uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
                      array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor

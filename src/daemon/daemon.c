@@ -22,9 +22,11 @@
 #include "daemon/machine.h"
 #include "daemon/study.h"
 #include "daemon/watcher.h"
+#include "device/mps.h"
 #include "engine/local.h"
 #include "io/file.h"
 #include "io/http.h"
+#include "store/readings.h"
 
 enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };
 
@@ -42,6 +44,7 @@ struct daemon {
     struct machine_devices found;
     struct watcher *watcher;
     struct fence *fence;
+    struct readings *readings;
     char *devices, *shim;
     struct api_ports ports;
     struct studies *studies;
@@ -119,6 +122,14 @@ static const struct watch *port_watch(void *user)
     const struct daemon *daemon = user;
 
     return daemon->watcher ? watcher_watch(daemon->watcher) : NULL;
+}
+
+static int port_readings(void *user, const struct reading_query *query, reading_fn *fn,
+                         void *fn_user, struct error *err)
+{
+    const struct daemon *daemon = user;
+
+    return daemon->readings ? readings_query(daemon->readings, query, fn, fn_user, err) : 0;
 }
 
 static int port_clear(void *user, uint32_t device, struct error *err)
@@ -347,6 +358,8 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .is_root = is_root,
         .fence = daemon->fence,
         .can_fence = local_engine_can_fence(daemon->engine),
+        .probe = daemon->probe,
+        .devices = &daemon->found,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -381,6 +394,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .study = port_study,
         .watch = port_watch,
         .work = port_work,
+        .readings = port_readings,
         .clear = port_clear,
         .describe = port_describe,
         .trouble = port_trouble,
@@ -404,14 +418,28 @@ static int open_door(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->http, err);
 }
 
+/* Without a history all else goes on. */
+static void open_readings(struct daemon *daemon)
+{
+    AUTO_FREE char *path = mem_printf("%s/readings.db", daemon->options->state_dir);
+    struct error err;
+
+    if (daemon->probe && daemon->probe->ops->sample &&
+        readings_open(path, 0, &daemon->readings, &err) < 0)
+        log_line(LOG_WARNING, "readings are not kept reason='%s'", err.text);
+}
+
 static int open_watcher(struct daemon *daemon, struct error *err)
 {
+    open_readings(daemon);
     return watcher_create(&(struct watcher_options){ .loop = &daemon->loop,
                                                      .hub = daemon->hub,
                                                      .engine = daemon->engine,
                                                      .probe = daemon->probe,
                                                      .devices = daemon->found.items,
-                                                     .device_count = daemon->found.count },
+                                                     .device_count = daemon->found.count,
+                                                     .readings = daemon->readings,
+                                                     .has_mps = mps_is_there() },
                           &daemon->watcher, err);
 }
 
@@ -485,6 +513,7 @@ static void close_all(struct daemon *daemon)
     launcher_destroy(daemon->launcher);
     if (daemon->probe && is_probe_free)
         daemon->probe->ops->destroy(daemon->probe);
+    readings_close(daemon->readings);
     fence_destroy(daemon->fence);
     free(daemon->found.items);
     free(daemon->devices);

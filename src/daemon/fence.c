@@ -89,12 +89,13 @@ void fence_destroy(struct fence *fence)
     free(fence);
 }
 
-static bool holds(const struct state *state, const struct job *job, uint32_t rank, const char *uuid)
+static bool holds(const struct state *state, const struct job *job, uint32_t place,
+                  const char *uuid)
 {
     const struct lease *lease = job->run->lease;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank == rank &&
+        if (lease->slices[i].rank == place &&
             strcmp(state->devices.items[lease->slices[i].device].uuid, uuid) == 0)
             return true;
     }
@@ -140,7 +141,7 @@ static void deny_described(const struct fence *fence, const struct state *state,
 }
 
 void fence_denied(const struct fence *fence, const struct state *state, const struct job *job,
-                  uint32_t rank, struct engine_device **ret, uint32_t *ret_count,
+                  uint32_t place, struct engine_device **ret, uint32_t *ret_count,
                   bool *ret_is_whole)
 {
     size_t most = fence->count + (size_t)DEVICE_TYPES_MAX * DEVICE_TYPE_COUNT_MAX;
@@ -151,10 +152,10 @@ void fence_denied(const struct fence *fence, const struct state *state, const st
     for (uint32_t i = 0; i < fence->count; i++) {
         const struct fenced *fenced = &fence->devices[i];
         *ret_is_whole &= fenced->count > 0;
-        if (holds(state, job, rank, fenced->uuid))
+        if (holds(state, job, place, fenced->uuid))
             continue;
         memcpy(*ret + *ret_count, fenced->files, fenced->count * sizeof(fenced->files[0]));
         *ret_count += fenced->count;
     }
-    deny_described(fence, state, job, rank, *ret, ret_count, ret_is_whole);
+    deny_described(fence, state, job, place, *ret, ret_count, ret_is_whole);
 }

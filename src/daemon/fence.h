@@ -20,11 +20,11 @@ struct fence;
 struct fence *fence_create(const struct probe_device *devices, uint32_t count);
 void fence_destroy(struct fence *fence); /* NULL is fine */
 
-/* Those of all devices but the ones that the rank holds; malloc'd. ret_is_whole: each device that
- * it holds, and each that it does not, has a file, so that with those kept from it its GPUs are its
- * own. */
+/* Those of all devices but the ones that the member at that place of the lease holds; malloc'd.
+ * ret_is_whole: each device that it holds, and each that it does not, has a file, so that with
+ * those kept from it its GPUs are its own. */
 void fence_denied(const struct fence *fence, const struct state *state, const struct job *job,
-                  uint32_t rank, struct engine_device **ret, uint32_t *ret_count,
+                  uint32_t place, struct engine_device **ret, uint32_t *ret_count,
                   bool *ret_is_whole);
 
 #endif

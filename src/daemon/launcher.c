@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "core/elastic.h"
+#include "core/role.h"
 #include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/log.h"
+#include "daemon/prepare.h"
 #include "daemon/surroundings.h"
 #include "io/file.h"
 #include "wire/launch.h"
@@ -29,11 +31,14 @@ enum { FORGET_LATER_MS = 2000, FORGET_NEXT_MS = 10, FORGET_AT_ONCE = 500, OVER_M
 struct launcher {
     struct launcher_options options;
     char *state_dir, *socket;
+    struct preparer *preparer;
     mode_t umask;
     LIST(struct member_id) over; /* their ends are durable */
     size_t forgotten;            /* of over: so many from the front */
     uv_timer_t timer;
 };
+
+static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err);
 
 int launcher_create(const struct launcher_options *options, struct launcher **ret,
                     struct error *err)
@@ -50,6 +55,12 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     umask(launcher->umask);
     uv_timer_init(options->loop, &launcher->timer);
     launcher->timer.data = launcher;
+    launcher->preparer = preparer_create(&(struct prepare_options){ .loop = options->loop,
+                                                                    .state_dir = options->state_dir,
+                                                                    .probe = options->probe,
+                                                                    .devices = options->devices,
+                                                                    .user = launcher,
+                                                                    .done = on_prepared });
     *ret = launcher;
     return 0;
 }
@@ -63,6 +74,7 @@ void launcher_destroy(struct launcher *launcher)
 {
     if (!launcher)
         return;
+    preparer_destroy(launcher->preparer);
     free(launcher->state_dir);
     free(launcher->socket);
     list_release(&launcher->over);
@@ -167,14 +179,19 @@ struct start {
     struct folders folders;
     struct text env; /* packed */
     uint16_t master_port;
+    const struct prepared *prepared; /* NULL: nothing had to be */
 };
 
-static int start_member(struct start *start, uint32_t rank, struct error *err)
+static int start_member(struct start *start, uint32_t place, struct error *err)
 {
     struct launcher *launcher = start->launcher;
     const struct job *job = start->job;
+    uint32_t rank = lease_rank(job->run->lease, place);
     const struct launch *launch = start->launch;
-    const struct request *request = state_request(state_of(launcher), job);
+    const struct lease_member *member = &job->run->lease->members[place];
+    const struct request *part = request_part(state_request(state_of(launcher), job), member->role);
+    const struct launch_role *role =
+        member->role < launch->role_count ? &launch->roles[member->role] : NULL;
     AUTO_RELEASE(text) struct text output = { 0 }, error = { 0 };
     struct folders_query query = query_of(launcher, job, launch);
 
@@ -188,25 +205,26 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
     uint32_t denied_count = 0;
     bool is_fenced = false;
     if (launcher->options.fence)
-        fence_denied(launcher->options.fence, state_of(launcher), job, rank, &denied, &denied_count,
-                     &is_fenced);
+        fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
+                     &denied_count, &is_fenced);
     struct surroundings surroundings = {
         .state = state_of(launcher),
         .job = job,
         .folders = &start->folders,
         .cwd = launch->cwd,
         .socket = launcher->socket,
-        .rank = rank,
+        .place = place,
         .master_port = start->master_port,
+        .prepared = start->prepared,
         .is_root = launcher->options.is_root,
         .is_fenced = is_fenced && launcher->options.can_fence,
     };
-    char **env = surroundings_make(&surroundings,
-                                   environment_unpack(text_string(&start->env), start->env.length));
+    char **own = environment_unpack(text_string(&start->env), start->env.length);
+    char **env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
     struct engine_launch order = {
         .id = { job->id, job->run->attempt, rank },
         .title = job->name,
-        .argv = (const char *const *)launch->argv,
+        .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
         .envp = (const char *const *)env,
         .cwd = launch->cwd,
         .output = output.bytes,
@@ -219,8 +237,8 @@ static int start_member(struct start *start, uint32_t rank, struct error *err)
         .gid = job->gid,
         .grace = job->grace,
         .stop_signal = launch->stop_signal,
-        .cpu_milli = request->cpu_given ? request->cpu_milli : 0,
-        .memory_mib = request->memory_given ? request->memory_mib : 0,
+        .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
+        .memory_mib = part->memory_given ? part->memory_mib : 0,
         .denied = denied,
         .denied_count = denied_count,
         .is_fenced = is_fenced,
@@ -253,44 +271,82 @@ static int prepare(struct start *start, struct error *err)
     return 0;
 }
 
+static struct member_id member_at(const struct job *job, uint32_t place)
+{
+    return (struct member_id){ job->id, job->run->attempt, lease_rank(job->run->lease, place) };
+}
+
 /* Whether the engine has this member: found again, or started. */
-static bool is_known(struct launcher *launcher, const struct job *job, uint32_t rank)
+static bool is_known(struct launcher *launcher, const struct job *job, uint32_t place)
 {
     struct engine *engine = launcher->options.engine;
 
-    return engine->ops->recover(engine, (struct member_id){ job->id, job->run->attempt, rank },
-                                job->run->member_states[rank] == MEMBER_STARTED);
+    return engine->ops->recover(engine, member_at(job, place),
+                                job->run->member_states[place] == MEMBER_STARTED);
 }
 
 /* Those that the engine has already are as they are. */
-static void start_job(struct launcher *launcher, struct job *job)
+static void start_prepared(struct launcher *launcher, struct job *job,
+                           const struct prepared *prepared)
 {
-    struct start start = { .launcher = launcher, .job = job };
+    struct start start = { .launcher = launcher, .job = job, .prepared = prepared };
     struct error err = { "" };
 
     int code = prepare(&start, &err);
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        if (job->run->member_states[rank] == MEMBER_ENDED)
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] == MEMBER_ENDED)
             continue;
         if (code == 0)
-            code = start_member(&start, rank, &err);
+            code = start_member(&start, place, &err);
         /* After one that could not be started, no other is: a gang is whole or not. */
-        if (code < 0 && !is_known(launcher, job, rank))
-            report_failure(launcher, (struct member_id){ job->id, job->run->attempt, rank },
-                           ENGINE_FAILED, err.text);
+        if (code < 0 && !is_known(launcher, job, place))
+            report_failure(launcher, member_at(job, place), ENGINE_FAILED, err.text);
     }
     launch_destroy(start.launch);
     folders_release(&start.folders);
     text_release(&start.env);
 }
 
+static void report_all(struct launcher *launcher, const struct job *job,
+                       enum engine_outcome_kind kind, const char *reason)
+{
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] != MEMBER_ENDED)
+            report_failure(launcher, member_at(job, place), kind, reason);
+    }
+}
+
+static void start_job(struct launcher *launcher, struct job *job)
+{
+    if (preparer_is_needed(launcher->preparer, state_of(launcher), job))
+        preparer_start(launcher->preparer, state_of(launcher), job);
+    else
+        start_prepared(launcher, job, NULL);
+}
+
+static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err)
+{
+    struct launcher *launcher = user;
+    struct job *job = state_job(state_of(launcher), prepared->job);
+
+    if (!job || !job_is_active(job) || job->run->attempt != prepared->attempt)
+        return;
+    if (code < 0)
+        report_all(launcher, job, ENGINE_FAILED, err->text);
+    else
+        start_prepared(launcher, job, prepared);
+}
+
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
 {
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        if (job->run->member_states[rank] != MEMBER_ENDED)
-            launcher->options.engine->ops->stop(
-                launcher->options.engine, (struct member_id){ job->id, job->run->attempt, rank },
-                grace);
+    if (preparer_cancel(launcher->preparer, job->id, job->run->attempt)) {
+        report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
+        return;
+    }
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        if (job->run->member_states[place] != MEMBER_ENDED)
+            launcher->options.engine->ops->stop(launcher->options.engine, member_at(job, place),
+                                                grace);
     }
 }
 
@@ -333,6 +389,8 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         AUTO_FREE char *path = port_path(launcher, id.job, id.attempt);
         unlink(path);
     }
+    if (!job || !job_is_active(job))
+        preparer_release(launcher->preparer, state_of(launcher));
     list_add(&launcher->over, id);
     if (launcher->over.count >= OVER_MAX)
         forget_some(launcher);
@@ -384,11 +442,11 @@ static void recover_job(struct launcher *launcher, struct job *job)
         job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
     bool is_incomplete = false;
 
-    for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
-        struct member_id id = { job->id, job->run->attempt, rank };
-        if (job->run->member_states[rank] == MEMBER_ENDED || is_known(launcher, job, rank))
+    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
+        struct member_id id = member_at(job, place);
+        if (job->run->member_states[place] == MEMBER_ENDED || is_known(launcher, job, place))
             continue;
-        if (job->run->member_states[rank] == MEMBER_STARTED)
+        if (job->run->member_states[place] == MEMBER_STARTED)
             report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
         else if (is_stopping)
             report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
@@ -405,10 +463,10 @@ void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        for (uint32_t rank = 0; job_is_active(job) && rank < job->run->lease->members_count;
-             rank++) {
-            if (job->run->member_states[rank] != MEMBER_ENDED)
-                is_known(launcher, job, rank);
+        for (uint32_t place = 0; job_is_active(job) && place < job->run->lease->members_count;
+             place++) {
+            if (job->run->member_states[place] != MEMBER_ENDED)
+                is_known(launcher, job, place);
         }
     }
     for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {

@@ -10,7 +10,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/role.h"
 #include "daemon/machine.h"
+#include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
 
@@ -68,6 +70,9 @@ static bool is_left_over(const char *variable)
                                          "MASTER_ADDR",
                                          "MASTER_PORT",
                                          "CUDA_VISIBLE_DEVICES",
+                                         "CUDA_MPS_PIPE_DIRECTORY",
+                                         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
                                          "ROCR_VISIBLE_DEVICES",
                                          "ZE_AFFINITY_MASK" };
 
@@ -106,7 +111,7 @@ static bool is_here(const struct surroundings *s, const struct device *device)
 {
     bool is_gone = device->sick && strcmp(device->sick, MACHINE_GONE) == 0;
 
-    return !is_gone && device->node == s->job->run->lease->members[s->rank].node;
+    return !is_gone && device->node == s->job->run->lease->members[s->place].node;
 }
 
 static bool machine_has(const struct surroundings *s, const char *vendor)
@@ -132,24 +137,27 @@ static uint32_t number_among(const struct surroundings *s, const struct device *
     return number;
 }
 
-typedef void name_fn(const struct surroundings *s, const struct device *device, uint32_t place,
-                     struct text *ret);
+/* The nth of the maker's that it holds, slice i of its lease. */
+typedef void name_fn(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret);
 
-static void name_cuda(const struct surroundings *s, const struct device *device, uint32_t place,
-                      struct text *ret)
+static const struct device *device_of(const struct surroundings *s, uint32_t i)
 {
-    (void)s;
-    (void)place;
-    text_add(ret, device->uuid);
+    return &s->state->devices.items[s->job->run->lease->slices[i].device];
+}
+
+static void name_cuda(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+{
+    (void)nth;
+    text_add(ret, s->prepared ? s->prepared->visible[i] : device_of(s, i)->uuid);
 }
 
 /* Its own number where the board has one: that is the same whatever else the program may open. */
-static void name_rocr(const struct surroundings *s, const struct device *device, uint32_t place,
-                      struct text *ret)
+static void name_rocr(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
 {
+    const struct device *device = device_of(s, i);
     bool has_number = string_starts(device->uuid, "AMD-") && !strchr(device->uuid, ':');
 
-    (void)place;
+    (void)nth;
     if (has_number)
         text_printf(ret, "GPU-%s", device->uuid + strlen("AMD-"));
     else
@@ -157,10 +165,9 @@ static void name_rocr(const struct surroundings *s, const struct device *device,
 }
 
 /* Level Zero counts those that the program may open. */
-static void name_ze(const struct surroundings *s, const struct device *device, uint32_t place,
-                    struct text *ret)
+static void name_ze(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
 {
-    text_printf(ret, "%" PRIu32, s->is_fenced ? place : number_among(s, device));
+    text_printf(ret, "%" PRIu32, s->is_fenced ? nth : number_among(s, device_of(s, i)));
 }
 
 static const struct maker {
@@ -182,11 +189,10 @@ static void set_visible(const struct surroundings *s, const struct maker *maker,
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        const struct device *device = &s->state->devices.items[lease->slices[i].device];
-        if (lease->slices[i].rank != s->rank || !is_of(device, maker->vendor))
+        if (lease->slices[i].rank != s->place || !is_of(device_of(s, i), maker->vendor))
             continue;
         text_add(&names, count > 0 ? "," : "");
-        maker->name(s, device, count, &names);
+        maker->name(s, i, count, &names);
         count++;
     }
     if (count > 0 || machine_has(s, maker->vendor) || (is_cuda && !machine_has(s, "amd")))
@@ -204,7 +210,7 @@ static uint32_t list_held(const struct surroundings *s, const struct device_type
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const char *uuid = s->state->devices.items[lease->slices[i].device].uuid;
-        if (lease->slices[i].rank != s->rank || !device_type_is(type, uuid, &number))
+        if (lease->slices[i].rank != s->place || !device_type_is(type, uuid, &number))
             continue;
         text_printf(indices, "%s%" PRIu32, count > 0 ? "," : "", number);
         text_printf(uuids, "%s%s", count > 0 ? "," : "", uuid);
@@ -239,6 +245,15 @@ static void set_described(const struct surroundings *s, const struct device_type
     }
 }
 
+/* To which server it belongs, and how much of the device that lets it have. */
+static void set_mps(const struct slice *slice, const char *folder, string_list *env)
+{
+    set(env, "CUDA_MPS_PIPE_DIRECTORY", "%s", folder);
+    set(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "%" PRIu32, slice->milli / 10);
+    if (slice->memory_mib > 0)
+        set(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=%" PRId64 "M", slice->memory_mib);
+}
+
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 };
@@ -247,9 +262,11 @@ static void set_gpus(const struct surroundings *s, string_list *env)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank != s->rank)
+        if (lease->slices[i].rank != s->place)
             continue;
         last = &lease->slices[i];
+        if (s->prepared && s->prepared->mps[i])
+            set_mps(last, s->prepared->mps[i], env);
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
         count++;
@@ -274,12 +291,13 @@ static void set_gang(const struct surroundings *s, string_list *env)
 {
     const struct lease *lease = s->job->run->lease;
     AUTO_RELEASE(text) struct text hosts = { 0 };
+    uint32_t rank = lease_rank(lease, s->place), count = lease->members_count;
     uint32_t local_rank = 0, local_count = 0, node_count = 0;
 
     for (uint32_t i = 0; i < lease->members_count; i++) {
-        bool is_here = lease->members[i].node == lease->members[s->rank].node;
+        bool is_here = lease->members[i].node == lease->members[s->place].node;
         local_count += is_here;
-        local_rank += is_here && i < s->rank;
+        local_rank += is_here && i < s->place;
         bool is_new = true;
         for (uint32_t k = 0; k < i; k++)
             is_new &= lease->members[k].node != lease->members[i].node;
@@ -287,32 +305,46 @@ static void set_gang(const struct surroundings *s, string_list *env)
             text_printf(&hosts, "%s%s", node_count++ ? "," : "",
                         s->state->nodes.items[lease->members[i].node].name);
     }
-    set(env, "TARN_RANK", "%" PRIu32, s->rank);
-    set(env, "TARN_WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "TARN_RANK", "%" PRIu32, rank);
+    set(env, "TARN_WORLD_SIZE", "%" PRIu32, count);
     set(env, "TARN_LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "TARN_HOSTS", "%s", text_string(&hosts));
-    set(env, "RANK", "%" PRIu32, s->rank);
-    set(env, "WORLD_SIZE", "%" PRIu32, lease->members_count);
+    set(env, "RANK", "%" PRIu32, rank);
+    set(env, "WORLD_SIZE", "%" PRIu32, count);
     set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
     if (s->master_port != 0) {
         set(env, "MASTER_ADDR", "127.0.0.1");
         set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
     }
-    set(env, "SLURM_PROCID", "%" PRIu32, s->rank);
+    set(env, "SLURM_PROCID", "%" PRIu32, rank);
     set(env, "SLURM_LOCALID", "%" PRIu32, local_rank);
-    set(env, "SLURM_NTASKS", "%" PRIu32, lease->members_count);
-    set(env, "SLURM_NPROCS", "%" PRIu32, lease->members_count);
+    set(env, "SLURM_NTASKS", "%" PRIu32, count);
+    set(env, "SLURM_NPROCS", "%" PRIu32, count);
     set(env, "SLURM_NNODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NODELIST", "%s", text_string(&hosts));
     set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
 }
 
+static void set_role(const struct surroundings *s, string_list *env)
+{
+    const struct request *request = state_request(s->state, s->job);
+    uint32_t number, part;
+
+    if (request->roles_count == 0)
+        return;
+    part = request_part_of(request, lease_rank(s->job->run->lease, s->place), &number);
+    set(env, "TARN_ROLE", "%s", request->roles[part].name);
+    set(env, "TARN_ROLE_RANK", "%" PRIu32, number);
+    set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
+}
+
 static void set_job(const struct surroundings *s, string_list *env)
 {
     const struct job *job = s->job;
-    const struct request *request = state_request(s->state, job);
+    const struct request *request =
+        request_part(state_request(s->state, job), job->run->lease->members[s->place].role);
     const struct group *group = state_group(s->state, job->group);
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
@@ -360,6 +392,7 @@ char **surroundings_make(const struct surroundings *surroundings, char **base)
     set_who(surroundings, &env);
     set_job(surroundings, &env);
     set_gang(surroundings, &env);
+    set_role(surroundings, &env);
     set_gpus(surroundings, &env);
     list_add(&env, NULL);
     return env.items;

@@ -12,13 +12,16 @@
 #include "core/state.h"
 #include "daemon/folders.h"
 
+struct prepared;
+
 struct surroundings {
     const struct state *state;
     const struct job *job;
     const struct folders *folders;
     const char *cwd, *socket;
-    uint32_t rank;
-    uint16_t master_port; /* of a gang; 0: none */
+    uint32_t place;                  /* of the member in the lease */
+    uint16_t master_port;            /* of a gang; 0: none */
+    const struct prepared *prepared; /* how its slices are named; NULL: by their devices */
     bool is_root;
     bool is_fenced; /* it can open no device files but those of its own devices */
 };

@@ -11,7 +11,9 @@
 #include "core/tally.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
+#include "daemon/warden.h"
 #include "device/sampler.h"
+#include "store/readings.h"
 
 enum {
     EVERY_MS = 1000,
@@ -40,6 +42,7 @@ struct watched {
     struct error err;
     usec_t took;
     uint64_t askings, failures;
+    LIST(struct warden_hold) holds; /* by the last reading */
     struct health health;
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;
@@ -53,6 +56,7 @@ struct watcher {
     struct watched *devices;
     uint32_t device_count;
     struct tally tally;
+    struct warden warden;
     LIST(uint64_t) held; /* jobs that hold devices */
     struct text boot;    /* which run of the machine this is */
     uv_timer_t timer;
@@ -165,12 +169,12 @@ static int64_t unowned_mib(const struct watched *watched)
 
 typedef LIST(struct tally_part) part_list;
 
-static bool holds(const struct job *job, uint32_t device, uint32_t rank)
+static bool holds(const struct job *job, uint32_t device, uint32_t place)
 {
     const struct lease *lease = job->run->lease;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device && lease->slices[i].rank == rank)
+        if (lease->slices[i].device == device && lease->slices[i].rank == place)
             return true;
     }
     return false;
@@ -182,18 +186,45 @@ static void list_parts(struct watcher *watcher, struct watched *watched, part_li
         const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
         if (!job || !job_is_active(job) || !job->run->lease)
             continue;
-        for (uint32_t rank = 0; rank < job->run->lease->members_count; rank++) {
+        for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
             struct tally_part part = { .job = job->id,
                                        .attempt = job->run->attempt,
-                                       .rank = rank,
+                                       .rank = place + job->run->lease->members[place].gone,
                                        .use = -1,
                                        .memory_mib = -1 };
-            if (!holds(job, watched->device, rank))
+            if (!holds(job, watched->device, place))
                 continue;
             fill_part(watcher, watched, &part);
             list_add(parts, part);
         }
     }
+}
+
+static bool is_served_by_mps(const struct watcher *watcher, const struct slice *slice)
+{
+    return slice->kind == SHARE_MPS || (slice->kind == SHARE_FRACTION && watcher->options.has_mps);
+}
+
+static void note_hold(struct watcher *watcher, struct watched *watched,
+                      const struct tally_part *part)
+{
+    const struct job *job = state_job(state_of(watcher), part->job);
+    const struct lease *lease = job->run->lease;
+    struct warden_hold hold = { .job = part->job,
+                                .attempt = part->attempt,
+                                .device = watched->device,
+                                .memory_mib = part->memory_mib };
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        if (slice->device != watched->device ||
+            slice->rank + lease->members[slice->rank].gone != part->rank)
+            continue;
+        hold.given_mib += slice->memory_mib;
+        hold.is_enforced |= slice->kind == SHARE_WHOLE || slice->kind == SHARE_MIG ||
+                            is_served_by_mps(watcher, slice);
+    }
+    list_add(&watched->holds, hold);
 }
 
 static void add_up(struct watcher *watcher, struct watched *watched, const part_list *parts)
@@ -359,6 +390,15 @@ static void take_event(struct watcher *watcher, const struct probe_event *event)
 
 /* ---- once a second ---- */
 
+static void keep_reading(struct watcher *watcher, const struct watched *watched)
+{
+    const struct clock *clock = hub_clock(watcher->options.hub);
+
+    if (watcher->options.readings && watched->uuid[0])
+        readings_add(watcher->options.readings, watched->uuid,
+                     clock_now(clock) + clock_wall_ahead(clock), &watched->reading);
+}
+
 static void take(struct watcher *watcher, struct watched *watched, struct sampled *got)
 {
     part_list parts = { 0 };
@@ -371,6 +411,7 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
     if (got->code == 0) {
         watched->before = watched->reading;
         watched->reading = got->reading;
+        keep_reading(watcher, watched);
     }
     if (got->has_processes) {
         free(watched->processes);
@@ -383,6 +424,9 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
         return;
     measure_foreign(watcher, watched);
     list_parts(watcher, watched, &parts);
+    watched->holds.count = 0;
+    for (size_t i = 0; i < parts.count; i++)
+        note_hold(watcher, watched, &parts.items[i]);
     if (got->code == 0)
         add_up(watcher, watched, &parts);
     judge(watcher, watched, parts.count > 0);
@@ -416,6 +460,24 @@ static void on_wake(uv_async_t *wake)
     take_all(wake->data);
 }
 
+static void look_after_jobs(struct watcher *watcher)
+{
+    usec_t now = clock_now(hub_clock(watcher->options.hub));
+    LIST(struct warden_hold) holds = { 0 };
+
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
+        if (job && job->state == JOB_RUNNING)
+            warden_look_idle(&watcher->warden, job, now);
+    }
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        for (size_t k = 0; k < watcher->devices[i].holds.count; k++)
+            list_add(&holds, watcher->devices[i].holds.items[k]);
+    }
+    warden_look_memory(&watcher->warden, holds.items, holds.count, now);
+    list_release(&holds);
+}
+
 /* Who hangs says nothing: that is looked at here. */
 static void on_timer(uv_timer_t *timer)
 {
@@ -426,6 +488,7 @@ static void on_timer(uv_timer_t *timer)
         if (watched->device != UINT32_MAX && sampler_silent(watcher->sampler, i) > USEC_PER_SEC)
             judge(watcher, watched, true);
     }
+    look_after_jobs(watcher);
     sampler_ask(watcher->sampler);
 }
 
@@ -570,6 +633,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
+    watcher->warden = (struct warden){ .hub = options->hub, .tally = &watcher->tally };
     machine_boot(&watcher->boot);
     uv_timer_init(options->loop, &watcher->timer);
     uv_async_init(options->loop, &watcher->wake, on_wake);
@@ -607,9 +671,11 @@ bool watcher_destroy(struct watcher *watcher)
         free(watcher->devices[i].processes);
         free(watcher->devices[i].links);
         list_release(&watcher->devices[i].known);
+        list_release(&watcher->devices[i].holds);
     }
     free(watcher->devices);
     tally_release(&watcher->tally);
+    warden_release(&watcher->warden);
     text_release(&watcher->boot);
     list_release(&watcher->held);
     if (!are_all_back) /* a thread may still wake us: what it wakes stays */

@@ -28,6 +28,8 @@ struct watcher_options {
     const struct probe_device *devices;
     uint32_t device_count;
     uint32_t every_ms; /* 0: a second */
+    struct readings *readings; /* where readings are kept; NULL: nowhere */
+    bool has_mps;              /* shares are served by MPS, which bounds their memory */
 };
 
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err);

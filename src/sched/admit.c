@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Can it ever run? Asked of an empty cluster: first of the whole one, then of what is well. */
+#include "core/role.h"
 #include "sched/place.h"
 #include "sched/quota.h"
 #include "sched/sched.h"
@@ -38,7 +39,7 @@ static bool may_hold(struct empty *empty, const struct place_query *query)
 {
     const struct request *request = query->request;
     uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
-    bool is_held = request->members == 1;
+    bool is_held = request->members == 1 || request->roles_count > 0;
 
     for (uint32_t i = 0; i < alternatives && !is_held; i++) {
         struct shape shape = { 0 };
@@ -128,11 +129,28 @@ static void name_what_is_beside(struct empty *empty, struct request member, uint
                          .most = most };
 }
 
+/* Why one member alone has no place. */
+static void name_member(struct empty *empty, const struct request *member, uint32_t queue,
+                        struct why *why)
+{
+    int64_t most = 0;
+
+    if (member->gpu_alternatives > 0)
+        most = most_gpus(empty, *member, queue);
+    if (most >= member->gpus[0].count) {
+        name_what_is_beside(empty, *member, queue, why);
+        return;
+    }
+    enum why_kind none = member->pool[0] ? WHY_NEVER_POOL : WHY_NEVER_MODEL;
+    *why = (struct why){ .kind = most == 0 ? none : WHY_NEVER_GPUS,
+                         .wanted = member->gpus[0].count,
+                         .most = most };
+}
+
 static void name_what_is_never(struct empty *empty, const struct request *request, uint32_t queue,
                                struct why *why)
 {
-    struct request member = *request;
-    int64_t most = 0;
+    struct request member;
 
     if (why_is_never(why->kind))
         return;
@@ -140,21 +158,16 @@ static void name_what_is_never(struct empty *empty, const struct request *reques
         why->kind = WHY_NEVER_POOL;
         return;
     }
-    member.members = member.nodes_min = member.nodes_max = 1;
-    if (fits_empty(empty, &member, queue)) {
-        *why = (struct why){ .kind = WHY_NEVER_GANG, .wanted = request->members };
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        request_take_part(request, i, &member);
+        member.members = member.nodes_min = member.nodes_max = 1;
+        if (fits_empty(empty, &member, queue))
+            continue;
+        name_member(empty, &member, queue, why);
+        why->role = request->roles_count > 0 ? i + 1 : 0;
         return;
     }
-    if (request->gpu_alternatives > 0)
-        most = most_gpus(empty, member, queue);
-    if (most >= request->gpus[0].count) {
-        name_what_is_beside(empty, member, queue, why);
-        return;
-    }
-    enum why_kind none = request->pool[0] ? WHY_NEVER_POOL : WHY_NEVER_MODEL;
-    *why = (struct why){ .kind = most == 0 ? none : WHY_NEVER_GPUS,
-                         .wanted = request->gpus[0].count,
-                         .most = most };
+    *why = (struct why){ .kind = WHY_NEVER_GANG, .wanted = request->members };
 }
 
 /* Does its spot rule leave out every machine that it could have, were they empty? */

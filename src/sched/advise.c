@@ -83,6 +83,7 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
                              .user = stranger->job.user,
                              .gid = stranger->job.gid,
                              .is_preemptible = stranger->job.is_preemptible };
+    struct turn_ask turn = { stranger->job.id, stranger->job.queue, &ask.amounts, end };
     struct place_query query;
     struct promises promises;
     struct lease lease;
@@ -90,8 +91,7 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
 
     quota_least(state, request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
-        !quota_allows(state, &ask, &why) ||
-        !turn_allows(&brain->turns, state, stranger->job.queue, &ask.amounts, end, &why))
+        !quota_allows(state, &ask, &why) || !turn_allows(&brain->turns, state, &turn, &why))
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);
@@ -379,13 +379,17 @@ size_t sched_advise(struct brain *brain, const struct job *job, struct advice ad
     advising.request = state_request(brain->state, job);
     if (!sched_estimate_start(brain, job, &advising.as_it_is))
         return 0;
-    try_gpus(&advising);
+    bool is_alike = advising.request->roles_count == 0; /* roles are not ours to change */
+    if (is_alike)
+        try_gpus(&advising);
     try_limit(&advising);
-    try_models(&advising);
-    try_nodes(&advising);
-    if (kind == WHY_CPUS || advising.request->gpu_alternatives == 0)
+    if (is_alike)
+        try_models(&advising);
+    if (is_alike)
+        try_nodes(&advising);
+    if (is_alike && (kind == WHY_CPUS || advising.request->gpu_alternatives == 0))
         try_beside(&advising, ADVICE_CPUS);
-    if (advising.request->memory_mib > 0)
+    if (is_alike && advising.request->memory_mib > 0)
         try_beside(&advising, ADVICE_MEMORY);
     try_pools(&advising);
     try_queues(&advising);

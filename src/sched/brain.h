@@ -8,6 +8,7 @@
  */
 
 #include "sched/deadline.h"
+#include "sched/defrag.h"
 #include "sched/elastic.h"
 #include "sched/ends.h"
 #include "sched/estimate.h"
@@ -44,6 +45,7 @@ struct brain {
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;
+    struct defrag defrag;
     struct deadlines deadlines;
     struct estimator estimator;
     struct ends ends;           /* of those that hold resources: when they are expected to */
@@ -52,6 +54,7 @@ struct brain {
     LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
     uint64_t plans;
     uint64_t passed;    /* of the agenda, as it was seen last */
+    uint64_t world;     /* counts up when machines, pools or limits may be others */
     usec_t review;      /* when time alone changes something that edges do not tell */
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
@@ -76,6 +79,9 @@ static inline void brain_review(struct brain *brain, usec_t at)
 
 /* What time says against its start, and quotas for what it asks for at least. */
 bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
+/* The same for amounts that were chosen, without quotas. */
+bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                    struct why *why);
 /* The same for a lease that was chosen, and what reservations say to it. */
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
                     struct why *why);
@@ -88,12 +94,17 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
 /* plan.c */
+/* Whether an empty cluster would hold it: who never can has no turn. */
+bool brain_is_possible(const struct brain *brain, const struct job *job);
 /* Give a job what the lease says; its share is filled in. */
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
                  struct decisions *decisions);
 /* Start it now, if everything allows it: an elastic gang with as many members as fit. */
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                      struct decisions *decisions, struct why *why);
+/* Whether the array that it is a task of lets one more run. */
+bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
+                        struct why *why);
 void plan_stops(struct brain *brain, struct decisions *decisions);
 void plan_awaited(struct brain *brain, struct decisions *decisions);
 void plan_preempt(struct brain *brain, struct decisions *decisions);

@@ -81,11 +81,24 @@ static int64_t free_beside_promises(const struct state *state, const struct flee
     return milli;
 }
 
+/* Whether any of the devices is one that this pool may use. */
+static bool takes_from(const struct layout *layout, const struct slice *slices, uint32_t count,
+                       uint32_t pool)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = layout->slot_of_device.items[slices[i].device];
+        if (layout_kind_is_of(&layout->kinds.items[layout->slots.items[slot].kind], pool))
+            return true;
+    }
+    return false;
+}
+
+/* What a pool is promised may not be there at all: that keeps only those from it that take some. */
 static bool mins_allow(const struct state *state, const struct fleet *fleet, uint32_t own,
-                       int64_t wanted, struct why *why)
+                       const struct slice *slices, uint32_t count, int64_t wanted, struct why *why)
 {
     for (uint32_t i = 0; fleet->layout->has_mins && i < state->pools.count; i++) {
-        if (promised_to(state, fleet, own, i) == 0)
+        if (promised_to(state, fleet, own, i) == 0 || !takes_from(fleet->layout, slices, count, i))
             continue;
         int64_t left = free_beside_promises(state, fleet, own, i);
         if (left < 0) {
@@ -120,5 +133,5 @@ bool budget_allows(const struct state *state, const struct fleet *fleet, uint32_
                              .free = pool->milli_max - (held - wanted) };
         return false;
     }
-    return mins_allow(state, fleet, own, wanted, why);
+    return mins_allow(state, fleet, own, slices, count, wanted, why);
 }

@@ -444,6 +444,8 @@ static bool holds(const struct cell_quota *of, int64_t owed, const struct reques
 
 uint32_t cells_own_kind(const struct cells *cells, uint32_t owner, const struct request *request)
 {
+    if (request->roles_count > 0)
+        return CELLS_NONE; /* its members want different ones */
     for (size_t i = cells->kinds.count; owner != 0 && i-- > 0;) {
         const struct cells_kind *kind = &cells->kinds.items[i];
         if (owner_in(kind, owner) && holds(&kind->of, cells_owed(cells, i, owner), request))

@@ -101,14 +101,16 @@ static void review_at(struct claims *claims, usec_t at)
 static void make_gittins(struct claims *claims, const struct state *state)
 {
     struct residual residual = state->residual;
+    uint32_t classes = 0; /* the sizes that are asked for */
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
+        classes |= UINT32_C(1) << residual_class(claim->milli);
         if (claim->is_running)
             residual_pass(&residual, residual_class(claim->milli),
                           residual_bin(claim->job->run->attained), residual_bin(claim->attained));
     }
-    gittins_make(&claims->gittins, &residual);
+    gittins_make(&claims->gittins, &residual, classes);
 }
 
 static int64_t times(usec_t run, int64_t milli)

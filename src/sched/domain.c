@@ -46,7 +46,8 @@ void domain_start(struct domain *domain, const struct place_query *query, struct
     const struct layout *layout = query->fleet->layout;
 
     *domain = (struct domain){ .layout = layout };
-    if (query->request->members < 2 || (layout->rack_count == 0 && layout->block_count == 0))
+    if (query->request->members < 2 || query->request->roles_count > 0 ||
+        (layout->rack_count == 0 && layout->block_count == 0))
         return;
     uint32_t most =
         layout->rack_count > layout->block_count ? layout->rack_count : layout->block_count;

@@ -5,6 +5,7 @@
 
 #include "core/elastic.h"
 #include "sched/brain.h"
+#include "sched/budget.h"
 #include "sched/quota.h"
 
 void elastic_release(struct elastic *elastic)
@@ -58,7 +59,8 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
 bool elastic_is_back(const struct job *job)
 {
     return job->is_awaited == AWAITED_BACK ||
-           (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE &&
+           (job->state == JOB_STOPPING &&
+            (job->run->stop_cause == STOP_RESIZE || job->run->stop_cause == STOP_MOVE) &&
             !job->run->is_cancel_wanted && !job->run->is_requeue_wanted);
 }
 
@@ -80,7 +82,7 @@ void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena
     for (uint32_t rank = 0; rank < count; rank++) {
         ranks[rank] = members_count;
         if (is_picked[rank])
-            members[members_count++] = lease->members[rank];
+            members[members_count++] = (struct lease_member){ .node = lease->members[rank].node };
     }
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (!is_picked[lease->slices[i].rank])
@@ -112,13 +114,12 @@ static void part_of(const struct lease *lease, uint32_t first, uint32_t count, s
     elastic_pick(lease, is_picked, arena, ret);
 }
 
-static usec_t cost_of(const struct job *job)
+usec_t elastic_cost_of(const struct job *job)
 {
     return job->restart_cost > 0 ? job->restart_cost : ELASTIC_COST_S * USEC_PER_SEC;
 }
 
-/* It runs, all of it, and nobody wants it to stop. */
-static bool is_settled(const struct job *job)
+bool elastic_is_settled(const struct job *job)
 {
     const struct job_run *run = job->run;
 
@@ -144,6 +145,22 @@ static bool is_free(struct brain *brain, const struct lease *lease)
     return true;
 }
 
+/* What pools allow and are promised; where it was just put. */
+static bool pools_allow(const struct brain *brain, const struct lease *lease)
+{
+    const struct fleet *ahead = &brain->reclaim.ahead;
+    struct why why;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t pool = lease->slices[i].pool;
+        if ((i == 0 || pool != lease->slices[i - 1].pool) &&
+            !budget_allows(brain->state, ahead, pool, lease->slices, lease->slices_count, true,
+                           &why))
+            return false;
+    }
+    return true;
+}
+
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     const struct lease *kept = reclaim_place(&brain->reclaim, job->id);
@@ -151,11 +168,24 @@ static bool take_kept(struct brain *brain, struct job *job, struct decisions *de
     struct why why;
 
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
-        !brain_may_have(brain, job, kept, &why))
+        !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
     part_of(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
+}
+
+/* Also where the job was to start for which it was moved. */
+static bool try_anywhere(struct brain *brain, struct job *job, struct decisions *decisions,
+                         struct why *why)
+{
+    struct promises *promises = &brain->reserve.promises;
+    size_t count = promises->count;
+
+    promises->count = 0;
+    bool is_granted = count > 0 && brain_try_grant(brain, job, 0, decisions, why);
+    promises->count = count;
+    return is_granted;
 }
 
 void plan_back(struct brain *brain, struct decisions *decisions)
@@ -167,7 +197,8 @@ void plan_back(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < elastic->back.count;) {
         struct job *job = elastic->back.items[i];
         guess_bucket(brain->state, job->pending_bucket);
-        if (!take_kept(brain, job, decisions) && !brain_try_grant(brain, job, 0, decisions, &why)) {
+        if (!take_kept(brain, job, decisions) && !brain_try_grant(brain, job, 0, decisions, &why) &&
+            !try_anywhere(brain, job, decisions, &why)) {
             job->pending_bucket->why = why;
             i++; /* else it has left the list */
         }
@@ -183,15 +214,15 @@ static int compare_donors(const void *left, const void *right)
 
     if (a->job->priority != b->job->priority)
         return a->job->priority < b->job->priority ? -1 : 1;
-    if (cost_of(a->job) != cost_of(b->job))
-        return cost_of(a->job) < cost_of(b->job) ? -1 : 1;
+    if (elastic_cost_of(a->job) != elastic_cost_of(b->job))
+        return elastic_cost_of(a->job) < elastic_cost_of(b->job) ? -1 : 1;
     return a->job->id > b->job->id ? -1 : 1;
 }
 
 /* Has run for its restart cost, so that its start was not in vain. */
 static bool has_paid(struct brain *brain, const struct job *job)
 {
-    usec_t at = usec_after(job->run->started, cost_of(job));
+    usec_t at = usec_after(job->run->started, elastic_cost_of(job));
 
     if (at <= brain->state->now)
         return true;
@@ -209,7 +240,7 @@ static size_t collect_donors(struct brain *brain, const struct job *job, struct 
         struct job *other = elastic->active.items[i];
         const struct request *request = state_request(brain->state, other);
         uint32_t members = other->run->lease->members_count;
-        if (other == job || !is_settled(other) || members <= request->members ||
+        if (other == job || !elastic_is_settled(other) || members <= request->members ||
             !has_paid(brain, other) ||
             (other->queue != job->queue && !reclaim_is_due(brain, other)))
             continue;
@@ -276,7 +307,7 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
             fleet_take(ahead, &part, 1);
         count += stays[rank];
     }
-    uint32_t size = request_fit(donor->request, count);
+    uint32_t size = count < donor->members ? request_fit(donor->request, count) : count;
     for (uint32_t rank = donor->members; rank-- > 0 && count > size;) {
         if (!stays[rank])
             continue;
@@ -434,14 +465,11 @@ static bool is_contended(const struct brain *brain, uint32_t queue)
         const struct pending_queue *pending = &brain->pending.queues.items[i];
         for (size_t k = 0; k < pending->buckets.count; k++) {
             const struct why *why = &pending->buckets.items[k]->why;
-            uint32_t at = queue;
             if (why_is_never(why->kind) || why->kind == WHY_ARRAY)
                 continue;
             if (!why_is_of_quota(why->kind) && why->kind != WHY_TURN)
                 return true;
-            while (at != why->queue && at != QUEUE_ROOT)
-                at = state->queues.items[at].parent;
-            if (at == why->queue)
+            if (state_is_below(state, queue, why->queue))
                 return true;
         }
     }
@@ -507,11 +535,11 @@ static bool fits_ahead(void *user, uint32_t members)
     return true;
 }
 
-/* When it is old enough for one more restart (Sia's factor); 0: it is. */
-static usec_t old_enough_at(const struct job *job, usec_t now)
+usec_t elastic_old_enough_at(const struct job *job, usec_t now)
 {
-    usec_t cost = cost_of(job), age = job->run->attained + now - job->run->started;
-    usec_t restarts = (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals);
+    usec_t cost = elastic_cost_of(job), age = job->run->attained + now - job->run->started;
+    usec_t restarts =
+        (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals + job->run->moves);
     /* (age - restarts x S) / (age + S) >= 0.7 */
     usec_t least = (100 * restarts + ELASTIC_FACTOR_PCT) * cost / (100 - ELASTIC_FACTOR_PCT);
 
@@ -526,9 +554,10 @@ static bool is_worth_it(struct brain *brain, const struct job *job, uint32_t mem
                   : end == USEC_NEVER      ? USEC_NEVER
                                            : end - now;
 
-    if (left != USEC_NEVER && left / members * (members - old) < ELASTIC_GAIN_LEAST * cost_of(job))
+    if (left != USEC_NEVER &&
+        left / members * (members - old) < ELASTIC_GAIN_LEAST * elastic_cost_of(job))
         return false;
-    usec_t at = old_enough_at(job, now);
+    usec_t at = elastic_old_enough_at(job, now);
     if (at > 0 && at < brain->elastic.review)
         brain->elastic.review = at;
     return at == 0;
@@ -564,7 +593,8 @@ void plan_grows(struct brain *brain, struct decisions *decisions)
     look_ahead(brain);
     for (size_t i = 0; i < count; i++) {
         const struct request *request = state_request(brain->state, jobs[i]);
-        if (is_settled(jobs[i]) && jobs[i]->run->lease->members_count < request_most(request) &&
+        if (elastic_is_settled(jobs[i]) &&
+            jobs[i]->run->lease->members_count < request_most(request) &&
             !is_contended(brain, jobs[i]->queue))
             grow(brain, jobs[i], decisions);
     }

@@ -18,7 +18,8 @@
  *            and, where what is left of its run is known, when left x (1 - old / new) is at least
  *            ELASTIC_GAIN_LEAST x S: what the larger size saves if it is as much faster.
  *
- * A gang that is resized is stopped (STOP 6) and starts again at once (`back`), with the machines
+ * A gang that is resized is stopped (STOP 6) and starts again at once (`back`; so does whoever is
+ * moved, defrag.h), with the machines
  * and devices that were chosen for it when that was decided; where they are gone, with the largest
  * size that fits and is not above what was decided. Nobody else's start comes before that.
  */
@@ -56,6 +57,13 @@ bool elastic_is_leaving(const struct job *job);
 /* The members of a lease that are marked, as a lease of their own: ranks from 0, shares 0. */
 void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
                   struct lease *ret);
+
+/* It runs, all of it, and nobody wants it to stop. */
+bool elastic_is_settled(const struct job *job);
+/* What a restart costs it, as it says or as is assumed. */
+usec_t elastic_cost_of(const struct job *job);
+/* When it is old enough for one more restart (Sia's factor); 0: it is. */
+usec_t elastic_old_enough_at(const struct job *job, usec_t now);
 
 /* Those that were stopped to start again. */
 void plan_back(struct brain *brain, struct decisions *decisions);

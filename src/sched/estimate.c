@@ -2,18 +2,22 @@
 #include "sched/estimate.h"
 
 #include "base/wide.h"
+#include "core/role.h"
 #include "sched/walk.h"
 
 /* ---- where they go ---- */
 
-static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+/* The least of the alternatives of one kind of members; INT64_MAX: nothing serves it now. */
+static int64_t describe_part(const struct walk *walk, const struct job *job, uint32_t part,
+                             struct profile_need *need)
 {
     struct brain *brain = walk->brain;
-    const struct request *request = state_request(brain->state, job);
+    const struct request *request = request_part(state_request(brain->state, job), part);
+    int64_t least = 0;
 
     for (uint32_t k = 0; k < request->gpu_alternatives; k++) {
-        const struct shape *shape =
-            shape_claim(&brain->shapes, brain->state, &brain->layout, job->class, k, job->queue);
+        const struct shape *shape = shape_claim(&brain->shapes, brain->state, &brain->layout,
+                                                job->class, part, k, job->queue);
         for (size_t i = 0; i < shape->cuts.count; i++) {
             uint8_t lane = walk->estimator->lane_of_kind.items[i];
             int64_t milli =
@@ -21,11 +25,21 @@ static void describe_gpus(const struct walk *walk, const struct job *job, struct
             if (milli == 0 || lane == NO_LANE)
                 continue;
             need->serves |= 1u << lane;
-            need->gpu = need->gpu == 0 || milli < need->gpu ? milli : need->gpu;
+            least = least == 0 || milli < least ? milli : least;
         }
     }
-    if (request->gpu_alternatives > 0 && need->serves == 0)
-        need->gpu = INT64_MAX; /* nothing serves it now */
+    return request->gpu_alternatives > 0 && least == 0 ? INT64_MAX : least;
+}
+
+/* Roles are taken together: what one of them may have, all may. */
+static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+{
+    const struct request *request = state_request(walk->brain->state, job);
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        int64_t milli = describe_part(walk, job, i, need);
+        need->gpu = milli < INT64_MAX - need->gpu ? need->gpu + milli : INT64_MAX;
+    }
 }
 
 static const struct profile_need *need_of(struct walk *walk, struct estimate_entry *entry)
@@ -38,8 +52,8 @@ static const struct profile_need *need_of(struct walk *walk, struct estimate_ent
         return &estimator->needs.items[entry->need - 1];
     struct profile_need need = { .run = walk_run_of(walk, job, 0) };
     describe_gpus(walk, job, &need);
-    need.amount[LANE_CPU] = request->cpu_milli * request->members;
-    need.amount[LANE_MEMORY] = request->memory_mib * request->members;
+    need.amount[LANE_CPU] = request_cpus(request);
+    need.amount[LANE_MEMORY] = request_memory(request);
     walk_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
     if (walk->array != 0 && walk_is_in_array(walk->brain->state, job, walk->array))
         need.amount[LANE_ARRAY] = 1;
@@ -71,9 +85,33 @@ static void charge(struct walk *walk, uint32_t queue, uint32_t share, int64_t mi
     }
 }
 
+/* When the hours come that it waits for; 0: it waits for none. */
+static usec_t hours_of(const struct state *state, const struct job *job)
+{
+    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
+
+    if (!why || !why_is_of_time(why->kind) || why->at == 0)
+        return 0;
+    const struct window *window =
+        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
+    if (!window || window_at(window, state->now, NULL))
+        return why->at;
+    return window_next_edge(window, why->at); /* it begins then, and has to end first */
+}
+
+/* Whoever waits for room has to wait until somebody gives something back. */
+static usec_t earliest_of(const struct walk *walk, const struct job *job)
+{
+    const struct state *state = walk->brain->state;
+    usec_t hours = hours_of(state, job);
+    usec_t ready = hours > job->begin ? hours : job->begin;
+
+    return ready > state->now ? ready : walk->from;
+}
+
 static usec_t place(struct walk *walk, const struct job *job, const struct profile_need *need)
 {
-    usec_t from = job == walk->wanted && walk->ready > walk->from ? walk->ready : walk->from;
+    usec_t from = earliest_of(walk, job);
     uint32_t share = share_of(walk, need);
 
     charge(walk, job->queue, share, need->gpu);
@@ -102,12 +140,8 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
 
     walk_refresh(walk->brain);
     walk_start_profile(walk);
-    /* Who was looked at and waits does so until somebody gives something back. */
-    walk->from = USEC_NEVER;
-    if (walk->ready > walk->brain->state->now)
-        walk->from = walk->brain->state->now;
-    else if (estimator->profile.steps.count > 1)
-        walk->from = estimator->profile.steps.items[1].at;
+    walk->from =
+        estimator->profile.steps.count > 1 ? estimator->profile.steps.items[1].at : USEC_NEVER;
     walk->behind = walk->brain->state->now;
     walk_start_lines(walk, candidate);
     while (walk->line_count > 0) {
@@ -129,20 +163,6 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
     return USEC_NEVER;
 }
 
-/* When the hours come that it waits for; 0: it waits for none. */
-static usec_t hours_of(const struct state *state, const struct job *job)
-{
-    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
-
-    if (!why || !why_is_of_time(why->kind) || why->at == 0)
-        return 0;
-    const struct window *window =
-        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
-    if (!window || window_at(window, state->now, NULL))
-        return why->at;
-    return window_next_edge(window, why->at); /* it begins then, and has to end first */
-}
-
 static usec_t walk_to(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
                       bool by_limits)
 {
@@ -152,8 +172,6 @@ static usec_t walk_to(struct brain *brain, const struct job *job, struct pending
     uint64_t start;
 
     walk.array = bucket->array;
-    walk.ready = hours_of(brain->state, job);
-    walk.ready = walk.ready > job->begin ? walk.ready : job->begin;
     walk.wanted = job;
     if (candidate || bucket->array != 0 ||
         (estimator->asked < 4 && !estimator->is_known[by_limits]))

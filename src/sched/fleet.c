@@ -82,10 +82,12 @@ static void take_slice(struct fleet *fleet, const struct slice *slice, uint32_t 
     fleet->pools.items[slice->pool] += milli;
 }
 
-static void take_on(struct fleet *fleet, uint32_t node, const struct lease *lease, int sign)
+static void take_on(struct fleet *fleet, uint32_t rank, const struct lease *lease, int sign)
 {
-    fleet->nodes.items[node].cpu_milli -= sign * lease->cpu_milli;
-    fleet->nodes.items[node].memory_mib -= sign * lease->memory_mib;
+    uint32_t node = lease->members[rank].node;
+
+    fleet->nodes.items[node].cpu_milli -= sign * lease_cpu_milli(lease, rank);
+    fleet->nodes.items[node].memory_mib -= sign * lease_memory_mib(lease, rank);
     note(fleet, node);
 }
 
@@ -97,7 +99,7 @@ void fleet_take(struct fleet *fleet, const struct lease *lease, int sign)
         take_slice(fleet, slice, lease->members[slice->rank].node, sign);
     }
     for (uint32_t i = 0; i < lease->members_count; i++)
-        take_on(fleet, lease->members[i].node, lease, sign);
+        take_on(fleet, i, lease, sign);
 }
 
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign)
@@ -106,7 +108,7 @@ void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t 
         if (lease->slices[i].rank == rank)
             take_slice(fleet, &lease->slices[i], lease->members[rank].node, sign);
     }
-    take_on(fleet, lease->members[rank].node, lease, sign);
+    take_on(fleet, rank, lease, sign);
 }
 
 static void copy_node(struct fleet *to, const struct fleet *from, uint32_t number)
@@ -163,7 +165,8 @@ bool fleet_has(const struct fleet *fleet, const struct lease *lease)
     }
     for (uint32_t i = 0; i < lease->members_count; i++) {
         const struct fleet_node *node = &fleet->nodes.items[lease->members[i].node];
-        if (node->cpu_milli < lease->cpu_milli || node->memory_mib < lease->memory_mib)
+        if (node->cpu_milli < lease_cpu_milli(lease, i) ||
+            node->memory_mib < lease_memory_mib(lease, i))
             return false;
     }
     return true;

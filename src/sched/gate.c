@@ -43,15 +43,6 @@ static const struct window *window_of(const struct gate *gate, const struct stat
     return state->agenda.windows.items[reservation_of(gate, state)->window];
 }
 
-static bool is_below(const struct state *state, uint32_t queue, int64_t above)
-{
-    for (; queue != (uint32_t)above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 static bool is_owner(const struct gate *gate, const struct state *state, uint32_t queue,
                      uint32_t user)
 {
@@ -60,7 +51,7 @@ static bool is_owner(const struct gate *gate, const struct state *state, uint32_
     if (reservation->kind == RESERVATION_USER)
         return reservation->user == user;
     return reservation->kind == RESERVATION_QUEUE && gate->queue >= 0 &&
-           is_below(state, queue, gate->queue);
+           state_is_below(state, queue, (uint32_t)gate->queue);
 }
 
 bool gate_bars(const struct gate *gate, const struct state *state, const struct gate_ask *ask)

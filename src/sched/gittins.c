@@ -40,10 +40,12 @@ static usec_t rank_of(const int64_t *hazards, uint32_t from)
     return best;
 }
 
-void gittins_make(struct gittins *gittins, const struct residual *residual)
+void gittins_make(struct gittins *gittins, const struct residual *residual, uint32_t sizes)
 {
     for (uint32_t class = 0; class < RESIDUAL_SIZES; class ++) {
         int64_t hazards[RESIDUAL_BINS];
+        if (!(sizes >> class & 1))
+            continue;
         for (uint32_t bin = 0; bin < RESIDUAL_BINS; bin++) {
             int64_t all = smooth(residual->ended[RESIDUAL_ALL][bin],
                                  residual->left[RESIDUAL_ALL][bin], prior_of(bin));

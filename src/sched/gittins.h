@@ -18,10 +18,13 @@
 
 enum { GITTINS_WEIGHT = 64 };
 
+enum { GITTINS_ALL = (1 << RESIDUAL_SIZES) - 1 };
+
 struct gittins {
     usec_t ranks[RESIDUAL_SIZES][RESIDUAL_BINS];
 };
 
-void gittins_make(struct gittins *gittins, const struct residual *residual);
+/* Of the sizes whose bits are set; the others stay as they were. */
+void gittins_make(struct gittins *gittins, const struct residual *residual, uint32_t sizes);
 
 #endif

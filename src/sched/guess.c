@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/guess.h"
 
+#include "core/role.h"
+
 static int64_t part(int64_t amount, int64_t of)
 {
     return of > 0 ? amount * QUEUE_SHARE_ONE / of : 0;
@@ -10,11 +12,11 @@ static int64_t part(int64_t amount, int64_t of)
 static uint32_t share_of(const struct state *state, const struct request *request,
                          uint8_t *ret_kind)
 {
-    int64_t members = request->members, most = 0;
+    int64_t most = 0;
     const int64_t parts[SHARES] = {
         [SHARE_OF_GPUS] = part(request_milli(request, 0, 0), state->capacity.milli),
-        [SHARE_OF_CPUS] = part(request->cpu_milli * members, state->capacity.cpu_milli),
-        [SHARE_OF_MEMORY] = part(request->memory_mib * members, state->capacity.memory_mib),
+        [SHARE_OF_CPUS] = part(request_cpus(request), state->capacity.cpu_milli),
+        [SHARE_OF_MEMORY] = part(request_memory(request), state->capacity.memory_mib),
     };
 
     *ret_kind = SHARE_OF_GPUS;

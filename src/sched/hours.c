@@ -59,15 +59,6 @@ static usec_t next_edge(const struct state *state, const struct queue *queue, us
     return next;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* What jobs below the queue may still hold at a time; firm: those that are never stopped. */
 static int64_t held_at(const struct brain *brain, uint32_t queue, uint32_t resource, usec_t at,
                        bool is_firm)
@@ -80,7 +71,7 @@ static int64_t held_at(const struct brain *brain, uint32_t queue, uint32_t resou
         struct amounts amounts;
         usec_t end = brain_end_of(brain->state, job);
         if ((is_firm && job->is_preemptible) || job->state == JOB_STOPPING ||
-            !is_below(brain->state, job->queue, queue) || (end <= at && end != USEC_NEVER))
+            !state_is_below(brain->state, job->queue, queue) || (end <= at && end != USEC_NEVER))
             continue;
         amounts_of_lease(brain->state, job->run->lease, &amounts);
         held += amounts.of[resource];

@@ -28,8 +28,10 @@ static void stop(struct brain *brain, const struct job *job, enum stop_rule rule
                                      .rule = (uint8_t)rule,
                                      .lost = leave_lost(job, brain->state->now) } };
 
-    if (!decisions)
+    if (!decisions) {
+        brain_review(brain, brain->state->now); /* at once, in a plan of its own */
         return;
+    }
     if (!job->is_preemptible) {
         event.stop.cause = STOP_CANCEL;
         event.stop.lost = 0;
@@ -132,15 +134,6 @@ static int compare_leavers(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* What is held beyond what it may be from then on, and those who could go. */
 static void measure(const struct brain *brain, const job_list *jobs, int64_t most,
                     struct excess *excess, struct leavers *leavers)
@@ -152,7 +145,7 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
         struct job *job = jobs->items[i];
         usec_t end = brain_end_of(state, job);
         struct amounts amounts;
-        if (job->state == JOB_STOPPING || !is_below(state, job->queue, excess->queue) ||
+        if (job->state == JOB_STOPPING || !state_is_below(state, job->queue, excess->queue) ||
             (excess->at > state->now && end <= excess->at && end != USEC_NEVER))
             continue;
         amounts_of_lease(state, job->run->lease, &amounts);
@@ -219,6 +212,13 @@ static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t numb
 
 /* ---- budgets ---- */
 
+/* In hours that cost nothing whoever runs may run on. */
+static bool spends_now(const struct state *state, const struct job *job, enum account_kind kind)
+{
+    return kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 && state->agenda.factor_milli > 0
+                                 : job->run->lease->milli > 0;
+}
+
 static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t number,
                          enum account_kind kind, struct decisions *decisions)
 {
@@ -231,8 +231,8 @@ static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t num
         brain_review(brain, at);
     for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
         const struct job *job = jobs->items[i];
-        bool spends = kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 : job->run->lease->milli > 0;
-        if (may_be_stopped(job) && spends && is_below(state, job->queue, number) &&
+        if (may_be_stopped(job) && spends_now(state, job, kind) &&
+            state_is_below(state, job->queue, number) &&
             (job->is_preemptible || account->firmness == BUDGET_KILL))
             stop(brain, job, STOP_FOR_BUDGET, decisions);
     }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/role.h"
+
 void pack_release(struct pack *pack)
 {
     fleet_release(&pack->ahead);
@@ -32,14 +34,18 @@ static bool is_local(const struct lease *lease)
     return true;
 }
 
-/* GPUs that a member needs at least. */
+/* GPUs that a member needs at least; of a gang with roles one of the role that needs least. */
 static int32_t need_of(const struct request *request)
 {
-    int64_t least = 0;
+    int64_t least = INT64_MAX;
 
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        int64_t milli = request_milli(request, i, GPU_MILLI) / request->members;
-        least = i == 0 || milli < least ? milli : least;
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        for (uint32_t k = 0; k < part->gpu_alternatives; k++) {
+            int64_t milli = request_milli(part, k, GPU_MILLI) / part->members;
+            least = milli < least ? milli : least;
+        }
+        least = part->gpu_alternatives > 0 ? least : 0;
     }
     return (int32_t)least;
 }
@@ -282,8 +288,10 @@ static bool try_fill(struct packing *packing, struct claim *claim)
 
     while (pack->misfits.count <= class)
         list_add(&pack->misfits, 0);
-    if (pack->misfits.items[class] == pack->fillings)
-        return false; /* room only gets less */
+    /* Room only gets less; but what is shut for one is another's own. */
+    bool are_alike = !packing->query.gates || packing->query.gates->items.count == 0;
+    if (are_alike && pack->misfits.items[class] == pack->fillings)
+        return false;
     if (try_place(packing, claim))
         return true;
     pack->misfits.items[class] = pack->fillings;

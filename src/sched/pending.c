@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "sched/gate.h"
+
 static uint64_t bounding_array(const struct state *state, const struct job *job)
 {
     for (const struct group *group = state_group(state, job->group); group;
@@ -22,7 +24,9 @@ static uint64_t hash_of(const struct pending_bucket *bucket)
                        (uint64_t)bucket->max_duration,
                        (uint64_t)bucket->deadline,
                        (uint64_t)bucket->estimate * 2 + bucket->is_preemptible,
-                       (uint64_t)bucket->tariff_most << 32 | bucket->reserved };
+                       (uint64_t)bucket->tariff_most << 32 | bucket->reserved,
+                       (uint64_t)bucket->stay,
+                       bucket->limited };
 
     return map_hash_words(key, COUNT_OF(key));
 }
@@ -33,7 +37,8 @@ static bool are_alike(const struct pending_bucket *a, const struct pending_bucke
            a->array == b->array && a->max_duration == b->max_duration &&
            a->estimate == b->estimate && a->deadline == b->deadline && a->user == b->user &&
            a->name == b->name && a->is_preemptible == b->is_preemptible &&
-           a->tariff_most == b->tariff_most && a->reserved == b->reserved;
+           a->tariff_most == b->tariff_most && a->reserved == b->reserved && a->stay == b->stay &&
+           a->limited == b->limited;
 }
 
 static uint32_t reserved_for(const struct state *state, uint32_t user)
@@ -44,6 +49,22 @@ static uint32_t reserved_for(const struct state *state, uint32_t user)
             return user + 1;
     }
     return 0;
+}
+
+bool pending_is_limited(const struct state *state, uint32_t queue)
+{
+    for (;; queue = state->queues.items[queue].parent) {
+        if (state->queues.items[queue].subjects.count > 0)
+            return true;
+        if (queue == QUEUE_ROOT)
+            return false;
+    }
+}
+
+/* How long it may count on staying tells those that may be stopped apart. */
+static usec_t stay_of(const struct state *state, const struct job *job)
+{
+    return job->is_preemptible && state->agenda.windows.count > 0 ? gate_stay_of(job) : 0;
 }
 
 /* The bucket that the job belongs into. One that was stopped for others has a bucket with those
@@ -64,6 +85,9 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .is_preemptible = job->is_preemptible,
         .tariff_most = job->tariff_most,
         .reserved = reserved_for(state, job->user),
+        .stay = stay_of(state, job),
+        .limited =
+            pending_is_limited(state, job->queue) ? ((uint64_t)job->user + 1) << 32 | job->gid : 0,
         .user = is_learned ? job->user : 0,
         .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,

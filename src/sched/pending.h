@@ -5,9 +5,10 @@
 /* pending - the queued jobs, in buckets of those that are interchangeable
  *
  * A bucket holds the jobs of one queue, class, time limit, estimate, priority, where run times are
- * predicted also of one user and name (digits aside), and (where the array bounds how
- * many run at a time) array, oldest first. Within a bucket only the head can be next, so a plan
- * looks at buckets, not at jobs. A bucket goes with its last job.
+ * predicted also of one user and name (digits aside), where users have limits of one user and Unix
+ * group, and (where the array bounds how many run at a time) array, oldest first. Within a bucket
+ * only the head can be next, so a plan looks at buckets, not at jobs. A bucket goes with its last
+ * job.
  */
 
 #include <stdbool.h>
@@ -25,6 +26,8 @@ struct pending_bucket {
     bool is_preemptible;
     uint16_t tariff_most;
     uint32_t reserved; /* of a user who has reservations: his number, plus one */
+    usec_t stay;       /* of those that may be stopped, where there are windows (gate.h); else 0 */
+    uint64_t limited;  /* where users or groups have limits: whose it is; else 0 */
     uint32_t user;     /* with name: whose run times tell; 0 where none are predicted */
     uint64_t name;
     uint64_t array; /* 0: none that bounds */
@@ -40,6 +43,8 @@ struct pending_bucket {
     uint32_t guess_version; /* of what the history said, plus one; 0: not yet */
     uint32_t share;         /* dominant share of the cluster that one needs, in parts of 2^20 */
     uint8_t kind;           /* of what (enum share) */
+    uint64_t possible_in;   /* brain->world plus one, as of which is_possible is */
+    bool is_possible;       /* an empty cluster would hold one of its jobs */
     uint64_t promised;      /* the plan in which its head got a promise */
 };
 
@@ -53,6 +58,9 @@ struct pending {
     struct map by_hash;
     uint32_t count;
 };
+
+/* Whether limits of users or groups bound what jobs of this queue hold. */
+bool pending_is_limited(const struct state *state, uint32_t queue);
 
 /* Put the job where it belongs now: into its bucket when it is queued, else out. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);

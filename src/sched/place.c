@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sched/budget.h"
+#include "sched/cast.h"
 #include "sched/domain.h"
 #include "sched/quota.h"
 
@@ -13,9 +15,17 @@
 struct placing {
     const struct place_query *query;
     struct arena *arena;
-    struct shape *shape;
-    struct shape own; /* where there are no caches */
+    struct shape *shape; /* of the role that is being placed, or of all */
+    uint32_t role;
+    struct shape *shapes[REQUEST_ROLES_MAX]; /* by role */
+    struct shape *own;                       /* the same, where there are no caches */
+    struct request *parts;                   /* of a gang with roles, then */
+    struct cast cast;
+    uint32_t failed;           /* the role that found no place, or CAST_ALL_PLACED */
+    const struct lease *seats; /* members go to the machines that they have there; NULL: to any */
+    uint32_t seat;             /* of the next: its place there */
     struct lease lease;
+    struct lease_role *roles;
     struct lease_member *members;
     struct slice *slices;
     promise_nodes barred;    /* machines that promises touch, or that are shut */
@@ -304,10 +314,20 @@ static struct pick pick_among(struct placing *placing)
     return pick;
 }
 
+static struct pick pick_seat(const struct placing *placing)
+{
+    struct pick pick = { -1, 0 };
+
+    consider(placing, &pick, placing->seats->members[placing->seat].node);
+    return pick;
+}
+
 static struct pick pick_machine(struct placing *placing)
 {
     const struct place_query *query = placing->query;
 
+    if (placing->seats)
+        return pick_seat(placing);
     if (query->only) {
         struct pick pick = { -1, 0 };
         for (uint32_t i = 0; i < query->only_count; i++) {
@@ -324,6 +344,22 @@ static struct pick pick_machine(struct placing *placing)
     return pick_among(placing);
 }
 
+/* The devices of the promise are for the members that have them there. */
+static const bool *slots_of_other_seats(const struct placing *placing, const struct layout_node *at)
+{
+    const struct lease *seats = placing->seats;
+
+    memset(placing->avoid, 1, at->count * sizeof(bool));
+    for (uint32_t i = 0; i < seats->slices_count; i++) {
+        uint32_t slot =
+            placing->query->fleet->layout->slot_of_device.items[seats->slices[i].device];
+        if (seats->slices[i].rank == placing->seat && slot >= at->first &&
+            slot < at->first + at->count)
+            placing->avoid[slot - at->first] = false;
+    }
+    return placing->avoid;
+}
+
 /* Slots that should be left to others, if it can be helped. */
 static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
 {
@@ -331,6 +367,8 @@ static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
     const struct layout *layout = query->fleet->layout;
     const struct layout_node *at = &layout->nodes.items[node];
 
+    if (placing->seats)
+        return slots_of_other_seats(placing, at);
     if (query->promises && query->promises->count > 0 &&
         promise_avoid(query->promises, layout, query->end, node, placing->avoid))
         return placing->avoid;
@@ -372,7 +410,7 @@ static bool place_member(struct placing *placing)
         slices[i].rank = rank;
         lease->milli += slices[i].milli;
     }
-    placing->members[rank].node = node;
+    placing->members[rank] = (struct lease_member){ .node = node, .role = placing->role };
     lease->slices_count += wanted;
     if (placing->taken) {
         placing->machines += placing->taken[node]++ == 0;
@@ -454,10 +492,36 @@ static enum why_kind what_is_missing(const struct placing *placing)
     return placing->shape->ask ? WHY_GPUS : WHY_CPUS;
 }
 
+static uint32_t first_rank(const struct request *request, uint32_t role)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < role; i++)
+        rank += request_part(request, i)->members;
+    return rank;
+}
+
+/* Role after role; where one finds no place, it is the one at hand. */
+static bool place_members(struct placing *placing)
+{
+    const struct request *request = placing->query->request;
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        placing->role = placing->cast.roles[i];
+        placing->shape = placing->shapes[placing->role];
+        placing->seat = first_rank(request, placing->role);
+        for (uint32_t k = 0; k < request_part(request, placing->role)->members; k++) {
+            if (!place_member(placing))
+                return false;
+            placing->seat++;
+        }
+    }
+    return true;
+}
+
 static bool place_as_it_is(struct placing *placing, struct why *why)
 {
     const struct place_query *query = placing->query;
-    const struct request *request = query->request;
 
     placing->lease.members_count = placing->lease.slices_count = 0;
     placing->lease.milli = 0;
@@ -465,9 +529,8 @@ static bool place_as_it_is(struct placing *placing, struct why *why)
     if (placing->taken)
         memset(placing->taken, 0, query->fleet->nodes.count * sizeof(uint32_t));
     domain_start(&placing->domain, query, placing->shape, placing->arena);
-    bool is_placed = true;
-    for (uint32_t i = 0; i < request->members && is_placed; i++)
-        is_placed = place_member(placing);
+    bool is_placed = place_members(placing);
+    placing->failed = is_placed ? CAST_ALL_PLACED : placing->role;
     if (!is_placed)
         *why = (struct why){ .kind = what_is_missing(placing) };
     bool is_allowed = is_placed && cells_allow(placing, why) && pools_allow(placing, why) &&
@@ -536,19 +599,26 @@ static bool can_be_met(const struct gpu_ask *ask, const struct layout *layout, s
     return has_links;
 }
 
-static void choose_shape(struct placing *placing, uint32_t alternative)
+/* As the cast has it. The roles' own requests know nothing of the pool and the spot rule. */
+static void choose_shapes(struct placing *placing)
 {
     const struct place_query *query = placing->query;
     const struct layout *layout = query->fleet->layout;
 
-    if (query->shapes)
-        placing->shape = shape_claim(query->shapes, query->state, layout, query->class, alternative,
-                                     query->queue);
-    else {
-        shape_describe(&placing->own, query->state, layout, query->request, alternative,
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        uint32_t alternative = placing->cast.alternatives[i];
+        if (query->shapes) {
+            placing->shapes[i] = shape_claim(query->shapes, query->state, layout, query->class, i,
+                                             alternative, query->queue);
+            continue;
+        }
+        shape_describe(&placing->own[i], query->state, layout,
+                       placing->parts ? &placing->parts[i] : query->request, alternative,
                        query->queue, query->ignore_health);
-        placing->shape = &placing->own;
+        placing->shapes[i] = &placing->own[i];
     }
+    placing->role = placing->cast.roles[0];
+    placing->shape = placing->shapes[placing->role];
 }
 
 static void mark_kept(const struct place_query *query, uint32_t own, struct arena *arena)
@@ -564,18 +634,55 @@ static void mark_kept(const struct place_query *query, uint32_t own, struct aren
     scorer_set_kept(query->scorer, is_any ? kept : NULL);
 }
 
+static size_t slices_most(const struct request *request)
+{
+    size_t sum = 0;
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        uint32_t most = 0;
+        for (uint32_t k = 0; k < part->gpu_alternatives; k++)
+            most = part->gpus[k].count > most ? part->gpus[k].count : most;
+        sum += (size_t)part->members * most;
+    }
+    return sum;
+}
+
+static void prepare_roles(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = query->request;
+    uint32_t count = request_parts(request);
+
+    if (!query->shapes) {
+        placing->own = arena_take(placing->arena, count, sizeof(struct shape));
+        memset(placing->own, 0, count * sizeof(struct shape));
+    }
+    if (request->roles_count == 0)
+        return;
+    if (!query->shapes) {
+        placing->parts = arena_take(placing->arena, count, sizeof(struct request));
+        for (uint32_t i = 0; i < count; i++)
+            request_take_part(request, i, &placing->parts[i]);
+    }
+    placing->roles = arena_take(placing->arena, count, sizeof(struct lease_role));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct request *part = request_part(request, i);
+        placing->roles[i] =
+            (struct lease_role){ .cpu_milli = part->cpu_milli, .memory_mib = part->memory_mib };
+    }
+    placing->lease.roles = placing->roles;
+    placing->lease.roles_count = count;
+}
+
 static void prepare(struct placing *placing)
 {
     const struct place_query *query = placing->query;
     const struct layout *layout = query->fleet->layout;
     const struct request *request = query->request;
-    uint32_t slices = 0;
 
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++)
-        slices = request->gpus[i].count > slices ? request->gpus[i].count : slices;
     placing->members = arena_take(placing->arena, request->members, sizeof(struct lease_member));
-    placing->slices =
-        arena_take(placing->arena, (size_t)request->members * slices, sizeof(struct slice));
+    placing->slices = arena_take(placing->arena, slices_most(request), sizeof(struct slice));
     placing->avoid = arena_take(placing->arena, layout->slots_most + 1, sizeof(bool));
     if (request->members > 1 || layout->has_mins)
         placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
@@ -583,7 +690,7 @@ static void prepare(struct placing *placing)
         placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
     if (query->promises && query->promises->count > 0)
         promise_list(query->promises, query->end, &placing->barred);
-    if (query->cells && cells_is_any(query->cells) && request->gpu_alternatives > 0) {
+    if (query->cells && cells_is_any(query->cells) && request_wants_gpus(request)) {
         placing->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
         placing->slacks = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
         placing->slacks_now = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
@@ -592,10 +699,48 @@ static void prepare(struct placing *placing)
     if (placing->barred.count > 0 || placing->slacks)
         placing->seen =
             arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
+    bool is_alike = request->roles_count == 0;
     placing->lease = (struct lease){ .members = placing->members,
                                      .slices = placing->slices,
-                                     .cpu_milli = request->cpu_milli,
-                                     .memory_mib = request->memory_mib };
+                                     .cpu_milli = is_alike ? request->cpu_milli : 0,
+                                     .memory_mib = is_alike ? request->memory_mib : 0 };
+    prepare_roles(placing);
+}
+
+static void finish(struct placing *placing)
+{
+    list_release(&placing->barred);
+    list_release(&placing->shut);
+    for (uint32_t i = 0; placing->own && i < request_parts(placing->query->request); i++)
+        shape_release(&placing->own[i]);
+}
+
+/* Members stood in the order in which they were placed: ranks go from role to role. */
+static void sort_members(struct placing *placing, struct lease *lease)
+{
+    const struct lease *from = &placing->lease;
+    struct lease_member *members =
+        arena_take(placing->arena, from->members_count, sizeof(struct lease_member));
+    struct slice *slices = arena_take(placing->arena, from->slices_count + 1, sizeof(struct slice));
+    uint32_t rank = 0, slice = 0;
+
+    for (uint32_t role = 0; role < from->roles_count; role++) {
+        for (uint32_t i = 0, at = 0; i < from->members_count; i++) {
+            bool is_of_role = from->members[i].role == role;
+            if (is_of_role)
+                members[rank] = from->members[i];
+            for (; at < from->slices_count && from->slices[at].rank == i; at++) {
+                if (!is_of_role)
+                    continue;
+                slices[slice] = from->slices[at];
+                slices[slice++].rank = rank;
+            }
+            rank += is_of_role;
+        }
+        placing->roles[role].alternative = placing->cast.alternatives[role];
+    }
+    lease->members = members;
+    lease->slices = slices;
 }
 
 static bool has_never(const struct place_query *query, struct why *ret_why)
@@ -613,47 +758,81 @@ static bool has_never(const struct place_query *query, struct why *ret_why)
     return true;
 }
 
+static bool can_all_be_met(const struct placing *placing, struct why *why)
+{
+    const struct place_query *query = placing->query;
+
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        const struct gpu_ask *ask = placing->shapes[i]->ask;
+        if (ask && !can_be_met(ask, query->fleet->layout, why))
+            return false;
+    }
+    return true;
+}
+
+static bool try_cast(struct placing *placing, struct why *why)
+{
+    *why = (struct why){ .kind = WHY_NONE };
+    placing->failed = CAST_ALL_PLACED;
+    choose_shapes(placing);
+    mark_kept(placing->query, placing->shape->pool_named, placing->arena);
+    return can_all_be_met(placing, why) && place_alternative(placing, why);
+}
+
+/* As it was promised; a machine that is not to be looked at now is none. */
+static bool try_seats(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct lease *seats = query->seats;
+    struct why why;
+
+    if (!seats || query->only || seats->members_count != query->request->members ||
+        seats->roles_count != query->request->roles_count)
+        return false;
+    cast_start(&placing->cast, query->request);
+    for (uint32_t i = 0; i < seats->roles_count; i++)
+        placing->cast.alternatives[i] = seats->roles[i].alternative;
+    placing->seats = seats;
+    return try_cast(placing, &why);
+}
+
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why)
 {
-    const struct request *request = query->request;
-    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
     struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
-    bool is_placed = false;
+    bool is_placed = false, is_first = true;
 
     *ret_why = (struct why){ .kind = WHY_NONE };
     if (has_never(query, ret_why))
         return false;
     prepare(&placing);
-    for (uint32_t i = 0; i < alternatives && !is_placed; i++) {
-        struct why why = { .kind = WHY_NONE };
-        choose_shape(&placing, i);
-        mark_kept(query, placing.shape->pool_named, arena);
-        is_placed =
-            (!placing.shape->ask || can_be_met(placing.shape->ask, query->fleet->layout, &why)) &&
-            place_alternative(&placing, &why);
-        if (is_placed) {
-            *ret_lease = placing.lease;
-            ret_lease->alternative = i;
-        } else if (i == 0 || why_is_never(ret_why->kind))
+    cast_start(&placing.cast, query->request);
+    do {
+        struct why why;
+        is_placed = try_cast(&placing, &why);
+        if (!is_placed && (is_first || why_is_never(ret_why->kind)))
             *ret_why = why;
+        is_first = false;
+    } while (!is_placed && cast_next(&placing.cast, placing.failed));
+    if (is_placed || try_seats(&placing)) {
+        is_placed = true;
+        *ret_lease = placing.lease;
+        ret_lease->alternative = query->request->roles_count > 0 ? 0 : placing.cast.alternatives[0];
+        if (placing.roles)
+            sort_members(&placing, ret_lease);
     }
-    list_release(&placing.barred);
-    list_release(&placing.shut);
-    shape_release(&placing.own);
+    finish(&placing);
     return is_placed;
 }
 
-bool place_may_fit(const struct place_query *query)
+static bool part_may_fit(const struct place_query *query, uint32_t number)
 {
-    const struct request *request = query->request;
-    uint32_t alternatives = request->gpu_alternatives ? request->gpu_alternatives : 1;
+    const struct request *part = request_part(query->request, number);
+    uint32_t alternatives = part->gpu_alternatives ? part->gpu_alternatives : 1;
 
-    if (query->scorer->layout->has_mins)
-        return true; /* what it costs depends on whose pool it is */
     for (uint32_t i = 0; i < alternatives; i++) {
         struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
-                                          query->class, i, query->queue);
+                                          query->class, number, i, query->queue);
         if (!shape->is_possible)
             continue;
         shape_catch_up(shape, query->scorer, query->fleet);
@@ -663,11 +842,22 @@ bool place_may_fit(const struct place_query *query)
     return false;
 }
 
+bool place_may_fit(const struct place_query *query)
+{
+    if (query->scorer->layout->has_mins)
+        return true; /* what it costs depends on whose pool it is */
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        if (!part_may_fit(query, i))
+            return false;
+    }
+    return true;
+}
+
 /* Looked at for one member alone, so that "2 free" means what a person would count. */
 static void explain_member(struct placing *placing, int64_t placed, struct why *why)
 {
     const struct place_query *query = placing->query;
-    const struct request *request = query->request;
+    const struct request *request = placing->shape->request;
     const struct gpu_ask *ask = placing->shape->ask;
     struct why best = { .kind = WHY_GPUS, .wanted = ask ? ask->count : 0 };
     bool any_node = false;
@@ -705,20 +895,20 @@ static void explain_member(struct placing *placing, int64_t placed, struct why *
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
 {
     struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
-    int64_t placed;
+    int64_t placed = 0;
 
     if (has_never(query, ret_why))
         return;
     prepare(&placing);
-    choose_shape(&placing, 0);
+    cast_start(&placing.cast, query->request);
+    choose_shapes(&placing);
     mark_kept(query, placing.shape->pool_named, arena);
     domain_start(&placing.domain, query, placing.shape, arena);
-    while (placing.lease.members_count < query->request->members && place_member(&placing))
-        continue;
-    placed = placing.lease.members_count;
+    place_members(&placing);
+    for (uint32_t i = 0; i < placing.lease.members_count; i++)
+        placed += placing.members[i].role == placing.role;
     give_back(&placing);
     explain_member(&placing, placed, ret_why);
-    list_release(&placing.barred);
-    list_release(&placing.shut);
-    shape_release(&placing.own);
+    ret_why->role = placing.roles ? placing.role + 1 : 0;
+    finish(&placing);
 }

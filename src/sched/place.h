@@ -7,7 +7,8 @@
  * One transaction: the fleet is afterwards as it was, whatever the answer. Pure, and the same
  * input gives the same lease. Each member goes to the machine with the least cost (score.h), of
  * equals the lowest number; a gang into the smallest domain (machine, rack, block) that holds it
- * all. Alternatives are tried in their order, each for the whole gang.
+ * all. Alternatives are tried in their order, each for the whole gang. Of a gang with roles one
+ * role is placed after the other, wherever there is room, in several orders (cast.h).
  *
  * Costs come from the shapes' caches where the query has them, else from a look at every
  * machine: the choice is the same, which is what the tests compare.
@@ -44,6 +45,7 @@ struct place_query {
     const uint32_t *only; /* look at these machines alone; NULL: at all */
     uint32_t only_count;
     const struct fleet *spare; /* whole devices that are free in it are taken last; NULL: none */
+    const struct lease *seats; /* machines to try when there is no place else; NULL: none */
     enum place_quota quota;
     struct cells *cells; /* whole ones that are kept for queues; NULL: none are */
     bool ignore_health;  /* also what is drained, down or sick: could it run at all? */

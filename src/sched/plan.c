@@ -108,17 +108,16 @@ static void fill_shares(const struct state *state, struct lease *lease)
         worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
                             lease->slices[i].milli, GPU_MILLI);
     lease->shares[SHARE_OF_GPUS] = part(worth, (uint64_t)capacity->worth);
-    lease->shares[SHARE_OF_CPUS] =
-        part((uint64_t)lease->cpu_milli * lease->members_count, (uint64_t)capacity->cpu_milli);
+    lease->shares[SHARE_OF_CPUS] = part((uint64_t)lease_cpus(lease), (uint64_t)capacity->cpu_milli);
     lease->shares[SHARE_OF_MEMORY] =
-        part((uint64_t)lease->memory_mib * lease->members_count, (uint64_t)capacity->memory_mib);
+        part((uint64_t)lease_memory(lease), (uint64_t)capacity->memory_mib);
     lease->share = 0;
     for (size_t i = 0; i < SHARES; i++)
         lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
 }
 
-static bool array_allows(const struct state *state, const struct pending_bucket *bucket,
-                         struct why *why)
+bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
+                        struct why *why)
 {
     const struct group *group = bucket->array ? state_group(state, bucket->array) : NULL;
 
@@ -253,7 +252,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
         .grant = { .job = job->id,
                    .attempt = job->run->attempt + 1,
                    .lease = *lease,
-                   .is_backfill = brain->reserve.promises.count > 0,
+                   .is_backfill = brain->reserve.promises.count > brain->defrag.kept,
                    .tier = tier },
     };
     guess_bucket(brain->state, job->pending_bucket);
@@ -274,23 +273,31 @@ struct trial {
     struct why why;
 };
 
+bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                    struct why *why)
+{
+    return hours_allow(brain, job, amounts, why) && spend_allows(brain, job, amounts, why);
+}
+
 /* Within quota, in nobody's turn, and in a place beside the promises. */
 static bool try_request(struct trial *trial, const struct request *request)
 {
     struct brain *brain = trial->brain;
+    struct turn_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts, trial->end };
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
     if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !quota_allows(brain->state, &trial->ask, &trial->why) ||
         !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, trial->job->queue, &trial->ask.amounts,
-                     trial->end, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
-    if (!spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why))
-        return false; /* what it would get costs more than the least that it asks for */
+    /* What it would get may be more than the least that it asks for, or of another model. */
+    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+        !turn_allows(&brain->turns, brain->state, &turn, &trial->why))
+        return false;
     trial->lease = lease;
     return true;
 }
@@ -348,6 +355,22 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
            spend_allows(brain, job, &ask.amounts, why);
 }
 
+/* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
+ * be over. */
+bool brain_is_possible(const struct brain *brain, const struct job *job)
+{
+    struct pending_bucket *bucket = job->pending_bucket;
+    struct why why;
+
+    if (bucket->possible_in == brain->world + 1)
+        return bucket->is_possible;
+    sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
+                &why);
+    bucket->possible_in = brain->world + 1;
+    bucket->is_possible = !why_is_never(why.kind) && why.kind != WHY_UNUSABLE;
+    return bucket->is_possible;
+}
+
 bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                      struct decisions *decisions, struct why *why)
 {
@@ -363,11 +386,11 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                                     .is_preemptible = job->is_preemptible } };
 
     *why = (struct why){ .kind = WHY_NONE };
-    if (!array_allows(state, bucket, why))
+    if (!brain_array_allows(state, bucket, why))
         return false;
     if (!try_request(&trial, request)) {
         *why = trial.why;
-        if (why->kind == WHY_QUOTA)
+        if (why->kind == WHY_QUOTA && brain_is_possible(brain, job))
             turn_make(&brain->turns, state, &brain->ends, job, why);
         if (why->kind == WHY_QUOTA)
             hours_name_window(state, why);
@@ -555,7 +578,9 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
     reclaim_tidy(&brain->reclaim, brain->state);
+    defrag_keep(brain, true);
     plan_back(brain, decisions);
+    defrag_keep(brain, false);
     list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
@@ -631,7 +656,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
+    defrag_keep(brain, false);
     promise_awaited(brain, decisions);
+    defrag_keep_turns(brain);
     uint32_t protected = protect_oldest(brain, decisions);
     by_order = promises_by_order(&state->settings, protected);
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);

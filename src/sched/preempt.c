@@ -22,12 +22,8 @@ void preempt_note_world(struct preempt *preempt)
 
 void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue)
 {
-    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++) {
-        uint32_t at = i;
-        while (at != queue && at != QUEUE_ROOT)
-            at = state->queues.items[at].parent;
-        preempt->queues.items[i].is_due |= at == queue;
-    }
+    for (uint32_t i = 0; i < preempt->queues.count && i < state->queues.count; i++)
+        preempt->queues.items[i].is_due |= state_is_below(state, i, queue);
 }
 
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
@@ -91,7 +87,8 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE && job->queue == queue &&
+    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
+           job->run->stop_cause != STOP_MOVE && job->queue == queue &&
            (!taker || taker->queue == queue);
 }
 
@@ -120,7 +117,8 @@ static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
     return milli;
 }
 
-static void size_up(struct brain *brain, uint32_t queue)
+/* left_out: GPUs of those of the queue that take part no more, their places are kept for them. */
+static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 {
     struct claims *claims = &brain->preempt.claims;
     int64_t held = 0, free = 0, awaited = 0, stopping = 0;
@@ -147,8 +145,11 @@ static void size_up(struct brain *brain, uint32_t queue)
         free = free < awaited ? free : awaited;
         free = free > 0 ? free : 0;
     }
+    free = free > left_out ? free - left_out : 0;
     claims->milli = held + free + stopping;
     int64_t most = within_limits(brain->state, queue, held + stopping);
+    if (left_out > 0 && most > held)
+        most = most - left_out > held ? most - left_out : held;
     claims->milli = most < claims->milli ? most : claims->milli;
 }
 
@@ -215,13 +216,14 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
     brain_query(brain, claim->job, &query);
     query.only = &brain->preempt.pack.nodes.items[claim->first_node];
     query.only_count = claim->node_count;
+    defrag_respect(brain, claim->job, &query);
     if (!place_job(&query, &brain->arena, &lease, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
     struct amounts amounts;
     amounts_of_lease(brain->state, &lease, &amounts);
-    if (!spend_allows(brain, claim->job, &amounts, &why)) {
+    if (!brain_may_take(brain, claim->job, &amounts, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
@@ -246,12 +248,14 @@ static void explain_cells(struct brain *brain, const struct job *job,
 static void explain(struct brain *brain, uint64_t holder)
 {
     const struct claims *claims = &brain->preempt.claims;
+    const struct job *job = holder != 0 ? state_job(brain->state, holder) : NULL;
     struct place_query query;
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct claim *claim = &claims->items.items[i];
         struct pending_bucket *bucket = claim->job->pending_bucket;
-        if (!bucket || !bucket->is_settled || claim->is_selected)
+        bool is_alike = bucket && job && bucket == job->pending_bucket; /* what keeps that one */
+        if (!bucket || !bucket->is_settled || claim->is_selected || is_alike)
             continue;
         brain_query(brain, claim->job, &query);
         if (holder == 0) {
@@ -369,11 +373,13 @@ static void look_ahead(struct brain *brain, uint32_t queue)
 
     fleet_follow(ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_gone = brain->awaited.count > 0 ? elastic_is_leaving(entry->job)
-                                                : is_coming_free(brain->state, entry->job, queue);
+        bool is_moved = entry->job->run->stop_cause == STOP_MOVE;
+        bool is_gone = brain->awaited.count > 0 || is_moved
+                           ? elastic_is_leaving(entry->job)
+                           : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
             elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
-        if (entry->job->run->stop_cause == STOP_RESIZE && !kept)
+        if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
             fleet_take(ahead, entry->job->run->lease, -1);
@@ -416,6 +422,21 @@ static void note_times(struct brain *brain, uint32_t queue)
     }
 }
 
+/* For whom others move: it takes part no more, its place is kept for it. Returns its GPUs. */
+static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
+{
+    int64_t milli = 0;
+
+    for (size_t i = claims->items.count; brain->defrag.kept > 0 && i-- > 0;) {
+        const struct claim *claim = &claims->items.items[i];
+        if (claim->is_running || !defrag_is_under_way(brain, claim->job))
+            continue;
+        milli += reclaim_place(&brain->reclaim, claim->job->id)->milli;
+        list_remove(&claims->items, i);
+    }
+    return milli;
+}
+
 static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
@@ -426,9 +447,12 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     note_times(brain, queue);
     if (!claims_collect(claims, brain->state, queue, &brain->pending, &brain->ends))
         return;
+    int64_t left_out = leave_out_moved(brain, claims);
+    if (claims->items.count == 0)
+        return;
     for (size_t i = 0; is_alone && i < claims->items.count; i++)
         settle(preempt, claims->items.items[i].job->pending_bucket);
-    size_up(brain, queue);
+    size_up(brain, queue, left_out);
     claims_sort(claims, brain->state);
     brain_query(brain, claims->items.items[0].job, &query);
     for (int round = 0;; round++) {

@@ -32,8 +32,8 @@ static void take_member(struct promise *promise, const struct layout *layout,
     struct promise_spot *held = find_spot(promise, node);
 
     if (held) {
-        held->rest.cpu_milli -= sign * lease->cpu_milli;
-        held->rest.memory_mib -= sign * lease->memory_mib;
+        held->rest.cpu_milli -= sign * lease_cpu_milli(lease, rank);
+        held->rest.memory_mib -= sign * lease_memory_mib(lease, rank);
     }
     for (uint32_t k = 0; k < lease->slices_count; k++) {
         const struct slice *slice = &lease->slices[k];
@@ -216,6 +216,18 @@ void promise_list(const struct promises *promises, usec_t end, promise_nodes *re
 
 #define SMALLER(a, b) ((b) < (a) ? (b) : (a))
 
+/* Devices that are promised by number stand for others where theirs were taken: of those that seem
+ * to be left, so many are not. Who takes one by its place must not see them. */
+static void hide_promised(const struct promise_spot *held, struct fleet_slot *slots, uint32_t count)
+{
+    int32_t left = held->whole;
+
+    for (uint32_t k = 0; k < count; k++) {
+        if (held->slots[k].milli == GPU_MILLI && left-- <= 0)
+            slots[k] = (struct fleet_slot){ .mig = slots[k].mig };
+    }
+}
+
 void promise_limit(const struct promises *promises, usec_t end, bool by_number, struct spot *spot,
                    struct fleet_slot *slots)
 {
@@ -239,6 +251,8 @@ void promise_limit(const struct promises *promises, usec_t end, bool by_number, 
             slots[k].memory_mib = SMALLER(slots[k].memory_mib, held->slots[k].memory_mib);
             slots[k].mig = mig_join(slots[k].mig, held->slots[k].mig);
         }
+        if (!by_number)
+            hide_promised(held, slots, spot->at->count);
     }
     if (!is_copied)
         return;

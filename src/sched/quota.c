@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/role.h"
+
 static const struct amounts *used_by(const struct state *state, const struct quota_ask *ask,
                                      uint32_t queue)
 {
@@ -133,15 +135,6 @@ static bool subjects_allow(const struct state *state, uint32_t at, const struct 
 
 /* ---- what others do not lend ---- */
 
-static bool is_above(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* What is kept from the job, and by whom most. */
 struct kept {
     int64_t sum, most;
@@ -192,8 +185,8 @@ static bool others_allow(const struct state *state, const struct quota_ask *ask,
     struct kept kept = { 0 };
 
     for (uint32_t i = 1; i < state->queues.count; i++) {
-        if (is_above(state, ask->queue, state->queues.items[i].parent) &&
-            !is_above(state, ask->queue, i))
+        if (state_is_below(state, ask->queue, state->queues.items[i].parent) &&
+            !state_is_below(state, ask->queue, i))
             add_kept(state, ask, i, resource, &kept);
     }
     free -= kept.sum;
@@ -228,14 +221,17 @@ void quota_least(const struct state *state, const struct request *request, struc
 {
     *ret = (struct amounts){
         .of = { [RESOURCE_GPUS] = request_least_milli(request),
-                [RESOURCE_CPUS] = request->cpu_milli * request->members,
-                [RESOURCE_MEMORY] = request->memory_mib * request->members },
+                [RESOURCE_CPUS] = request_cpus(request),
+                [RESOURCE_MEMORY] = request_memory(request) },
     };
-    if (request->gpu_alternatives != 1 || !request->gpus[0].model[0])
-        return;
-    int model = resource_find(&state->resources, request->gpus[0].model);
-    if (model >= RESOURCE_MODELS)
-        ret->of[model] = ret->of[RESOURCE_GPUS];
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        if (part->gpu_alternatives != 1 || !part->gpus[0].model[0])
+            continue;
+        int model = resource_find(&state->resources, part->gpus[0].model);
+        if (model >= RESOURCE_MODELS)
+            ret->of[model] += request_least_milli(part);
+    }
 }
 
 bool quota_is_owed(const struct state *state, uint32_t queue, enum share kind)

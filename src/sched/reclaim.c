@@ -76,6 +76,9 @@ bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
         if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
             run->resized_for == job->id)
             return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
+            run->moved_for == job->id)
+            return true;
     }
     return false;
 }
@@ -140,8 +143,7 @@ static usec_t min_runtime_of(const struct state *state, const struct job *job)
     }
 }
 
-static bool may_be_stopped(struct reclaim *reclaim, const struct state *state,
-                           const struct job *job)
+bool reclaim_may_stop(struct reclaim *reclaim, const struct state *state, const struct job *job)
 {
     usec_t least = min_runtime_of(state, job), now = state->now;
     usec_t cost = job->restart_cost > RECLAIM_LEFT_S * USEC_PER_SEC ? job->restart_cost
@@ -224,7 +226,7 @@ static void collect(struct search *search)
             continue;
         amounts_of_lease(state, entry->job->run->lease, &victim.held);
         if (rule_for(search, entry->job->queue, &victim.held) == STOP_IN_QUEUE ||
-            !may_be_stopped(reclaim, state, entry->job))
+            !reclaim_may_stop(reclaim, state, entry->job))
             continue;
         victim.cost = cost_of(entry->job, state->now);
         list_add(&reclaim->victims, victim);
@@ -516,10 +518,12 @@ static void spare_all(struct search *search)
         spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
 }
 
-/* The first alternative that can be had. */
+/* The first alternative that can be had. Machine by machine only for members that are alike. */
 static bool search_alternatives(struct search *search, struct lease *ret_lease)
 {
-    for (uint32_t i = 0; i < search->request->gpu_alternatives; i++) {
+    bool is_alike = search->request->roles_count == 0;
+
+    for (uint32_t i = 0; is_alike && i < search->request->gpu_alternatives; i++) {
         const struct gpu_ask *ask = &search->request->gpus[i];
         search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
         search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);
@@ -637,8 +641,7 @@ bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
     return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
 }
 
-/* Cells of those for whom others were stopped already are theirs. */
-static void take_made(struct brain *brain, uint64_t job, int sign)
+void reclaim_take_made(struct brain *brain, uint64_t job, int sign)
 {
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
         const struct made_room *made = &brain->reclaim.made.items[i];
@@ -731,9 +734,9 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     quota_least(brain->state, search.request, &wanted);
     if (!is_worth_it(brain, job, natural, &wanted))
         return false;
-    take_made(brain, job->id, 1);
+    reclaim_take_made(brain, job->id, 1);
     bool is_found = search_place(&search, is_owed_cells, &lease);
-    take_made(brain, job->id, -1);
+    reclaim_take_made(brain, job->id, -1);
     if (!is_found)
         return false;
     fill_back(&search, &lease);
@@ -773,7 +776,7 @@ int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
         amounts_of_lease(state, job->run->lease, &held);
         enum stop_rule rule =
             share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
-        if (rule == STOP_IN_QUEUE || !may_be_stopped(reclaim, state, job))
+        if (rule == STOP_IN_QUEUE || !reclaim_may_stop(reclaim, state, job))
             continue;
         taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
         shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
@@ -813,7 +816,7 @@ void sched_give_back(struct brain *brain, const struct job *job, struct give_bac
         reclaim->review = USEC_NEVER;
         if (!other->is_preemptible)
             ret->firm += milli;
-        else if (may_be_stopped(reclaim, state, other))
+        else if (reclaim_may_stop(reclaim, state, other))
             ret->could += milli;
         else {
             ret->young += milli;

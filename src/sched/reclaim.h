@@ -66,6 +66,11 @@ bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
 void reclaim_prepare(struct brain *brain, uint64_t job);
 /* Past the least run time of its queue. Notes when it will be. */
 bool reclaim_is_due(struct brain *brain, const struct job *job);
+/* Preemptible, past the least run time of its queue and its restart cost, and not about to end.
+ * Notes when it will be. */
+bool reclaim_may_stop(struct reclaim *reclaim, const struct state *state, const struct job *job);
+/* Cells of those for whom others were stopped already are theirs (sign 1), or not (-1). */
+void reclaim_take_made(struct brain *brain, uint64_t job, int sign);
 /* Where the job shall start when those that stop for it are gone. */
 void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease);
 /* Machines or devices are others: who comes back finds a new place. */

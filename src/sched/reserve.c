@@ -44,6 +44,7 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->touched);
     list_release(&reserve->counts);
     list_release(&reserve->roomy);
+    seats_release(&reserve->seats);
 }
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
@@ -177,7 +178,7 @@ static bool step(struct walk *walk, usec_t *ret_at)
 static struct shape *shape_of(const struct walk *walk, uint32_t alternative)
 {
     return shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
-                       walk->query.class, alternative, walk->query.queue);
+                       walk->query.class, 0, alternative, walk->query.queue);
 }
 
 static uint32_t alternatives_of(const struct walk *walk)
@@ -240,6 +241,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         .reserve = reserve, .query = *query, .ends = { .ends = ends }, .now = query->state->now
     };
     bool is_gang = query->request->members > 1;
+    /* Members that are alike can be counted first, which is less than a look for their places. */
+    bool is_counted = is_gang && query->request->roles_count == 0;
     /* Room that opens elsewhere can matter when it is a pool's budget that is missing. */
     bool is_local = !is_gang && !query->scorer->layout->has_bounds;
     struct why why;
@@ -255,12 +258,12 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     fleet_follow(&reserve->ahead, query->fleet);
     walk.leaving = ends_next(&walk.ends);
     walk.opens = next_opening(&walk, walk.now);
-    if (is_gang)
+    if (is_counted)
         start_counting(&walk);
     while (!is_made && step(&walk, &at)) {
         struct place_query *then = &walk.query;
         struct lease *lease = arena_take(arena, 1, sizeof(*lease));
-        if (is_gang) {
+        if (is_counted) {
             for (size_t i = 0; i < reserve->touched.count; i++)
                 count_members(&walk, reserve->touched.items[i]);
             if (walk.members < query->request->members)
@@ -274,8 +277,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->from = at;
         then->spare = query->fleet; /* others may use what is free now until then, and longer */
         then->quota = PLACE_QUOTA_EVER;
-        then->only = is_gang ? reserve->roomy.items : is_local ? reserve->touched.items : NULL;
-        then->only_count = (uint32_t)(is_gang ? reserve->roomy.count : reserve->touched.count);
+        then->only = is_counted ? reserve->roomy.items : is_local ? reserve->touched.items : NULL;
+        then->only_count = (uint32_t)(is_counted ? reserve->roomy.count : reserve->touched.count);
         reserve->promises.from = at == USEC_NEVER ? at : at + 1;
         is_made = place_job(then, arena, lease, &why);
         then->shapes = query->shapes;
@@ -286,6 +289,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         fleet_take(&reserve->ahead, lease, 1);
         promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
                     lease);
+        if (lease->roles_count > 0)
+            seats_keep(&reserve->seats, query->state, query->job, lease);
         *ret_at = at;
     }
     return is_made;

@@ -12,6 +12,7 @@
 
 #include "sched/ends.h"
 #include "sched/place.h"
+#include "sched/seats.h"
 
 struct booking { /* a promise in force, as what it takes and gives back */
     usec_t at;
@@ -24,6 +25,7 @@ struct reserve {
     struct fleet ahead;
     LIST(struct booking) bookings; /* by time; what is given back before what is taken */
     LIST(uint32_t) touched;        /* machines, in the walk */
+    struct seats seats;            /* of the gangs with roles */
     LIST(uint32_t) counts;         /* by machine: members of a gang that fit */
     LIST(uint32_t) roomy;          /* machines where that is any */
     uint64_t walked;               /* leases that walks went through since all were made anew */

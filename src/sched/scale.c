@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
+
 #include "sched/brain.h"
 #include "sched/hours.h"
 #include "sched/quota.h"
@@ -78,11 +80,10 @@ static void list_jobs(struct scaling *scaling)
         if (job->state != JOB_QUEUED)
             continue;
         request = state_request(state, job);
-        list_add(&scaling->jobs,
-                 (struct candidate){ .job = job,
-                                     .milli = request_milli(request, 0, 0),
-                                     .cpu_milli = request->cpu_milli * request->members,
-                                     .memory_mib = request->memory_mib * request->members });
+        list_add(&scaling->jobs, (struct candidate){ .job = job,
+                                                     .milli = request_milli(request, 0, 0),
+                                                     .cpu_milli = request_cpus(request),
+                                                     .memory_mib = request_memory(request) });
     }
     if (scaling->jobs.count > 0)
         qsort(scaling->jobs.items, scaling->jobs.count, sizeof(scaling->jobs.items[0]),
@@ -280,8 +281,9 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
     struct dream *before = mem_zero(count + 1, sizeof(*before));
     if (count > 0)
         memcpy(before, scaling->dreams.items, count * sizeof(*before));
-    for (uint32_t i = 0; i < request->members && is_placed; i++)
-        is_placed = dream_member(scaling, type, wish, request, most);
+    for (uint32_t i = 0, number; i < request->members && is_placed; i++)
+        is_placed = dream_member(scaling, type, wish,
+                                 request_part(request, request_part_of(request, i, &number)), most);
     if (!is_placed) {
         if (count > 0)
             memcpy(scaling->dreams.items, before, count * sizeof(*before));

@@ -144,10 +144,15 @@ static void on_job(void *user, struct job *job, bool is_gone)
         brain->is_dirty = true;
 }
 
-static void on_lease(void *user, const struct job *job, int sign)
+static void on_lease(void *user, struct job *job, int sign)
 {
     struct brain *brain = user;
 
+    brain->is_dirty = true;
+    if (sign > 0 && job->run->is_among_ends) { /* a smaller one than it had */
+        ends_remove(&brain->ends, job->run->expected_end, job);
+        ends_add(&brain->ends, job->run->expected_end, job);
+    }
     if (brain->is_moved)
         return;
     fleet_take(&brain->fleet, job->run->lease, sign);
@@ -211,6 +216,8 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .from = brain->state->now,
         .stay = gate_stay_of(job),
     };
+    if (query->request->roles_count > 0)
+        query->seats = seats_of(&brain->reserve.seats, job->id);
 }
 
 /* What a brain knows beside the state, from the state alone. */
@@ -257,6 +264,7 @@ static void forget_state(struct brain *brain)
     preempt_release(&brain->preempt);
     reclaim_release(&brain->reclaim);
     elastic_release(&brain->elastic);
+    defrag_release(&brain->defrag);
     ends_release(&brain->ends);
     shapes_release(&brain->shapes);
     cells_release(&brain->cells);
@@ -338,6 +346,7 @@ static void note_world(struct brain *brain, const struct event *event)
     int64_t queue =
         event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
 
+    brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     if (queue >= 0)
@@ -361,12 +370,22 @@ static void note_hours(struct brain *brain)
     if (brain->passed == brain->state->agenda.passed)
         return;
     brain->passed = brain->state->agenda.passed;
+    brain->world++;
     brain->is_dirty = true;
     brain->is_moved |= has_timed_pools(brain->state);
     preempt_note_world(&brain->preempt);
 }
 
-/* Who has a reservation of his own waits apart from others. */
+/* Whether the queue of such an event has limits of users. */
+static bool has_limits(const struct state *state, const struct event *event)
+{
+    int64_t queue = event->kind == EVENT_QUEUE ? state_find_queue(state, event->queue.name) : -1;
+
+    return queue >= 0 && state->queues.items[queue].subjects.count > 0;
+}
+
+/* Who has a reservation or a limit of his own waits apart from others, and, since there are
+ * windows, who may stay for longer. */
 static void sort_pending(struct brain *brain)
 {
     for (struct job *job = brain->state->first_job; job; job = job->next) {
@@ -380,10 +399,15 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
     estimator_forget(&brain->estimator);
+    bool had_windows = brain->state->agenda.windows.count > 0;
+    bool had_limits = has_limits(brain->state, event);
     int code = state_apply(brain->state, event, err);
     if (event_is_of_world(event->kind))
         note_world(brain, event);
-    if (code == 0 && (event->kind == EVENT_RESERVATION || event->kind == EVENT_RESERVATION_REMOVE))
+    bool is_sorted = event->kind != EVENT_RESERVATION && event->kind != EVENT_RESERVATION_REMOVE &&
+                     had_windows == (brain->state->agenda.windows.count > 0) &&
+                     had_limits == has_limits(brain->state, event);
+    if (code == 0 && !is_sorted)
         sort_pending(brain);
     note_hours(brain);
     if (code == 0 && event->kind == EVENT_BOOT)
@@ -408,6 +432,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
+    plan_moves(brain, decisions);
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);

@@ -28,7 +28,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 5 };
+enum { SCHED_VERSION = 6 };
 
 struct brain;
 
@@ -90,6 +90,22 @@ struct give_back {
 };
 
 void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret);
+
+/* Whether moving others would make room for a job that waits (defrag.h), and what keeps them. */
+enum moves_answer {
+    MOVES_NONE,      /* it would not help, or is not wanted */
+    MOVES_UNDER_WAY, /* they are being moved */
+    MOVES_OVER,      /* more would be lost than is left for this hour */
+    MOVES_LATER,     /* nobody may be moved for it yet who could be; `at` is when the first may */
+};
+struct moves_ask {
+    enum moves_answer answer;
+    uint32_t jobs;      /* under way: so many */
+    int64_t loss, left; /* over: GPU-time in microseconds */
+    usec_t at;          /* over: when the next hour begins; 0: it is never enough */
+};
+
+void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret);
 
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
+
 enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
 
-static bool queue_is_below(const struct state *state, uint32_t queue, const char *name)
+static bool is_below_named(const struct state *state, uint32_t queue, const char *name)
 {
     for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
         if (strcmp(state->queues.items[at].name, name) == 0)
@@ -30,7 +32,7 @@ static bool may_have(const struct shape *shape, const struct state *state,
         return !state->pools.items[shape->pool_named].is_static &&
                layout_kind_is_of(kind, shape->pool_named);
     const struct pool *owner = &state->pools.items[device->pool];
-    return queue_is_below(state, shape->queue, owner->queue) &&
+    return is_below_named(state, shape->queue, owner->queue) &&
            (!named[0] || strcmp(named, owner->name) == 0);
 }
 
@@ -72,7 +74,7 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
                     ? (memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib
                     : GPU_MILLI + 1;
     } else if (memory_mib == 0) {
-        memory_mib = device->memory_mib * milli / GPU_MILLI; /* so that two halves fit */
+        memory_mib = device->memory_mib * milli / GPU_MILLI; /* rounded down: parts make one */
     }
     bool fits = milli <= GPU_MILLI && memory_mib <= device->memory_mib;
     return (struct shape_cut){ .milli = (uint16_t)(fits ? milli : 0),
@@ -109,6 +111,13 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
     }
 }
 
+static uint64_t key_of(uint64_t serial, uint32_t role, uint32_t alternative, uint32_t queue)
+{
+    uint64_t key[] = { serial, (uint64_t)role << 48 | (uint64_t)alternative << 32 | queue };
+
+    return map_hash_words(key, COUNT_OF(key));
+}
+
 static void forget_oldest(struct shapes *shapes)
 {
     size_t oldest = 0;
@@ -119,25 +128,24 @@ static void forget_oldest(struct shapes *shapes)
     }
     struct shape *shape = shapes->all.items[oldest];
     shapes->all.items[oldest] = shapes->all.items[--shapes->all.count];
-    uint64_t key[] = { shape->serial, (uint64_t)shape->alternative << 32 | shape->queue };
-    map_remove(&shapes->by_key, map_hash_words(key, COUNT_OF(key)));
+    map_remove(&shapes->by_key,
+               key_of(shape->serial, shape->role, shape->alternative, shape->queue));
     shape_release(shape);
     free(shape);
 }
 
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
-                          const struct layout *layout, uint32_t class, uint32_t alternative,
-                          uint32_t queue)
+                          const struct layout *layout, uint32_t class, uint32_t role,
+                          uint32_t alternative, uint32_t queue)
 {
     const struct class *of = state->classes.classes.items[class];
     uint32_t view = layout->has_static_pools ? queue : QUEUE_DEFAULT;
-    uint64_t key[] = { of->serial, (uint64_t)alternative << 32 | view };
-    uint64_t hash = map_hash_words(key, COUNT_OF(key)), found = 0;
+    uint64_t hash = key_of(of->serial, role, alternative, view), found = 0;
 
     map_get(&shapes->by_key, hash, &found);
     struct shape *shape = (void *)(uintptr_t)found;
-    bool is_it = shape && shape->serial == of->serial && shape->alternative == alternative &&
-                 shape->queue == view;
+    bool is_it = shape && shape->serial == of->serial && shape->role == role &&
+                 shape->alternative == alternative && shape->queue == view;
     if (!shape) {
         if (shapes->all.count == SHAPES_MAX)
             forget_oldest(shapes);
@@ -148,7 +156,9 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
     if (!is_it || shape->layout != layout->version) {
         shape->serial = of->serial;
         shape->class = class;
-        shape_describe(shape, state, layout, &of->request, alternative, view, false);
+        shape->role = role;
+        shape_describe(shape, state, layout, request_part(&of->request, role), alternative, view,
+                       false);
     }
     shape->used = ++shapes->uses;
     return shape;

@@ -4,10 +4,11 @@
 
 /* shape - one way to meet a class of requests, and what each machine would cost it
  *
- * A shape is a class with one of its GPU alternatives, seen from a queue (static pools serve some
- * queues only). What it would take of a device is worked out once for each kind of slot. Its costs
- * are kept for every machine, and caught up on those that changed (fleet.h): a choice looks at
- * the least cost of each block of machines, then into one block. Policies 3.4.
+ * A shape is a class, or one role of it, with one of its GPU alternatives, seen from a queue
+ * (static pools serve some queues only). What it would take of a device is worked out once for each
+ * kind of slot. Its costs are kept for every machine, and caught up on those that changed
+ * (fleet.h): a choice looks at the least cost of each block of machines, then into one block.
+ * Policies 3.4.
  *
  * The most recently used SHAPES_MAX shapes are kept.
  */
@@ -19,7 +20,7 @@ enum { SHAPES_MAX = 512, SHAPE_BLOCK = 64 };
 struct shape {
     uint64_t serial; /* of its class */
     uint32_t class;  /* its number, as long as that has this serial */
-    uint32_t alternative, queue;
+    uint32_t role, alternative, queue;
     const struct request *request;
     const struct gpu_ask *ask;   /* NULL: no GPUs */
     uint32_t pool_named;         /* that shared slices count against */
@@ -49,8 +50,8 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
                     bool ignore_health);
 
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
-                          const struct layout *layout, uint32_t class, uint32_t alternative,
-                          uint32_t queue);
+                          const struct layout *layout, uint32_t class, uint32_t role,
+                          uint32_t alternative, uint32_t queue);
 void shapes_release(struct shapes *shapes);
 
 /* Catch up on what changed, some machines' worth of it; the choices stay the same. Returns whether

@@ -19,23 +19,14 @@ void shares_release(struct shares_ahead *shares)
     list_release(&shares->was_fair);
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 bool share_branches(const struct state *state, uint32_t queue, uint32_t other, uint32_t *ret_a,
                     uint32_t *ret_b)
 {
     uint32_t a = queue, b = other;
 
-    if (is_below(state, queue, other) || is_below(state, other, queue))
+    if (state_is_below(state, queue, other) || state_is_below(state, other, queue))
         return false;
-    while (!is_below(state, other, state->queues.items[a].parent))
+    while (!state_is_below(state, other, state->queues.items[a].parent))
         a = state->queues.items[a].parent;
     while (state->queues.items[b].parent != state->queues.items[a].parent)
         b = state->queues.items[b].parent;

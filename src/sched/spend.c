@@ -24,15 +24,6 @@ static usec_t period_end(const struct state *state, const struct account *accoun
     return window_next_edge(state->agenda.windows.items[account->window - 1], state->now);
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 /* Up to which time something counts that ends then. */
 static usec_t counts_until(const struct state *state, usec_t end, usec_t period)
 {
@@ -53,7 +44,7 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         usec_t until = counts_until(state, entry->end, period);
-        if (until <= state->now || !is_below(state, job->queue, queue))
+        if (until <= state->now || !state_is_below(state, job->queue, queue))
             continue;
         if (until > then.at) /* they are in the order of their ends */
             agenda_advance(&state->agenda, &then, until);
@@ -78,10 +69,12 @@ static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enu
     return &spends->items.items[spends->items.count - 1];
 }
 
+/* Jobs like it may have ended at once: it costs something all the same. */
 static int64_t cost_of(const struct state *state, const struct account *account,
                        enum account_kind kind, const struct amounts *amounts, usec_t run)
 {
-    usec_t until = counts_until(state, usec_after(state->now, run), period_end(state, account));
+    usec_t end = usec_after(state->now, run > 0 ? run : 1);
+    usec_t until = counts_until(state, end, period_end(state, account));
 
     if (kind == ACCOUNT_GPU_TIME)
         return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);
@@ -139,7 +132,7 @@ void spend_take(struct brain *brain, const struct job *job, const struct amounts
 
     for (size_t i = 0; i < brain->spends.items.count; i++) {
         struct commitment *known = &brain->spends.items.items[i];
-        if (!is_below(state, job->queue, known->queue))
+        if (!state_is_below(state, job->queue, known->queue))
             continue;
         const struct account *account = &state->queues.items[known->queue].accounts[known->account];
         known->amount =

@@ -10,15 +10,6 @@ static struct turn *turn_of(const struct turns *turns, uint32_t queue)
     return NULL;
 }
 
-static bool is_below(const struct state *state, uint32_t queue, uint32_t above)
-{
-    for (; queue != above; queue = state->queues.items[queue].parent) {
-        if (queue == QUEUE_ROOT)
-            return false;
-    }
-    return true;
-}
-
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why)
 {
@@ -37,7 +28,7 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
         if (!entry || (left >= 0 && end > turn.at))
             break;
         walk = ahead;
-        if (!is_below(state, entry->job->queue, why->queue))
+        if (!state_is_below(state, entry->job->queue, why->queue))
             continue;
         struct amounts held;
         amounts_of_lease(state, entry->job->run->lease, &held);
@@ -50,19 +41,34 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
     list_add(&turns->held, turn);
 }
 
+void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
+               uint32_t queue, int64_t milli)
+{
+    int64_t left = bound - state->queues.items[queue].used.of[RESOURCE_GPUS] - milli;
+
+    if (turn_of(turns, queue))
+        return;
+    list_add(&turns->held, (struct turn){ .queue = queue,
+                                          .resource = RESOURCE_GPUS,
+                                          .job = job->id,
+                                          .at = state->now,
+                                          .spare = left > 0 ? left : 0 });
+}
+
 /* Does who ends at `end` still hold it when the turn has come? Two without end never agree. */
 static bool is_over(usec_t end, usec_t at)
 {
     return end > at || end == USEC_NEVER;
 }
 
-bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 const struct amounts *amounts, usec_t end, struct why *why)
+bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
+                 struct why *why)
 {
-    for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
+    for (uint32_t at = ask->queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         const struct turn *turn = turn_of(turns, at);
-        if (turn && is_over(end, turn->at) && amounts->of[turn->resource] > 0 &&
-            amounts->of[turn->resource] > turn->spare) {
+        if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
+            ask->amounts->of[turn->resource] > 0 &&
+            ask->amounts->of[turn->resource] > turn->spare) {
             *why = (struct why){
                 .kind = WHY_TURN, .queue = at, .resource = turn->resource, .job = turn->job
             };

@@ -31,9 +31,21 @@ struct turns {
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why);
 
-/* May a job of this queue take so much until `end`? Fills why with TURN when not. */
-bool turn_allows(const struct turns *turns, const struct state *state, uint32_t queue,
-                 const struct amounts *amounts, usec_t end, struct why *why);
+/* Who asks: a job, 0 when it has no number, of this queue, that would hold so much until `end`. */
+struct turn_ask {
+    uint64_t job;
+    uint32_t queue;
+    const struct amounts *amounts;
+    usec_t end;
+};
+
+/* May it, beside the turns of others? Fills why with TURN when not. */
+bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
+                 struct why *why);
+
+/* Keep so much of a queue's GPUs for a job that starts as soon as others have moved. */
+void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
+               uint32_t queue, int64_t milli);
 
 /* It did. */
 void turn_take(struct turns *turns, const struct state *state, uint32_t queue,

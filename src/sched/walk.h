@@ -33,8 +33,7 @@ struct walk {
     struct estimator *estimator;
     const struct job *wanted; /* NULL: all */
     uint64_t array;           /* that bounds it; 0: none */
-    usec_t from;              /* nobody who waits starts before */
-    usec_t ready;             /* nor the one who is wanted */
+    usec_t from;              /* nobody who waits for room starts before */
     usec_t behind;            /* when all that were placed have started */
     uint32_t placed;
     uint32_t line_count; /* with somebody in it */

@@ -37,8 +37,8 @@ static void add_lease(const struct estimator *estimator, const struct layout *la
         if (lane != NO_LANE)
             amounts[lane] += sign * (int64_t)lease->slices[i].milli;
     }
-    amounts[LANE_CPU] += sign * lease->cpu_milli * lease->members_count;
-    amounts[LANE_MEMORY] += sign * lease->memory_mib * lease->members_count;
+    amounts[LANE_CPU] += sign * lease_cpus(lease);
+    amounts[LANE_MEMORY] += sign * lease_memory(lease);
 }
 
 void estimator_lease(struct estimator *estimator, const struct layout *layout,

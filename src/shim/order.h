@@ -59,10 +59,11 @@ enum {
 #define ORDER_JOIN      "join"      /* the job moves into this v1 control group */
 #define ORDER_KILL      "kill"      /* this v2 control group has cgroup.kill */
 #define ORDER_OOM       "oom"       /* this file has a line "oom_kill COUNT" */
-#define ORDER_DENY      "deny" /* MAJOR:MINOR of a device file that the group of `into` must not open \
-                                */
-#define ORDER_ARG "arg"        /* one argument of the job */
-#define ORDER_ENV "env"        /* one NAME=value of the job */
+#define ORDER_DENY                                                                                 \
+    "deny"              /* MAJOR:MINOR of a device file that the group of `into` must not open     \
+                         */
+#define ORDER_ARG "arg" /* one argument of the job */
+#define ORDER_ENV "env" /* one NAME=value of the job */
 
 /* What makes a record count: without it at the end the line was torn. */
 #define ORDER_RECORD_END " .\n"

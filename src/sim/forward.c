@@ -239,8 +239,8 @@ static int tell_ends(struct forward *forward, const struct job *job, bool was_st
                                       .reason = "" } };
     int code = 0;
 
-    for (uint32_t rank = 0; rank < count && code == 0; rank++) {
-        event.ended.rank = rank;
+    for (uint32_t place = 0; place < count && code == 0; place++) {
+        event.ended.rank = lease_rank(job->run->lease, place);
         code = forward_tell(forward, &event, err);
     }
     return code;

@@ -20,7 +20,7 @@ void fuzz_checks_destroy(struct fuzz_checks *checks)
 {
     if (!checks)
         return;
-    map_release(&checks->misfits);
+    list_release(&checks->misfits);
     map_release(&checks->seen);
     free(checks);
 }

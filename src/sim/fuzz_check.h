@@ -33,10 +33,10 @@ extern const size_t fuzz_invariant_count;
 
 /* Who could not start, as of which room: looked at again when there is more. */
 struct fuzz_checks {
-    struct map misfits; /* request and queue -> shadow->more_room */
-    struct map seen;    /* bucket -> settled, when its head was looked at */
-    uint64_t settled;   /* instants */
-    uint64_t head;      /* the oldest that waits and can run */
+    LIST(uint64_t) misfits; /* by kind of job: shadow->more_room */
+    struct map seen;        /* bucket -> settled, when its head was looked at */
+    uint64_t settled;       /* instants */
+    uint64_t head;          /* the oldest that waits and can run */
     usec_t head_since;
     bool lacked_room, lacked_quota; /* since then */
     size_t asked_from;              /* which job is asked first why it waits */

@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/elastic.h"
+#include "core/role.h"
 #include "sim/fuzz_check.h"
+#include "sim/fuzz_leave.h"
 
 /* ---- before it counts ---- */
 
@@ -26,10 +29,43 @@ bool check_granted_when_ready(struct fuzz_run *run, const struct event *event, s
     return true;
 }
 
-static const struct gpu_ask *ask_of(const struct request *request, const struct lease *lease)
+/* What the member at that place must be: ranks go from role to role. */
+static const struct request *part_of(const struct request *request, uint32_t rank,
+                                     uint32_t *ret_role)
 {
-    return lease->alternative < request->gpu_alternatives ? &request->gpus[lease->alternative]
-                                                          : NULL;
+    *ret_role = 0;
+    if (request->roles_count == 0)
+        return request;
+    while (*ret_role + 1 < request->roles_count &&
+           rank >= request->roles[*ret_role].request.members)
+        rank -= request->roles[(*ret_role)++].request.members;
+    return &request->roles[*ret_role].request;
+}
+
+static const struct gpu_ask *ask_of(const struct request *request, const struct lease *lease,
+                                    uint32_t rank)
+{
+    uint32_t role;
+    const struct request *part = part_of(request, rank, &role);
+    uint32_t alternative =
+        role < lease->roles_count ? lease->roles[role].alternative : lease->alternative;
+
+    return alternative < part->gpu_alternatives ? &part->gpus[alternative] : NULL;
+}
+
+static bool check_members(const struct shadow_job *job, const struct request *request,
+                          const struct lease *lease, struct error *found)
+{
+    for (uint32_t i = 0, role; i < lease->members_count; i++) {
+        const struct request *part = part_of(request, i, &role);
+        if (lease->roles_count != request->roles_count || lease->members[i].role != role ||
+            lease_cpu_milli(lease, i) != part->cpu_milli ||
+            lease_memory_mib(lease, i) != part->memory_mib ||
+            (ask_of(request, lease, i) == NULL) != (part->gpu_alternatives == 0))
+            return NOT_HELD(found, "job %" PRIu64 ": member %u: other CPUs, memory or role",
+                            job->id, i);
+    }
+    return true;
 }
 
 static bool is_linked(const struct shadow *shadow, const struct lease *lease, uint32_t rank)
@@ -85,16 +121,14 @@ bool check_lease_as_asked(struct fuzz_run *run, const struct event *event, struc
     const struct shadow_job *job = shadow_job(shadow, event->grant.job);
     const struct request *request = &shadow->requests.items[job->request];
     const struct lease *lease = &event->grant.lease;
-    const struct gpu_ask *ask = ask_of(request, lease);
-    uint32_t wanted = ask ? (uint32_t)ask->count * request->members : 0;
     int64_t milli = 0;
 
-    if ((ask == NULL) != (request->gpu_alternatives == 0) || lease->slices_count != wanted)
-        return NOT_HELD(found, "job %" PRIu64 ": %u slices, expected %u", job->id,
-                        lease->slices_count, wanted);
-    if (lease->cpu_milli != request->cpu_milli || lease->memory_mib != request->memory_mib)
-        return NOT_HELD(found, "job %" PRIu64 ": other CPUs or memory than it asked for", job->id);
+    if (!check_members(job, request, lease, found))
+        return false;
     for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct gpu_ask *ask = ask_of(request, lease, lease->slices[i].rank);
+        if (!ask)
+            return NOT_HELD(found, "job %" PRIu64 ": slice %u of a member without", job->id, i);
         if (!check_slice(shadow, ask, job->id, lease, i, found))
             return false;
         milli += lease->slices[i].milli;
@@ -102,9 +136,9 @@ bool check_lease_as_asked(struct fuzz_run *run, const struct event *event, struc
     if (lease->milli != milli)
         return NOT_HELD(found, "job %" PRIu64 ": counts as %" PRId64 " milli-GPUs, has %" PRId64,
                         job->id, lease->milli, milli);
-    for (uint32_t rank = 0; ask && ask->nvlink && ask->count > 1 && rank < lease->members_count;
-         rank++) {
-        if (!is_linked(shadow, lease, rank))
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct gpu_ask *ask = ask_of(request, lease, rank);
+        if (ask && ask->nvlink && ask->count > 1 && !is_linked(shadow, lease, rank))
             return NOT_HELD(found, "job %" PRIu64 ": member %u: GPUs that are not linked", job->id,
                             rank);
     }
@@ -130,19 +164,19 @@ bool check_gang_together(struct fuzz_run *run, const struct event *event, struct
     const struct shadow_job *job = shadow_job(shadow, event->grant.job);
     const struct request *request = &shadow->requests.items[job->request];
     const struct lease *lease = &event->grant.lease;
-    const struct gpu_ask *ask = ask_of(request, lease);
     uint32_t machines = count_machines(lease);
 
-    if (lease->members_count != request->members)
+    if (!request_allows(request, lease->members_count))
         return NOT_HELD(found, "job %" PRIu64 ": %u members, expected %u", job->id,
                         lease->members_count, request->members);
-    for (uint32_t rank = 0; ask && rank < lease->members_count; rank++) {
-        uint32_t count = 0;
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct gpu_ask *ask = ask_of(request, lease, rank);
+        uint32_t count = 0, wanted = ask ? ask->count : 0;
         for (uint32_t i = 0; i < lease->slices_count; i++)
             count += lease->slices[i].rank == rank;
-        if (count != ask->count)
+        if (count != wanted)
             return NOT_HELD(found, "job %" PRIu64 ": member %u has %u slices, expected %u", job->id,
-                            rank, count, ask->count);
+                            rank, count, wanted);
     }
     if (machines < request->nodes_min)
         return NOT_HELD(found, "job %" PRIu64 ": on %u machines, expected at least %u", job->id,
@@ -215,13 +249,6 @@ static bool has_fallen(const struct shadow_job *job)
            (end->kind != ENGINE_ENDED || end->exit_code != 0 || end->signal != 0);
 }
 
-static usec_t end_of(const struct shadow_job *job)
-{
-    usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
-
-    return usec_after(from, job->max_duration);
-}
-
 bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
@@ -232,7 +259,8 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
                         event->stop.job, job ? job_state_name((enum job_state)job->state) : "none");
     switch (event->stop.cause) {
     case STOP_CANCEL:
-        is_true = job->is_cancel_wanted;
+        is_true = job->is_cancel_wanted || (event->stop.rule == STOP_FOR_BUDGET &&
+                                            fuzz_is_to_leave(run, job, event->stop.rule));
         break;
     case STOP_REQUEUE:
         is_true = job->is_requeue_wanted;
@@ -241,11 +269,17 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         is_true = has_fallen(job);
         break;
     case STOP_TIMEOUT:
-        is_true = end_of(job) <= event->at;
+        is_true = shadow_end_of(job) <= event->at;
         break;
     case STOP_PREEMPT:
-        is_true = job->is_preemptible &&
-                  (event->stop.rule != STOP_IN_QUEUE || run->shadow->settings.order != ORDER_FIFO);
+        is_true = stop_rule_is_of_time(event->stop.rule)
+                      ? fuzz_is_to_leave(run, job, event->stop.rule)
+                      : job->is_preemptible && (event->stop.rule != STOP_IN_QUEUE ||
+                                                run->shadow->settings.order != ORDER_FIFO);
+        break;
+    case STOP_MOVE:
+        is_true = job->is_preemptible && job->state == JOB_RUNNING && !has_fallen(job) &&
+                  run->shadow->settings.defrag_most > 0;
         break;
     default:
         break;
@@ -261,7 +295,7 @@ static usec_t least_run(const struct shadow *shadow, const struct shadow_job *jo
     usec_t least = 0;
 
     if (rule == STOP_IN_QUEUE)
-        return job->preemptions > 0 ? job->restart_cost : 0;
+        return job->preemptions + job->moves > 0 ? job->restart_cost : 0;
     for (uint32_t at = job->queue; least == 0; at = shadow->queues.items[at].parent) {
         least = shadow->queues.items[at].min_runtime;
         if (at == QUEUE_ROOT)
@@ -276,7 +310,8 @@ bool check_no_ping_pong(struct fuzz_run *run, const struct event *event, struct 
     usec_t from = job->state == JOB_RUNNING ? job->started : job->granted;
     usec_t least = least_run(run->shadow, job, event->stop.rule);
 
-    if (event->stop.cause != STOP_PREEMPT || event->at - from >= least)
+    if ((event->stop.cause != STOP_PREEMPT && event->stop.cause != STOP_MOVE) ||
+        stop_rule_is_of_time(event->stop.rule) || event->at - from >= least)
         return true;
     return NOT_HELD(found,
                     "job %" PRIu64 ": preempted after %" PRId64 " us, expected at least %" PRId64,
@@ -298,11 +333,28 @@ static bool find_branches(const struct shadow *shadow, uint32_t queue, uint32_t 
     return true;
 }
 
+/* What was made room for in other queues counts as if it were there. */
+static void add_awaited(const struct shadow *shadow, uint32_t branch, struct shadow_amounts *used)
+{
+    for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
+        if (!job->is_awaited || !shadow_is_below(shadow, job->queue, branch))
+            continue;
+        const struct request *request = &shadow->requests.items[job->request];
+        int64_t milli = 0;
+        for (uint32_t i = 0; i < request->gpu_alternatives; i++)
+            milli = shadow_most_milli(request, i) > milli ? shadow_most_milli(request, i) : milli;
+        used->of[SHADOW_GPUS] += milli;
+        for (uint32_t i = SHADOW_MODELS; i < SHADOW_RESOURCES; i++)
+            used->of[i] += milli;
+    }
+}
+
 /* Does the branch hold more than it is owed of anything, but for what earlier plans stopped? */
 static bool is_borrowing(const struct shadow *shadow, uint32_t branch)
 {
     struct shadow_queue queue = shadow->queues.items[branch];
 
+    add_awaited(shadow, branch, &queue.used);
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
         bool is_going =
@@ -345,7 +397,7 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
     const struct shadow_job *other = shadow_job(run->shadow, event->stop.other);
 
-    if (event->stop.cause != STOP_PREEMPT)
+    if (event->stop.cause != STOP_PREEMPT || stop_rule_is_of_time(event->stop.rule))
         return true;
     if (shadow_is_over(run->shadow, job->queue))
         return true; /* it was lowered: somebody has to go */
@@ -410,8 +462,8 @@ bool check_machine_given_once(struct fuzz_run *run, const struct event *event, s
 
     for (uint32_t i = 0; i < lease->members_count; i++) {
         const struct shadow_node *node = &run->shadow->nodes.items[lease->members[i].node];
-        if ((lease->cpu_milli > 0 && node->cpu_free < 0) ||
-            (lease->memory_mib > 0 && node->memory_free < 0))
+        if ((lease_cpu_milli(lease, i) > 0 && node->cpu_free < 0) ||
+            (lease_memory_mib(lease, i) > 0 && node->memory_free < 0))
             return NOT_HELD(found,
                             "job %" PRIu64 ": machine %s has %" PRId64 " milli-CPUs and %" PRId64
                             " MiB left, expected none below 0",

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/snapshot.h"
-#include "sched/patience.h"
 #include "sim/fuzz_check.h"
 #include "sim/fuzz_known.h"
 
@@ -41,8 +40,7 @@ static usec_t due_of(const struct shadow_job *job)
         return USEC_NEVER;
     if (job->is_cancel_wanted || job->is_requeue_wanted)
         return 0;
-    usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
-    return usec_after(from, job->max_duration);
+    return shadow_end_of(job);
 }
 
 bool check_ends_in_time(struct fuzz_run *run, const struct event *event, struct error *found)
@@ -89,13 +87,17 @@ static const struct shadow_job *find_head(const struct shadow *shadow)
 
     for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
         const struct request *request = &shadow->requests.items[job->request];
-        if (request->nodes_max > 1 && request->nodes_max < request->members)
+        if (request->roles_count > 0 ||
+            (request->nodes_max > 1 && request->nodes_max < request->members))
             return NULL; /* the shadow can't tell whether it is its turn */
         if (shadow_fits(shadow, request, job->queue, &ever))
             return is_within_limit(shadow, job) ? job : NULL;
     }
     return NULL;
 }
+
+/* As the policies say it, not as the brain has it. */
+#define PATIENCE_SAID (72 * USEC_PER_HOUR)
 
 enum {
     LOST_PROMISES = 8, /* one after another, before it counts as starving */
@@ -128,13 +130,13 @@ static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head
     struct why promise = { .at = checks->lacked_room ? shadow->now : 0 };
     bool is_known = fuzz_is_known(run, head, &promise);
     usec_t times = is_known ? LOST_PROMISES : 1;
-    usec_t drain = shadow->work_most / 20 * 23, patience = head->submitted + PATIENCE_LEAST;
+    usec_t drain = shadow->work_most / 20 * 23, patience = head->submitted + PATIENCE_SAID;
 
     if (is_known && checks->lacked_quota)
         return USEC_NEVER;
     if (shadow->settings.order != ORDER_DEFAULT)
         return checks->head_since + times * checks->limit_most;
-    if (drain > PATIENCE_LEAST)
+    if (drain > PATIENCE_SAID)
         patience = head->submitted + drain;
     patience = patience > checks->head_since ? patience : checks->head_since;
     return patience + (times + SLIPS) * checks->limit_most;
@@ -205,7 +207,8 @@ static bool check_job(const struct shadow_job *job, const struct job *said, stru
                         job_state_name((enum job_state)job->state),
                         job_result_name((enum job_result)job->result));
     if (said->needs_left != job->needs_left || said->run->attempt != job->attempt ||
-        said->run->retries != job->retries || said->run->preemptions != job->preemptions)
+        said->run->retries != job->retries || said->run->preemptions != job->preemptions ||
+        said->run->moves != job->moves)
         return NOT_HELD(found,
                         "job %" PRIu64 ": needs, attempt, retries, preemptions are %u %u %u %u, "
                         "expected %u %u %u %u",

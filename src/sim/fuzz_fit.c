@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 struct fitting {
@@ -123,6 +124,30 @@ static uint32_t members_by_devices(const struct fitting *fitting, const struct s
     return members;
 }
 
+/* Which devices are kept of those that a reservation counts, nobody but the brain knows. */
+static bool may_lack_devices(const struct shadow *shadow, const struct shadow_job *job)
+{
+    for (size_t i = 0; i < shadow->times.reservations.count; i++) {
+        const struct shadow_reservation *reservation = &shadow->times.reservations.items[i];
+        if (reservation->gpus > 0 && shadow_is_barred(shadow, reservation, job))
+            return true;
+    }
+    return false;
+}
+
+static bool is_kept(const struct fitting *fitting, uint32_t node)
+{
+    const struct shadow *shadow = fitting->shadow;
+
+    for (size_t i = 0; fitting->fit->job && i < shadow->times.reservations.count; i++) {
+        const struct shadow_reservation *reservation = &shadow->times.reservations.items[i];
+        if (shadow_keeps_node(shadow, reservation, node) &&
+            shadow_is_barred(shadow, reservation, fitting->fit->job))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t members_on(const struct fitting *fitting, const struct shadow_node *node)
 {
     const struct request *request = fitting->request;
@@ -155,7 +180,9 @@ static bool fits_on_machines(const struct fitting *fitting)
     uint32_t members = 0, machines = 0;
 
     for (size_t i = 0; i < fitting->shadow->nodes.count; i++) {
-        uint32_t here = members_on(fitting, &fitting->shadow->nodes.items[i]);
+        uint32_t here = is_kept(fitting, (uint32_t)i)
+                            ? 0
+                            : members_on(fitting, &fitting->shadow->nodes.items[i]);
         members += here;
         machines += here > 0;
         if (members >= request->members && machines >= request->nodes_min)
@@ -164,7 +191,7 @@ static bool fits_on_machines(const struct fitting *fitting)
     return false;
 }
 
-int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
+static int64_t most_of_part(const struct request *request, uint32_t alternative)
 {
     if (request->gpu_alternatives == 0)
         return 0;
@@ -174,6 +201,15 @@ int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
                        : ask->milli;
 
     return each * ask->count * request->members;
+}
+
+int64_t shadow_most_milli(const struct request *request, uint32_t alternative)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < request->roles_count; i++)
+        sum += most_of_part(&request->roles[i].request, 0);
+    return request->roles_count > 0 ? sum : most_of_part(request, alternative);
 }
 
 /* Whether no min of another pool and no max of its own can stand in the way of so much. */
@@ -199,6 +235,8 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
         .shadow = shadow, .request = request, .queue = queue, .pool = (uint32_t)pool, .fit = fit
     };
 
+    if (request->roles_count > 0)
+        return false; /* it can't tell how members of several kinds go together */
     if (pool < 0 || request->nodes_min > shadow->nodes.count ||
         (request->nodes_max > 1 && request->nodes_max < request->members))
         return false;
@@ -210,6 +248,7 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
         fitting.ask = request->gpu_alternatives > 0 ? &request->gpus[i] : NULL;
         fitting.may_share =
             fit->is_free || pools_do_not_matter(shadow, fitting.pool, most.of[SHADOW_GPUS]);
+        fitting.may_share &= !fit->job || !may_lack_devices(shadow, fit->job);
         if (fits_on_machines(&fitting))
             return true;
     }

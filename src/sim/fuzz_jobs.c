@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shadow's jobs: from their submission to their end, as doc/spec/02-job.md has it. */
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 void shadow_release_job(struct shadow_job *job)
@@ -12,6 +14,7 @@ void shadow_release_job(struct shadow_job *job)
         return;
     lease_destroy(job->lease);
     free(job->member_states);
+    free(job->ranks);
     list_release(&job->needs);
     free(job->user);
     free(job);
@@ -180,19 +183,43 @@ static void end_job(struct shadow *shadow, struct shadow_job *job, enum job_resu
 
 /* ---- what people say ---- */
 
+static bool are_same_requests(const struct request *a, const struct request *b)
+{
+    return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
+           (a->roles_count == 0 ||
+            memcmp(a->roles, b->roles, a->roles_count * sizeof(struct role)) == 0);
+}
+
 static uint32_t claim_request(struct shadow *shadow, const struct request *request)
 {
     struct request shape = *request;
+    size_t roles_size = request->roles_count * sizeof(struct role);
     uint64_t found = 0;
 
     shape.max_duration = USEC_NEVER;
-    uint64_t hash = map_hash(&shape, sizeof(shape));
+    uint64_t hash = map_hash(&shape, offsetof(struct request, roles));
+    if (roles_size > 0)
+        hash ^= map_hash(shape.roles, roles_size) << 1;
     if (map_get(&shadow->request_numbers, hash, &found) &&
-        memcmp(&shadow->requests.items[found - 1], &shape, sizeof(shape)) == 0)
+        are_same_requests(&shadow->requests.items[found - 1], &shape))
         return (uint32_t)found - 1;
+    if (roles_size > 0)
+        shape.roles = memcpy(arena_take(&shadow->roles, shape.roles_count, sizeof(struct role)),
+                             request->roles, roles_size);
     list_add(&shadow->requests, shape);
     map_set(&shadow->request_numbers, hash, shadow->requests.count);
     return (uint32_t)shadow->requests.count - 1;
+}
+
+static void set_queue(struct shadow *shadow, struct shadow_job *job, const char *queue)
+{
+    uint64_t found = shadow->kind_numbers.count;
+
+    job->queue = (uint32_t)shadow_find_queue(shadow, queue);
+    uint64_t key = (uint64_t)job->request << 32 | job->queue;
+    if (!map_get(&shadow->kind_numbers, key, &found))
+        map_set(&shadow->kind_numbers, key, found);
+    job->kind = (uint32_t)found;
 }
 
 static void apply_group(struct shadow *shadow, const struct event_group *event)
@@ -223,8 +250,8 @@ static int64_t work_of(const struct shadow *shadow, const struct request *reques
         memory += shadow->nodes.items[i].memory_mib;
     }
     int64_t parts[][2] = { { milli, gpus },
-                           { request->cpu_milli * request->members, cpu },
-                           { request->memory_mib * request->members, memory } };
+                           { request_cpus(request), cpu },
+                           { request_memory(request), memory } };
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         int64_t part = parts[i][1] > 0 ? parts[i][0] * 1000000 / parts[i][1] : 0;
         share = part > share ? part : share;
@@ -240,7 +267,6 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .id = event->id,
         .group = event->group,
         .request = claim_request(shadow, &event->request),
-        .queue = (uint32_t)shadow_find_queue(shadow, event->queue),
         .priority = event->priority,
         .user = mem_string(event->user ? event->user : ""),
         .gid = event->gid,
@@ -249,16 +275,21 @@ static void apply_submit(struct shadow *shadow, const struct event_submit *event
         .estimate = event->estimate,
         .deadline = event->deadline,
         .restart_cost = event->restart_cost,
+        .grace = event->grace,
+        .checkpoint_every = event->checkpoint_every,
+        .tariff_most = event->tariff_most,
         .submitted = shadow->now,
         .retry_max = event->retry,
         .needs_expected = event->need_count,
         .is_held = event->held,
         .is_preemptible = event->preemptible,
         .no_requeue = event->no_requeue,
+        .goes_on = event->goes_on,
         .state = JOB_ENDED,
     };
     while (shadow->jobs.count <= event->id)
         list_add(&shadow->jobs, NULL);
+    set_queue(shadow, job, event->queue);
     shadow->jobs.items[event->id] = job;
     shadow->next_id = event->id + 1;
     shadow->job_counts[JOB_ENDED]++;
@@ -332,7 +363,7 @@ static void apply_update(struct shadow *shadow, struct shadow_job *job,
     bool is_active = shadow_is_active(job);
 
     if (event->queue[0] && !is_active)
-        job->queue = (uint32_t)shadow_find_queue(shadow, event->queue);
+        set_queue(shadow, job, event->queue);
     if (event->has_priority)
         job->priority = event->priority;
     if (event->max_duration > 0)
@@ -340,6 +371,7 @@ static void apply_update(struct shadow *shadow, struct shadow_job *job,
     if (event->has_begin && !is_active)
         job->begin = event->begin;
     job->promised = 0;
+    job->awaited_under = 0;
     shadow->more_room++;
     if (!is_active && job->state != JOB_ENDED)
         settle(shadow, job);
@@ -353,37 +385,75 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     clear_end(job);
     job->lease = lease_copy(&event->lease);
     job->member_states = mem_zero(event->lease.members_count, 1);
+    job->ranks = mem_resize(job->ranks, event->lease.members_count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < event->lease.members_count; i++)
+        job->ranks[i] = i;
     job->members_started = job->members_ended = 0;
     job->attempt = event->attempt;
     job->granted = shadow->now;
+    job->moved_under = job->awaited_under = 0;
+    job->rate = shadow_rate_of(shadow, job->lease);
+    job->is_awaited = false;
     list_add(&shadow->active, job->id);
     become(shadow, job, JOB_GRANTED);
     shadow_hold(shadow, job, 1);
+}
+
+static void note_move(struct shadow *shadow, struct shadow_job *job, const struct event_stop *event)
+{
+    struct shadow_job *other = shadow_job(shadow, event->other);
+
+    if (shadow->moved.from == 0 || shadow->now >= shadow->moved.from + USEC_PER_HOUR)
+        shadow->moved = (struct moves){ .from = shadow->now };
+    shadow->moved.lost += event->lost / GPU_MILLI * job->lease->milli;
+    job->moved = shadow->now;
+    job->moved_under = shadow->changes;
+    other->awaited_under = shadow->changes;
 }
 
 static void apply_stop(struct shadow *shadow, struct shadow_job *job,
                        const struct event_stop *event)
 {
     job->stop_cause = event->cause;
+    struct shadow_job *other = shadow_job(shadow, event->other);
+    bool is_of_others = event->cause == STOP_PREEMPT && event->rule != STOP_IN_QUEUE &&
+                        !stop_rule_is_of_time(event->rule);
+
+    if (other && is_of_others)
+        other->is_awaited = true;
     job->stopped_for = event->other;
-    job->stopped_in = event->rule != STOP_IN_QUEUE ? shadow->plans : 0;
+    job->stopped_in =
+        event->rule != STOP_IN_QUEUE && event->cause == STOP_PREEMPT ? shadow->plans : 0;
+    if (event->cause == STOP_MOVE)
+        note_move(shadow, job, event);
     become(shadow, job, JOB_STOPPING);
 }
 
 /* ---- what the engine says ---- */
 
-static bool is_current(const struct shadow_job *job, uint32_t attempt, uint32_t rank)
+/* Those that are left stand in the order of their ranks. */
+static bool find_member(const struct shadow_job *job, uint32_t attempt, uint32_t rank,
+                        uint32_t *ret_place)
 {
-    return shadow_is_active(job) && job->attempt == attempt && rank < job->lease->members_count;
+    if (!shadow_is_active(job) || job->attempt != attempt)
+        return false;
+    for (uint32_t i = 0; i < job->lease->members_count; i++) {
+        *ret_place = i;
+        if (job->ranks[i] == rank)
+            return true;
+    }
+    return false;
 }
 
 static void apply_started(struct shadow *shadow, struct shadow_job *job,
                           const struct event_started *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] != MEMBER_GRANTED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->member_states[place] != MEMBER_GRANTED)
         return;
-    job->member_states[event->rank] = MEMBER_STARTED;
+    job->member_states[place] = MEMBER_STARTED;
     if (++job->members_started < job->lease->members_count)
         return;
     bool is_first = job->started == 0;
@@ -470,6 +540,11 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
         job->preemptions++;
         job->stop_cause = STOP_NONE;
         settle(shadow, job);
+    } else if (job->stop_cause == STOP_MOVE && !job->is_cancel_wanted &&
+               (job->end.was_stopped || job->end.kind == ENGINE_LOST)) {
+        job->moves++;
+        job->stop_cause = STOP_NONE;
+        settle(shadow, job);
     } else if (is_tried_again(job, result)) {
         job->retries++;
         settle(shadow, job);
@@ -477,15 +552,63 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
         end_job(shadow, job, result);
 }
 
+static bool goes_on_without(const struct shadow *shadow, const struct shadow_job *job,
+                            const struct event_ended *event)
+{
+    struct job_end now = { .kind = event->kind,
+                           .exit_code = event->exit_code,
+                           .signal = event->signal };
+
+    return job->goes_on && !is_good(&now) && job->state == JOB_RUNNING &&
+           job->members_started == job->lease->members_count && !job->is_cancel_wanted &&
+           !job->is_requeue_wanted && (job->end.kind == 0 || is_good(&job->end)) &&
+           job->lease->members_count > shadow->requests.items[job->request].members;
+}
+
+/* All that it held is free, and nothing else. */
+static void lose_member(struct shadow *shadow, struct shadow_job *job, uint32_t place)
+{
+    struct lease *lease = job->lease;
+    struct lease_member *members = (struct lease_member *)(uintptr_t)lease->members;
+    struct slice *slices = (struct slice *)(uintptr_t)lease->slices;
+    uint32_t slices_count = 0, left = lease->members_count - place - 1;
+
+    shadow_hold(shadow, job, -1);
+    lease->members_count--;
+    memmove(&members[place], &members[place + 1], left * sizeof(members[0]));
+    memmove(&job->ranks[place], &job->ranks[place + 1], left * sizeof(job->ranks[0]));
+    memmove(&job->member_states[place], &job->member_states[place + 1], left);
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (slices[i].rank == place) {
+            lease->milli -= slices[i].milli;
+            continue;
+        }
+        slices[slices_count] = slices[i];
+        slices[slices_count++].rank -= slices[i].rank > place;
+    }
+    lease->slices_count = slices_count;
+    job->members_started--;
+    job->rate = shadow_rate_of(shadow, lease);
+    shadow->more_room++;
+    shadow_hold(shadow, job, 1);
+}
+
 static void apply_ended(struct shadow *shadow, struct shadow_job *job,
                         const struct event_ended *event)
 {
-    if (!is_current(job, event->attempt, event->rank) ||
-        job->member_states[event->rank] == MEMBER_ENDED)
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        job->member_states[place] == MEMBER_ENDED)
         return;
-    job->member_states[event->rank] = MEMBER_ENDED;
-    note_end(job, event);
-    if (++job->members_ended == job->lease->members_count)
+    if (goes_on_without(shadow, job, event))
+        lose_member(shadow, job, place);
+    else {
+        job->member_states[place] = MEMBER_ENDED;
+        job->members_ended++;
+        note_end(job, event);
+    }
+    if (job->members_ended == job->lease->members_count)
         end_attempt(shadow, job);
 }
 
@@ -508,6 +631,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
 static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
+    shadow->has_predicted |= shadow->settings.predict;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));
 }

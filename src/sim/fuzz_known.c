@@ -93,26 +93,16 @@ static bool is_refused_by_promises(const struct finding *finding)
     return false;
 }
 
-/* The first try of a plan made it a turn, the second finds that turn in its way (sched/plan.c); or
- * what is kept for one is said to be in the way of all that are alike, and so of itself
- * (sched/preempt.c). */
-static bool is_kept_by_itself(const struct finding *finding)
-{
-    return (finding->why->kind == WHY_TURN || finding->why->kind == WHY_RESERVED) &&
-           finding->why->job == finding->job->id;
-}
-
-/* Whole devices are promised by their number, parts where they are. So a promise is lost when whole
- * ones were given away by number, and then a part of one that the number had left; and one of
- * linked devices when those that are left are not linked (sched/promise.c). */
-static bool is_promised_by_number(const struct finding *finding)
+/* Whole devices are promised by their number. So a promise of linked ones is lost when those that
+ * are left are not linked (sched/promise.c). */
+static bool is_promised_without_links(const struct finding *finding)
 {
     bool is_any = false;
 
     for (size_t i = 0; i < finding->shadow->requests.count; i++) {
         const struct request *request = &finding->shadow->requests.items[i];
         for (uint32_t k = 0; k < request->gpu_alternatives; k++)
-            is_any |= request->gpus[k].kind != SHARE_WHOLE || request->gpus[k].nvlink;
+            is_any |= request->gpus[k].nvlink;
     }
     return is_any && finding->why->at > 0;
 }
@@ -125,23 +115,9 @@ static bool is_promised_without_quota(const struct finding *finding)
            shadow_has_quotas(finding->shadow);
 }
 
-/* Jobs of all users wait in one line, and what is said of its head is said of all: who is at his
- * limit stands in the way of others (sched/pending.c). */
-static bool is_behind_another_user(const struct finding *finding)
-{
-    const struct shadow *shadow = finding->shadow;
-    bool is_any = false;
-
-    for (uint32_t at = finding->job->queue; at != QUEUE_ROOT && !is_any;
-         at = shadow->queues.items[at].parent)
-        is_any = shadow->queues.items[at].subjects.count > 0;
-    return is_any &&
-           (finding->why->kind == WHY_USER_LIMIT || finding->why->kind == WHY_NEVER_QUOTA);
-}
-
 static bool (*const known[])(const struct finding *finding) = {
-    waits_for_its_own_place, is_claimed_wrongly,     is_refused_by_promises,    is_kept_by_itself,
-    is_promised_by_number,   is_behind_another_user, is_promised_without_quota,
+    waits_for_its_own_place,   is_claimed_wrongly,        is_refused_by_promises,
+    is_promised_without_links, is_promised_without_quota,
 };
 
 bool fuzz_is_known(const struct fuzz_run *run, const struct shadow_job *job, const struct why *why)

@@ -150,6 +150,7 @@ static void add_node(struct making *making)
 
 static void make_machines(struct making *making)
 {
+    static const uint8_t loads[] = { 1, 4, 8, 12 };
     uint32_t dice = making_below(making, 100);
     uint32_t count = dice < 75   ? 1 + making_below(making, 6)
                      : dice < 95 ? 4 + making_below(making, 16)
@@ -161,9 +162,12 @@ static void make_machines(struct making *making)
     making->has_islands = making_chance(making, 50);
     for (uint32_t i = 0; i < count; i++)
         add_node(making);
-    /* About as much is asked for as there is. */
+    /* In some worlds far more is asked for than there is, in others queues drain again and again.
+     */
     making->pace =
         making->world->temper.run_usual / (making->gpus + 1) * (2 + making_below(making, 10));
+    if (!making->world->temper.is_obedient)
+        making->pace *= loads[making_below(making, COUNT_OF(loads))];
 }
 
 static void act_new_machine(struct making *making)
@@ -210,6 +214,9 @@ static void tell_settings(struct making *making, uint8_t order)
     event.settings.placement = (uint8_t)making_below(making, PLACEMENT_COUNT);
     event.settings.predict = !is_plain && making_chance(making, 50);
     event.settings.seed = making_below(making, 1000);
+    if (making->has_preemption && making->world->temper.seed % 3 != 0)
+        event.settings.defrag_most =
+            (int64_t)(1 + making->world->temper.seed % 4) * 15 * USEC_PER_MIN;
     making_tell(making, &event);
 }
 
@@ -310,15 +317,7 @@ static void tell_queue(struct making *making, uint32_t number, bool is_tight)
         add_quotas(making, queue);
         add_subjects(making, queue);
     }
-    making_tell(making, &event);
-}
-
-static void act_price(struct making *making)
-{
-    struct event event = { .kind = EVENT_PRICE };
-
-    event.price.resource = making_model(making);
-    event.price.price_micro = (int64_t)making_below(making, 5) * 1000000;
+    making_add_times(making, queue);
     making_tell(making, &event);
 }
 
@@ -377,6 +376,7 @@ static void tell_pool(struct making *making, uint32_t number)
         pool->milli_max = (int64_t)(1 + making_below(making, 2 * third)) * 1000;
     if (making_chance(making, 10))
         pool->devices = 1 + making_below(making, 255);
+    making_add_pool_times(making, pool);
     making_tell(making, &event);
 }
 
@@ -435,10 +435,8 @@ static void act_refresh(struct making *making)
 }
 
 const struct making_part making_parts[] = {
-    { "machines", make_machines },
-    { "settings", make_settings },
-    { "queues", make_queues },
-    { "pools", make_pools },
+    { "machines", make_machines }, { "settings", make_settings }, { "times", making_make_times },
+    { "queues", make_queues },     { "pools", make_pools },
 };
 const size_t making_part_count = COUNT_OF(making_parts);
 
@@ -455,7 +453,11 @@ const struct making_act making_acts[] = {
     { "device", 4, false, act_device },
     { "settings", 1, false, act_settings },
     { "queue", 2, false, act_queue },
-    { "price", 1, false, act_price },
+    { "price", 1, false, making_price },
+    { "window", 5, false, making_window },
+    { "tariff", 2, false, making_tariff },
+    { "reservation", 3, false, making_reservation },
+    { "cron", 1, false, making_cron },
     { "queue remove", 1, false, act_queue_remove },
     { "pool", 2, false, act_pool },
     { "pool remove", 1, false, act_pool_remove },

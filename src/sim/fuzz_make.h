@@ -31,6 +31,7 @@ struct making {
     uint32_t kinds;     /* bit i: GPUs of kind i are there */
     uint32_t queues, pools;
     bool has_mig, has_islands, has_preemption;
+    bool has_times;  /* windows, reservations, tariffs, budgets */
     bool has_quotas; /* to borrow and lend, of other resources, for users */
     bool is_whole;   /* nobody asks for parts of GPUs */
     uint8_t order;   /* enum ordering, at first */
@@ -72,7 +73,17 @@ void making_flood(struct making *making);
 void making_person(struct making *making);
 void making_update(struct making *making);
 
-/* fuzz_make.c, for fuzz_make_jobs.c */
+/* fuzz_make_times.c */
+void making_make_times(struct making *making);
+void making_window(struct making *making);
+void making_tariff(struct making *making);
+void making_reservation(struct making *making);
+void making_price(struct making *making);
+void making_cron(struct making *making);
+void making_add_times(struct making *making, struct event_queue *queue);
+void making_add_pool_times(struct making *making, struct event_pool *pool);
+
+/* fuzz_make.c, for fuzz_make_jobs.c and fuzz_make_times.c */
 struct making_kind {
     const char *model;
     int64_t memory_mib;

@@ -6,6 +6,7 @@
 
 #include "core/group.h"
 #include "core/need.h"
+#include "core/role.h"
 #include "core/state.h"
 #include "sim/fuzz_make.h"
 
@@ -102,6 +103,46 @@ static void random_gang(struct making *making, struct request *request)
         request->nodes_max = request->nodes_min;
 }
 
+/* In some worlds, by dice of their own. Plain asks: what is known to be wrong is so of others. */
+static void random_roles(struct making *making, struct request *request)
+{
+    static const char *const names[] = { "learner", "actor", "replay" };
+    static const char *const asks[] = { "0", "0", "1", "1", "2" };
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 20);
+    uint32_t count = 1 + (uint32_t)dice_below(&dice, 3);
+    struct error err;
+
+    if (is_obedient(making) || making->world->temper.seed % 3 != 0 || dice_below(&dice, 4) > 0)
+        return;
+    struct role *roles = arena_take(&making->world->strings, count, sizeof(*roles));
+    memset(roles, 0, count * sizeof(*roles));
+    for (uint32_t i = 0; i < count; i++) {
+        struct request *part = &roles[i].request;
+        snprintf(roles[i].name, sizeof(roles[i].name), "%s", names[i]);
+        request_default(part);
+        part->members = 1 + (uint32_t)dice_below(&dice, 3);
+        part->cpu_milli = (int64_t)dice_below(&dice, 5) * 500;
+        part->memory_mib = (int64_t)dice_below(&dice, 4) * 1024;
+        if (making->gpus > 0 &&
+            request_parse_gpus(part, asks[dice_below(&dice, COUNT_OF(asks))], &err) < 0)
+            abort(); /* said above */
+    }
+    request->nodes_min = request->nodes_max = 1;
+    request_set_roles(request, roles, count);
+}
+
+/* Elastic gangs that keep their size, and go on without lost members; in others of these worlds. */
+static void random_range(struct making *making, struct request *request)
+{
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 20);
+
+    if (is_obedient(making) || making->world->temper.seed % 3 != 1 || dice_below(&dice, 4) > 0)
+        return;
+    request->members_max = request->members + 1 + (uint32_t)dice_below(&dice, 4);
+    request->sizes = (uint8_t)dice_below(&dice, 2);
+    request->nodes_min = request->nodes_max = 1;
+}
+
 static usec_t random_limit(struct making *making)
 {
     usec_t usual = making->world->temper.run_usual;
@@ -123,6 +164,8 @@ static struct request random_request(struct making *making)
     random_gpus(making, &request);
     if (making_chance(making, 20))
         random_gang(making, &request);
+    random_roles(making, &request);
+    random_range(making, &request);
     if (is_obedient(making) || making_chance(making, 75))
         request.max_duration = random_limit(making);
     if (making->pools > 0 && making_chance(making, 25))
@@ -158,8 +201,10 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
 {
     if (making_chance(making, 15))
         submit->priority = (int32_t)making_below(making, 5) - 2;
-    if (making_chance(making, 6))
-        submit->begin = making->now + (usec_t)making_below(making, 300) * USEC_PER_MIN;
+    if (making_chance(making, making->has_times ? 15 : 6))
+        submit->begin = making->now + ((usec_t)making_below(making, 300) - 60) * USEC_PER_MIN;
+    if (making->has_times && making_chance(making, 15))
+        submit->tariff_most = (uint16_t)(1 + making_below(making, 13) * 100);
     submit->held = making_chance(making, 3);
     if (making_chance(making, 40))
         submit->retry = making_below(making, 4);
@@ -168,7 +213,7 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
         submit->estimate = limit / 4 * (1 + making_below(making, 5)) + 1;
     if (making_chance(making, 15))
         submit->deadline = making->now + limit * (1 + making_below(making, 8));
-    if (making->has_preemption) {
+    if (making->has_preemption || (making->has_times && making_chance(making, 30))) {
         submit->preemptible = making_chance(making, 60);
         submit->restart_cost = (usec_t)making_below(making, 20) * USEC_PER_MIN;
         if (making_chance(making, 40))
@@ -192,6 +237,8 @@ static void submit(struct making *making, const struct request *request, uint64_
     event.submit.user = making_chance(making, 50) ? "ana" : "ben";
     event.submit.gid = 100 + making_below(making, 3);
     event.submit.grace = (usec_t)making_below(making, 60) * USEC_PER_SEC;
+    event.submit.resize = request->members_max > 0 ? RESIZE_NEVER : RESIZE_RESTART;
+    event.submit.goes_on = request->members_max > 0 && event.submit.id % 4 > 0;
     if (!is_obedient(making))
         surprise(making, &event.submit, limit);
     if (on)
@@ -304,6 +351,6 @@ void making_update(struct making *making)
     event.update.queue = making_chance(making, 30) ? making_queue(making) : "";
     event.update.max_duration = making_chance(making, 40) ? random_limit(making) : 0;
     event.update.has_begin = making_chance(making, 15);
-    event.update.begin = making->now + (usec_t)making_below(making, 100) * USEC_PER_MIN;
+    event.update.begin = making->now + ((usec_t)making_below(making, 100) - 30) * USEC_PER_MIN;
     making_tell(making, &event);
 }

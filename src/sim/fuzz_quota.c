@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/role.h"
 #include "sim/fuzz_shadow.h"
 
 void shadow_quota_init(struct shadow_queue *queue)
 {
     for (size_t i = 0; i < SHADOW_RESOURCES; i++)
-        queue->quota[i] = (struct shadow_quota){ 0, -1, -1, -1 };
+        queue->quota[i] = queue->base[i] = (struct shadow_quota){ 0, -1, -1, -1 };
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        queue->accounts[i].most = ACCOUNT_NO_BUDGET;
 }
 
 static void drop_subjects(struct shadow_queue *queue)
@@ -23,6 +26,7 @@ void shadow_quota_release(struct shadow_queue *queue)
 {
     drop_subjects(queue);
     list_release(&queue->subjects);
+    list_release(&queue->during);
 }
 
 static uint32_t find_resource(const struct shadow *shadow, const char *name)
@@ -51,22 +55,58 @@ static int64_t bound_said(int64_t plus_one)
     return plus_one > 0 ? plus_one - 1 : -1;
 }
 
+static void set_during(struct shadow *shadow, struct shadow_queue *queue,
+                       const struct event_queue *event)
+{
+    queue->during.count = 0;
+    for (uint32_t i = 0; i < event->during_count; i++) {
+        const struct event_during *said = &event->during[i];
+        uint32_t resource = shadow_resource(shadow, said->resource);
+        list_add(&queue->during,
+                 (struct shadow_during){ .window = shadow_times_claim(&shadow->times, said->window),
+                                         .resource = resource,
+                                         .quota = { said->guarantee - 2, said->limit - 2,
+                                                    said->borrow - 2, said->lend - 2 } });
+    }
+}
+
+struct shadow_quota shadow_quota_at(const struct shadow *shadow, uint32_t queue, uint32_t resource,
+                                    usec_t at)
+{
+    const struct shadow_queue *of = &shadow->queues.items[queue];
+    struct shadow_quota quota = of->base[resource];
+
+    for (size_t i = 0; i < of->during.count; i++) {
+        const struct shadow_during *during = &of->during.items[i];
+        if (during->resource != resource || !shadow_is_open(&shadow->times, during->window, at))
+            continue;
+        quota.guarantee = during->quota.guarantee > -2 ? during->quota.guarantee : quota.guarantee;
+        quota.limit = during->quota.limit > -2 ? during->quota.limit : quota.limit;
+        quota.borrow = during->quota.borrow > -2 ? during->quota.borrow : quota.borrow;
+        quota.lend = during->quota.lend > -2 ? during->quota.lend : quota.lend;
+    }
+    return quota;
+}
+
 void shadow_quota_set(struct shadow *shadow, struct shadow_queue *queue,
                       const struct event_queue *event)
 {
-    shadow_quota_init(queue);
+    for (size_t i = 0; i < SHADOW_RESOURCES; i++)
+        queue->base[i] = (struct shadow_quota){ 0, -1, -1, -1 };
     drop_subjects(queue);
     queue->min_runtime = event->min_runtime;
     queue->firm_within = event->firm_within;
-    queue->quota[SHADOW_GPUS] =
+    queue->base[SHADOW_GPUS] =
         (struct shadow_quota){ event->guarantee_milli, event->limit_milli,
                                bound_said(event->borrow_milli), bound_said(event->lend_milli) };
     for (uint32_t i = 0; i < event->quotas_count; i++) {
         const struct event_quota *quota = &event->quotas[i];
-        queue->quota[shadow_resource(shadow, quota->resource)] =
+        queue->base[shadow_resource(shadow, quota->resource)] =
             (struct shadow_quota){ quota->guarantee, bound_said(quota->limit),
                                    bound_said(quota->borrow), bound_said(quota->lend) };
     }
+    set_during(shadow, queue, event);
+    shadow_budgets_set(shadow, queue, event);
     for (uint32_t i = 0; i < event->subjects_count; i++) {
         const struct event_subject *subject = &event->subjects[i];
         uint32_t resource = shadow_resource(shadow, subject->resource);
@@ -90,9 +130,8 @@ static void add(struct shadow_amounts *to, const struct shadow_amounts *more, in
 struct shadow_amounts shadow_amounts_of(const struct shadow *shadow, const struct lease *lease)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = lease->cpu_milli * lease->members_count,
-                                          [SHADOW_MEMORY] =
-                                              lease->memory_mib * lease->members_count,
+                                          [SHADOW_CPUS] = lease_cpus(lease),
+                                          [SHADOW_MEMORY] = lease_memory(lease),
                                       } };
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
@@ -174,17 +213,21 @@ bool shadow_is_firm_bound(const struct shadow_queue *queue, uint32_t resource, b
            (resource == SHADOW_GPUS || queue->quota[resource].guarantee > 0);
 }
 
-int64_t shadow_bound_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm)
+int64_t shadow_bound_by(const struct shadow_quota *quota, int64_t owned)
 {
-    const struct shadow_quota *quota = &queue->quota[resource];
-    int64_t owed = quota->guarantee + queue->owned.of[resource];
-    int64_t borrowing = quota->borrow >= 0 ? owed + quota->borrow : -1;
+    int64_t borrowing = quota->borrow >= 0 ? quota->guarantee + owned + quota->borrow : -1;
 
-    if (is_firm)
-        return owed;
     if (quota->limit < 0 || borrowing < 0)
         return quota->limit < 0 ? borrowing : quota->limit;
     return quota->limit < borrowing ? quota->limit : borrowing;
+}
+
+int64_t shadow_bound_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm)
+{
+    const struct shadow_quota *quota = &queue->quota[resource];
+    int64_t owned = queue->owned.of[resource];
+
+    return is_firm ? quota->guarantee + owned : shadow_bound_by(quota, owned);
 }
 
 int64_t shadow_held_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm)
@@ -305,8 +348,8 @@ struct shadow_amounts shadow_most_of(const struct shadow *shadow, const struct r
                                      uint32_t alternative)
 {
     struct shadow_amounts amounts = { .of = {
-                                          [SHADOW_CPUS] = request->cpu_milli * request->members,
-                                          [SHADOW_MEMORY] = request->memory_mib * request->members,
+                                          [SHADOW_CPUS] = request_cpus(request),
+                                          [SHADOW_MEMORY] = request_memory(request),
                                       } };
 
     amounts.of[SHADOW_GPUS] = shadow_most_milli(request, alternative);
@@ -334,8 +377,10 @@ bool shadow_quota_is_wide(const struct shadow *shadow, uint32_t queue,
     const struct shadow_queue *root = &shadow->queues.items[QUEUE_ROOT];
 
     for (uint32_t i = 0; i < shadow->resources.count; i++) {
-        int64_t kept = amounts->of[i] > 0 ? shadow_kept_from(shadow, queue, i) : 0;
-        if (kept > 0 && shadow_capacity(shadow, i) - root->used.of[i] - kept < amounts->of[i])
+        /* When others have taken all that was kept, whoever was asked before them waits on. */
+        bool is_kept = amounts->of[i] > 0 && !lends_all(shadow, i);
+        int64_t kept = is_kept ? shadow_kept_from(shadow, queue, i) : 0;
+        if (is_kept && shadow_capacity(shadow, i) - root->used.of[i] - kept < amounts->of[i])
             return false;
     }
     for (;; queue = shadow->queues.items[queue].parent) {

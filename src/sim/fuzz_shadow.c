@@ -65,7 +65,7 @@ struct shadow *shadow_create(void)
 {
     struct shadow *shadow = mem_zero(1, sizeof(*shadow));
 
-    shadow->next_id = 1;
+    shadow->next_id = shadow->changes = 1;
     shadow->settings.backfill_depth = 1;
     shadow->settings.placement = PLACEMENT_SFG;
     shadow->settings.predict = 1;
@@ -105,7 +105,9 @@ static void release_world(struct shadow *shadow)
         free(shadow->pools.items[i].queue);
         free(shadow->pools.items[i].model);
         free(shadow->pools.items[i].nodes);
+        list_release(&shadow->pools.items[i].during);
     }
+    shadow_times_release(&shadow->times);
     list_release(&shadow->nodes);
     list_release(&shadow->devices);
     list_release(&shadow->queues);
@@ -125,7 +127,9 @@ void shadow_destroy(struct shadow *shadow)
     list_release(&shadow->jobs);
     list_release(&shadow->groups);
     list_release(&shadow->requests);
+    arena_release(&shadow->roles);
     map_release(&shadow->request_numbers);
+    map_release(&shadow->kind_numbers);
     list_release(&shadow->needers);
     list_release(&shadow->active);
     list_release(&shadow->waiting);
@@ -215,24 +219,12 @@ struct shadow_group *shadow_bound(const struct shadow *shadow, const struct shad
     return group;
 }
 
-static bool is_named(const char *names, const char *name)
-{
-    const char *at = strstr(names, name);
-    size_t length = strlen(name);
-
-    for (; at; at = strstr(at + 1, name)) {
-        if ((at == names || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 bool shadow_pool_has(const struct shadow *shadow, const struct shadow_pool *pool,
                      const struct shadow_device *device)
 {
     if (pool->model[0] && strcmp(pool->model, device->model) != 0)
         return false;
-    if (pool->nodes[0] && !is_named(pool->nodes, shadow->nodes.items[device->node].name))
+    if (pool->nodes[0] && !shadow_is_named(pool->nodes, shadow->nodes.items[device->node].name))
         return false;
     return pool->devices == 0 || (device->index < 64 && (pool->devices >> device->index & 1));
 }
@@ -280,8 +272,8 @@ void shadow_hold(struct shadow *shadow, const struct shadow_job *job, int sign)
         hold_slice(shadow, &lease->slices[i], sign);
     for (uint32_t i = 0; i < lease->members_count; i++) {
         struct shadow_node *node = &shadow->nodes.items[lease->members[i].node];
-        node->cpu_free -= sign * lease->cpu_milli;
-        node->memory_free -= sign * lease->memory_mib;
+        node->cpu_free -= sign * lease_cpu_milli(lease, i);
+        node->memory_free -= sign * lease_memory_mib(lease, i);
     }
     shadow_quota_hold(shadow, job, sign);
     for (struct shadow_group *group = shadow_group(shadow, job->group); group;
@@ -350,8 +342,15 @@ static void apply_pool(struct shadow *shadow, const struct event_pool *event)
     struct shadow_pool *pool = &shadow->pools.items[found];
     pool->is_static = event->is_static;
     pool->gpus = event->gpus;
-    pool->min = event->milli_min;
-    pool->max = event->milli_max;
+    pool->base_min = event->milli_min;
+    pool->base_max = event->milli_max;
+    pool->during.count = 0;
+    for (uint32_t i = 0; i < event->during_count; i++) {
+        const struct event_pool_during *said = &event->during[i];
+        list_add(&pool->during,
+                 (struct shadow_pool_during){ shadow_times_claim(&shadow->times, said->window),
+                                              said->milli_min - 1, said->milli_max - 1 });
+    }
     pool->devices = event->devices;
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
@@ -370,6 +369,7 @@ static void apply_queue(struct shadow *shadow, const struct event_queue *event)
         list_add(&shadow->queues,
                  (struct shadow_queue){ .name = mem_string(event->name), .parent = parent });
         shadow->queues.items[parent].children++;
+        shadow_quota_init(&shadow->queues.items[found]);
     }
     shadow_quota_set(shadow, &shadow->queues.items[found], event);
 }
@@ -388,17 +388,24 @@ static void apply_settings(struct shadow *shadow, const struct event_settings *e
     shadow->settings.order = event->order;
     shadow->settings.predict = event->predict;
     shadow->settings.backfill_depth = event->backfill_depth;
+    shadow->settings.defrag_most = event->defrag_most;
+}
+
+static void apply_price(struct shadow *shadow, const struct event_price *event)
+{
+    shadow->prices[shadow_resource(shadow, event->resource)] = event->price_micro;
+    shadow_reprice(shadow);
 }
 
 void shadow_apply(struct shadow *shadow, const struct event *event)
 {
-    if (event->at > shadow->now)
-        shadow->now = event->at;
+    shadow_pass(shadow, event->at);
     if (!event_is_of_world(event->kind)) {
         shadow_apply_job(shadow, event);
         return;
     }
     shadow->more_room++;
+    shadow->changes++;
     switch (event->kind) {
     case EVENT_NODE:
         apply_node(shadow, &event->node);
@@ -422,11 +429,21 @@ void shadow_apply(struct shadow *shadow, const struct event *event)
         apply_settings(shadow, &event->settings);
         break;
     case EVENT_PRICE:
-        shadow_resource(shadow, event->price.resource);
+        apply_price(shadow, &event->price);
+        break;
+    case EVENT_WINDOW:
+    case EVENT_RESERVATION:
+    case EVENT_RESERVATION_REMOVE:
+    case EVENT_TARIFF:
+    case EVENT_CRON:
+    case EVENT_CRON_REMOVE:
+        shadow_times_apply(&shadow->times, event);
+        shadow_renew(shadow);
         break;
     default:
         break;
     }
+    shadow_set_times(shadow);
     deal(shadow);
     shadow_recount(shadow);
 }
@@ -529,6 +546,13 @@ bool shadow_accepts(const struct shadow *shadow, const struct event *event)
         return accepts_forget(shadow, event->forget.id);
     case EVENT_UPDATE:
         return accepts_update(shadow, &event->update);
+    case EVENT_WINDOW:
+    case EVENT_RESERVATION:
+    case EVENT_RESERVATION_REMOVE:
+    case EVENT_TARIFF:
+    case EVENT_CRON:
+    case EVENT_CRON_REMOVE:
+        return shadow_times_accept(&shadow->times, event);
     case EVENT_BOOT:
     case EVENT_NODE:
     case EVENT_SETTINGS:

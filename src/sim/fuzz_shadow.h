@@ -12,6 +12,7 @@
  * event.
  */
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "core/job.h"
 #include "core/state.h"
@@ -54,11 +55,19 @@ struct shadow_device {
     bool is_sick, is_synthetic, has_mig;
 };
 
+/* Other sizes while a window is open. -1: not said. */
+struct shadow_pool_during {
+    uint32_t window;
+    int64_t min, max;
+};
+
 struct shadow_pool {
     char *name, *queue, *model, *nodes;
     uint64_t devices;
     uint32_t gpus;
-    int64_t min, max, held; /* milli-GPUs */
+    int64_t min, max, held;     /* milli-GPUs; of min and max those that hold now, */
+    int64_t base_min, base_max; /* and while no window is open */
+    LIST(struct shadow_pool_during) during;
     bool is_static, is_removed;
 };
 
@@ -76,25 +85,37 @@ struct shadow_job {
     uint64_t id, group;
     uint32_t request; /* number of its shape */
     uint32_t queue;
+    uint32_t kind; /* number of its shape in its queue */
     int32_t priority;
     char *user;
     uint32_t gid;
     usec_t begin, max_duration, estimate, deadline, restart_cost;
+    usec_t grace, checkpoint_every;
+    uint32_t tariff_most; /* of the factor, plus one; 0: any */
+    int64_t rate;         /* what it holds costs so much an hour; */
+    wide_t cost;          /* so far, in parts of a millionth (shadow_parts) */
     usec_t submitted, granted, started, queued;
     uint32_t retry_max, retries, preemptions, attempt;
     LIST(struct shadow_need) needs; /* open ones */
     uint32_t needs_left, needs_expected;
     uint8_t state, result, stop_cause;
+    bool goes_on;    /* without lost members */
+    bool is_awaited; /* jobs of other queues were stopped for it, and it has not started since */
     bool is_held, is_preemptible, no_requeue, is_cancel_wanted, is_requeue_wanted;
     struct job_end end;
     struct lease *lease;
     uint8_t *member_states;
+    uint32_t *ranks; /* of the members that are left */
     uint32_t members_started, members_ended;
     struct shadow_job *next, *previous; /* of all that are queued, by id */
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
     uint64_t stopped_for;               /* preempted: for whom */
     uint64_t stopped_in; /* the plan that stopped it for another queue; 0: none did */
-    int64_t work;        /* seconds of the whole cluster that it takes at most, in millionths */
+    uint32_t moves;
+    usec_t moved;           /* when it was moved last; 0: never */
+    uint64_t moved_under;   /* shadow.changes then, of one that is to go on; 0: it does */
+    uint64_t awaited_under; /* the same of one for which others are moved */
+    int64_t work;           /* seconds of the whole cluster that it takes at most, in millionths */
 };
 
 struct shadow {
@@ -105,17 +126,24 @@ struct shadow {
     LIST(struct shadow_device) devices;
     LIST(struct shadow_queue) queues;
     LIST(char *) resources; /* names */
+    int64_t prices[SHADOW_RESOURCES];
+    struct shadow_times times;
     LIST(struct shadow_pool) pools;
     LIST(struct shadow_job *) jobs;     /* by id; NULL: none */
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
     LIST(struct request) requests;      /* shapes, without a time limit */
+    struct arena roles;                 /* of these */
     struct map request_numbers;         /* hash -> number plus one */
+    struct map kind_numbers;            /* request and queue -> number; so many there are */
     LIST(uint64_t) needers;             /* jobs with open needs */
     LIST(uint64_t) active;              /* jobs that hold resources */
     LIST(uint64_t) waiting;             /* that are waiting: for needs, or their begin time */
     struct shadow_job *first_queued, *last_queued;
     uint32_t job_counts[JOB_STATE_COUNT];
+    bool has_predicted;      /* at any time */
     uint64_t plans;          /* so far */
+    uint64_t changes;        /* of machines, queues, settings, so far */
+    struct moves moved;      /* what moves lost in the hour that runs */
     uint64_t more_room;      /* counts up whenever something may fit that did not before */
     int64_t work, work_most; /* of all that are not over: now, and ever */
 };
@@ -160,9 +188,10 @@ void shadow_hold(struct shadow *shadow, const struct shadow_job *job, int sign);
  * takes. True is certain. False is not where the machines are counted (nodes_max), or where a pool
  * has a min or a max and may be used. */
 struct shadow_fit {
-    bool is_empty;  /* on machines with nothing on them */
-    bool with_sick; /* also on those that are not well */
-    bool is_free;   /* of quotas, and of the min and max of pools */
+    bool is_empty;                /* on machines with nothing on them */
+    bool with_sick;               /* also on those that are not well */
+    bool is_free;                 /* of quotas, and of the min and max of pools */
+    const struct shadow_job *job; /* beside what reservations keep from it; NULL: from nobody */
 };
 
 bool shadow_fits(const struct shadow *shadow, const struct request *request, uint32_t queue,

@@ -22,6 +22,7 @@ static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, s
                       .placement = (uint8_t)config->placement,
                       .backfill_depth = config->backfill_depth,
                       .order = (uint8_t)config->order,
+                      .defrag_most = config->defrag_most,
                       .predict = predict,
                       .seed = run->seed },
     };

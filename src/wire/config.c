@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/config.h"
+#include "wire/config_watch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,13 +29,13 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",        "queues",   "prices",
-                                    "timezone",     "windows",  "tariffs",
-                                    "reservations", "backfill", "fair_share",
-                                    "placement",    "order",    "predict",
-                                    "node_types",   "devices",  NULL };
-const char *const config_policy_keys[] = { "fair_share", "placement", "backfill",
-                                           "order",      "predict",   NULL };
+const char *const config_keys[] = {
+    "pools",    "queues",       "prices",    "timezone", "windows", "tariffs",    "reservations",
+    "backfill", "fair_share",   "placement", "order",    "predict", "node_types", "defrag",
+    "idle",     "memory_grace", "alerts",    "devices",  NULL
+};
+const char *const config_policy_keys[] = { "fair_share", "placement", "backfill", "order",
+                                           "predict",    "defrag",    NULL };
 
 struct parser {
     struct config *config;
@@ -570,6 +571,34 @@ static int read_backfill(struct config *config, const struct reader *above, cons
     return code;
 }
 
+/* {hours: 2}: GPU-hours of work that may be lost to moves in an hour; or 2, or false. */
+static int read_defrag(struct config *config, const struct reader *above, const json_t *document)
+{
+    static const char *const keys[] = { "hours", NULL };
+    const json_t *defrag = reader_get(document, "defrag"), *hours = defrag;
+    struct reader reader = *above;
+    int code = 0;
+
+    if (!defrag)
+        return 0;
+    snprintf(reader.where, sizeof(reader.where), "defrag");
+    if (json_is_object(defrag)) {
+        code = reader_check_keys(&reader, defrag, keys);
+        hours = reader_get(defrag, "hours");
+    }
+    if (code < 0)
+        return code;
+    if (!json_is_false(hours) && (!json_is_number(hours) || json_number_value(hours) < 0 ||
+                                  json_number_value(hours) > CONFIG_DEFRAG_HOURS_MAX))
+        return reader_fail(&reader, -EINVAL, defrag, hours && hours != defrag ? "hours" : NULL,
+                           "expected hours: GPU-hours that may be lost to moves in an hour, 0 to "
+                           "%d",
+                           CONFIG_DEFRAG_HOURS_MAX);
+    config->defrag_most = (int64_t)(json_number_value(hours) * (double)USEC_PER_HOUR + 0.5);
+    config->has_defrag = true;
+    return 0;
+}
+
 int config_read_policy(struct config *config, const struct reader *reader, const json_t *object)
 {
     size_t placement = config->placement, order = config->order;
@@ -590,7 +619,8 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     config->has_predict |= reader_get(object, "predict") != NULL;
     if (!config->has_predict)
         config->predict = CONFIG_PREDICT(config->order);
-    return read_backfill(config, reader, object);
+    code = read_defrag(config, reader, object);
+    return code < 0 ? code : read_backfill(config, reader, object);
 }
 
 enum { PRICE_MICRO_MAX = 1000000000 };
@@ -657,6 +687,8 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
         code = config_times_read(config, &parser.reader, document);
     if (code == 0)
         code = config_read_policy(config, &parser.reader, document);
+    if (code == 0)
+        code = config_watch_read(&parser.reader, document, &config->watch);
     if (code == 0)
         *ret = TAKE(config);
     return code;

@@ -86,6 +86,7 @@ struct config_price {
 /* The default order goes by predicted run times, the others by what was asked for. */
 #define CONFIG_PREDICT(order) ((order) == ORDER_DEFAULT)
 enum { CONFIG_BACKFILL_DEPTH_MAX = 10000, CONFIG_BACKFILL_DEPTH = 1 /* EASY */ };
+enum { CONFIG_DEFRAG_HOURS_MAX = 1000000 };
 #define CONFIG_HALF_LIFE (7 * USEC_PER_DAY)
 
 struct config {
@@ -107,12 +108,14 @@ struct config {
     struct config_reservation *reservations;
     size_t reservation_count;
     /* Given; the values hold either way. */
-    bool has_half_life, has_placement, has_backfill, has_order, has_predict;
+    bool has_half_life, has_placement, has_backfill, has_order, has_predict, has_defrag;
     usec_t half_life;         /* CONFIG_HALF_LIFE */
     enum placement placement; /* CONFIG_PLACEMENT */
     enum ordering order;      /* CONFIG_ORDER */
     bool predict;             /* CONFIG_PREDICT: learn run times from jobs that ended */
     uint32_t backfill_depth;  /* reservations kept: 0 no backfill, 1 EASY */
+    struct watch_rules watch;
+    int64_t defrag_most; /* GPU-time in microseconds that moves may lose in an hour; 0: none */
 };
 
 /* An empty or null document gives the defaults. lines and source may be NULL. */
@@ -121,7 +124,7 @@ int config_parse(const json_t *document, const struct yaml_lines *lines, const c
 /* The same, for a document that has keys of others, too: they are not looked at. */
 int config_read(const json_t *document, const struct yaml_lines *lines, const char *source,
                 struct config **ret, struct error *err);
-/* Take fair_share, placement, backfill, order and predict, those that are there, from an object. */
+/* Take fair_share, placement, backfill, order, predict and defrag, those that are there. */
 int config_read_policy(struct config *config, const struct reader *reader, const json_t *object);
 /* The keys that config_parse takes, and those that config_read_policy takes; NULL-terminated. */
 extern const char *const config_keys[], *const config_policy_keys[];

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "wire/config.h"
+#include "wire/config_watch.h"
 
 static json_t *strings_to_json(char *const *strings)
 {
@@ -88,6 +89,13 @@ static json_t *prices_to_json(const struct config *config)
     return prices;
 }
 
+static json_t *hours_to_json(int64_t time)
+{
+    if (time % USEC_PER_HOUR == 0)
+        return json_integer(time / USEC_PER_HOUR);
+    return json_real((double)time / (double)USEC_PER_HOUR);
+}
+
 json_t *config_to_json(const struct config *config)
 {
     json_t *document = json_object(), *pools = json_object(), *queues = json_object();
@@ -124,6 +132,10 @@ json_t *config_to_json(const struct config *config)
         json_object_set_new(document, "order", json_string(config_order_words[config->order]));
     if (config->has_predict)
         json_object_set_new(document, "predict", json_boolean(config->predict));
+    if (config->has_defrag)
+        json_object_set_new(document, "defrag",
+                            json_pack("{s:o}", "hours", hours_to_json(config->defrag_most)));
+    config_watch_to_json(&config->watch, document);
     return document;
 }
 
@@ -311,6 +323,27 @@ static void pool_fields(const struct config_pool *pool, struct properties *field
     add_field(fields, "devices", text_string(&devices));
 }
 
+static void watch_fields(const struct watch_rules *rules, struct properties *fields)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    add_field(fields, "idle warn",
+              rules->idle_warn > 0 ? config_duration_spell(buffer, rules->idle_warn) : "never");
+    add_field(fields, "idle stop",
+              rules->idle_stop > 0 ? config_duration_spell(buffer, rules->idle_stop) : "never");
+    add_field(fields, "idle action", idle_action_name(rules->idle_action));
+    add_field(fields, "idle dry_run", rules->idle_dry_run ? "true" : "false");
+    add_field(fields, "idle exempt", rules->idle_exempt);
+    add_field(fields, "memory_grace",
+              rules->memory_grace > 0 ? config_duration_spell(buffer, rules->memory_grace) : "1m");
+    add_field(fields, "alert command", rules->alert_command);
+    add_field(fields, "alert webhook", rules->alert_webhook);
+    add_field(fields, "alert mail", rules->alert_mail);
+    add_field(fields, "alert mail_server", rules->alert_mail_server);
+    add_field(fields, "alert repeat",
+              rules->alert_repeat > 0 ? config_duration_spell(buffer, rules->alert_repeat) : "4h");
+}
+
 static void setting_fields(const struct config *config, struct properties *fields)
 {
     AUTO_RELEASE(text) struct text name = { 0 };
@@ -322,6 +355,9 @@ static void setting_fields(const struct config *config, struct properties *field
     add_number(fields, "backfill", config->backfill_depth);
     add_field(fields, "order", config_order_words[config->order]);
     add_field(fields, "predict", config->predict ? "true" : "false");
+    snprintf(buffer, sizeof(buffer), "%.6g", (double)config->defrag_most / (double)USEC_PER_HOUR);
+    add_field(fields, "defrag hours", config->defrag_most > 0 ? buffer : "none");
+    watch_fields(&config->watch, fields);
     add_field(fields, "timezone", config->timezone ? config->timezone : "local");
     for (size_t i = 0; i < config->price_count; i++) {
         text_clear(&name);

@@ -384,6 +384,18 @@ static char **env_strings(const json_t *merged)
     return strings;
 }
 
+int draft_read_own_env(const struct draft_source *source, char ***ret)
+{
+    const struct scope_layer *layer = &source->scope->layers[0];
+    json_t *own = json_object();
+
+    int code = merge_env(source, layer, own);
+    if (code == 0 && json_object_size(own) > 0)
+        *ret = env_strings(own);
+    json_decref(own);
+    return code;
+}
+
 static int read_env(const struct draft_source *source, struct job_draft *draft)
 {
     static const char *const words[] = { "all", "none", NULL };
@@ -555,13 +567,13 @@ static size_t strings_size(char *const *strings)
 size_t draft_size(const struct job_draft *draft)
 {
     return strings_size(draft->argv) + strings_size(draft->env) +
-           (draft->script ? strlen(draft->script) : 0);
+           (draft->script ? strlen(draft->script) : 0) + draft_roles_size(draft);
 }
 
 static int check_size(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
-    size_t size = strings_size(draft->argv) + strings_size(draft->env);
+    size_t size = strings_size(draft->argv) + strings_size(draft->env) + draft_roles_size(draft);
 
     if (size > SUBMISSION_ARGUMENTS_MAX)
         return reader_fail(&layer->reader, -E2BIG, layer->object, NULL,
@@ -573,7 +585,7 @@ static int check_size(const struct draft_source *source, struct job_draft *draft
 int draft_read(const struct draft_source *source, struct job_draft *draft)
 {
     static int (*const parts[])(const struct draft_source *, struct job_draft *) = {
-        command_read,
+        draft_read_roles,
         read_name,
         draft_read_request,
         read_queueing,
@@ -606,6 +618,7 @@ void draft_release(struct job_draft *draft)
     free(draft->begin_at);
     free(draft->deadline_at);
     string_list_destroy(draft->argv);
+    draft_release_roles(draft);
     free(draft->script);
     string_list_destroy(draft->env);
     free(draft->cwd);

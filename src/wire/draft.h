@@ -4,7 +4,8 @@
 
 /* draft - one job out of the keys of its stage, the defaults and the pipeline's top
  *
- * Only submission.c uses this; draft_request.c, draft_checkpoint.c and command.c are parts of it.
+ * Only submission.c uses this; draft_request.c, draft_roles.c, draft_checkpoint.c and command.c are
+ * parts of it.
  */
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include "wire/reader.h"
 #include "wire/submission.h"
 
-enum { SCOPE_LAYERS_MAX = 3 };
+enum { SCOPE_LAYERS_MAX = 4 };
 
 #define DRAFT_GRACE_MAX USEC_PER_DAY
 
@@ -43,7 +44,16 @@ struct draft_source {
 char *draft_substitute(const struct draft_source *source, const struct scope_layer *layer,
                        const char *key, const char *text, size_t length_max);
 
-/* gpus, cpus, memory, ranks and nodes (draft_request.c). */
+/* What is run, and roles (draft_roles.c). */
+int draft_read_roles(const struct draft_source *source, struct job_draft *draft);
+size_t draft_roles_size(const struct job_draft *draft); /* bytes of arguments and variables */
+void draft_release_roles(struct job_draft *draft);
+/* The variables of the innermost layer alone, new. */
+int draft_read_own_env(const struct draft_source *source, char ***ret);
+
+/* gpus, cpus and memory of a member (draft_request.c). */
+int draft_read_member(const struct draft_source *source, struct job_draft *draft);
+/* The same, ranks and nodes; with roles those of the whole. */
 int draft_read_request(const struct draft_source *source, struct job_draft *draft);
 
 /* checkpoint; after grace (draft_checkpoint.c). */

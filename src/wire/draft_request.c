@@ -230,25 +230,42 @@ static int read_loss(const struct draft_source *source, struct job_draft *draft)
             reader_integer(&heals->reader, heals->object, "heals", 1, SUBMISSION_HEALS_MAX, &count);
     if (code < 0)
         return code;
-    if (word == GO_ON)
-        return reader_fail(&loss->reader, -ENOTSUP, loss->object, "on_member_loss",
-                           "go_on: not supported yet; expected end or heal");
+    bool is_elastic = request_is_elastic(&draft->request);
+    if (word == GO_ON && !is_elastic && loss == &source->scope->layers[0])
+        return reader_fail(&loss->reader, -EINVAL, loss->object, "on_member_loss",
+                           "go_on: without a least number of members, as in ranks: 2..8, none can "
+                           "be missing; see heal");
     if (word == END && reader_get(heals->object, "heals"))
         return reader_fail(&heals->reader, -EINVAL, heals->object, "heals",
                            "without on_member_loss: heal it is never healed");
-    draft->heals = word == HEAL ? (uint32_t)count : 0;
+    draft->goes_on = word == GO_ON && is_elastic; /* defaults say it for all stages */
+    draft->heals = word != END ? (uint32_t)count : 0;
     return 0;
+}
+
+int draft_read_member(const struct draft_source *source, struct job_draft *draft)
+{
+    int code = read_gpus(source, draft);
+
+    return code < 0 ? code : read_cpus_and_memory(source, draft);
+}
+
+/* Of all alike, or of the roles, which are read already. */
+static int read_whole(const struct draft_source *source, struct job_draft *draft)
+{
+    if (draft->role_count > 0) {
+        request_set_roles(&draft->request, draft->roles, draft->role_count);
+        return 0;
+    }
+    int code = draft_read_member(source, draft);
+    return code < 0 ? code : read_members(source, draft);
 }
 
 int draft_read_request(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
 
-    int code = read_gpus(source, draft);
-    if (code == 0)
-        code = read_cpus_and_memory(source, draft);
-    if (code == 0)
-        code = read_members(source, draft);
+    int code = read_whole(source, draft);
     if (code == 0)
         code = read_sizes(source, draft);
     if (code == 0)

@@ -33,6 +33,17 @@ static void set_string(json_t *object, const char *key, const char *string)
         json_object_set_new(object, key, json_string_nocheck(string));
 }
 
+static json_t *role_to_json(const struct draft_role *role)
+{
+    json_t *object = json_object();
+
+    if (role->argv)
+        json_object_set_new(object, "argv", strings_to_json(role->argv));
+    if (role->env)
+        json_object_set_new(object, "env", strings_to_json(role->env));
+    return object;
+}
+
 json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_groups,
                        uint64_t environment, const char *home)
 {
@@ -62,6 +73,12 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
             json_object_get(object, "inputs"),
             json_pack("{s:s, s:I}", "name", draft->inputs[i], "from", (json_int_t)input_groups[i]));
     }
+    for (uint32_t i = 0; i < draft->role_count; i++) {
+        if (i == 0)
+            json_object_set_new(object, "roles", json_array());
+        json_array_append_new(json_object_get(object, "roles"),
+                              role_to_json(&draft->role_starts[i]));
+    }
     return object;
 }
 
@@ -80,6 +97,19 @@ static char **strings_from_json(const json_t *array)
 static char *string_from_json(const json_t *object, const char *key)
 {
     return mem_string(json_string_value(json_object_get(object, key)));
+}
+
+static void take_roles(struct launch *launch, const json_t *roles)
+{
+    launch->role_count = json_array_size(roles);
+    launch->roles = mem_zero(launch->role_count, sizeof(launch->roles[0]));
+    for (size_t i = 0; i < launch->role_count; i++) {
+        const json_t *role = json_array_get(roles, i);
+        if (json_object_get(role, "argv"))
+            launch->roles[i].argv = strings_from_json(json_object_get(role, "argv"));
+        if (json_object_get(role, "env"))
+            launch->roles[i].env = strings_from_json(json_object_get(role, "env"));
+    }
 }
 
 int launch_from_json(const char *bytes, size_t length, struct launch **ret, struct error *err)
@@ -114,6 +144,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         launch->inputs[i].name = string_from_json(input, "name");
         launch->inputs[i].from = (uint64_t)json_integer_value(json_object_get(input, "from"));
     }
+    take_roles(launch, json_object_get(object, "roles"));
     json_decref(object);
     *ret = launch;
     return 0;
@@ -128,6 +159,11 @@ void launch_destroy(struct launch *launch)
     for (size_t i = 0; i < launch->input_count; i++)
         free(launch->inputs[i].name);
     free(launch->inputs);
+    for (size_t i = 0; i < launch->role_count; i++) {
+        strings_destroy(launch->roles[i].argv);
+        strings_destroy(launch->roles[i].env);
+    }
+    free(launch->roles);
     free(launch->script);
     free(launch->cwd);
     free(launch->output);
@@ -153,6 +189,29 @@ char **environment_unpack(const char *bytes, size_t length)
         at += step + 1;
     }
     list_add(&list, NULL);
+    return list.items;
+}
+
+char **environment_over(char **env, char *const *over)
+{
+    LIST(char *) list = { 0 };
+
+    if (!over)
+        return env;
+    for (size_t i = 0; env[i]; i++) {
+        size_t length = strcspn(env[i], "=") + 1;
+        bool is_other = true;
+        for (size_t k = 0; over[k] && is_other; k++)
+            is_other = strncmp(env[i], over[k], length) != 0;
+        if (is_other)
+            list_add(&list, env[i]);
+        else
+            free(env[i]);
+    }
+    for (size_t i = 0; over[i]; i++)
+        list_add(&list, mem_string(over[i]));
+    list_add(&list, NULL);
+    free(env);
     return list.items;
 }
 

@@ -22,6 +22,12 @@ struct launch_input {
     uint64_t from; /* the group of the stage that makes it */
 };
 
+/* What the members of a role have instead. */
+struct launch_role {
+    char **argv; /* NULL-terminated; NULL: that of the launch */
+    char **env;  /* NULL-terminated "NAME=value": over the environment */
+};
+
 struct launch {
     char **argv;  /* NULL-terminated */
     char *script; /* text of a batch script, or NULL */
@@ -33,6 +39,8 @@ struct launch {
     char **outputs;               /* NULL-terminated */
     struct launch_input *inputs;
     size_t input_count;
+    struct launch_role *roles; /* as the request has them */
+    size_t role_count;
     int stop_signal; /* that asks it to save its work; 0: SIGTERM */
     bool append;
 };
@@ -47,6 +55,8 @@ DEFINE_AUTO(launch)
 /* "NAME=value" strings as one blob, and back (malloc'd, NULL-terminated). */
 void environment_pack(char *const *env, struct text *out);
 char **environment_unpack(const char *bytes, size_t length);
+/* With those of `over` (NULL: none) instead of others of the same name; env is taken. */
+char **environment_over(char **env, char *const *over);
 void strings_destroy(char **strings);
 
 #endif

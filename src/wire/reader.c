@@ -342,6 +342,18 @@ int reader_names(const struct reader *reader, const json_t *object, const char *
     return 0;
 }
 
+char **string_list_copy(char *const *strings)
+{
+    size_t count = 0;
+
+    while (strings[count])
+        count++;
+    char **copy = mem_zero(count + 1, sizeof(copy[0]));
+    for (size_t i = 0; i < count; i++)
+        copy[i] = mem_string(strings[i]);
+    return copy;
+}
+
 void string_list_destroy(char **strings)
 {
     if (!strings)

@@ -88,6 +88,7 @@ bool name_is_valid(const char *name);
  * must not. */
 bool string_has_control(const char *text);
 
+char **string_list_copy(char *const *strings);
 void string_list_destroy(char **strings); /* NULL-terminated; NULL is fine */
 
 #endif

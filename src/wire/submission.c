@@ -114,9 +114,6 @@ static int check_keys(struct parser *parser, const struct reader *reader, const 
     const char *name;
     json_t *value;
 
-    if (reader_get(object, "roles")) /* not to be taken for a misspelt ranks */
-        return reader_fail(reader, -ENOTSUP, object, "roles",
-                           "not supported yet; all members of a gang are alike, see ranks");
     int code = reader_check_keys(reader, object, job_key_names);
     if (code < 0)
         return code;
@@ -201,8 +198,11 @@ static void note_request(struct parser *parser, const struct scope *scope,
     const struct scope_layer *nodes = scope_find(scope, "nodes");
     bool has_nvlink = false;
 
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++)
-        has_nvlink = has_nvlink || request->gpus[i].nvlink;
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        for (uint32_t k = 0; k < part->gpu_alternatives; k++)
+            has_nvlink = has_nvlink || part->gpus[k].nvlink;
+    }
     if (has_nvlink)
         note(parser, &gpus->reader, gpus->object, "gpus", "nvlink: not supported yet, ignored");
     if (request->nodes_max > request->nodes_min)

@@ -27,6 +27,7 @@
 #include "core/job.h"
 #include "core/need.h"
 #include "core/request.h"
+#include "core/role.h"
 #include "wire/yaml.h"
 
 enum {
@@ -50,12 +51,21 @@ struct draft_depend {
     enum need_kind when;
 };
 
+/* What the members of a role run. */
+struct draft_role {
+    char **argv; /* NULL-terminated; NULL: what the job runs */
+    char **env;  /* NULL-terminated "NAME=value": over the job's */
+};
+
 /* One job: one combination of its stage's matrix, all indices of its array. */
 struct job_draft {
     char *name;        /* given, or made from the command */
     char *combination; /* "lr=0.1 seed=1", NULL without a matrix */
     char *directory;   /* "lr=0.1,seed=1": its name below TARN_IN; NULL without a matrix */
     struct request request;
+    struct role *roles; /* of the request */
+    struct draft_role *role_starts;
+    uint32_t role_count;
     char *queue; /* NULL: the sender's own */
     int32_t priority;
     uint32_t retry;
@@ -71,6 +81,7 @@ struct job_draft {
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
     enum resize resize;      /* of an elastic gang */
+    bool goes_on;            /* an elastic gang: without a lost member */
     uint32_t heals;          /* how often the gang is healed after it lost a member */
     usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
     usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */

@@ -38,7 +38,7 @@ static struct state *small_world(void)
 
 static void events_that_make_no_sense_are_refused(void **unused)
 {
-    static const struct lease_member member = { 0 }, elsewhere = { 7 };
+    static const struct lease_member member = { 0 }, elsewhere = { .node = 7 };
     static const struct slice slice = { .device = 7, .milli = 1000 };
     static const struct slice too_much = { .milli = 1001 };
     const struct {

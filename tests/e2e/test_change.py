@@ -701,5 +701,18 @@ def test_a_replay_that_makes_no_sense_is_refused_in_words(api, body, words):
     assert caught.value.status == 400 and words in caught.value.message, caught.value
 
 
+def test_days_of_a_replay_are_days_and_wrong_ones_are_refused_also_when_nothing_changes(shell):
+    shell.file("same.yaml", "{}\n")
+    shell.file("a.yaml", "queues: {research: {limit: 2}}\n")
+    for word in ("abc", "0", "-1d"):
+        said = shell.run("apply", "-f", "same.yaml", "--dry-run", "--replay=" + word, status=2)
+        assert "expected days, like 7d" in said
+    assert "last 2d under it" in shell.run("apply", "-f", "a.yaml", "--dry-run", "--replay", "2")
+
+
+def test_a_word_too_many_names_the_command(shell):
+    assert "see tarn queues --help" in shell.run("queues", "nosuch", status=2)
+
+
 def test_undo_and_replay_are_not_asked_for_at_once(shell):
     shell.run("apply", "--undo", "--replay", "7d", status=2)

@@ -137,7 +137,7 @@ def test_a_waiting_gang_names_both_sizes(eight):
     gang = elastic(api, 2, 8)
     why = api.why(gang)
     assert any("at least 2 members at once, and up to 8" in line for line in why["lines"])
-    assert api.job(gang)["elastic"] == {"least": 2, "most": 8, "now": None, "sizes": "powers", "resize": "restart",
+    assert api.job(gang)["elastic"] == {"least": 2, "most": 8, "now": None, "lost": 0, "sizes": "powers", "resize": "restart",
                                         "resizes": 0}
 
 
@@ -186,6 +186,47 @@ def test_without_heal_a_lost_member_ends_the_gang(eight):
     kill_member(eight, gang, 1)
     job = api.wait_end(gang)
     assert job["result"] == "failed" and job["heals"] == 0 and job["attempt"] == 1
+
+
+def test_an_elastic_gang_goes_on_without_a_lost_member(eight):
+    api = eight.api
+    gang = api.submit(run=MEMBER, gpus=1, cpus=0, ranks="2..4", on_member_loss="go_on", heals=1, resize="never",
+                      grace="5s", env=eight.env())
+    wait_until("it runs", lambda: all("attempt 1" in api.output(gang, rank=rank) for rank in range(4)))
+    others = [api.submit(run="sleep 300", gpus=count, cpus=0) for count in (4, 1)]
+    api.wait_state(others[0], "running")
+    assert api.wait_state(others[1], "queued")["why"]["kind"] == "gpus"
+    held = {device["rank"]: device["index"] for device in api.job(gang)["devices"]}
+    kill_member(eight, gang, 1)
+    assert api.wait_state(others[1], "running")["gpu_indices"] == [held[1]]  # while the others go on
+    job = api.job(gang)
+    assert job["state"] == "running" and job["attempt"] == 1 and job["heals"] == 0 and job["gpu_count"] == 3
+    assert job["elastic"]["now"] == 3 and job["elastic"]["lost"] == 1
+    assert {device["rank"]: device["index"] for device in job["devices"]} == {
+        rank: held[rank] for rank in (0, 2, 3)}
+    shown = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), "show", str(gang)], text=True,
+                           stdout=subprocess.PIPE, env=eight.environment(), timeout=30).stdout
+    assert "3 of 2 to 4 members, 1 lost" in shown
+    eight.kill()  # and a new daemon knows who is left
+    eight.start()
+    kill_member(eight, gang, 3)
+    wait_members(api, gang, 2)
+    assert api.job(gang)["attempt"] == 1 and "saved" not in api.output(gang, rank=0) + api.output(gang, rank=2)
+    kill_member(eight, gang, 0)  # below its least: it heals
+    wait_until("it runs again", lambda: "attempt 2" in api.output(gang, rank=1))
+    job = api.wait_state(gang, "running")
+    assert job["heals"] == 1 and job["elastic"]["now"] == 2 and job["elastic"]["lost"] == 0
+    api.post("/v1/jobs/%d/cancel" % gang)
+    api.wait_end(gang)
+    eight.verify()
+
+
+def test_what_is_left_of_a_gang_decides_how_it_ends(eight):
+    api = eight.api
+    gang = api.submit(run="[ $RANK = 1 ] && exit 3; sleep 1.5", gpus=1, cpus=0, ranks="1..3", sizes="any",
+                      on_member_loss="go_on", resize="never")
+    assert api.wait_end(gang)["result"] == "ok"
+    eight.verify()
 
 
 @pytest.mark.parametrize("way", ["grow", "shrink"])
@@ -239,6 +280,102 @@ def test_a_program_that_meets_at_the_master_goes_on_at_every_size(eight, tmp_pat
     assert lines[1].endswith("with 4") and int(lines[1].split()[2]) > 0  # not from the start
 
 
+# The learner hears from each of its actors who it is, and tells them that it is enough.
+LEARNER = r"""
+import os, socket
+door = socket.socket(); door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+door.bind((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))); door.listen(8)
+peers = [door.accept()[0] for _ in range(int(os.environ["WORLD_SIZE"]) - 1)]
+words = sorted(peer.makefile().readline().strip() for peer in peers)
+print("\n".join(words), flush=True)
+print("gpus", os.environ["TARN_GPU_COUNT"], os.environ["TARN_ROLE"], os.environ["TARN_ROLE_RANK"],
+      os.environ["TARN_ROLE_SIZE"], os.environ["RANK"], os.environ.get("MODE"), flush=True)
+for peer in peers: peer.sendall(b"enough\n")
+"""
+
+ACTOR = r"""
+import os, socket, time
+link = None
+while link is None:
+    try: link = socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 5)
+    except OSError: time.sleep(0.05)
+env = os.environ
+link.sendall(("%s %s of %s, rank %s of %s, gpus %s, cpus %s, mode %s\n" % (
+    env["TARN_ROLE"], env["TARN_ROLE_RANK"], env["TARN_ROLE_SIZE"], env["RANK"], env["WORLD_SIZE"],
+    env["TARN_GPU_COUNT"], env["SLURM_CPUS_PER_TASK"], env["MODE"])).encode())
+assert link.makefile().readline() == "enough\n"
+"""
+
+RL = """
+name: rl
+run: exec {python} {folder}/actor.py
+env: {{MODE: play}}
+roles:
+  learner: {{gpus: h100:2, cpus: 0, run: exec {python} {folder}/learner.py, env: {{MODE: learn}}}}
+  actor: {{ranks: 3, cpus: 0, memory: 16M}}
+"""
+
+
+def run_tarn(daemon, *arguments):
+    done = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), *map(str, arguments)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=daemon.environment(), timeout=60)
+    return done.stdout
+
+
+def test_a_learner_and_its_actors_start_together_and_meet(eight, tmp_path):
+    api = eight.api
+    (tmp_path / "learner.py").write_text(LEARNER)
+    (tmp_path / "actor.py").write_text(ACTOR)
+    (tmp_path / "rl.yaml").write_text(RL.format(python=sys.executable, folder=tmp_path))
+    blocker = api.submit(run="sleep 300", gpus=7, cpus=0)
+    api.wait_state(blocker, "running")
+    run_tarn(eight, "submit", "-f", tmp_path / "rl.yaml")
+    gang = max(job["id"] for job in api.jobs())
+    job = api.wait_state(gang, "queued")
+    assert job["why"]["text"].startswith("role learner: 2 h100 gpus wanted, 1 free"), job["why"]
+    assert any("1 learner of" in line and "3 actor of" in line and "all 4 members at once" in line
+               for line in api.why(gang)["lines"]), api.why(gang)
+    api.post("/v1/jobs/%d/cancel" % blocker)
+    job = api.wait_end(gang)
+    assert job["result"] == "ok" and job["members"] == 4, api.output(gang)
+    assert api.output(gang, rank=0).splitlines() == [
+        "actor %d of 3, rank %d of 4, gpus 0, cpus 1, mode play" % (i, i + 1) for i in range(3)] + [
+        "gpus 2 learner 0 1 0 learn"]
+    eight.verify()
+
+
+def test_roles_are_shown_and_one_lost_member_heals_all(eight):
+    api = eight.api
+    gang = api.submit(run=MEMBER, cpus=0, on_member_loss="heal", heals=1, grace="5s", env=eight.env(),
+                      roles={"learner": {"gpus": "h100:2"}, "actor": {"ranks": 2, "gpus": 0.5}})
+    wait_until("it runs", lambda: all("attempt 1" in api.output(gang, rank=rank) for rank in range(3)))
+    job = api.job(gang)
+    assert [(role["name"], role["first_rank"], role["ranks"], role["gpus"]) for role in job["roles"]] == [
+        ("learner", 0, 1, "h100:2"), ("actor", 1, 2, "0.5")]
+    assert len(job["roles"][1]["nodes"]) == 2 and job["gpu_count"] == 3
+    assert sorted(device["rank"] for device in job["devices"]) == [0, 0, 1, 2]
+    shown = run_tarn(eight, "show", gang)
+    assert "learner · rank 0 · h100:2 gpus" in shown and "actor · ranks 1 to 2 · 0.5 gpus" in shown, shown
+    eight.kill()
+    eight.start()
+    assert api.job(gang)["roles"] == job["roles"]
+    kill_member(eight, gang, 2)
+    wait_until("all run again", lambda: all("attempt 2" in api.output(gang, rank=rank) for rank in range(3)))
+    api.post("/v1/jobs/%d/cancel" % gang)
+    api.wait_end(gang)
+    assert not eight.leftovers()
+    eight.verify()
+
+
+def test_roles_that_can_never_run_are_refused_by_name(eight):
+    with pytest.raises(Refused) as refused:
+        eight.api.submit(run="true", roles={"learner": {"gpus": 2}, "actor": {"gpus": 9}})
+    assert "role actor: 9 gpus: no node has more than 8" in refused.value.message, refused.value.message
+    with pytest.raises(Refused) as refused:
+        eight.api.submit(run="true", roles={"learner": {"gpus": 5}, "actor": {"gpus": 4}})
+    assert "2 members: each fits, but not all of them at once" in refused.value.message, refused.value.message
+
+
 def torch_is_there():
     done = subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL, timeout=120)
     return done.returncode == 0
@@ -280,7 +417,7 @@ def test_pytorch_with_gloo_goes_on_at_another_size(eight, tmp_path):
 
 def test_what_can_not_be_done_yet_is_refused_by_name(eight):
     for keys, words in (({"ranks": "2..4", "resize": "live"}, "resize: live: not supported yet"),
-                        ({"ranks": "2..4", "on_member_loss": "go_on"}, "on_member_loss: go_on: not supported yet"),
+                        ({"ranks": 2, "on_member_loss": "go_on"}, "on_member_loss: go_on: without a least number"),
                         ({"ranks": "4..2"}, "ranks: '4..2': expected 1 to 4096, or a range like 2..8"),
                         ({"ranks": 2, "heals": 2}, "heals: without on_member_loss: heal it is never healed")):
         with pytest.raises(Refused) as refused:

@@ -253,3 +253,128 @@ def test_only_an_administrator_says_that_a_device_is_well(machine):
     with pytest.raises(Refused) as refused:
         machine.api.post("/v1/gpus/GPU-9/clear")
     assert refused.value.status == 404 and "no such device" in refused.value.message
+
+
+def visible(machine, job):
+    wait_until("it said what it sees", lambda: machine.api.output(job).strip())
+    return machine.api.output(job).split()[0]
+
+
+def test_mig_instances_are_made_on_demand_without_touching_neighbours(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0, mig=1), gpu(1, error="GPU_IS_LOST"))
+    machine.daemon.start()
+    script = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60"]
+    large = machine.api.submit(command=script, gpus="mig=3g.40gb", cpus=0)
+    small = [machine.api.submit(command=script, gpus="mig=1g.10gb", cpus=0) for _ in range(3)]
+    names = [visible(machine, job) for job in [large] + small]
+    assert all(name.startswith("MIG-GPU-0-") for name in names) and len(set(names)) == 4
+    assert machine.api.job(small[0])["devices"][0]["memory"] == 81559 // 8
+    machine.api.post("/v1/jobs/%d/cancel" % small[1])
+    wait_until("it ended", lambda: machine.api.job(small[1])["state"] == "ended")
+    again = machine.api.submit(command=script, gpus="mig=1g.10gb", cpus=0)
+    assert visible(machine, again) == names[2], "the instance that is free is used again"
+    for job in [small[0], small[2], again]:
+        machine.api.post("/v1/jobs/%d/cancel" % job)
+    other = machine.api.submit(command=script, gpus="mig=2g.20gb", cpus=0)
+    assert visible(machine, other) not in names[:1], "what nobody holds makes room"
+    assert machine.api.job(large)["state"] == "running"
+
+
+def test_a_mig_instance_that_can_not_be_made_fails_the_job_in_words(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0, mig=1), gpu(1, error="GPU_IS_LOST"),
+                 "gpu 0 fail nvmlDeviceCreateGpuInstanceWithPlacement INSUFFICIENT_RESOURCES")
+    machine.daemon.start()
+    job = machine.api.submit(command=["true"], gpus="mig=1g.10gb")
+    wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
+    assert machine.api.job(job)["result"] == "failed"
+    assert "gpu instance: no room for it" in machine.api.job(job)["reason"]
+
+
+MPS = """#!/bin/sh
+# A control daemon that only keeps books.
+dir=$CUDA_MPS_PIPE_DIRECTORY
+if [ "$1" = -d ]; then
+    [ -e "$dir/broken" ] && exit 1
+    echo "start $CUDA_VISIBLE_DEVICES" >>"$dir/log"; touch "$dir/control"; exit 0
+fi
+read words
+echo "$words" >>"$dir/log"
+[ "$words" = quit ] && rm -f "$dir/control"
+[ -e "$dir/control" ]
+"""
+
+
+def test_shares_are_served_by_mps_where_it_is_installed(make_daemon, tmp_path):
+    control = tmp_path / "mps-control"
+    control.write_text(MPS)
+    control.chmod(0o755)
+    machine = Machine(make_daemon, tmp_path)
+    machine.daemon.extra["TARN_MPS_CONTROL"] = str(control)
+    machine.daemon.start()
+    script = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $CUDA_MPS_PIPE_DIRECTORY $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE "
+                          "$CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; exec sleep 60"]
+    jobs = [machine.api.submit(command=script, gpus="mps=25%,mem=10G", cpus=0) for _ in range(2)]
+    for job in jobs:
+        visible(machine, job)
+    words = machine.api.output(jobs[0]).split()
+    folder = os.path.join(machine.daemon.state, "mps", words[0])
+    assert words == [words[0], folder, "25", "0=10240M"]
+    log = open(os.path.join(folder, "log")).read()
+    assert log.count("start " + words[0]) == 1, "one server for both"
+    whole = machine.api.submit(command=["sh", "-c", "echo x$CUDA_MPS_PIPE_DIRECTORY"], gpus="1", cpus=0)
+    wait_until("it ended", lambda: machine.api.job(whole)["state"] == "ended")
+    assert machine.api.output(whole) == "x\n"
+    machine.api.post("/v1/jobs/%d/cancel" % jobs[0])
+    wait_until("it ended", lambda: machine.api.job(jobs[0])["state"] == "ended")
+    assert os.path.exists(os.path.join(folder, "control"))
+    machine.api.post("/v1/jobs/%d/cancel" % jobs[1])
+    wait_until("the server ended with its last client", lambda: not os.path.exists(os.path.join(folder, "control")))
+    open(os.path.join(folder, "broken"), "w").close()
+    job = machine.api.submit(command=["true"], gpus="mps=25%", cpus=0)
+    wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
+    assert "its daemon for" in machine.api.job(job)["reason"]
+
+
+def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_neighbour(machine):
+    machine.api.put("/v1/config", {"memory_grace": "3s"})
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("one is left", lambda: machine.gpu(1)["sick"])
+    command = ["sh", "-c", "echo $$; exec sleep 60"]
+    jobs = [machine.api.submit(command=command, gpus="0.5,mem=20G", cpus=0) for _ in range(2)]
+    pids = [worker(machine, job) for job in jobs]
+    machine.tell(gpu(0, used=50000), gpu(1, error="GPU_IS_LOST"),
+                 "gpu 0 process %d memory 30000 use 10" % pids[0], "gpu 0 process %d memory 20000 use 90" % pids[1])
+    wait_until("it is warned", lambda: (machine.api.job(jobs[0])["warned"] or {}).get("memory") == 1)
+    wait_until("it is ended", lambda: machine.api.job(jobs[0])["state"] == "ended")
+    ended = machine.api.job(jobs[0])
+    assert ended["result"] == "out_of_memory"
+    assert ended["cancelled_by"] == "gpu memory: 29.3 GiB used, 20 GiB given"
+    assert machine.api.job(jobs[1])["state"] == "running" and machine.api.job(jobs[1])["warned"] is None
+
+
+@pytest.mark.parametrize("config,words", [
+    ({"idle": {"stop": "1h"}}, "nobody is stopped without a warning"),
+    ({"idle": {"warn": "1s"}}, "expected at least a minute"),
+    ({"idle": {"warn": "10m", "stop": "10m"}}, "expected at least a minute more than warn"),
+    ({"idle": {"wran": "10m"}}, "did you mean 'warn'"),
+    ({"alerts": {"command": "page"}}, "expected an absolute path"),
+    ({"alerts": {"webhook": "ftp://x"}}, "expected http:// or https://"),
+])
+def test_rules_that_make_no_sense_change_nothing(machine, config, words):
+    with pytest.raises(Refused) as refused:
+        machine.api.put("/v1/config", config)
+    assert words in refused.value.message
+
+
+def test_rules_are_kept_and_shown(machine):
+    config = {"idle": {"warn": "30m", "stop": "2h", "action": "requeue", "dry_run": True, "exempt": ["interactive", "ana"]},
+              "memory_grace": "90s", "alerts": {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}}
+    machine.api.put("/v1/config", config)
+    machine.daemon.kill()
+    machine.daemon.start()
+    shown = machine.api.get("/v1/config")
+    shown = shown.get("config", shown)
+    assert shown["idle"]["exempt"] == ["interactive", "ana"] and shown["idle"]["action"] == "requeue"
+    assert shown["alerts"] == {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}

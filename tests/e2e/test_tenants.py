@@ -136,6 +136,20 @@ def test_the_example_of_four_teams_shows_what_it_changes():
     assert waits["teams"]["product"] < waits["before"]["product"] < waits["teams"]["course"]
 
 
+def test_the_example_keeps_two_a100_for_product(make_daemon):
+    example = os.path.join(HERE, "..", "..", "examples", "teams", "teams.yaml")
+    daemon = make_daemon(devices="synthetic:h100:4,a100:4")
+    daemon.start()
+    subprocess.run([TARN, "apply", "-f", example], check=True, env=daemon.environment(), timeout=30)
+    jobs = [daemon.api.submit(run="sleep 600", gpus="a100:1", cpus=0, queue="vision", preemptible=True) for _ in range(3)]
+    for job in jobs[:2]:
+        daemon.api.wait_state(job, "running")
+    why = daemon.api.why(jobs[2])
+    assert why["state"] == "queued" and "queue product does not lend" in why["text"], why
+    for job in jobs:
+        daemon.api.post("/v1/jobs/%d/cancel" % job)
+
+
 def test_a_bad_configuration_in_an_experiment_is_named_with_its_line(tmp_path):
     (tmp_path / "teams.yaml").write_text("queues:\n  a: {guarantee: 2}\n  b: {guarantie: 2}\n")
     (tmp_path / "x.yaml").write_text("cluster: {nodes: 1, gpus: 8}\nworkload: {format: generate, jobs: 3}\nconfig: teams.yaml\n")

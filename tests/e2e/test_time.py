@@ -127,6 +127,15 @@ def test_a_reservation_for_once_goes_away_when_it_is_over(clocked):
     wait_until("it is gone", lambda: api.get("/v1/reservations")["reservations"] == [])
 
 
+def test_a_reservation_in_the_past_is_refused(clocked):
+    clocked.start()
+    for times in ("2020-12-24 14:00-15:00", "2020-01-01"):
+        tarn(clocked, "reserve", "exam", "--for", "user:ana", "--when", times, "--gpus", "1", status=1)
+    with pytest.raises(Refused, match="is over, or never comes"):
+        clocked.api.post("/v1/reservations", {"name": "exam", "for": {"user": "ana"}, "gpus": 1,
+                                              "when": "2020-12-24 14:00-15:00"})
+
+
 def test_a_job_waits_for_the_cheap_tariff_and_costs_less(clocked):
     clocked.minute_in(7)
     clocked.start()

@@ -189,6 +189,7 @@ struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind)
 
     chaos->lab = lab_create();
     chaos->random.state = seed;
+    chaos->casting.state = seed + 1000003;
     chaos->kind = kind;
     chaos->lab->now = USEC_PER_SEC;
     build(chaos);
@@ -236,6 +237,38 @@ static void random_gpus(struct chaos *chaos, struct request *request)
         abort();
 }
 
+/* Now and then a gang of several kinds of members. */
+enum { ROLES_PCT = 20 };
+
+static void random_roles(struct chaos *chaos, struct request *request)
+{
+    static const char *const names[] = { "learner", "actor", "replay" };
+    static const char *const asks[] = {
+        "", "1", "2", "h100:1|a100:1", "30GB..:1", "0.5", "mem=10G"
+    };
+    struct random *random = &chaos->casting;
+    uint32_t count = 1 + random_below(random, 3);
+    struct error err;
+
+    if (!random_chance(random, ROLES_PCT))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct role *role = &chaos->roles[i];
+        memset(role, 0, sizeof(*role));
+        snprintf(role->name, sizeof(role->name), "%s", names[i]);
+        request_default(&role->request);
+        if (request_parse_gpus(&role->request, asks[random_below(random, COUNT_OF(asks))], &err) <
+            0)
+            abort();
+        role->request.members = 1 + random_below(random, 3);
+        role->request.cpu_milli = random_below(random, 6) * 500;
+        role->request.memory_mib = random_chance(random, 50) ? 0 : random_below(random, 12) * 1024;
+    }
+    request->nodes_min = request->nodes_max = 1;
+    request->members_max = request->per_node = 0;
+    request_set_roles(request, chaos->roles, count);
+}
+
 static struct request random_request(struct chaos *chaos)
 {
     struct request request;
@@ -262,6 +295,7 @@ static struct request random_request(struct chaos *chaos)
                  pool_names[below(chaos, COUNT_OF(pool_names))]);
     if (is_any(chaos) && chance(chaos, 30))
         request.spot = (uint8_t)below(chaos, SPOT_RULES);
+    random_roles(chaos, &request);
     return request;
 }
 
@@ -296,6 +330,7 @@ static void submit(struct chaos *chaos, uint64_t group, const struct request *re
         .restart_cost = has_any_order(chaos) ? USEC_PER_MIN : 0,
         .heals = is_all && chance(chaos, 20) ? below(chaos, 3) : 0,
         .resize = is_all && chance(chaos, 10) ? RESIZE_NEVER : RESIZE_RESTART,
+        .goes_on = has_any_order(chaos) && id % 2 == 0,
         .need_count = is_all && id > 3 && chance(chaos, 25) ? 1 + below(chaos, 3) : 0,
     };
     lab_tell(lab, &event);
@@ -401,10 +436,11 @@ static void engine_acts(struct chaos *chaos)
     uint64_t id = job->id;
     uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
     bool is_start = job->state == JOB_GRANTED && chance(chaos, 85);
-    for (uint32_t rank = 0; rank < count; rank++) {
+    for (uint32_t place = 0; place < count; place++) {
         job = state_job(chaos->lab->state, id);
-        if (!job_is_active(job) || chance(chaos, 10))
+        if (!job_is_active(job) || place >= job->run->lease->members_count || chance(chaos, 10))
             return;
+        uint32_t rank = lease_rank(job->run->lease, place);
         if (is_start)
             lab_tell(chaos->lab,
                      &(struct event){

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/elastic.h"
+#include "core/role.h"
 
 #define FAIL(err, ...) (error_set(err, -EINVAL, __VA_ARGS__), false)
 
@@ -41,8 +42,8 @@ static bool check_room(const struct state *state, struct error *err)
         for (const struct job *job = state->first_job; job; job = job->next) {
             for (uint32_t k = 0; job->run->lease && k < job->run->lease->members_count; k++) {
                 if (job->run->lease->members[k].node == i) {
-                    cpu -= job->run->lease->cpu_milli;
-                    memory -= job->run->lease->memory_mib;
+                    cpu -= lease_cpu_milli(job->run->lease, k);
+                    memory -= lease_memory_mib(job->run->lease, k);
                 }
             }
         }
@@ -165,31 +166,56 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
     if (ask->milli == 0)
         return slice->milli ==
                (uint32_t)((by_memory + device->memory_mib - 1) / device->memory_mib);
-    return ask->memory_mib > 0 ||
-           slice->memory_mib == device->memory_mib * ask->milli / GPU_MILLI;
+    return ask->memory_mib > 0 || slice->memory_mib == device->memory_mib * ask->milli / GPU_MILLI;
+}
+
+/* What the member at a place must be, by its rank; NULL: something else. */
+static const struct request *part_at(const struct request *request, const struct lease *lease,
+                                     uint32_t place, const struct gpu_ask **ret_ask)
+{
+    uint32_t number, role = lease->members[place].role;
+    uint32_t alternative =
+        lease->roles_count > 0 ? lease->roles[role].alternative : lease->alternative;
+    const struct request *part = request_part(request, role);
+
+    if (lease->roles_count != request->roles_count ||
+        request_part_of(request, lease_rank(lease, place), &number) !=
+            (request->roles_count > 0 ? role : 0))
+        return NULL;
+    *ret_ask = part->gpu_alternatives > 0 ? &part->gpus[alternative] : NULL;
+    return part;
 }
 
 static bool check_lease(const struct state *state, const struct job *job, struct error *err)
 {
     const struct lease *lease = job->run->lease;
     const struct request *request = state_request(state, job);
-    const struct gpu_ask *ask =
-        request->gpu_alternatives > 0 ? &request->gpus[lease->alternative] : NULL;
     uint64_t nodes = 0;
+    uint32_t slices = 0;
     int64_t milli = 0;
 
-    if (!request_allows(request, lease->members_count) ||
-        lease->slices_count != (ask ? ask->count * lease->members_count : 0))
+    uint32_t lost = job->run->members_lost;
+    if ((lost > 0 && !job->goes_on) || lease->members_count < request->members ||
+        !request_allows(request, lease->members_count + lost))
         return FAIL(err, "job %" PRIu64 " holds less or more than it asked for", job->id);
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct gpu_ask *ask;
         uint32_t count = 0;
         uint64_t devices = 0;
+        if (lease_place(lease, lease_rank(lease, rank)) != rank ||
+            lease_rank(lease, rank) >= lease->members_count + lost)
+            return FAIL(err, "job %" PRIu64 ": ranks are mixed up", job->id);
+        const struct request *part = part_at(request, lease, rank, &ask);
+        if (!part || lease_cpu_milli(lease, rank) != part->cpu_milli ||
+            lease_memory_mib(lease, rank) != part->memory_mib)
+            return FAIL(err, "job %" PRIu64 ": rank %" PRIu32 " is not what its role is", job->id,
+                        rank);
         nodes |= UINT64_C(1) << lease->members[rank].node;
         for (uint32_t i = 0; i < lease->slices_count; i++) {
             const struct slice *slice = &lease->slices[i];
             if (slice->rank != rank)
                 continue;
-            if (!slice_suits(state, ask, slice))
+            if (!ask || !slice_suits(state, ask, slice))
                 return FAIL(err, "job %" PRIu64 ": a device that it did not ask for", job->id);
             if (state->devices.items[slice->device].node != lease->members[rank].node)
                 return FAIL(err, "job %" PRIu64 ": a device of another machine", job->id);
@@ -197,14 +223,15 @@ static bool check_lease(const struct state *state, const struct job *job, struct
             milli += slice->milli;
             count++;
         }
+        slices += count;
         if (ask && (count != ask->count || __builtin_popcountll(devices) != ask->count))
             return FAIL(err, "job %" PRIu64 ": rank %" PRIu32 " has %" PRIu32 " devices", job->id,
                         rank, count);
     }
-    if (milli != lease->milli)
+    if (milli != lease->milli || slices != lease->slices_count)
         return FAIL(err, "job %" PRIu64 ": its GPUs are miscounted", job->id);
     uint32_t nodes_min = request->per_node ? lease->members_count : request->nodes_min;
-    if (__builtin_popcountll(nodes) < (int)nodes_min)
+    if (lost == 0 && __builtin_popcountll(nodes) < (int)nodes_min)
         return FAIL(err, "job %" PRIu64 " is on too few machines", job->id);
     return true;
 }
@@ -489,6 +516,8 @@ static bool could_run_now(const struct state *state, const struct job *job)
     struct fit fit = { .state = state, .request = request, .queue = job->queue };
     uint32_t own = pool_of_request(state, request);
 
+    if (request->roles_count > 0)
+        return false; /* its members are not alike: not worked out here */
     for (const struct group *group = state_group(state, job->group); group;
          group = state_group(state, group->parent)) {
         if (group->max_running > 0) {
@@ -522,8 +551,8 @@ static bool check_never(const struct state *state, const struct job *job, const 
                        .with_sick = true,
                        .is_shared_too = true };
 
-    /* Which pools and quotas never allow is not worked out again here. */
-    if (why->kind == WHY_NEVER_POOL || why->kind == WHY_NEVER_QUOTA)
+    /* Which pools and quotas never allow is not worked out again here, nor how roles fit. */
+    if (request->roles_count > 0 || why->kind == WHY_NEVER_POOL || why->kind == WHY_NEVER_QUOTA)
         return true;
     for (uint32_t i = 0; i < state->pools.count; i++) {
         if (state->pools.items[i].milli_min > 0 || state->pools.items[i].milli_max > 0)
@@ -542,6 +571,8 @@ static bool check_misfit(const struct state *state, const struct job *job, const
                        .queue = job->queue,
                        .is_shared_too = true };
 
+    if (fit.request->roles_count > 0)
+        return true;
     /* With several alternatives one may be kept by its quota or pool, and another by room. */
     if (fit.request->gpu_alternatives < 2 && fits_somehow(&fit))
         return FAIL(err, "job %" PRIu64 ": %s, but there is room", job->id, why_name(why->kind));
@@ -561,6 +592,8 @@ static bool check_unusable(const struct state *state, const struct job *job, str
                        .is_shared_too = true };
     bool has_promises = false;
 
+    if (fit.request->roles_count > 0)
+        return true;
     for (uint32_t i = 0; i < state->pools.count; i++)
         has_promises |= state->pools.items[i].milli_min > 0 || state->pools.items[i].milli_max > 0;
     if (fits_somehow(&fit) && !has_promises && quota_left(state, job->queue) == INT64_MAX)
@@ -582,6 +615,8 @@ static bool check_spot(const struct state *state, const struct job *job, struct 
 
     if (any.spot != SPOT_NEVER && any.spot != SPOT_ONLY)
         return FAIL(err, "job %" PRIu64 ": spot, but it takes any machine", job->id);
+    if (any.roles_count > 0)
+        return true;
     if (any.gpu_alternatives < 2 && fits_somehow(&fit))
         return FAIL(err, "job %" PRIu64 ": spot, but there is room that it allows", job->id);
     any.spot = SPOT_ALLOW;

@@ -156,11 +156,11 @@ void lab_ended(struct lab *lab, uint64_t id, int exit_code)
     const struct job *job = lab_job(lab, id);
     uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
 
-    for (uint32_t rank = 0; rank < count; rank++)
+    for (uint32_t place = 0; place < count; place++)
         lab_tell(lab, &(struct event){ .kind = EVENT_ENDED,
                                        .ended = { .job = id,
                                                   .attempt = attempt,
-                                                  .rank = rank,
+                                                  .rank = lease_rank(job->run->lease, place),
                                                   .kind = ENGINE_ENDED,
                                                   .exit_code = exit_code } });
 }

@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "core/elastic.h"
+#include "core/role.h"
 #include "lab.h"
 #include "sched/scale.h"
 
@@ -165,6 +166,11 @@ static void say_lease(struct run *run, const struct lease *lease)
             is_first = false;
         }
     }
+    for (uint32_t i = 0; i < lease->roles_count; i++) {
+        if (lease->roles[i].alternative > 0)
+            text_printf(&run->out, ", role %" PRIu32 " alternative %" PRIu32, i + 1,
+                        lease->roles[i].alternative + 1);
+    }
     if (lease->alternative > 0)
         text_printf(&run->out, ", alternative %" PRIu32, lease->alternative + 1);
 }
@@ -184,7 +190,7 @@ static void say_job(struct run *run, const struct job *job)
 {
     static const char *const causes[] = {
         "",          "cancelled", "time limit", "a member failed", "to run once more",
-        "preempted", "to resize", "to heal"
+        "preempted", "to resize", "to heal",    "to move"
     };
     static const char *const rules[] = { [STOP_FOR_GUARANTEE] = "within its guarantee",
                                          [STOP_FOR_LESS] = "borrows no more",
@@ -215,6 +221,8 @@ static void say_job(struct run *run, const struct job *job)
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESIZE && job->run->resized_for)
         text_printf(&run->out, " for %" PRIu64 ", %s", job->run->resized_for,
                     rules[job->run->resize_rule]);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE)
+        text_printf(&run->out, " from %s for %" PRIu64, job->run->moved_from, job->run->moved_for);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -262,9 +270,11 @@ static void simple_engine(struct run *run)
                                .signal = 15,
                                .was_stopped = 1 },
                 };
-                for (uint32_t count = job->run->lease->members_count; ended.ended.rank < count;
-                     ended.ended.rank++)
+                uint32_t count = job->run->lease->members_count;
+                for (uint32_t place = 0; place < count; place++) {
+                    ended.ended.rank = lease_rank(job->run->lease, place);
                     lab_tell(run->lab, &ended);
+                }
                 has_acted = true;
             }
             if (has_acted)
@@ -570,7 +580,8 @@ static void do_queue(struct run *run)
     bool has_cells = read_cells(run, &cell);
     struct event_budget budgets[ACCOUNTS];
     struct event_during during = { .window = string_of(run, "during"),
-                                   .resource = "gpus",
+                                   .resource = find(run, "during_of") ? string_of(run, "during_of")
+                                                                      : "gpus",
                                    .guarantee = during_of(run, "during_guarantee"),
                                    .limit = during_of(run, "during_limit"),
                                    .borrow = during_of(run, "during_borrow") };
@@ -630,6 +641,7 @@ static void do_settings(struct run *run)
                                         .placement = place,
                                         .order = ordering,
                                         .predict = (uint8_t)number_of(run, "predict", 0),
+                                        .defrag_most = duration_of(run, "defrag", 0),
                                         .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
 }
 
@@ -671,6 +683,33 @@ static void tell_needs(struct run *run, uint64_t id, const char *needs)
     }
 }
 
+/* "learner*1/h100:2/8+actor*4/0/2/4G": name, ranks, GPUs, CPUs, memory; roles are parted by '+'. */
+static void read_roles(struct run *run, struct request *request)
+{
+    static struct role roles[REQUEST_ROLES_MAX];
+    AUTO_FREE char *words = mem_string(string_of(run, "roles"));
+    char *rest = words, *word;
+    uint32_t count = 0;
+    struct error err;
+
+    while ((word = strsep(&rest, "+")) && *word) {
+        struct role *role = &roles[count++];
+        char *fields = word, *name = strsep(&fields, "/"), *star = strchr(name, '*');
+        const char *gpus = strsep(&fields, "/"), *cpus = strsep(&fields, "/");
+        const char *memory = strsep(&fields, "/");
+        memset(role, 0, sizeof(*role));
+        request_default(&role->request);
+        role->request.members = star ? (uint32_t)strtoul(star + 1, NULL, 10) : 1;
+        snprintf(role->name, sizeof(role->name), "%.*s", (int)strcspn(name, "*"), name);
+        role->request.cpu_milli = cpus ? strtoll(cpus, NULL, 10) * 1000 : 0;
+        if (request_parse_gpus(&role->request, gpus ? gpus : "", &err) < 0 ||
+            (memory && units_parse_mib(memory, &role->request.memory_mib, &err) < 0))
+            fail(run, "%s", err.text);
+    }
+    if (count > 0)
+        request_set_roles(request, roles, count);
+}
+
 static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
 {
     struct event event = { .kind = EVENT_SUBMIT };
@@ -696,6 +735,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .restart_cost = duration_of(run, "restart", 0),
         .checkpoint_every = duration_of(run, "checkpoint", 0),
         .resize = has(run, "never-resized") ? RESIZE_NEVER : RESIZE_RESTART,
+        .goes_on = has(run, "goes-on"),
         .heals = (uint32_t)number_of(run, "heals", 0),
         .grace = duration_of(run, "grace", 0),
         .tariff_most = find(run, "tariff") ? (uint16_t)(milli_of(run, "tariff", 0) + 1) : 0,
@@ -713,8 +753,10 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     job->request.sizes = has(run, "any") ? SIZES_ANY : SIZES_POWERS;
     job->request.per_node = has(run, "per-node");
     snprintf(job->request.pool, sizeof(job->request.pool), "%s", string_of(run, "pool"));
-    if (request_parse_gpus(&job->request, string_of(run, "gpus"), &err) < 0 ||
-        request_check(&job->request, &err) < 0)
+    if (request_parse_gpus(&job->request, string_of(run, "gpus"), &err) < 0)
+        fail(run, "%s", err.text);
+    read_roles(run, &job->request);
+    if (request_check(&job->request, &err) < 0)
         fail(run, "%s", err.text);
     for (const char *at = needs; *at; at++)
         job->need_count += *at == ':';
@@ -797,6 +839,8 @@ static void say_why(struct run *run)
         fail(run, "no job %" PRIu64, id);
     sched_why(run->lab->brain, job, &why, &ahead);
     text_printf(&run->out, "       why %" PRIu64 ": %s", id, why_name(why.kind));
+    if (why.role)
+        text_printf(&run->out, " role=%" PRIu32, why.role);
     if (why.queue)
         text_printf(&run->out, " queue=%s", run->lab->state->queues.items[why.queue].name);
     if (why.pool)
@@ -881,9 +925,15 @@ static void show_money(struct run *run)
 
 static void show_jobs(struct run *run)
 {
-    for (const struct job *job = run->lab->state->first_job; job; job = job->next)
-        text_printf(&run->out, "       job %" PRIu64 " %s\n", job->id,
+    for (const struct job *job = run->lab->state->first_job; job; job = job->next) {
+        text_printf(&run->out, "       job %" PRIu64 " %s", job->id,
                     job_state_name((enum job_state)job->state));
+        if (job->run->lease && job->run->members_lost > 0) {
+            text_printf(&run->out, ", %" PRIu32 " lost:", job->run->members_lost);
+            say_lease(run, job->run->lease);
+        }
+        text_add_char(&run->out, '\n');
+    }
 }
 
 static void do_show(struct run *run)

@@ -96,12 +96,13 @@ static void a_search_finds_what_looking_at_all_sizes_finds(void **state)
 
 /* ---- one machine of alike GPUs, jobs of one queue that run for hours ---- */
 
-enum { GPUS = 12, SEEDS = 400, STEPS = 120 };
+enum { GPUS = 12, MEMBERS = 16, SEEDS = 400, STEPS = 120 };
 
 struct world {
     struct lab *lab;
     struct random random;
-    uint32_t resizes, preemptions;
+    bool goes_on; /* gangs do, without lost members */
+    uint32_t resizes, preemptions, losses;
 };
 
 static uint32_t below(struct world *world, uint32_t bound)
@@ -123,6 +124,7 @@ static void submit(struct world *world)
                                   .restart_cost = USEC_PER_MIN,
                                   .preemptible = below(world, 2) == 1,
                                   .heals = below(world, 3),
+                                  .goes_on = world->goes_on,
                                   .estimate = (2 + below(world, 40)) * USEC_PER_HOUR };
     request_default(&job->request);
     job->request.cpu_milli = 0;
@@ -133,6 +135,40 @@ static void submit(struct world *world)
     lab_tell(lab, &event);
 }
 
+/* The devices by rank; each member has one. */
+static void devices_of(const struct lease *lease, int64_t *devices)
+{
+    for (uint32_t rank = 0; rank < MEMBERS; rank++)
+        devices[rank] = -1;
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        devices[lease_rank(lease, lease->slices[i].rank)] = lease->slices[i].device;
+}
+
+/* Who goes on without a lost member: that one's part is gone, and nobody else is touched. */
+static void tell(struct world *world, const struct event *event)
+{
+    const struct job *job = state_job(world->lab->state, event_job(event));
+    uint32_t lost = job->run->members_lost, left = 0;
+    int64_t before[MEMBERS], after[MEMBERS];
+    bool was_active = job_is_active(job);
+
+    if (was_active)
+        devices_of(job->run->lease, before);
+    lab_tell(world->lab, event);
+    if (!was_active || !job->run->lease || job->run->members_lost == lost)
+        return;
+    devices_of(job->run->lease, after);
+    for (uint32_t rank = 0; rank < MEMBERS; rank++) {
+        assert_int_equal(after[rank], rank == event->ended.rank ? -1 : before[rank]);
+        left += after[rank] >= 0;
+    }
+    assert_int_equal(job->run->members_lost, lost + 1);
+    assert_int_equal(job->run->lease->milli, left * 1000);
+    assert_int_equal(job->state, JOB_RUNNING);
+    assert_true(job->goes_on && left >= state_request(world->lab->state, job)->members);
+    world->losses++;
+}
+
 /* The engine: members start, stop, end, are lost; late and twice. */
 static void act_on(struct world *world, struct job *job)
 {
@@ -140,6 +176,7 @@ static void act_on(struct world *world, struct job *job)
     uint32_t attempt = job->run->attempt, count = job->run->lease->members_count;
     struct event event = { .kind = EVENT_STARTED, .started = { .job = id, .attempt = attempt } };
     bool is_stopping = job->state == JOB_STOPPING;
+    uint32_t ranks[MEMBERS];
 
     if (job->state == JOB_RUNNING && below(world, 100) > 3)
         return;
@@ -151,12 +188,15 @@ static void act_on(struct world *world, struct job *job)
                                        .kind = below(world, 4) ? ENGINE_ENDED : ENGINE_LOST,
                                        .was_stopped = is_stopping,
                                        .exit_code = is_stopping ? 143 : (int)below(world, 2) } };
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i] = lease_rank(job->run->lease, (i + attempt) % count); /* in any order */
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t rank = (i + attempt) % count; /* in any order */
-        *(event.kind == EVENT_STARTED ? &event.started.rank : &event.ended.rank) = rank;
-        lab_tell(world->lab, &event);
+        *(event.kind == EVENT_STARTED ? &event.started.rank : &event.ended.rank) = ranks[i];
+        if (world->goes_on && event.kind == EVENT_ENDED && !is_stopping)
+            event.ended.exit_code = below(world, 4) == 0;
+        tell(world, &event);
         if (below(world, 8) == 0)
-            lab_tell(world->lab, &event); /* twice */
+            tell(world, &event); /* twice */
         if (below(world, 12) == 0)
             return; /* the others later */
     }
@@ -206,7 +246,8 @@ static void assert_sound(const struct world *world, uint64_t seed)
         const struct lease *lease = job->run->lease;
         if (!lease)
             continue;
-        if (!request_allows(request, lease->members_count))
+        if (!request_allows(request, lease->members_count + job->run->members_lost) ||
+            lease->members_count < request->members)
             fail_msg("seed %" PRIu64 ": job %" PRIu64 " has %" PRIu32 " members", seed, job->id,
                      lease->members_count);
         for (uint32_t i = 0; i < lease->slices_count; i++) {
@@ -248,7 +289,7 @@ static void plan(struct world *world, uint64_t seed)
         const struct job *taker = state_job(lab->state, event->stop.other);
         world->preemptions++;
         /* One that starts now took a place that the stopped one could have moved to. */
-        if (taker && taker->state == JOB_QUEUED &&
+        if (taker && taker->state == JOB_QUEUED && !world->goes_on &&
             state_request(lab->state, taker)->members <= room)
             fail_msg("seed %" PRIu64 ": job %" PRIu64 " is stopped for %" PRIu64
                      ", though gangs could give up enough",
@@ -292,6 +333,17 @@ static void gangs_shrink_before_anybody_is_stopped(void **state)
                   world.preemptions);
     assert_true(world.resizes > 1000);
     assert_true(world.preemptions > 1000);
+}
+
+static void who_goes_on_without_a_member_touches_nobody(void **state)
+{
+    struct world world = { .goes_on = true };
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        run_world(seed, &world);
+    print_message("%" PRIu32 " losses\n", world.losses);
+    assert_true(world.losses > 100);
 }
 
 /* ---- healing ---- */
@@ -387,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_gang_by_nodes_has_any_number_of_them),
         cmocka_unit_test(a_search_finds_what_looking_at_all_sizes_finds),
         cmocka_unit_test(gangs_shrink_before_anybody_is_stopped),
+        cmocka_unit_test(who_goes_on_without_a_member_touches_nobody),
         cmocka_unit_test(heals_come_before_retries_and_are_counted_apart),
         cmocka_unit_test(what_can_not_be_started_is_not_healed),
         cmocka_unit_test(who_cancels_is_obeyed_while_a_gang_is_healed),

@@ -71,7 +71,7 @@ static void the_ranks_are_the_least_price_of_an_end(void **state)
         struct gittins gittins;
 
         fill(&residual, seed, seed < 4 ? (uint32_t)seed - 1 : 1000);
-        gittins_make(&gittins, &residual);
+        gittins_make(&gittins, &residual, GITTINS_ALL);
         for (uint32_t class = 0; class < RESIDUAL_SIZES; class ++) {
             for (uint32_t bin = 1; bin + 20 < RESIDUAL_BINS; bin++) {
                 double wanted = best_price(&residual, class, bin);
@@ -90,7 +90,7 @@ static void without_history_the_rank_grows_as_what_was_attained(void **state)
     struct gittins gittins;
     (void)state;
 
-    gittins_make(&gittins, &nothing);
+    gittins_make(&gittins, &nothing, GITTINS_ALL);
     for (uint32_t bin = 3; bin + 20 < RESIDUAL_BINS; bin++) {
         usec_t rank = gittins.ranks[0][bin], twice = gittins.ranks[3][bin + 2];
         assert_true(llabs(twice - 2 * rank) < rank / 100);
@@ -108,7 +108,7 @@ static void jobs_that_all_end_by_then_are_nearly_there(void **state)
         residual_pass(&residual, 0, 0, bin);
         residual_end(&residual, 0, bin);
     }
-    gittins_make(&gittins, &residual);
+    gittins_make(&gittins, &residual, GITTINS_ALL);
     /* Just before, an end is near; an hour in, it is still far. */
     assert_true(gittins.ranks[0][bin] < gittins.ranks[0][bin - 4]);
 }

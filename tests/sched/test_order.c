@@ -12,14 +12,15 @@
 #include <cmocka.h>
 
 #include "chaos.h"
+#include "core/role.h"
 
 /* What a job wants the largest part of. */
 static enum share naive_kind(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
     int64_t gpus = request_milli(request, 0, 0) * QUEUE_SHARE_ONE;
-    int64_t cpus = request->cpu_milli * request->members * QUEUE_SHARE_ONE;
-    int64_t memory = request->memory_mib * request->members * QUEUE_SHARE_ONE;
+    int64_t cpus = request_cpus(request) * QUEUE_SHARE_ONE;
+    int64_t memory = request_memory(request) * QUEUE_SHARE_ONE;
 
     gpus /= state->capacity.milli > 0 ? state->capacity.milli : INT64_MAX;
     cpus /= state->capacity.cpu_milli > 0 ? state->capacity.cpu_milli : INT64_MAX;

@@ -22,7 +22,7 @@ static bool are_same(const struct lease *a, const struct lease *b)
         a->alternative != b->alternative || a->milli != b->milli)
         return false;
     for (uint32_t i = 0; i < a->members_count; i++) {
-        if (a->members[i].node != b->members[i].node)
+        if (a->members[i].node != b->members[i].node || a->members[i].role != b->members[i].role)
             return false;
     }
     for (uint32_t i = 0; i < a->slices_count; i++) {

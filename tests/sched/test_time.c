@@ -391,6 +391,40 @@ static void a_job_that_waits_for_hours_is_estimated_to_start_with_them(void **un
     assert_int_equal(start.median, nights.from);
 }
 
+/* More than a few questions are answered from one walk over all who wait. */
+static void all_that_wait_for_hours_are_estimated_to_start_with_them(void **unused)
+{
+    static const struct event_span nights = { 2 * USEC_PER_HOUR, 6 * USEC_PER_HOUR };
+    struct start_estimate start;
+    (void)unused;
+    AUTO(lab) struct lab *lab = two_machines();
+
+    lab->now = USEC_PER_MIN;
+    lab_tell(lab, &(struct event){
+                      .kind = EVENT_WINDOW,
+                      .window = {
+                          .name = "nights", .words = "x", .spans = &nights, .spans_count = 1 } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_TARIFF,
+                              .tariff = { .name = "n", .window = "nights", .factor_milli = 500 } });
+    for (uint64_t id = 1; id <= 12; id++) {
+        struct event event = { .kind = EVENT_SUBMIT,
+                               .submit = { .id = id,
+                                           .name = "t",
+                                           .user = "ana",
+                                           .queue = "default",
+                                           .tariff_most = TARIFF_CHEAP + 1 } };
+        request_default(&event.submit.request);
+        event.submit.request.max_duration = USEC_PER_HOUR;
+        lab_tell(lab, &event);
+    }
+    lab_settle(lab);
+    for (uint64_t id = 1; id <= 12; id++) {
+        assert_true(sched_estimate_start(lab->brain, lab_job(lab, id), &start));
+        assert_true(start.median >= nights.from);
+    }
+}
+
 static void the_owners_jobs_wait_apart_from_those_that_look_the_same(void **unused)
 {
     static const struct event_span exam = { 1, 3 * USEC_PER_HOUR };
@@ -428,6 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_gang_finds_its_place_beside_what_is_kept),
         cmocka_unit_test(an_estimate_looks_beyond_a_maintenance),
         cmocka_unit_test(a_job_that_waits_for_hours_is_estimated_to_start_with_them),
+        cmocka_unit_test(all_that_wait_for_hours_are_estimated_to_start_with_them),
         cmocka_unit_test(the_owners_jobs_wait_apart_from_those_that_look_the_same),
     };
 

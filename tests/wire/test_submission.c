@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "core/elastic.h"
 #include "wire/json.h"
+#include "wire/launch.h"
 
 static int parse(const char *yaml, struct submission **ret, struct error *err)
 {
@@ -520,13 +521,35 @@ static const struct {
     { "run: x\nranks: 2..4\nresize: live\n",
       "x.yaml:3: resize: live: not supported yet; expected restart or never" },
     { "run: x\nranks: 2\non_member_loss: go_on\n",
-      "x.yaml:3: on_member_loss: go_on: not supported yet; expected end or heal" },
+      "x.yaml:3: on_member_loss: go_on: without a least number of members, as in ranks: 2..8, none "
+      "can be missing; see heal" },
     { "run: x\nranks: 2\nheals: 3\n",
       "x.yaml:3: heals: without on_member_loss: heal it is never healed" },
     { "run: x\nranks: 2\non_member_loss: heal\nheals: 0\n",
       "x.yaml:4: heals: 0, expected 1 to 1000" },
-    { "run: x\nroles: {chief: {ranks: 1}}\n",
-      "x.yaml:2: roles: not supported yet; all members of a gang are alike, see ranks" },
+    { "run: x\nroles: chief\n", "x.yaml:2: roles: expected a map from name to role, not a string" },
+    { "run: x\nroles: {}\n", "x.yaml:2: roles: 0 roles, expected 1 to 8" },
+    { "run: x\nroles: {a: {}, b: {}, c: {}, d: {}, e: {}, f: {}, g: {}, h: {}, i: {}}\n",
+      "x.yaml:2: roles: 9 roles, expected 1 to 8" },
+    { "run: x\nroles:\n  learner: {ranks: 1}\n  actor: {rank: 2}\n",
+      "x.yaml:4: role actor: unknown key 'rank'; did you mean 'ranks'?" },
+    { "run: x\nroles:\n  .a: {ranks: 1}\n",
+      "x.yaml:3: role .a: no name of a role; expected 1 to 63 letters, digits and '._-+@'" },
+    { "run: x\nroles:\n  actor: {ranks: 2..8}\n",
+      "x.yaml:3: role actor: ranks: '2..8': a gang with roles can't be elastic yet; expected a "
+      "number" },
+    { "run: x\nroles:\n  actor: {gpus: h100:x}\n",
+      "x.yaml:3: role actor: gpus 'h100:x': 'x': not a number of gpus" },
+    { "roles:\n  learner: {run: y}\n  actor: {cpus: 2}\n",
+      "x.yaml:3: role actor: nothing to run; expected run or command, here or of the job" },
+    { "run: x\nranks: 2\nroles:\n  actor: {cpus: 2}\n",
+      "x.yaml:2: ranks: with roles each has its own ranks" },
+    { "run: x\nnodes: 2\nroles:\n  actor: {cpus: 2}\n",
+      "x.yaml:2: nodes: not together with roles" },
+    { "run: x\nroles:\n  actor: {env: {1A: b}}\n",
+      "x.yaml:3: role actor: env: 1A: no name of a variable; expected 1 to 255 letters, digits and "
+      "'_'" },
+    { "run: x\nrole: {a: {}}\n", "x.yaml:2: unknown key 'role'; did you mean 'roles'?" },
     { "run: x\nranks: 1\nnodes: 2\n", "x.yaml: nodes: 2 for 1 member; each node has at least one" },
     { "run: x\narray: a\n", "x.yaml:2: array: 'a': not a set of numbers; expected one like 0-9 or "
                             "1,3,5-20:5" },
@@ -635,6 +658,63 @@ static const struct {
       "x.yaml: stage b: more than 10000 jobs in one document" },
 };
 
+/* Of roles the order counts, also in JSON: the first has rank 0. */
+static void roles_take_from_the_job_what_they_do_not_say(void **state)
+{
+    static const char yaml[] =
+        "run: python worker.py\n"
+        "memory: 1G\n"
+        "env: {A: job, B: \"${n}\"}\n"
+        "matrix: {n: [7]}\n"
+        "roles:\n"
+        "  learner: {gpus: h100:2, cpus: 8, run: \"learn ${n}\", env: {A: own}}\n"
+        "  actor: {ranks: 4, memory: 4G}\n"
+        "  eval: {command: [eval, 1], gpus: 0.5}\n";
+    struct submission *submission = NULL;
+    struct error err = { 0 };
+    (void)state;
+
+    if (parse(yaml, &submission, &err) < 0)
+        fail_msg("%s", err.text);
+    const struct job_draft *draft = &submission->stages[0].jobs[0];
+    const struct request *request = &draft->request;
+    assert_int_equal(request->roles_count, 3);
+    assert_int_equal(request->members, 6);
+    assert_int_equal(request->gpus[0].count, 2); /* of the most demanding */
+    assert_string_equal(request->roles[1].name, "actor");
+    assert_int_equal(request->roles[1].request.members, 4);
+    assert_int_equal(request->roles[1].request.gpu_alternatives, 0);
+    assert_int_equal(request->roles[1].request.cpu_milli, 1000);
+    assert_int_equal(request->roles[1].request.memory_mib, 4096);
+    assert_int_equal(request->roles[0].request.memory_mib, 1024);
+    assert_true(request->roles[0].request.memory_given && request->roles[0].request.cpu_given);
+    assert_false(request->roles[1].request.cpu_given);
+    assert_string_equal(draft->argv[2], "python worker.py");
+    assert_string_equal(draft->role_starts[0].argv[2], "learn 7");
+    assert_null(draft->role_starts[1].argv);
+    assert_string_equal(draft->role_starts[2].argv[0], "eval");
+    assert_string_equal(draft->role_starts[0].env[0], "A=own");
+    assert_null(draft->role_starts[1].env);
+
+    struct launch *launch = NULL;
+    json_t *object = launch_to_json(draft, NULL, 1, "/");
+    char *bytes = json_dumps(object, JSON_COMPACT);
+    assert_int_equal(launch_from_json(bytes, strlen(bytes), &launch, &err), 0);
+    assert_int_equal(launch->role_count, 3);
+    assert_string_equal(launch->roles[2].argv[1], "1");
+    assert_null(launch->roles[1].argv);
+    char **env = environment_unpack("A=job\0B=7\0", 10);
+    env = environment_over(env, launch->roles[0].env);
+    assert_string_equal(env[0], "B=7");
+    assert_string_equal(env[1], "A=own");
+    assert_null(env[2]);
+    strings_destroy(env);
+    launch_destroy(launch);
+    free(bytes);
+    json_decref(object);
+    submission_destroy(submission);
+}
+
 static void a_bad_document_is_refused_with_line_and_words(void **state)
 {
     (void)state;
@@ -719,6 +799,7 @@ int main(void)
         cmocka_unit_test(a_job_says_how_it_saves_its_work),
         cmocka_unit_test(a_bad_checkpoint_is_refused_in_words),
         cmocka_unit_test(begin_may_be_a_delay_or_a_time),
+        cmocka_unit_test(roles_take_from_the_job_what_they_do_not_say),
         cmocka_unit_test(a_bad_document_is_refused_with_line_and_words),
         cmocka_unit_test(texts_have_limits),
         cmocka_unit_test(arguments_and_environment_have_a_limit_together),

@@ -5,6 +5,9 @@
  *
  *   reclaim      a gang of 2,000 GPUs, whose queue is owed them, finds who has to stop
  *   reclaim_one  a job of 8 GPUs does
+ *   moves        a job of 8 GPUs finds one GPU free on each of 1,250 machines, and who has to move
+ *   moves_off    the same plan, when nobody is moved
+ *   moves_none   the same, when none of those who would have to move finds another place
  *   never        a gang of 20,000 GPUs is told that it can never run, and why
  *   change       a queue's guarantee and limit are changed while 100,000 jobs wait: the event and
  *                the plan that follows
@@ -47,6 +50,16 @@ static void tell(struct bench *bench, const struct event *event)
     }
 }
 
+static void tell_settings(struct bench *bench, int64_t defrag_most)
+{
+    tell(bench, &(struct event){ .kind = EVENT_SETTINGS,
+                                 .settings = { .placement = PLACEMENT_SFG,
+                                               .half_life = QUEUE_HALF_LIFE_DEFAULT,
+                                               .predict = 1,
+                                               .defrag_most = defrag_most,
+                                               .backfill_depth = 1 } });
+}
+
 static void make_cluster(struct bench *bench)
 {
     bench->state = state_create();
@@ -68,11 +81,7 @@ static void make_cluster(struct bench *bench)
                                                      .memory_mib = 81559 } });
         }
     }
-    tell(bench, &(struct event){ .kind = EVENT_SETTINGS,
-                                 .settings = { .placement = PLACEMENT_SFG,
-                                               .half_life = QUEUE_HALF_LIFE_DEFAULT,
-                                               .predict = 1,
-                                               .backfill_depth = 1 } });
+    tell_settings(bench, 0);
 }
 
 static void define_queue(struct bench *bench, const char *name, int64_t guarantee, int64_t limit)
@@ -250,10 +259,55 @@ static void bench_waiting(struct bench *bench)
     printf("estimated %u\n", known);
 }
 
+/* Jobs of so many GPUs everywhere; those that have the last device of their machine end. */
+static void scatter(struct bench *bench, uint16_t gpus)
+{
+    LIST(uint64_t) last = { 0 };
+
+    make_cluster(bench);
+    define_queue(bench, "owner", 0, QUEUE_UNLIMITED);
+    define_queue(bench, "team0", 0, QUEUE_UNLIMITED);
+    for (uint32_t i = 0; i < NODES * (GPUS / gpus); i++)
+        submit(bench, "team0", 0, 1, gpus);
+    start_all(bench);
+    for (const struct job *job = bench->state->first_job; job; job = job->next) {
+        const struct lease *lease = job->run->lease;
+        if (bench->state->devices.items[lease->slices[lease->slices_count - 1].device].index == 7)
+            list_add(&last, job->id);
+    }
+    bench->now += 10 * USEC_PER_HOUR;
+    for (size_t i = 0; i < last.count; i++)
+        tell(bench, &(struct event){
+                        .kind = EVENT_ENDED,
+                        .ended = { .job = last.items[i], .attempt = 1, .kind = ENGINE_ENDED } });
+    list_release(&last);
+    start_all(bench);
+    bench->now += USEC_PER_MIN;
+}
+
+static void bench_moves(uint16_t gpus, int64_t defrag_most, const char *name)
+{
+    struct bench bench = { 0 };
+
+    scatter(&bench, gpus);
+    tell_settings(&bench, defrag_most);
+    plan(&bench);
+    submit(&bench, "owner", 1, 1, 8);
+    printf("%s %.3f\n", name, plan(&bench));
+    printf("%s_stops %zu\n", name, count_stops(&bench));
+    list_release(&bench.decisions.events);
+    brain_destroy(bench.brain);
+    state_destroy(bench.state);
+}
+
 int main(void)
 {
     struct bench bench = { 0 };
 
+    bench_moves(1, 0, "moves_off");
+    bench_moves(1, 100 * USEC_PER_HOUR, "moves");
+    bench_moves(5, 0, "moves_none_off");
+    bench_moves(5, 100 * USEC_PER_HOUR, "moves_none");
     make_cluster(&bench);
     fill(&bench);
     bench_reclaim(&bench);

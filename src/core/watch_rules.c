@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/watch_rules.h"
+
+#include <string.h>
+
+static const struct field rules_fields[] = {
+    RECORD_INT(struct watch_rules, 1, idle_warn, "a job whose GPUs are idle for so long is warned"),
+    RECORD_INT(struct watch_rules, 2, idle_stop, "and stopped after so long"),
+    RECORD_INT(struct watch_rules, 3, memory_grace, "so long with more GPU memory than given"),
+    RECORD_UINT(struct watch_rules, 4, idle_action, "0 warn, 1 requeue, 2 cancel"),
+    RECORD_UINT(struct watch_rules, 5, idle_dry_run, "tell, and stop nobody"),
+    RECORD_CHARS(struct watch_rules, 6, idle_exempt, "queues and users"),
+    RECORD_CHARS(struct watch_rules, 7, alert_command, ""),
+    RECORD_CHARS(struct watch_rules, 8, alert_webhook, ""),
+    RECORD_CHARS(struct watch_rules, 9, alert_mail, "addresses"),
+    RECORD_CHARS(struct watch_rules, 10, alert_mail_server, ""),
+    RECORD_INT(struct watch_rules, 11, alert_repeat, "the same alert again no sooner"),
+};
+const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
+                                                rules_fields, COUNT_OF(rules_fields) };
+
+const char *idle_action_name(uint8_t action)
+{
+    static const char *const names[IDLE_ACTIONS] = { "warn", "requeue", "cancel" };
+
+    return names[action < IDLE_ACTIONS ? action : IDLE_WARN];
+}
+
+bool watch_names_have(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = names; *at;) {
+        size_t here = strcspn(at, ",");
+        if (here == length && strncmp(at, name, length) == 0)
+            return true;
+        at += here + (at[here] == ',');
+    }
+    return false;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_WATCH_RULES_H
+#define CORE_WATCH_RULES_H
+
+/* watch_rules - what is done about jobs that leave their GPUs idle or take more than they were
+ * given
+ *
+ * Off unless configured. Nobody is stopped who was not warned before; with dry_run people are told
+ * what would have been done. A plain value, as the configuration and the journal have it.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "core/record.h"
+
+enum idle_action {
+    IDLE_WARN,    /* no more than that */
+    IDLE_REQUEUE, /* it saves its work, and waits again */
+    IDLE_CANCEL,
+    IDLE_ACTIONS,
+};
+
+enum { WATCH_NAMES_SIZE = 512, WATCH_TEXT_SIZE = 512 };
+
+struct watch_rules {
+    usec_t idle_warn;    /* of idling; warned again half way to the stop; 0: never */
+    usec_t idle_stop;    /* 0: never */
+    usec_t memory_grace; /* with more GPU memory than it was given; 0: a minute */
+    uint8_t idle_action; /* enum idle_action */
+    bool idle_dry_run;
+    char idle_exempt[WATCH_NAMES_SIZE]; /* queues and users, with a comma between */
+    /* Whom to tell of what is wrong; "": nobody. */
+    char alert_command[WATCH_TEXT_SIZE];
+    char alert_webhook[WATCH_TEXT_SIZE];
+    char alert_mail[WATCH_TEXT_SIZE];        /* addresses, with a comma between */
+    char alert_mail_server[WATCH_TEXT_SIZE]; /* smtp://host:port */
+    usec_t alert_repeat;                     /* the same again no sooner; 0: four hours */
+};
+
+enum {
+    WATCH_MEMORY_GRACE_S = 60,
+    WATCH_ALERT_REPEAT_S = 4 * 3600,
+    WATCH_IDLE_LEAST_S = 60, /* shorter stretches are no idling */
+};
+
+extern const struct record_type watch_rules_record;
+
+const char *idle_action_name(uint8_t action);
+
+/* Whether a name is in a list of names with commas between. */
+bool watch_names_have(const char *names, const char *name);
+
+#endif

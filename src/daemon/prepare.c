@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/prepare.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+#include "device/mps.h"
+#include "io/file.h"
+
+enum { KEPT_MAX = 16 };
+
+/* What one slice needs. */
+struct task {
+    uint32_t place;  /* in the lease */
+    uint32_t device; /* of the probe */
+    char uuid[PROBE_UUID_SIZE];
+    bool wants_mig, wants_mps;
+    struct probe_instance instance;
+    struct probe_instance kept[KEPT_MAX]; /* that other jobs hold, on this device */
+    uint32_t kept_count;
+};
+
+struct work {
+    uv_work_t request;
+    struct preparer *preparer;
+    struct work *next;
+    struct task *tasks;
+    uint32_t task_count;
+    struct prepared prepared;
+    bool is_cancelled, is_running;
+    uint32_t stops; /* without a job: a device whose server is to end, plus one */
+    int code;
+    struct error err;
+};
+
+struct preparer {
+    struct prepare_options options;
+    char *folder;       /* of the MPS servers' folders */
+    bool has_mps;       /* the program is there */
+    struct work *first; /* in the order in which they came; the first runs */
+    bool is_ending;
+};
+
+static int64_t find_device(const struct preparer *preparer, const char *uuid)
+{
+    for (uint32_t i = 0; i < preparer->options.devices->count; i++) {
+        if (strcmp(preparer->options.devices->items[i].uuid, uuid) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool wants_mig(const struct preparer *preparer, const struct slice *slice)
+{
+    return slice->kind == SHARE_MIG && preparer->options.probe &&
+           preparer->options.probe->ops->mig_create;
+}
+
+/* A fraction is served by MPS where that is installed, and by time slices else. */
+static bool wants_mps(const struct preparer *preparer, const struct device *device,
+                      const struct slice *slice)
+{
+    return (slice->kind == SHARE_MPS || slice->kind == SHARE_FRACTION) && preparer->has_mps &&
+           !device->is_synthetic && strcmp(device->vendor, "nvidia") == 0;
+}
+
+bool preparer_is_needed(const struct preparer *preparer, const struct state *state,
+                        const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+    bool is_needed = false;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        is_needed |=
+            wants_mig(preparer, &lease->slices[i]) ||
+            wants_mps(preparer, &state->devices.items[lease->slices[i].device], &lease->slices[i]);
+    return is_needed;
+}
+
+/* ---- in the worker ---- */
+
+static bool overlap(const struct probe_instance *a, const struct probe_instance *b)
+{
+    return a->start < b->start + b->size && b->start < a->start + a->size;
+}
+
+static bool is_kept(const struct task *task, const struct probe_instance *instance)
+{
+    for (uint32_t i = 0; i < task->kept_count; i++) {
+        if (task->kept[i].start == instance->start && task->kept[i].size == instance->size)
+            return true;
+    }
+    return false;
+}
+
+static bool is_it(const struct task *task, const struct probe_instance *found)
+{
+    const struct probe_instance *wanted = &task->instance;
+
+    return found->start == wanted->start && found->size == wanted->size &&
+           found->compute == wanted->compute && found->media == wanted->media && found->uuid[0];
+}
+
+/* Take the one that is there, or make it in place of those that nobody holds. */
+static int prepare_mig(struct probe *probe, struct task *task, struct error *err)
+{
+    AUTO_FREE struct probe_instance *found = NULL;
+    uint32_t count = 0, compute = 0;
+
+    int code = probe->ops->mig_list(probe, task->device, &found, &count, err);
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        if (is_it(task, &found[i])) {
+            task->instance = found[i];
+            return 0;
+        }
+        compute += found[i].compute;
+    }
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        /* Also where it stands elsewhere, when the compute slices are used up. */
+        bool is_in_way =
+            overlap(&found[i], &task->instance) || compute + task->instance.compute > 7;
+        if (!is_in_way || is_kept(task, &found[i]))
+            continue;
+        code = probe->ops->mig_remove(probe, task->device, found[i].gpu_instance, err);
+        compute -= found[i].compute;
+    }
+    return code < 0 ? code : probe->ops->mig_create(probe, task->device, &task->instance, err);
+}
+
+static char *mps_folder(const struct preparer *preparer, const char *uuid)
+{
+    return mem_printf("%s/%s", preparer->folder, uuid);
+}
+
+static int prepare_mps(struct preparer *preparer, const struct task *task, struct error *err)
+{
+    AUTO_FREE char *folder = mps_folder(preparer, task->uuid);
+    struct mps_device mps = { preparer->options.probe, task->device, task->uuid, folder };
+
+    return mps_start(&mps, err);
+}
+
+static void stop_server(struct preparer *preparer, uint32_t device)
+{
+    const char *uuid = preparer->options.devices->items[device].uuid;
+    AUTO_FREE char *folder = mps_folder(preparer, uuid);
+
+    mps_stop(&(struct mps_device){ preparer->options.probe, device, uuid, folder });
+}
+
+static void on_work(uv_work_t *request)
+{
+    struct work *work = request->data;
+    struct preparer *preparer = work->preparer;
+
+    if (work->stops > 0)
+        stop_server(preparer, work->stops - 1);
+    for (uint32_t i = 0; i < work->task_count && work->code == 0; i++) {
+        struct task *task = &work->tasks[i];
+        if (task->wants_mig)
+            work->code = prepare_mig(preparer->options.probe, task, &work->err);
+        if (work->code == 0 && task->wants_mps)
+            work->code = prepare_mps(preparer, task, &work->err);
+    }
+}
+
+/* ---- in the loop ---- */
+
+static void prepared_release(struct prepared *prepared)
+{
+    for (uint32_t i = 0; i < prepared->count; i++)
+        free(prepared->mps[i]);
+    free(prepared->mps);
+    free(prepared->visible);
+}
+
+static void work_destroy(struct work *work)
+{
+    prepared_release(&work->prepared);
+    free(work->tasks);
+    free(work);
+}
+
+static void after_work(uv_work_t *request, int status);
+
+static void run_next(struct preparer *preparer)
+{
+    struct work *work = preparer->first;
+
+    while (work && work->is_cancelled && !work->is_running) {
+        preparer->first = work->next;
+        work_destroy(work);
+        work = preparer->first;
+    }
+    if (!work || work->is_running)
+        return;
+    work->is_running = true;
+    work->request.data = work;
+    uv_queue_work(preparer->options.loop, &work->request, on_work, after_work);
+}
+
+/* What the worker found out, as programs are told it. */
+static void name_slices(struct work *work)
+{
+    for (uint32_t i = 0; i < work->task_count; i++) {
+        const struct task *task = &work->tasks[i];
+        const char *visible = task->wants_mig ? task->instance.uuid : task->uuid;
+        memcpy(work->prepared.visible[task->place], visible, PROBE_UUID_SIZE);
+        if (task->wants_mps)
+            work->prepared.mps[task->place] = mps_folder(work->preparer, task->uuid);
+    }
+}
+
+static void after_work(uv_work_t *request, int status)
+{
+    struct work *work = request->data;
+    struct preparer *preparer = work->preparer;
+
+    (void)status;
+    preparer->first = work->next;
+    if (work->code == 0)
+        name_slices(work);
+    if (!work->is_cancelled && !preparer->is_ending && work->stops == 0)
+        preparer->options.done(preparer->options.user, &work->prepared, work->code, &work->err);
+    work_destroy(work);
+    if (preparer->is_ending && !preparer->first) {
+        free(preparer->folder);
+        free(preparer);
+        return;
+    }
+    run_next(preparer);
+}
+
+static void enqueue(struct preparer *preparer, struct work *work)
+{
+    struct work **end = &preparer->first;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = work;
+    work->preparer = preparer;
+    run_next(preparer);
+}
+
+/* What other jobs hold of a device, so that it is left alone. */
+static void list_kept(const struct state *state, const struct job *job, uint32_t device,
+                      struct task *task)
+{
+    for (const struct job *other = state->first_job; other; other = other->next) {
+        const struct lease *lease = job_is_active(other) ? other->run->lease : NULL;
+        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+            const struct slice *slice = &lease->slices[i];
+            bool is_own = other == job && slice->mig_start == task->instance.start;
+            if (slice->device != device || slice->kind != SHARE_MIG || is_own ||
+                task->kept_count == KEPT_MAX)
+                continue;
+            task->kept[task->kept_count++] =
+                (struct probe_instance){ .start = slice->mig_start, .size = slice->mig_size };
+        }
+    }
+}
+
+static void add_task(struct preparer *preparer, const struct state *state, const struct job *job,
+                     uint32_t place, struct work *work)
+{
+    const struct slice *slice = &job->run->lease->slices[place];
+    const struct device *device = &state->devices.items[slice->device];
+    int64_t found = find_device(preparer, device->uuid);
+    struct task *task = &work->tasks[work->task_count];
+
+    snprintf(work->prepared.visible[place], PROBE_UUID_SIZE, "%s", device->uuid);
+    if (found < 0)
+        return;
+    *task = (struct task){ .place = place,
+                           .device = (uint32_t)found,
+                           .wants_mig = wants_mig(preparer, slice),
+                           .wants_mps = wants_mps(preparer, device, slice),
+                           .instance = { .start = slice->mig_start,
+                                         .size = slice->mig_size,
+                                         .compute = slice->mig_compute,
+                                         .media = slice->mig_media != 0 } };
+    if (!task->wants_mig && !task->wants_mps)
+        return;
+    snprintf(task->uuid, sizeof(task->uuid), "%s", device->uuid);
+    list_kept(state, job, slice->device, task);
+    work->task_count++;
+}
+
+void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job)
+{
+    struct work *work = mem_zero(1, sizeof(*work));
+    uint32_t count = job->run->lease->slices_count;
+
+    work->tasks = mem_zero(count + 1, sizeof(work->tasks[0]));
+    work->prepared = (struct prepared){
+        .job = job->id,
+        .attempt = job->run->attempt,
+        .count = count,
+        .visible = mem_zero(count + 1, sizeof(work->prepared.visible[0])),
+        .mps = mem_zero(count + 1, sizeof(work->prepared.mps[0])),
+    };
+    for (uint32_t i = 0; i < count; i++)
+        add_task(preparer, state, job, i, work);
+    enqueue(preparer, work);
+}
+
+bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt)
+{
+    for (struct work *work = preparer->first; work; work = work->next) {
+        if (work->prepared.job != job || work->prepared.attempt != attempt || work->is_cancelled)
+            continue;
+        work->is_cancelled = true;
+        return true;
+    }
+    return false;
+}
+
+static bool is_shared(const struct state *state, uint32_t device)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
+        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+            if (lease->slices[i].device == device && lease->slices[i].kind != SHARE_WHOLE)
+                return true;
+        }
+    }
+    return false;
+}
+
+void preparer_release(struct preparer *preparer, const struct state *state)
+{
+    for (uint32_t i = 0; preparer->has_mps && i < preparer->options.devices->count; i++) {
+        int64_t device = state_find_device(state, preparer->options.devices->items[i].uuid);
+        AUTO_FREE char *folder = mps_folder(preparer, preparer->options.devices->items[i].uuid);
+        AUTO_FREE char *pipe = mem_printf("%s/control", folder);
+        if (device < 0 || is_shared(state, (uint32_t)device) || access(pipe, F_OK) < 0)
+            continue;
+        struct work *work = mem_zero(1, sizeof(*work));
+        work->stops = i + 1;
+        enqueue(preparer, work);
+    }
+}
+
+struct preparer *preparer_create(const struct prepare_options *options)
+{
+    struct preparer *preparer = mem_zero(1, sizeof(*preparer));
+
+    preparer->options = *options;
+    preparer->folder = mem_printf("%s/mps", options->state_dir);
+    preparer->has_mps = mps_is_there();
+    if (preparer->has_mps && folder_make(preparer->folder, 0755, NULL) < 0)
+        preparer->has_mps = false;
+    return preparer;
+}
+
+void preparer_destroy(struct preparer *preparer)
+{
+    if (!preparer)
+        return;
+    preparer->is_ending = true;
+    for (struct work *work = preparer->first; work; work = work->next)
+        work->is_cancelled = true;
+    run_next(preparer);
+    if (preparer->first)
+        return; /* the one that runs is the last to leave */
+    free(preparer->folder);
+    free(preparer);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PREPARE_H
+#define DAEMON_PREPARE_H
+
+/* prepare - what has to be there on its devices before a job can start
+ *
+ * MIG instances, made where the brain has chosen; MPS servers. Both are asked of the driver by a
+ * worker, one job after the other on each device, so that the loop goes on. Instances that no job
+ * holds stay, and are removed only when one is wanted in their place: neighbours are not touched.
+ * An MPS server ends with the last job that uses it.
+ *
+ * Order of calls:  create, (start | cancel | release)*, destroy
+ */
+
+#include <uv.h>
+
+#include "core/state.h"
+#include "daemon/machine.h"
+
+struct preparer;
+
+/* How a slice of a job is named to its programs; by its place in the lease. */
+struct prepared {
+    uint64_t job;
+    uint32_t attempt;
+    uint32_t count;
+    char (*visible)[PROBE_UUID_SIZE]; /* for CUDA_VISIBLE_DEVICES */
+    char **mps;                       /* folder of the server; NULL: none */
+};
+
+struct prepare_options {
+    uv_loop_t *loop;
+    const char *state_dir;
+    struct probe *probe; /* may be NULL */
+    const struct machine_devices *devices;
+    void *user;
+    /* code 0: all is there. Else err says why not. From the loop. */
+    void (*done)(void *user, struct prepared *prepared, int code, const struct error *err);
+};
+
+struct preparer *preparer_create(const struct prepare_options *options);
+/* Those under way are waited for; done is not called any more. NULL is fine. */
+void preparer_destroy(struct preparer *preparer);
+
+/* Whether anything has to be done for it. */
+bool preparer_is_needed(const struct preparer *preparer, const struct state *state,
+                        const struct job *job);
+void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job);
+/* True: it was under way, and done will not be called. */
+bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt);
+/* A job is over; state: who still holds what. */
+void preparer_release(struct preparer *preparer, const struct state *state);
+
+#endif

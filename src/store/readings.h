@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_READINGS_H
+#define STORE_READINGS_H
+
+/* readings - what devices said, kept: the last hour by the second, 30 days by the minute
+ *
+ * A file of its own beside the journal, which it never delays: it is written once a minute, without
+ * waiting for the disk, and the last minute may be lost with a crash. A minute is the mean and the
+ * largest of each reading (counters: their last); its seconds are packed beside it for an hour.
+ * When the file reaches its limit, the oldest days go. A file that is damaged is begun anew: it is
+ * history, no one's job.
+ *
+ * Times are wall time, microseconds since 1970.
+ *
+ * Order of calls:  open, (add | query)*, close
+ * Limits:          READINGS_DEVICES_MAX devices; READINGS_BYTES_MAX unless told otherwise
+ */
+
+#include "base/text.h"
+#include "core/reading.h"
+
+struct readings;
+
+enum { READINGS_DEVICES_MAX = 4096, READINGS_DAYS = 30, READINGS_SECONDS = 3600 };
+
+#define READINGS_BYTES_MAX (INT64_C(256) << 20)
+
+/* Fails with -EIO and words. bytes_max 0: READINGS_BYTES_MAX. */
+int readings_open(const char *path, int64_t bytes_max, struct readings **ret, struct error *err);
+void readings_close(struct readings *readings); /* the minute that is under way is kept; NULL */
+
+/* One reading of a device (its UUID). Those of a device come in the order of time. */
+void readings_add(struct readings *readings, const char *uuid, usec_t at,
+                  const struct reading *reading);
+
+/* fn is called step by step. */
+int readings_query(struct readings *readings, const struct reading_query *query, reading_fn *fn,
+                   void *user, struct error *err);
+
+int64_t readings_bytes(struct readings *readings); /* of the file */
+
+#endif

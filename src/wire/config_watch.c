@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/config_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "wire/config.h"
+
+/* "a" or [a, b], without commas and blanks in them. */
+static int read_names(const struct reader *reader, const json_t *object, const char *key, char *ret,
+                      size_t size)
+{
+    const json_t *value = reader_get(object, key);
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    AUTO_RELEASE(text) struct text names = { 0 };
+
+    for (size_t i = 0; value && i < count; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        const char *name = json_string_value(item);
+        if (!name || !name[0] || strpbrk(name, ", \t\n"))
+            return reader_fail(reader, -EINVAL, object, key, "expected a name or a list of names");
+        text_printf(&names, "%s%s", i > 0 ? "," : "", name);
+    }
+    if (names.length >= size)
+        return reader_fail(reader, -EINVAL, object, key, "longer than %zu letters in all",
+                           size - 1);
+    memcpy(ret, text_string(&names), names.length + 1);
+    return 0;
+}
+
+static int read_text(const struct reader *reader, const json_t *object, const char *key, char *ret)
+{
+    const char *text = NULL;
+
+    int code = reader_string(reader, object, key, WATCH_TEXT_SIZE - 1, &text);
+    if (code == 0 && text)
+        snprintf(ret, WATCH_TEXT_SIZE, "%s", text);
+    return code;
+}
+
+static int check_idle(const struct reader *reader, const json_t *idle,
+                      const struct watch_rules *rules)
+{
+    usec_t least = WATCH_IDLE_LEAST_S * USEC_PER_SEC;
+
+    if (rules->idle_warn > 0 && rules->idle_warn < least)
+        return reader_fail(reader, -EINVAL, idle, "warn", "expected at least a minute");
+    if (rules->idle_stop > 0 && rules->idle_warn == 0)
+        return reader_fail(reader, -EINVAL, idle, "stop",
+                           "nobody is stopped without a warning; expected warn: TIME, too");
+    if (rules->idle_stop > 0 && rules->idle_stop < rules->idle_warn + least)
+        return reader_fail(reader, -EINVAL, idle, "stop",
+                           "expected at least a minute more than warn");
+    if (rules->idle_action != IDLE_WARN && rules->idle_stop == 0)
+        return reader_fail(reader, -EINVAL, idle, "action", "when? expected stop: TIME, too");
+    return 0;
+}
+
+static int read_idle(const struct reader *above, const json_t *document, struct watch_rules *rules)
+{
+    static const char *const keys[] = { "warn", "stop", "action", "dry_run", "exempt", NULL };
+    static const char *const actions[] = { "warn", "requeue", "cancel", NULL };
+    const json_t *idle = reader_get(document, "idle");
+    struct reader reader = *above;
+    size_t action = IDLE_CANCEL;
+
+    if (!idle)
+        return 0;
+    snprintf(reader.where, sizeof(reader.where), "idle");
+    int code = reader_check_keys(&reader, idle, keys);
+    if (code == 0)
+        code = reader_duration(&reader, idle, "warn", &rules->idle_warn);
+    if (code == 0)
+        code = reader_duration(&reader, idle, "stop", &rules->idle_stop);
+    if (code == 0)
+        code = reader_word(&reader, idle, "action", actions, &action);
+    if (code == 0)
+        code = reader_bool(&reader, idle, "dry_run", &rules->idle_dry_run);
+    if (code == 0)
+        code = read_names(&reader, idle, "exempt", rules->idle_exempt, WATCH_NAMES_SIZE);
+    bool is_told = reader_get(idle, "action") != NULL;
+    rules->idle_action = is_told || rules->idle_stop > 0 ? (uint8_t)action : IDLE_WARN;
+    return code < 0 ? code : check_idle(&reader, idle, rules);
+}
+
+static int read_alerts(const struct reader *above, const json_t *document,
+                       struct watch_rules *rules)
+{
+    static const char *const keys[] = {
+        "command", "webhook", "mail", "repeat", "mail_server", NULL
+    };
+    const json_t *alerts = reader_get(document, "alerts");
+    struct reader reader = *above;
+
+    if (!alerts)
+        return 0;
+    snprintf(reader.where, sizeof(reader.where), "alerts");
+    int code = reader_check_keys(&reader, alerts, keys);
+    if (code == 0)
+        code = read_text(&reader, alerts, "command", rules->alert_command);
+    if (code == 0 && rules->alert_command[0] && rules->alert_command[0] != '/')
+        code = reader_fail(&reader, -EINVAL, alerts, "command", "expected an absolute path");
+    if (code == 0)
+        code = read_text(&reader, alerts, "webhook", rules->alert_webhook);
+    if (code == 0 && rules->alert_webhook[0] && !string_starts(rules->alert_webhook, "http://") &&
+        !string_starts(rules->alert_webhook, "https://"))
+        code = reader_fail(&reader, -EINVAL, alerts, "webhook", "expected http:// or https://");
+    if (code == 0)
+        code = read_names(&reader, alerts, "mail", rules->alert_mail, WATCH_TEXT_SIZE);
+    if (code == 0)
+        code = read_text(&reader, alerts, "mail_server", rules->alert_mail_server);
+    return code < 0 ? code : reader_duration(&reader, alerts, "repeat", &rules->alert_repeat);
+}
+
+int config_watch_read(const struct reader *reader, const json_t *document, struct watch_rules *ret)
+{
+    struct watch_rules rules = { 0 };
+
+    int code = read_idle(reader, document, &rules);
+    if (code == 0)
+        code = reader_duration(reader, document, "memory_grace", &rules.memory_grace);
+    if (code == 0)
+        code = read_alerts(reader, document, &rules);
+    if (code == 0)
+        *ret = rules;
+    return code;
+}
+
+static void put_duration(json_t *object, const char *key, usec_t duration)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    if (duration > 0)
+        json_object_set_new(object, key, json_string(config_duration_spell(buffer, duration)));
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    if (text[0])
+        json_object_set_new(object, key, json_string(text));
+}
+
+static void put_names(json_t *object, const char *key, const char *names)
+{
+    json_t *list = json_array();
+
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, ",");
+        json_array_append_new(list, json_stringn(at, length));
+        at += length + (at[length] == ',');
+    }
+    if (json_array_size(list) > 0)
+        json_object_set(object, key, list);
+    json_decref(list);
+}
+
+static void put_object(json_t *document, const char *key, json_t *object)
+{
+    if (json_object_size(object) > 0)
+        json_object_set(document, key, object);
+    json_decref(object);
+}
+
+void config_watch_to_json(const struct watch_rules *rules, json_t *document)
+{
+    json_t *idle = json_object(), *alerts = json_object();
+
+    put_duration(idle, "warn", rules->idle_warn);
+    put_duration(idle, "stop", rules->idle_stop);
+    if (rules->idle_stop > 0)
+        json_object_set_new(idle, "action", json_string(idle_action_name(rules->idle_action)));
+    if (rules->idle_dry_run)
+        json_object_set_new(idle, "dry_run", json_true());
+    put_names(idle, "exempt", rules->idle_exempt);
+    put_object(document, "idle", idle);
+    put_duration(document, "memory_grace", rules->memory_grace);
+    put_text(alerts, "command", rules->alert_command);
+    put_text(alerts, "webhook", rules->alert_webhook);
+    put_names(alerts, "mail", rules->alert_mail);
+    put_text(alerts, "mail_server", rules->alert_mail_server);
+    put_duration(alerts, "repeat", rules->alert_repeat);
+    put_object(document, "alerts", alerts);
+}
