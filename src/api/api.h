@@ -85,6 +85,8 @@ struct api_ports {
                     struct error *err);
     /* Somebody says that a device is well; inside run only. */
     int (*clear)(void *user, uint32_t device, struct error *err);
+    /* The devices that are described are others now; inside run only. NULL: there are none. */
+    void (*describe)(void *user);
     const char *(*trouble)(void *user); /* why nothing is accepted now; NULL: all is well */
     struct engine_isolation (*isolation)(void *user); /* what a job would get */
     const char *state_dir, *devices, *socket;         /* for who asks about the daemon */

@@ -133,6 +133,9 @@ struct config *config_of_state(const struct state *state)
     config->node_types = mem_zero(NODE_TYPES_MAX, sizeof(config->node_types[0]));
     for (size_t i = 0; i < state->node_types.count; i++)
         config->node_types[config->node_type_count++] = state->node_types.items[i];
+    config->device_types = mem_zero(DEVICE_TYPES_MAX, sizeof(config->device_types[0]));
+    for (size_t i = 0; i < state->device_types.count; i++)
+        config->device_types[config->device_type_count++] = state->device_types.items[i];
     config->half_life = state->settings.half_life;
     config->has_half_life = config->half_life != CONFIG_HALF_LIFE;
     config->placement = state->settings.placement;

@@ -266,9 +266,13 @@ void configure_emit(struct api *api, const struct config *config)
                       .defrag_most = config->defrag_most,
                       .node_types = config->node_types,
                       .node_types_count = (uint32_t)config->node_type_count,
+                      .device_types = config->device_types,
+                      .device_types_count = (uint32_t)config->device_type_count,
                       .timezone = config->timezone },
     };
     emit(&apply, &settings);
+    if (api->ports.describe)
+        api->ports.describe(api->ports.user);
     times_emit_gone(&times, api);
     times_release(&times);
     arena_release(&apply.arena);

@@ -144,6 +144,9 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         text_or_null(device->address), "mig", device->mig_enabled, "synthetic",
         device->is_synthetic, "sick", text_or_null(sick), "jobs", view_holders(api, number));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
+    json_object_set_new(
+        view, "recorded",
+        json_boolean(device->is_synthetic && string_starts(device->product, "Recorded ")));
     add_watched(api, number, view);
     return view;
 }
@@ -306,10 +309,11 @@ void handle_topology(struct call *call)
         }
         json_array_append_new(
             gpus,
-            json_pack("{s:i, s:s, s:s, s:o, s:o}", "index", (int)device->index, "node",
+            json_pack("{s:i, s:s, s:s, s:o, s:i, s:i, s:o}", "index", (int)device->index, "node",
                       state->nodes.items[device->node].name, "uuid", device->uuid, "numa",
                       device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(),
-                      "links", links));
+                      "island", (int)device->island, "bridge", (int)device->bridge, "links",
+                      links));
     }
     reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
 }

@@ -39,6 +39,14 @@ static void add_jobs(const json_t *gpu, struct text *text)
     }
 }
 
+/* What stands for a device that is not there; "" for a real one. */
+static const char *made_up_word(const json_t *gpu)
+{
+    if (!field_is_true(gpu, "synthetic"))
+        return "";
+    return field_is_true(gpu, "recorded") ? "recorded" : "synthetic";
+}
+
 /* "H100" of "h100"; what it is not is said. */
 static void add_model(struct table *table, const json_t *gpu)
 {
@@ -46,7 +54,8 @@ static void add_model(struct table *table, const json_t *gpu)
 
     for (char *s = model; *s; s++)
         *s = (char)toupper((unsigned char)*s);
-    table_add_format(table, "%s%s", model, field_is_true(gpu, "synthetic") ? " synthetic" : "");
+    table_add_format(table, "%s%s%s", model, field_is_true(gpu, "synthetic") ? " " : "",
+                     made_up_word(gpu));
 }
 
 /* What is in use where that is known, else what was given. */
@@ -128,7 +137,7 @@ static void add_row(struct table *table, const json_t *gpu)
 static void print_footer(const json_t *gpus)
 {
     char given[UNITS_TEXT_SIZE];
-    bool has_synthetic = false;
+    const char *made_up = "";
     int64_t milli = 0;
     size_t i, busy = 0, read = 0;
     const json_t *gpu;
@@ -137,7 +146,7 @@ static void print_footer(const json_t *gpus)
     {
         const json_t *reading = json_object_get(gpu, "reading");
         milli += field_milli(gpu, "given");
-        has_synthetic = has_synthetic || field_is_true(gpu, "synthetic");
+        made_up = made_up[0] ? made_up : made_up_word(gpu);
         read += !field_is_null(reading, "gpu_use");
         busy += field_real(reading, "gpu_use") >= 0.05;
     }
@@ -147,8 +156,8 @@ static void print_footer(const json_t *gpus)
                 units_format_milli(given, milli));
     if (read > 0)
         text_printf(&words, ", %zu busy", busy);
-    if (has_synthetic)
-        text_add(&words, " · synthetic: no real device is behind them");
+    if (made_up[0])
+        text_printf(&words, " · %s: no real device is behind them", made_up);
     talk("%s", text_string(&words));
 }
 
@@ -208,6 +217,27 @@ static void print_topology(const json_t *gpus)
              json_array_size(gpus), count);
 }
 
+/* What a device is and says; nothing of who used it. */
+static json_t *recorded_gpus(const json_t *gpus)
+{
+    static const char *const keys[] = {
+        "index",  "node",    "uuid", "model", "product", "vendor",
+        "memory", "address", "numa", "mig",   "sick",    "reading"
+    };
+    json_t *recorded = json_array();
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        json_t *kept = json_object();
+        for (size_t k = 0; k < COUNT_OF(keys); k++)
+            json_object_set(kept, keys[k], json_object_get(gpu, keys[k]));
+        json_array_append_new(recorded, kept);
+    }
+    return recorded;
+}
+
 static int record(struct session *session, const char *path, const json_t *gpus, struct error *err)
 {
     json_t *topology = NULL;
@@ -216,9 +246,9 @@ static int record(struct session *session, const char *path, const json_t *gpus,
     if (code < 0)
         return code;
     AUTO(json)
-    json_t *document = json_pack("{s:i, s:O, s:o}", "tarn_recording", 1, "gpus",
-                                 json_object_get((json_t *)(uintptr_t)gpus, "gpus"), "topology",
-                                 json_incref(json_object_get(topology, "gpus")));
+    json_t *document = json_pack("{s:i, s:o, s:O}", "tarn_recording", 1, "gpus",
+                                 recorded_gpus(json_object_get(gpus, "gpus")), "topology",
+                                 json_object_get(topology, "gpus"));
     json_decref(topology);
     AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
     code = file_replace(path, bytes, strlen(bytes), err);

@@ -65,6 +65,16 @@ static void settle_environment(const struct paths *paths)
         setenv("TARN_SOCKET", paths->socket, 1);
 }
 
+/* A daemon starts in "/", and a file's name is said from here. NULL stays so. */
+static char *devices_from_here(const char *devices)
+{
+    static const char prefix[] = "recorded:";
+    bool is_relative = devices && string_starts(devices, prefix) && devices[strlen(prefix)] != '/';
+    AUTO_FREE char *path = is_relative ? realpath(devices + strlen(prefix), NULL) : NULL;
+
+    return path ? mem_printf("%s%s", prefix, path) : mem_string(devices);
+}
+
 /* Start it with the log as its output and the pipe's end as descriptor 3, nothing else of ours. */
 static int spawn(const char *devices, int log_fd, int notify_fd, pid_t *ret_pid)
 {
@@ -187,6 +197,7 @@ int daemon_start(const struct paths *paths, const char *devices, struct error *e
 {
     AUTO_FREE char *log = mem_printf("%s/daemon.log", paths->state);
     AUTO_FREE char *shown = short_path(paths->state);
+    AUTO_FREE char *here = devices_from_here(devices ? devices : getenv("TARN_DEVICES"));
     AUTO_RELEASE(text) struct text answer = { 0 };
 
     int code = make_folders(paths->state, err);
@@ -196,7 +207,7 @@ int daemon_start(const struct paths *paths, const char *devices, struct error *e
     if (fd < 0)
         return failed("log", log, err);
     long from = (long)lseek(fd, 0, SEEK_END);
-    code = start_and_listen(paths, devices, fd, &answer, err);
+    code = start_and_listen(paths, here, fd, &answer, err);
     close(fd);
     if (code < 0)
         return code;

@@ -88,6 +88,18 @@ static const struct field node_type_fields[] = {
 const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
                                               node_type_fields, COUNT_OF(node_type_fields) };
 
+static const struct field device_type_fields[] = {
+    RECORD_CHARS(struct device_type, 1, name, ""),
+    RECORD_CHARS(struct device_type, 2, model, ""),
+    RECORD_CHARS(struct device_type, 3, vendor, "empty: not said"),
+    RECORD_INT(struct device_type, 4, memory_mib, "0: not said"),
+    RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
+    RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
+    RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
+};
+const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
+                                                device_type_fields, COUNT_OF(device_type_fields) };
+
 #define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/units.h"
+#include "core/device_type.h"
 #include "core/lease.h"
 #include "core/node_type.h"
 #include "core/quota.h"
@@ -21,7 +22,7 @@
 #include "core/watch_rules.h"
 
 extern const struct record_type request_record, quota_record, subject_record, cell_record,
-    node_type_record;
+    node_type_record, device_type_record;
 extern const struct record_type during_record, pool_during_record, budget_record, span_record;
 
 /* A queue's quota of a resource other than GPUs in all. */

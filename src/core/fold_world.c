@@ -459,6 +459,9 @@ static void fold_settings(struct state *state, const struct event_settings *even
     state->node_types.count = 0;
     for (uint32_t i = 0; i < event->node_types_count && i < NODE_TYPES_MAX; i++)
         state_add_node_type(state, &event->node_types[i]);
+    state->device_types.count = 0;
+    for (uint32_t i = 0; i < event->device_types_count; i++)
+        state_add_device_type(state, &event->device_types[i]);
 }
 
 static int fold_price(struct state *state, const struct event_price *event, struct error *err)

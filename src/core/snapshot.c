@@ -101,6 +101,8 @@ static void put_load(struct text *out, const struct state *state, struct text *s
     put(out, MTBF, &mtbf, scratch);
     for (size_t i = 0; i < state->node_types.count; i++)
         put(out, NODE_TYPE, &state->node_types.items[i], scratch);
+    for (size_t i = 0; i < state->device_types.count; i++)
+        put(out, DEVICE_TYPE, &state->device_types.items[i], scratch);
     for (uint32_t i = 0; i < PRESSURE_LEVELS; i++) {
         if (pressure->arrived[i] > 0)
             put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);
@@ -732,6 +734,9 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
     case NODE_TYPE:
         state_add_node_type(state, object);
         return 0;
+    case DEVICE_TYPE:
+        state_add_device_type(state, object);
+        return 0;
     case AGENDA:
         return load_agenda(state, object, err);
     case WINDOW:
@@ -777,6 +782,7 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         struct config_change change;
         struct mtbf mtbf;
         struct node_type node_type;
+        struct device_type device_type;
     } object;
     uint64_t next_id = 0;
 

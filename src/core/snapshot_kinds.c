@@ -380,6 +380,16 @@ static const struct field node_type_fields[] = {
     RECORD_UINT(struct node_type, 11, most, "those that are there included"),
 };
 
+static const struct field device_type_fields[] = {
+    RECORD_CHARS(struct device_type, 1, name, ""),
+    RECORD_CHARS(struct device_type, 2, model, ""),
+    RECORD_CHARS(struct device_type, 3, vendor, "empty: not said"),
+    RECORD_INT(struct device_type, 4, memory_mib, "0: not said"),
+    RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
+    RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
+    RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
+};
+
 static const struct field mtbf_fields[] = {
     RECORD_INT(struct mtbf, 1, time[MTBF_OWN], "that machines were up"),
     RECORD_INT(struct mtbf, 2, time[MTBF_SPOT], "that spot machines were"),
@@ -428,6 +438,7 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(CHANGE, "change", struct config_change, change_fields),
     TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
     TYPE(NODE_TYPE, "node_type", struct node_type, node_type_fields),
+    TYPE(DEVICE_TYPE, "device_type", struct device_type, device_type_fields),
     TYPE(AGENDA, "agenda", struct agenda, agenda_fields),
     TYPE(WINDOW, "window", struct saved_window, window_fields),
     TYPE(TARIFF, "tariff", struct tariff, tariff_fields),

@@ -34,6 +34,7 @@ enum snapshot_kind {
     CRON,
     MTBF = 60,
     NODE_TYPE,
+    DEVICE_TYPE,
     KIND_COUNT
 };
 

@@ -81,6 +81,7 @@ void state_destroy(struct state *state)
     list_release(&state->queues);
     list_release(&state->users);
     list_release(&state->node_types);
+    list_release(&state->device_types);
     map_release(&state->node_names);
     map_release(&state->device_names);
     resources_release(&state->resources);
@@ -138,6 +139,23 @@ void state_add_node_type(struct state *state, const struct node_type *type)
     if (type->gpus <= NODE_TYPE_GPUS_MAX && type->cpu_milli >= 0 && type->memory_mib >= 0 &&
         type->boot >= 0 && type->idle >= 0 && type->most <= NODE_TYPE_MOST_MAX)
         list_add(&state->node_types, *type);
+}
+
+void state_add_device_type(struct state *state, const struct device_type *type)
+{
+    if (type->count <= DEVICE_TYPE_COUNT_MAX && type->memory_mib >= 0 &&
+        state->device_types.count < DEVICE_TYPES_MAX)
+        list_add(&state->device_types, *type);
+}
+
+const struct device_type *state_device_type(const struct state *state, const char *uuid,
+                                            uint32_t *ret_number)
+{
+    for (size_t i = 0; i < state->device_types.count; i++) {
+        if (device_type_is(&state->device_types.items[i], uuid, ret_number))
+            return &state->device_types.items[i];
+    }
+    return NULL;
 }
 
 void state_describe_node(const struct node *node, struct event_node *ret)

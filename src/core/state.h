@@ -87,6 +87,7 @@ struct state {
     LIST(struct queue) queues;
     resource_list resources;
     LIST(struct node_type) node_types;
+    LIST(struct device_type) device_types; /* that an administrator describes */
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
@@ -145,6 +146,10 @@ int64_t state_worth(const struct state *state, uint32_t device);
 
 /* Left out where its numbers make no sense. */
 void state_add_node_type(struct state *state, const struct node_type *type);
+void state_add_device_type(struct state *state, const struct device_type *type);
+/* Of which described type a device is; NULL: a driver's. */
+const struct device_type *state_device_type(const struct state *state, const char *uuid,
+                                            uint32_t *ret_number);
 
 /* As an event that changes nothing; its strings are the node's. */
 void state_describe_node(const struct node *node, struct event_node *ret);

@@ -137,6 +137,13 @@ static int port_clear(void *user, uint32_t device, struct error *err)
     return watcher_clear(((struct daemon *)user)->watcher, device, err);
 }
 
+static void port_describe(void *user)
+{
+    struct daemon *daemon = user;
+
+    machine_describe(daemon->hub, &daemon->found);
+}
+
 static struct api_work port_work(void *user)
 {
     return hub_work(((struct daemon *)user)->hub);
@@ -350,6 +357,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .socket = options->socket,
         .is_root = is_root,
         .fence = daemon->fence,
+        .can_fence = local_engine_can_fence(daemon->engine),
         .probe = daemon->probe,
         .devices = &daemon->found,
     };
@@ -388,6 +396,7 @@ static int open_door(struct daemon *daemon, struct error *err)
         .work = port_work,
         .readings = port_readings,
         .clear = port_clear,
+        .describe = port_describe,
         .trouble = port_trouble,
         .isolation = port_isolation,
         .state_dir = options->state_dir,

@@ -2,6 +2,7 @@
 #include "daemon/fence.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@ struct fenced {
     char uuid[PROBE_UUID_SIZE];
     struct engine_device files[FILES_MAX];
     uint32_t count;
-    bool is_synthetic;
 };
 
 struct fence {
+    char *root;
     struct fenced *devices;
     uint32_t count;
 };
@@ -57,7 +58,8 @@ static void add_drm(struct fenced *fenced, const char *root, const char *address
 static void find_files(struct fenced *fenced, const struct probe_device *device, const char *root)
 {
     snprintf(fenced->uuid, sizeof(fenced->uuid), "%s", device->uuid);
-    fenced->is_synthetic = device->is_synthetic;
+    if (device->is_synthetic) /* a recorded one has the address of something else here */
+        return;
     if (strcmp(device->vendor, "nvidia") == 0 && device->minor >= 0) {
         AUTO_FREE char *path = mem_printf("%s/dev/nvidia%d", root, (int)device->minor);
         add_file(fenced, path);
@@ -72,8 +74,9 @@ struct fence *fence_create(const struct probe_device *devices, uint32_t count)
 
     fence->devices = mem_zero(count + 1, sizeof(fence->devices[0]));
     fence->count = count;
+    fence->root = mem_string(root ? root : "");
     for (uint32_t i = 0; i < count; i++)
-        find_files(&fence->devices[i], &devices[i], root ? root : "");
+        find_files(&fence->devices[i], &devices[i], fence->root);
     return fence;
 }
 
@@ -82,6 +85,7 @@ void fence_destroy(struct fence *fence)
     if (!fence)
         return;
     free(fence->devices);
+    free(fence->root);
     free(fence);
 }
 
@@ -98,11 +102,51 @@ static bool holds(const struct state *state, const struct job *job, uint32_t pla
     return false;
 }
 
+/* Described devices come and go with the configuration, so their files are looked up each time. */
+static void find_described(struct fenced *fenced, const struct device_type *type, uint32_t number,
+                           const char *root)
+{
+    AUTO_FREE char *lines = mem_string(type->files), *index = mem_printf("%" PRIu32, number);
+    char *rest = lines;
+
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        AUTO_RELEASE(text) struct text path = { 0 };
+        text_add(&path, root);
+        if (line[0] && device_type_expand(line, &(struct device_words){ .index = index }, &path))
+            add_file(fenced, text_string(&path));
+    }
+}
+
+/* One that the job does not hold and that has no files is nothing to keep it from. */
+static void deny_described(const struct fence *fence, const struct state *state,
+                           const struct job *job, uint32_t rank, struct engine_device *denied,
+                           uint32_t *count, bool *is_whole)
+{
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const char *uuid = state->devices.items[i].uuid;
+        struct fenced fenced = { 0 };
+        uint32_t number;
+        const struct device_type *type = state_device_type(state, uuid, &number);
+        if (!type)
+            continue;
+        find_described(&fenced, type, number, fence->root);
+        if (holds(state, job, rank, uuid)) {
+            *is_whole &= fenced.count > 0;
+            continue;
+        }
+        *is_whole &= fenced.count > 0 || type->files[0] == '\0';
+        memcpy(denied + *count, fenced.files, fenced.count * sizeof(fenced.files[0]));
+        *count += fenced.count;
+    }
+}
+
 void fence_denied(const struct fence *fence, const struct state *state, const struct job *job,
                   uint32_t place, struct engine_device **ret, uint32_t *ret_count,
                   bool *ret_is_whole)
 {
-    *ret = mem_zero((size_t)fence->count * FILES_MAX + 1, sizeof((*ret)[0]));
+    size_t most = fence->count + (size_t)DEVICE_TYPES_MAX * DEVICE_TYPE_COUNT_MAX;
+
+    *ret = mem_zero(most * FILES_MAX, sizeof((*ret)[0]));
     *ret_count = 0;
     *ret_is_whole = job->run->lease->slices_count > 0;
     for (uint32_t i = 0; i < fence->count; i++) {
@@ -113,4 +157,5 @@ void fence_denied(const struct fence *fence, const struct state *state, const st
         memcpy(*ret + *ret_count, fenced->files, fenced->count * sizeof(fenced->files[0]));
         *ret_count += fenced->count;
     }
+    deny_described(fence, state, job, place, *ret, ret_count, ret_is_whole);
 }

@@ -5,8 +5,9 @@
 /* fence - the device files of each GPU, and which of them a job must not open
  *
  * NVIDIA: /dev/nvidiaN, by its minor. AMD and Intel: the card and render nodes under the PCI
- * device. Control files that all programs need (nvidiactl, nvidia-uvm, kfd) are not a GPU's own.
- * Files are looked up once; a test may give another root ($TARN_DEVICE_ROOT).
+ * device. Described devices: the files that the configuration says. Control files that all programs
+ * need (nvidiactl, nvidia-uvm, kfd) are not a GPU's own. Files are looked up once; a test may give
+ * another root ($TARN_DEVICE_ROOT).
  */
 
 #include "core/engine.h"

@@ -201,6 +201,12 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
     if (code < 0)
         return code;
 
+    AUTO_FREE struct engine_device *denied = NULL;
+    uint32_t denied_count = 0;
+    bool is_fenced = false;
+    if (launcher->options.fence)
+        fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
+                     &denied_count, &is_fenced);
     struct surroundings surroundings = {
         .state = state_of(launcher),
         .job = job,
@@ -211,15 +217,10 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
         .master_port = start->master_port,
         .prepared = start->prepared,
         .is_root = launcher->options.is_root,
+        .is_fenced = is_fenced && launcher->options.can_fence,
     };
     char **own = environment_unpack(text_string(&start->env), start->env.length);
     char **env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
-    AUTO_FREE struct engine_device *denied = NULL;
-    uint32_t denied_count = 0;
-    bool is_fenced = false;
-    if (launcher->options.fence)
-        fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
-                     &denied_count, &is_fenced);
     struct engine_launch order = {
         .id = { job->id, job->run->attempt, rank },
         .title = job->name,

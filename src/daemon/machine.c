@@ -2,58 +2,143 @@
 #include "daemon/machine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "daemon/log.h"
+#include "device/amd.h"
+#include "device/intel.h"
 #include "device/machine.h"
 #include "device/nvml.h"
+#include "device/recorded.h"
+#include "device/several.h"
 #include "device/synthetic.h"
 #include "io/file.h"
 
 enum { BOOT_BYTES_MAX = 64 };
 
-/* Made up GPUs stand in only where there is no driver at all: one that does not work is a fault
- * to be seen, not to be played over. */
-static int probe_nvml(bool is_wanted, struct probe **ret_probe, char **ret_name, struct error *err)
-{
-    struct error why;
-    enum nvml_answer answer = probe_nvml_create(NULL, ret_probe, &why);
+/* Who was found, for one port. */
+struct makers {
+    struct probe *probes[SEVERAL_MAX];
+    uint32_t count;
+    struct text name; /* "nvml+amd" */
+};
 
-    if (answer == NVML_READY) {
-        *ret_name = mem_string("nvml");
-        return 0;
-    }
-    if (is_wanted)
-        return error_set(err, -ENODEV, "devices nvml: %s", why.text);
-    if (answer == NVML_NO_LIBRARY) {
+static void add_maker(struct makers *makers, struct probe *probe)
+{
+    text_printf(&makers->name, "%s%s", makers->count > 0 ? "+" : "", probe->ops->name);
+    makers->probes[makers->count++] = probe;
+}
+
+/* A probe of files is there on every machine: it counts when it finds something. */
+static void add_if_any(struct makers *makers, struct probe *probe)
+{
+    AUTO_FREE struct probe_device *devices = NULL;
+    uint32_t count = 0;
+
+    if (probe->ops->devices(probe, &devices, &count, NULL) == 0 && count > 0)
+        add_maker(makers, probe);
+    else
+        probe->ops->destroy(probe);
+}
+
+static const char *device_root(void)
+{
+    const char *root = secure_getenv("TARN_DEVICE_ROOT");
+
+    return root ? root : "";
+}
+
+static void join_makers(struct makers *makers, struct probe **ret_probe, char **ret_name)
+{
+    *ret_probe = NULL;
+    if (makers->count == 1)
+        *ret_probe = makers->probes[0];
+    else if (makers->count > 1)
+        *ret_probe = probe_several_create(makers->probes, makers->count);
+    *ret_name = makers->count > 0 ? text_take(&makers->name) : mem_string("none");
+}
+
+/* Made up GPUs stand in only where there is no driver and no device at all: one that does not work
+ * is a fault to be seen, not to be played over. */
+static int probe_auto(struct probe **ret_probe, char **ret_name, struct error *err)
+{
+    struct makers makers = { 0 };
+    struct probe *nvml = NULL;
+    struct error why;
+
+    enum nvml_answer answer = probe_nvml_create(NULL, &nvml, &why);
+    if (answer == NVML_READY)
+        add_maker(&makers, nvml);
+    add_if_any(&makers, probe_amd_create(device_root(), NULL));
+    add_if_any(&makers, probe_intel_create(device_root(), NULL));
+    if (makers.count == 0 && answer == NVML_NO_LIBRARY) {
         log_line(LOG_NOTICE, "GPUs are made up devices=%s reason='%s'", MACHINE_SYNTHETIC,
                  why.text);
         *ret_name = mem_string(MACHINE_SYNTHETIC);
         return probe_synthetic_create(MACHINE_SYNTHETIC, ret_probe, err);
     }
-    log_line(LOG_WARNING, "no GPU is given out reason='%s'", why.text);
-    *ret_probe = NULL;
-    *ret_name = mem_string("none");
+    if (answer != NVML_READY && answer != NVML_NO_LIBRARY)
+        log_line(LOG_WARNING, "no %sGPU is given out reason='%s'",
+                 makers.count > 0 ? "NVIDIA " : "", why.text);
+    join_makers(&makers, ret_probe, ret_name);
     return 0;
+}
+
+static int probe_nvml(struct probe **ret_probe, struct error *err)
+{
+    struct error why;
+
+    if (probe_nvml_create(NULL, ret_probe, &why) != NVML_READY)
+        return error_set(err, -ENODEV, "devices nvml: %s", why.text);
+    return 0;
+}
+
+/* One that is asked for by name must be there. */
+static int probe_files(struct probe *probe, struct probe **ret_probe, struct error *err)
+{
+    struct makers makers = { 0 };
+    const char *name = probe->ops->name;
+
+    add_if_any(&makers, probe);
+    text_release(&makers.name);
+    if (makers.count == 0)
+        return error_set(err, -ENODEV, "devices %s: there is none in %s/sys/bus/pci/devices", name,
+                         device_root());
+    *ret_probe = makers.probes[0];
+    return 0;
+}
+
+static int probe_named(const char *devices, struct probe **ret_probe, struct error *err)
+{
+    if (strcmp(devices, "nvml") == 0)
+        return probe_nvml(ret_probe, err);
+    if (strcmp(devices, "amd") == 0)
+        return probe_files(probe_amd_create(device_root(), NULL), ret_probe, err);
+    if (strcmp(devices, "intel") == 0)
+        return probe_files(probe_intel_create(device_root(), NULL), ret_probe, err);
+    if (string_starts(devices, "recorded:"))
+        return probe_recorded_create(devices, ret_probe, err);
+    if (string_starts(devices, "synthetic:"))
+        return probe_synthetic_create(devices, ret_probe, err);
+    return error_set(err, -EINVAL,
+                     "devices '%.60s': expected auto, nvml, amd, intel, none, recorded:FILE or one "
+                     "like synthetic:h100:4",
+                     devices);
 }
 
 int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name, struct error *err)
 {
-    if (strcmp(devices, "auto") == 0 || strcmp(devices, "nvml") == 0)
-        return probe_nvml(strcmp(devices, "nvml") == 0, ret_probe, ret_name, err);
-    if (strcmp(devices, "none") == 0) {
-        *ret_probe = NULL;
-        *ret_name = mem_string("none");
-        return 0;
-    }
-    if (!string_starts(devices, "synthetic:"))
-        return error_set(err, -EINVAL,
-                         "devices '%.60s': expected auto, nvml, none or one like synthetic:h100:4",
-                         devices);
-    int code = probe_synthetic_create(devices, ret_probe, err);
+    int code = 0;
+
+    *ret_probe = NULL;
+    if (strcmp(devices, "auto") == 0)
+        return probe_auto(ret_probe, ret_name, err);
+    if (strcmp(devices, "none") != 0)
+        code = probe_named(devices, ret_probe, err);
     if (code == 0)
         *ret_name = mem_string(devices);
     return code;
@@ -124,9 +209,9 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
            known->mig_enabled == now->mig_enabled && is_same(known->sick, now->sick) &&
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
-           is_same(known->address, now->address) && known->island == now->island &&
-           known->bridge == now->bridge && known->faults == now->faults &&
-           known->foreign_mib == now->foreign_mib &&
+           is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
+           known->island == now->island && known->bridge == now->bridge &&
+           known->faults == now->faults && known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
@@ -188,12 +273,12 @@ static bool is_among(const char *uuid, const struct probe_device *devices, uint3
 static void report_missing(struct hub *hub, const char *node, const struct probe_device *devices,
                            uint32_t count)
 {
-    static const char gone[] = "not found any more";
-
     for (size_t i = 0; i < hub_state(hub)->devices.count; i++) {
         const struct device *known = &hub_state(hub)->devices.items[i];
-        if (is_among(known->uuid, devices, count) || is_same(known->sick, gone) ||
-            string_starts(known->uuid, "unnamed-"))
+        uint32_t number;
+        if (is_among(known->uuid, devices, count) ||
+            state_device_type(hub_state(hub), known->uuid, &number) ||
+            is_same(known->sick, MACHINE_GONE) || string_starts(known->uuid, "unnamed-"))
             continue;
         AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
         AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
@@ -207,7 +292,7 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
         event.device.address = address;
         event.device.vendor = vendor;
         event.device.boot = boot;
-        event.device.sick = gone;
+        event.device.sick = MACHINE_GONE;
         hub_emit(hub, &event);
     }
 }
@@ -231,8 +316,44 @@ int machine_report(struct hub *hub, const struct machine_devices *found, struct 
     report_other_nodes(hub, machine.name);
     for (uint32_t i = 0; i < found->count; i++)
         report_device(hub, machine.name, &found->items[i], i, text_string(&boot));
-    report_missing(hub, machine.name, found->items, found->count);
+    machine_describe(hub, found);
     return 0;
+}
+
+static void describe_one(struct hub *hub, const char *node, const struct device_type *type,
+                         uint32_t number, uint32_t index)
+{
+    char name[PROBE_UUID_SIZE];
+
+    snprintf(name, sizeof(name), "%s-%" PRIu32, type->name, number);
+    struct event event = { .kind = EVENT_DEVICE,
+                           .device = { .node = node,
+                                       .uuid = name,
+                                       .model = type->model,
+                                       .product = type->model,
+                                       .address = "",
+                                       .vendor = type->vendor,
+                                       .index = index,
+                                       .memory_mib = type->memory_mib,
+                                       .boot = "",
+                                       .sick = "" } };
+    if (!is_known_so(hub_state(hub), &event.device))
+        hub_emit(hub, &event);
+}
+
+void machine_describe(struct hub *hub, const struct machine_devices *found)
+{
+    struct probe_machine machine;
+    uint32_t index = found->count;
+
+    if (probe_machine(&machine, NULL) < 0)
+        return;
+    for (size_t i = 0; i < hub_state(hub)->device_types.count; i++) {
+        const struct device_type type = hub_state(hub)->device_types.items[i];
+        for (uint32_t k = 0; k < type.count; k++)
+            describe_one(hub, machine.name, &type, k, index++);
+    }
+    report_missing(hub, machine.name, found->items, found->count);
 }
 
 void machine_boot(struct text *ret)

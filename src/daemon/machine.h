@@ -4,9 +4,11 @@
 
 /* machine - which devices to use, and telling the journal what is there now
  *
- * DEVICES is "auto" (NVML; MACHINE_SYNTHETIC where no driver is installed), "nvml", "none" or one
- * like "synthetic:h100:4". Only what differs from the state becomes an event; a device that is
- * known and not there any more becomes sick, so that nothing of it is given out.
+ * DEVICES is "auto" (all makers' that there are; MACHINE_SYNTHETIC where there is no driver and no
+ * device at all), "nvml", "amd", "intel", "none", "recorded:FILE" or one like "synthetic:h100:4".
+ * The files of AMD's and Intel's drivers are looked for below $TARN_DEVICE_ROOT, for tests. Only
+ * what differs from the state becomes an event; a device that is known and not there any more
+ * becomes sick, so that nothing of it is given out.
  */
 
 #include "core/probe.h"
@@ -14,7 +16,11 @@
 
 #define MACHINE_SYNTHETIC "synthetic:h100:4"
 
-/* ret_name: "nvml", "none", or the synthetic spec; malloc'd. ret_probe may be NULL (none). */
+/* What is wrong with a device that was there once. */
+#define MACHINE_GONE "not found any more"
+
+/* ret_name: "nvml", "nvml+amd", "none", or what was asked for; malloc'd. ret_probe may be NULL
+ * (none). */
 int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name,
                   struct error *err);
 
@@ -29,6 +35,9 @@ int machine_find(struct probe *probe, struct machine_devices *ret, struct error 
 
 /* Emit the events; for a change's run. */
 int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err);
+/* The same of the devices that the configuration describes alone: they come behind those that were
+ * found. */
+void machine_describe(struct hub *hub, const struct machine_devices *found);
 
 /* Which run of the machine this is; "" when the kernel does not say. */
 void machine_boot(struct text *ret);

@@ -115,6 +115,7 @@ static struct api_ports inside_ports(struct inside *inside)
     ports.wall_ahead = inside_wall_ahead;
     ports.emit = inside_emit;
     ports.blob_add = inside_blob_add;
+    ports.describe = NULL; /* it has the machine as it is */
     return ports;
 }
 

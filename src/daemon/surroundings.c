@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/role.h"
+#include "daemon/machine.h"
 #include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
@@ -71,7 +72,9 @@ static bool is_left_over(const char *variable)
                                          "CUDA_VISIBLE_DEVICES",
                                          "CUDA_MPS_PIPE_DIRECTORY",
                                          "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-                                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT" };
+                                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+                                         "ROCR_VISIBLE_DEVICES",
+                                         "ZE_AFFINITY_MASK" };
 
     if (string_starts(variable, "TARN_") || string_starts(variable, "SLURM_"))
         return true;
@@ -97,6 +100,151 @@ static void set_who(const struct surroundings *s, string_list *env)
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
+/* ---- which devices a program sees, as each maker's runtime is told ---- */
+
+static bool is_of(const struct device *device, const char *vendor)
+{
+    return strcmp(device->vendor && device->vendor[0] ? device->vendor : "nvidia", vendor) == 0;
+}
+
+static bool is_here(const struct surroundings *s, const struct device *device)
+{
+    bool is_gone = device->sick && strcmp(device->sick, MACHINE_GONE) == 0;
+
+    return !is_gone && device->node == s->job->run->lease->members[s->place].node;
+}
+
+static bool machine_has(const struct surroundings *s, const char *vendor)
+{
+    for (size_t i = 0; i < s->state->devices.count; i++) {
+        const struct device *device = &s->state->devices.items[i];
+        if (is_here(s, device) && is_of(device, vendor))
+            return true;
+    }
+    return false;
+}
+
+/* Its number among its maker's devices on its machine. */
+static uint32_t number_among(const struct surroundings *s, const struct device *device)
+{
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < s->state->devices.count; i++) {
+        const struct device *other = &s->state->devices.items[i];
+        number += is_here(s, other) && other->index < device->index &&
+                  is_of(other, device->vendor ? device->vendor : "");
+    }
+    return number;
+}
+
+/* The nth of the maker's that it holds, slice i of its lease. */
+typedef void name_fn(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret);
+
+static const struct device *device_of(const struct surroundings *s, uint32_t i)
+{
+    return &s->state->devices.items[s->job->run->lease->slices[i].device];
+}
+
+static void name_cuda(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+{
+    (void)nth;
+    text_add(ret, s->prepared ? s->prepared->visible[i] : device_of(s, i)->uuid);
+}
+
+/* Its own number where the board has one: that is the same whatever else the program may open. */
+static void name_rocr(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+{
+    const struct device *device = device_of(s, i);
+    bool has_number = string_starts(device->uuid, "AMD-") && !strchr(device->uuid, ':');
+
+    (void)nth;
+    if (has_number)
+        text_printf(ret, "GPU-%s", device->uuid + strlen("AMD-"));
+    else
+        text_printf(ret, "%" PRIu32, number_among(s, device));
+}
+
+/* Level Zero counts those that the program may open. */
+static void name_ze(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+{
+    text_printf(ret, "%" PRIu32, s->is_fenced ? nth : number_among(s, device_of(s, i)));
+}
+
+static const struct maker {
+    const char *vendor, *variable;
+    name_fn *name;
+} makers[] = {
+    { "nvidia", "CUDA_VISIBLE_DEVICES", name_cuda },
+    { "amd", "ROCR_VISIBLE_DEVICES", name_rocr },
+    { "intel", "ZE_AFFINITY_MASK", name_ze },
+};
+
+/* Empty for a maker whose devices are there and not the job's. AMD's libraries look at CUDA's
+ * variable too, so that is not set where there is nothing of NVIDIA's to keep a job from. */
+static void set_visible(const struct surroundings *s, const struct maker *maker, string_list *env)
+{
+    AUTO_RELEASE(text) struct text names = { 0 };
+    const struct lease *lease = s->job->run->lease;
+    bool is_cuda = maker->name == name_cuda;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].rank != s->place || !is_of(device_of(s, i), maker->vendor))
+            continue;
+        text_add(&names, count > 0 ? "," : "");
+        maker->name(s, i, count, &names);
+        count++;
+    }
+    if (count > 0 || machine_has(s, maker->vendor) || (is_cuda && !machine_has(s, "amd")))
+        set(env, maker->variable, "%s", text_string(&names));
+    if (count > 0 && maker->name == name_ze && !has(env, "ZE_ENABLE_PCI_ID_DEVICE_ORDER"))
+        set(env, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+}
+
+/* What a job holds of one described type. */
+static uint32_t list_held(const struct surroundings *s, const struct device_type *type,
+                          struct text *indices, struct text *uuids)
+{
+    const struct lease *lease = s->job->run->lease;
+    uint32_t count = 0, number;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const char *uuid = s->state->devices.items[lease->slices[i].device].uuid;
+        if (lease->slices[i].rank != s->place || !device_type_is(type, uuid, &number))
+            continue;
+        text_printf(indices, "%s%" PRIu32, count > 0 ? "," : "", number);
+        text_printf(uuids, "%s%s", count > 0 ? "," : "", uuid);
+        count++;
+    }
+    return count;
+}
+
+/* A job without any is told so where the variable is a list of them. */
+static void set_described(const struct surroundings *s, const struct device_type *type,
+                          string_list *env)
+{
+    AUTO_RELEASE(text) struct text indices = { 0 }, uuids = { 0 };
+    AUTO_FREE char *lines = mem_string(type->env);
+    char count[16], *rest = lines;
+
+    uint32_t held = list_held(s, type, &indices, &uuids);
+    snprintf(count, sizeof(count), "%" PRIu32, held);
+    struct device_words words = { .indices = text_string(&indices),
+                                  .uuids = text_string(&uuids),
+                                  .count = count };
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        AUTO_RELEASE(text) struct text value = { 0 };
+        char *template = strchr(line, '=');
+        if (!template)
+            continue;
+        *template ++ = '\0';
+        if (held > 0 && device_type_expand(template, &words, &value))
+            set(env, line, "%s", text_string(&value));
+        else if (held == 0 && (strstr(template, "${indices}") || strstr(template, "${uuids}")))
+            set(env, line, "%s", "");
+    }
+}
+
 /* To which server it belongs, and how much of the device that lets it have. */
 static void set_mps(const struct slice *slice, const char *folder, string_list *env)
 {
@@ -108,7 +256,7 @@ static void set_mps(const struct slice *slice, const char *folder, string_list *
 
 static void set_gpus(const struct surroundings *s, string_list *env)
 {
-    AUTO_RELEASE(text) struct text uuids = { 0 }, indices = { 0 };
+    AUTO_RELEASE(text) struct text indices = { 0 };
     const struct lease *lease = s->job->run->lease;
     const struct slice *last = NULL;
     uint32_t count = 0;
@@ -120,12 +268,13 @@ static void set_gpus(const struct surroundings *s, string_list *env)
         if (s->prepared && s->prepared->mps[i])
             set_mps(last, s->prepared->mps[i], env);
         const struct device *device = &s->state->devices.items[lease->slices[i].device];
-        text_printf(&uuids, "%s%s", count ? "," : "",
-                    s->prepared ? s->prepared->visible[i] : device->uuid);
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
         count++;
     }
-    set(env, "CUDA_VISIBLE_DEVICES", "%s", text_string(&uuids));
+    for (size_t i = 0; i < COUNT_OF(makers); i++)
+        set_visible(s, &makers[i], env);
+    for (size_t i = 0; i < s->state->device_types.count; i++)
+        set_described(s, &s->state->device_types.items[i], env);
     set(env, "TARN_GPUS", "%s", text_string(&indices));
     set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
     if (count > 0) {

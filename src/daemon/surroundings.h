@@ -23,6 +23,7 @@ struct surroundings {
     uint16_t master_port;            /* of a gang; 0: none */
     const struct prepared *prepared; /* how its slices are named; NULL: by their devices */
     bool is_root;
+    bool is_fenced; /* it can open no device files but those of its own devices */
 };
 
 /* base: malloc'd strings, taken over. Returns malloc'd strings, NULL-terminated. */

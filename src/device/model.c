@@ -80,10 +80,14 @@ static bool take_word(const char **s, char *word, size_t size)
  * comes after it only what makes another chip of it stays. */
 void model_shorten(const char *product, char ret[PROBE_MODEL_SIZE])
 {
-    static const char *const brands[] = { "nvidia", "tesla", "geforce",  "quadro", "grid",
-                                          "hgx",    "dgx",   "graphics", "device", NULL };
-    static const char *const families[] = { "rtx", "gtx", "gt", "titan", "pro", NULL };
-    static const char *const variants[] = { "ti", "super", "ada", "laptop", "sff", "d", NULL };
+    static const char *const brands[] = { "nvidia",   "tesla",    "geforce", "quadro", "grid",
+                                          "hgx",      "dgx",      "device",  "amd",    "radeon",
+                                          "instinct", "graphics", "intel",   "r",      "tm",
+                                          "data",     "center",   "gpu",     NULL };
+    static const char *const families[] = { "rtx", "gtx", "gt",  "titan", "pro",
+                                            "rx",  "arc", "max", "flex",  NULL };
+    static const char *const variants[] = { "ti",  "super", "ada", "laptop", "sff",
+                                            "xtx", "xt",    "gre", "d",      NULL };
     enum { LENGTH_MAX = 31 }; /* what a request can name */
     char word[PROBE_MODEL_SIZE];
     bool has_name = false;

@@ -418,6 +418,13 @@ int local_engine_create(const struct local_engine_options *options, struct engin
     return 0;
 }
 
+bool local_engine_can_fence(const struct engine *engine)
+{
+    const struct local *local = CONTAINER_OF(engine, struct local, engine);
+
+    return local->cgroup.can_fence || local->cgroup.devices;
+}
+
 struct engine_isolation local_engine_isolation(const struct engine *engine)
 {
     const struct local *local = CONTAINER_OF(engine, struct local, engine);

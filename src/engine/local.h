@@ -43,6 +43,9 @@ struct local_engine_options {
 int local_engine_create(const struct local_engine_options *options, struct engine **ret,
                         struct error *err);
 
+/* Whether device files can be kept from jobs. */
+bool local_engine_can_fence(const struct engine *engine);
+
 /* What a member that asks for everything would get now; for listings and the doctor. */
 struct engine_isolation local_engine_isolation(const struct engine *engine);
 

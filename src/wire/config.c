@@ -29,11 +29,11 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",      "queues",    "prices",       "timezone",
-                                    "windows",    "tariffs",   "reservations", "backfill",
-                                    "fair_share", "placement", "order",        "predict",
-                                    "node_types", "defrag",    "idle",         "memory_grace",
-                                    "alerts",     NULL };
+const char *const config_keys[] = {
+    "pools",    "queues",       "prices",    "timezone", "windows", "tariffs",    "reservations",
+    "backfill", "fair_share",   "placement", "order",    "predict", "node_types", "defrag",
+    "idle",     "memory_grace", "alerts",    "devices",  NULL
+};
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill", "order",
                                            "predict",    "defrag",    NULL };
 
@@ -70,6 +70,7 @@ void config_destroy(struct config *config)
     free(config->queues);
     free(config->prices);
     free(config->node_types);
+    free(config->device_types);
     free(config);
 }
 
@@ -678,6 +679,10 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
     if (code == 0)
         code = config_types_read(&parser.reader, document, config->node_types,
                                  &config->node_type_count);
+    config->device_types = mem_zero(DEVICE_TYPES_MAX, sizeof(config->device_types[0]));
+    if (code == 0)
+        code = config_devices_read(&parser.reader, document, config->device_types,
+                                   &config->device_type_count);
     if (code == 0)
         code = config_times_read(config, &parser.reader, document);
     if (code == 0)

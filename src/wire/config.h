@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "core/state.h"
+#include "wire/config_devices.h"
 #include "wire/config_quota.h"
 #include "wire/config_times.h"
 #include "wire/config_types.h"
@@ -95,6 +96,8 @@ struct config {
     size_t queue_count;
     struct node_type *node_types;
     size_t node_type_count;
+    struct device_type *device_types;
+    size_t device_type_count;
     struct config_price *prices;
     size_t price_count;
     char *timezone; /* NULL: the machine's */

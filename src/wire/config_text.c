@@ -113,6 +113,10 @@ json_t *config_to_json(const struct config *config)
     if (config->node_type_count > 0)
         json_object_set_new(document, "node_types",
                             config_types_to_json(config->node_types, config->node_type_count));
+    if (config->device_type_count > 0)
+        json_object_set_new(
+            document, "devices",
+            config_devices_to_json(config->device_types, config->device_type_count));
     config_times_to_json(config, document);
     if (config->has_half_life)
         json_object_set_new(
@@ -568,6 +572,30 @@ static void diff_types(const struct config *from, const struct config *to, struc
     }
 }
 
+static const struct device_type *find_device(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->device_type_count; i++) {
+        if (strcmp(config->device_types[i].name, name) == 0)
+            return &config->device_types[i];
+    }
+    return NULL;
+}
+
+static void diff_devices(const struct config *from, const struct config *to,
+                         struct changes *changes)
+{
+    for (size_t i = 0; i < from->device_type_count; i++) {
+        if (!find_device(to, from->device_types[i].name))
+            text_add(&add_change(changes, "device", from->device_types[i].name)->words, "gone");
+    }
+    for (size_t i = 0; i < to->device_type_count; i++) {
+        const struct device_type *now = &to->device_types[i], *old = find_device(from, now->name);
+        if (!old || memcmp(old, now, sizeof(*now)) != 0)
+            text_printf(&add_change(changes, "device", now->name)->words, "%s, %" PRIu32 " of %s",
+                        old ? "changed" : "new", now->count, now->model);
+    }
+}
+
 static void listing_release(struct listing *listing)
 {
     for (size_t i = 0; i < listing->items.count; i++)
@@ -607,6 +635,7 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
     diff_queues(from, to, &changes);
     diff_pools(from, to, &changes);
     diff_types(from, to, &changes);
+    diff_devices(from, to, &changes);
     diff_times(from, to, &changes);
     diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
