@@ -115,10 +115,12 @@ static void look_later(struct relocation *search, usec_t at)
 static bool may_move(struct relocation *search, const struct job *job)
 {
     struct brain *brain = search->brain;
+    const struct request *request = state_request(brain->state, job);
     usec_t now = brain->state->now, moved = job->run->moved;
 
-    if (job->run->lease->milli == 0 || !elastic_is_settled(job) ||
-        state_request(brain->state, job)->roles_count > 0 ||
+    /* one that lost members may have a size with which it would not start elsewhere */
+    if (job->run->lease->milli == 0 || !elastic_is_settled(job) || request->roles_count > 0 ||
+        !request_allows(request, job->run->lease->members_count) ||
         !reclaim_may_stop(&brain->reclaim, brain->state, job))
         return false;
     usec_t at = elastic_old_enough_at(job, now);
