@@ -112,7 +112,7 @@ static void look_at_containment(void)
         memory ? "limits are enforced" : "limits are counted, not enforced");
     say(cpu ? GRADE_OK : GRADE_NOTE, "cpus",
         cpu ? "limits are enforced" : "limits are counted, not enforced");
-    cgroup_release(&cgroup);
+    cgroup_release(&cgroup, false);
 }
 
 static void look_at_shim(void)

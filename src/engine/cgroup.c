@@ -282,12 +282,13 @@ void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root)
             detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "devices", key);
 }
 
-void cgroup_release(struct cgroup *cgroup)
+void cgroup_release(struct cgroup *cgroup, bool is_in_use)
 {
     while (cgroup->made_count > 0) {
         char *path = cgroup->made[--cgroup->made_count];
 
-        rmdir(path);
+        if (!is_in_use)
+            rmdir(path);
         mem_resize(path, 0, 1);
     }
     mem_resize(cgroup->tree, 0, 1);

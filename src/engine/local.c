@@ -303,8 +303,10 @@ static void on_poll_closed(uv_handle_t *handle)
 
 static void local_release(struct local *local)
 {
+    bool is_in_use = local->members.table.count > 0; /* before they are let go */
+
     members_release(&local->members);
-    cgroup_release(&local->cgroup);
+    cgroup_release(&local->cgroup, is_in_use);
     accounts_destroy(local->accounts);
     mem_resize(local->shim_path, 0, 1);
     mem_resize(local, 0, 1);
