@@ -8,7 +8,7 @@
 #include "cli/fields.h"
 
 enum { LINES_FOR_DETAILS = 20 }; /* a screen with fewer has none */
-enum { LONG_FOOT = 77 };
+enum { LINES_MIN = 6, LONG_FOOT = 77 };
 
 /* ---- the line of sums ---- */
 
@@ -206,7 +206,7 @@ void top_draw(struct frame *frame, struct top_view *view, const struct top_world
 {
     bool is_all = view->height == 0;
 
-    if (!is_all && view->height < 4) {
+    if (!is_all && view->height < LINES_MIN) {
         frame_start_line(frame, TABLE_PLAIN);
         frame_add(frame, TABLE_PLAIN, "too small");
         return;
