@@ -25,7 +25,7 @@
 #include "wire/json.h"
 
 enum { INTERVAL, ONCE, POOL, USER };
-enum { PLAIN_WIDTH = 132, PLAIN_WIDTH_MAX = 1000 };
+enum { PLAIN_WIDTH = 132, PLAIN_WIDTH_MAX = 1000, RECALLED_MAX = 16 };
 
 const struct option_entry options_top[] = {
     [INTERVAL] = { "interval", 'd', "SECONDS", "look again so often, 0.1 to 3600; 1 unless given" },
@@ -98,6 +98,26 @@ static void take(struct top *top, json_t *gpus, json_t *jobs)
     strftime(top->view.clock, sizeof(top->view.clock), "%H:%M:%S", &parts);
     top->answered = clock_now();
     top->has_failed = false;
+}
+
+/* What was read before this began. Of many GPUs it would take too long, and the map has no room
+ * for it; what can't be had is not missed. */
+static void recall(struct top *top)
+{
+    const json_t *gpus = json_object_get(top->world.gpus_reply, "gpus"), *gpu;
+    int64_t step_s = (top->interval + USEC_PER_SEC / 2) / USEC_PER_SEC;
+    size_t i;
+
+    if (step_s < 1 || json_array_size(gpus) > RECALLED_MAX)
+        return;
+    json_array_foreach(gpus, i, gpu)
+    {
+        json_t *reply = NULL;
+        if (!field_is_null(gpu, "reading") &&
+            feed_history(&top->feed, field_text(gpu, "uuid"), step_s, &reply, NULL) == 0)
+            world_recall(&top->world, gpu, reply, time(NULL), step_s);
+        json_decref(reply);
+    }
 }
 
 /* ---- one picture ---- */
@@ -298,8 +318,8 @@ static int go_on(struct top *top, struct error *err)
 
 static int watch(struct top *top, bool has_colours, struct error *err)
 {
+    recall(top);
     int code = open_events(top, err);
-
     if (code == 0)
         code = top_screen_open(has_colours, err);
     if (code == 0) {

@@ -18,20 +18,24 @@ static void add_sums(const struct top_world *world, struct text *text)
     int64_t waiting = field_number(counts, "waiting") + field_number(counts, "queued") +
                       field_number(counts, "held");
     int64_t milli = 0;
-    size_t busy = 0, read = 0, powered = 0;
+    size_t busy = 0, read = 0, powered = 0, synthetic = 0, count = world->gpus.count;
     double watts = 0;
     char given[UNITS_TEXT_SIZE];
 
     for (size_t i = 0; i < world->gpus.count; i++) {
         const struct top_gpu *gpu = &world->gpus.items[i];
         milli += field_milli(gpu->view, "given");
+        synthetic += field_is_true(gpu->view, "synthetic");
         read += isnan(gpu->values[TOP_USE]) ? 0 : 1;
         busy += gpu->values[TOP_USE] >= 0.05;
         powered += isnan(gpu->values[TOP_POWER]) ? 0 : 1;
         watts += isnan(gpu->values[TOP_POWER]) ? 0 : gpu->values[TOP_POWER];
     }
-    text_printf(text, "%zu gpu%s · %s given", world->gpus.count, world->gpus.count == 1 ? "" : "s",
-                units_format_milli(given, milli));
+    text_printf(text, "%zu%s gpu%s", count, synthetic > 0 && synthetic == count ? " synthetic" : "",
+                count == 1 ? "" : "s");
+    if (synthetic > 0 && synthetic < count)
+        text_printf(text, " (%zu synthetic)", synthetic);
+    text_printf(text, " · %s given", units_format_milli(given, milli));
     if (read > 0)
         text_printf(text, " · %zu busy", busy);
     if (powered > 0)

@@ -2,7 +2,10 @@
 #include "cli/top_feed.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
+#include "base/mem.h"
+#include "cli/top_world.h"
 #include "wire/json.h"
 
 static const char gpus_path[] = "/v1/gpus";
@@ -42,6 +45,16 @@ int feed_get(struct top_feed *feed, json_t **ret_gpus, json_t **ret_jobs, struct
     else
         *ret_gpus = gpus;
     return code;
+}
+
+int feed_history(struct top_feed *feed, const char *uuid, int64_t step_s, json_t **ret,
+                 struct error *err)
+{
+    AUTO_FREE char *path =
+        mem_printf("/v1/gpus/%s/history?last=%" PRId64 "s&step=%" PRId64 "s&keys=" TOP_HISTORY_KEYS,
+                   uuid, step_s * HISTORY_MAX, step_s);
+
+    return session_get(feed->session, path, ret, err);
 }
 
 int feed_ask(struct top_feed *feed, usec_t now, struct error *err)

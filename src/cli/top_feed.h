@@ -34,6 +34,10 @@ void feed_close(struct top_feed *feed);
 /* Both at once, and wait for them: for the first picture. New references. */
 int feed_get(struct top_feed *feed, json_t **ret_gpus, json_t **ret_jobs, struct error *err);
 
+/* How a GPU did lately, in steps of so many seconds; waits for it. */
+int feed_history(struct top_feed *feed, const char *uuid, int64_t step_s, json_t **ret,
+                 struct error *err);
+
 int feed_ask(struct top_feed *feed, usec_t now, struct error *err);
 /* Look what client_wait() brought; *ret_... are new when they came. */
 enum feed_answer feed_take(struct top_feed *feed, usec_t now, json_t **ret_gpus, json_t **ret_jobs,

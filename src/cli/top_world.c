@@ -96,6 +96,67 @@ const struct top_history *world_history(const struct top_world *world, const cha
     return find_history(world, uuid, 0);
 }
 
+/* Which step before the last sample it is in: 1 is the one just before it. */
+static int64_t steps_ago(const json_t *times, size_t i, int64_t now_s, int64_t step_s)
+{
+    int64_t ago = (now_s - (int64_t)json_number_value(json_array_get(times, i))) / step_s;
+
+    return ago < 1 ? 1 : ago;
+}
+
+static void recall_one(struct top_history *history, enum top_reading reading, const json_t *values,
+                       double most, int64_t now_s, int64_t step_s)
+{
+    const json_t *times = json_object_get(values, "at"), *means = json_object_get(values, "mean");
+
+    for (size_t i = 0; i < json_array_size(times); i++) {
+        int64_t ago = steps_ago(times, i, now_s, step_s);
+        double mean = json_number_value(json_array_get(means, i));
+        if (ago < (int64_t)history->count)
+            history->parts[reading][history->count - 1 - (size_t)ago] = (float)part_of(mean, most);
+    }
+}
+
+/* How many steps before the last sample the oldest is. */
+static size_t length_of(const json_t *readings, int64_t now_s, int64_t step_s)
+{
+    const char *key;
+    const json_t *values;
+    int64_t most = 0;
+
+    json_object_foreach((json_t *)(uintptr_t)readings, key, values)
+    {
+        const json_t *times = json_object_get(values, "at");
+        int64_t ago = json_array_size(times) > 0 ? steps_ago(times, 0, now_s, step_s) : 0;
+        if (ago > most)
+            most = ago;
+    }
+    return most < HISTORY_MAX ? (size_t)most : HISTORY_MAX - 1;
+}
+
+void world_recall(struct top_world *world, const json_t *gpu, const json_t *reply, int64_t now_s,
+                  int64_t step_s)
+{
+    static const char *const keys[TOP_READINGS] = { "gpu_use", "memory_used", "power",
+                                                    "temperature" };
+    static const double units[TOP_READINGS] = { 1, MIB, 1, 1 };
+    struct top_history *history = find_history(world, field_text(gpu, "uuid"), 0);
+    const json_t *readings = json_object_get(reply, "readings");
+    struct top_gpu now = read_gpu(gpu);
+
+    if (!history || history->count != 1 || step_s < 1)
+        return;
+    history->count = length_of(readings, now_s, step_s) + 1;
+    for (enum top_reading i = 0; i < TOP_READINGS; i++) {
+        float *parts = history->parts[i];
+        parts[history->count - 1] = parts[0];
+        for (size_t k = 0; k + 1 < history->count; k++)
+            parts[k] = NAN;
+        recall_one(history, i, json_object_get(readings, keys[i]), now.mosts[i] * units[i], now_s,
+                   step_s);
+    }
+}
+
 /* ---- what passes ---- */
 
 static bool any_has(const char *words, const json_t *object, const char *const *keys)

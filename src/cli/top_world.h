@@ -7,7 +7,7 @@
  * It is given the replies of GET /v1/gpus and GET /v1/jobs, and arranges what passes a choice into
  * three lists. It reads no clock and asks nobody.
  *
- * Order of calls:  zeroed, (take, arrange+)*, release
+ * Order of calls:  zeroed, take, recall*, (arrange+, take)*, release
  * Owner:           whoever declared it; the lists point into the replies, until the next take
  * Limits:          HISTORY_MAX readings of each GPU are kept
  */
@@ -78,6 +78,11 @@ struct top_world {
 
 /* The replies are taken over. */
 void world_take(struct top_world *world, json_t *gpus, json_t *jobs);
+/* What one GPU did before the first take, as GET /v1/gpus/UUID/history?keys=TOP_HISTORY_KEYS has
+ * it, in steps of step_s seconds until now_s. */
+#define TOP_HISTORY_KEYS "gpu_use,memory_used,power,temperature"
+void world_recall(struct top_world *world, const json_t *gpu, const json_t *reply, int64_t now_s,
+                  int64_t step_s);
 void world_arrange(struct top_world *world, const struct top_choice *choice);
 void world_release(struct top_world *world);
 

@@ -431,6 +431,26 @@ static void history_is_kept_as_long_as_it_may_be(void **state)
     assert_null(world_history(&world, "GPU-b-0"));
 }
 
+static void what_was_read_before_has_its_place_in_time(void **state)
+{
+    AUTO_RELEASE(world) struct top_world world = { 0 };
+    (void)state;
+
+    fill(&world);
+    json_t *reply = json_loads("{\"readings\": {\"gpu_use\": {\"at\": [990, 998, 999], \"mean\": "
+                               "[0.5, 0.25, 0.75]}, \"power\": {\"at\": [998], \"mean\": [350]}}}",
+                               0, NULL);
+    world_recall(&world, json_array_get(json_object_get(world.gpus_reply, "gpus"), 0), reply, 1000,
+                 2);
+    json_decref(reply);
+    const struct top_history *history = world_history(&world, "GPU-a-0");
+    const float *use = history->parts[TOP_USE];
+    assert_int_equal(history->count, 6);
+    assert_true(use[0] > 0.49f && use[0] < 0.51f && isnan(use[1]) && isnan(use[3]));
+    assert_true(use[4] > 0.74f && use[5] > 0.91f);
+    assert_true(isnan(history->parts[TOP_POWER][0]) && history->parts[TOP_POWER][4] > 0.49f);
+}
+
 static void it_is_said_when_nobody_answers(void **state)
 {
     AUTO_RELEASE(world) struct top_world world = { 0 };
@@ -469,6 +489,7 @@ int main(void)
         cmocka_unit_test(a_filter_is_typed_and_cleared),
         cmocka_unit_test(a_pool_has_its_gpus_and_who_is_on_them),
         cmocka_unit_test(history_is_kept_as_long_as_it_may_be),
+        cmocka_unit_test(what_was_read_before_has_its_place_in_time),
         cmocka_unit_test(it_is_said_when_nobody_answers),
     };
 

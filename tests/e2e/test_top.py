@@ -87,6 +87,16 @@ def test_gpus_are_shown_with_what_they_do_and_who_has_them(real):
     assert not top.picture.unknown
 
 
+def test_what_was_read_before_is_there_at_once(real):
+    def count():
+        return len(real.daemon.api.get("/v1/gpus/GPU-0/history", last="60s", step="1s")["readings"]["gpu_use"]["at"])
+    wait_until("there is some", lambda: count() >= 4)
+    top = real.top("--interval", "3600")
+    top.expect(r"^  use +92% █+░* .*█.*█")
+    top.send("q")
+    assert top.end() == 0
+
+
 def test_it_follows_what_changes(screen):
     top = screen.top()
     top.expect(r"0 running · 0 waiting")
@@ -244,7 +254,7 @@ def test_a_pipe_gets_one_plain_picture(real):
 
 def test_pool_and_user_leave_the_others_out(screen):
     submit(screen.daemon, 1, gpus="1", name="seen")
-    assert "4 gpus" in screen.out("--pool", "default")
+    assert "4 synthetic gpus" in screen.out("--pool", "default")
     assert "0 gpus" in screen.out("--pool", "other") and "seen" not in screen.out("--pool", "other")
     assert "seen" not in screen.out("--user", "nobody-like-that")
 
