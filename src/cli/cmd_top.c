@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -20,6 +18,7 @@
 #include "cli/session.h"
 #include "cli/top_draw.h"
 #include "cli/top_feed.h"
+#include "cli/top_input.h"
 #include "cli/top_screen.h"
 #include "cli/top_view.h"
 #include "wire/json.h"
@@ -43,12 +42,13 @@ struct top {
     struct top_world world;
     struct top_view view;
     usec_t interval;
-    usec_t due;      /* when to ask again */
-    usec_t answered; /* when the last answer came */
-    bool has_failed; /* what was asked last */
-    int signals;     /* descriptors */
-    int events;      /* of the signals and the keyboard */
-    int signal;      /* that ends it; 0: none */
+    usec_t due;       /* when to ask again */
+    usec_t answered;  /* when the last answer came */
+    usec_t jobs_came; /* when the last list of jobs did */
+    usec_t drawn;     /* when the screen was */
+    bool has_failed;  /* what was asked last */
+    struct top_input input;
+    int signal; /* that ends it; 0: none */
     bool is_over;
 };
 
@@ -79,6 +79,7 @@ static void draw(struct top *top)
     usec_t away = clock_now() - top->answered;
     bool is_away = top->has_failed || away > top->interval + 2 * USEC_PER_SEC;
 
+    top->drawn = clock_now();
     top->view.away_s = 0;
     if (is_away && !top->view.is_paused)
         top->view.away_s = away < USEC_PER_SEC ? 1 : away / USEC_PER_SEC;
@@ -97,6 +98,9 @@ static void take(struct top *top, json_t *gpus, json_t *jobs)
     localtime_r(&now, &parts);
     strftime(top->view.clock, sizeof(top->view.clock), "%H:%M:%S", &parts);
     top->answered = clock_now();
+    if (jobs)
+        top->jobs_came = top->answered;
+    top->view.jobs_age = top->answered - top->jobs_came;
     top->has_failed = false;
 }
 
@@ -178,9 +182,9 @@ static void cancel(struct top *top)
     json_t *reply = NULL;
     struct error err;
 
-    client_watch(client, top->signals);
+    client_watch(client, top->input.signals);
     int code = session_post(top->session, path, NULL, &reply, &err);
-    client_watch(client, top->events);
+    client_watch(client, top->input.any);
     json_decref(reply);
     if (code < 0)
         snprintf(view->message, sizeof(view->message), "%.*s", TOP_MESSAGE_SIZE - 1, err.text);
@@ -189,9 +193,13 @@ static void cancel(struct top *top)
     top->due = 0;
 }
 
-static void take_keys(struct top *top)
+/* Whether there were any; so do the others. */
+static bool take_keys(struct top *top)
 {
+    bool has_any = false;
+
     for (int key = top_screen_key(); key >= 0; key = top_screen_key()) {
+        has_any = true;
         switch (view_key(&top->view, &top->world, key)) {
         case ACTION_QUIT:
             top->is_over = true;
@@ -206,57 +214,24 @@ static void take_keys(struct top *top)
             break;
         }
     }
+    return has_any;
 }
 
-static void take_signals(struct top *top)
+static bool take_signals(struct top *top)
 {
-    struct signalfd_siginfo info;
+    bool has_any = false;
 
-    while (read(top->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo != SIGWINCH) {
-            top->signal = (int)info.ssi_signo;
+    for (int number = input_signal(&top->input); number > 0; number = input_signal(&top->input)) {
+        has_any = true;
+        if (number != SIGWINCH) {
+            top->signal = number;
             top->is_over = true;
             continue;
         }
         top_screen_resize(&top->view.width, &top->view.height);
         view_arrange(&top->view, &top->world);
     }
-}
-
-static int watch_one(int events, int fd, struct error *err)
-{
-    struct epoll_event event = { .events = EPOLLIN };
-
-    if (epoll_ctl(events, EPOLL_CTL_ADD, fd, &event) < 0)
-        return error_set(err, -errno, "waiting for keys: %s", strerror(errno));
-    return 0;
-}
-
-/* What ends it and what changes its size comes as bytes, so that nothing is cut short. */
-static int open_events(struct top *top, struct error *err)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    top->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    top->events = epoll_create1(EPOLL_CLOEXEC);
-    if (top->signals < 0 || top->events < 0)
-        return error_set(err, -errno, "waiting for keys: %s", strerror(errno));
-    int code = watch_one(top->events, top->signals, err);
-    return code == 0 ? watch_one(top->events, STDIN_FILENO, err) : code;
-}
-
-static void close_events(struct top *top)
-{
-    if (top->signals >= 0)
-        close(top->signals);
-    if (top->events >= 0)
-        close(top->events);
+    return has_any;
 }
 
 /* ---- the loop ---- */
@@ -270,7 +245,7 @@ static void ask(struct top *top, usec_t now)
         top->has_failed = true;
 }
 
-static void look_for_answer(struct top *top, usec_t now)
+static bool look_for_answer(struct top *top, usec_t now)
 {
     json_t *gpus = NULL, *jobs = NULL;
     struct error err;
@@ -278,13 +253,14 @@ static void look_for_answer(struct top *top, usec_t now)
     switch (feed_take(&top->feed, now, &gpus, &jobs, &err)) {
     case FEED_CAME:
         take(top, gpus, jobs);
-        break;
+        return true;
     case FEED_FAILED:
         top->has_failed = true;
-        break;
+        return true;
     case FEED_NONE:
         break;
     }
+    return false;
 }
 
 /* Until it is time to ask again; who is not answered counts the seconds. */
@@ -307,10 +283,11 @@ static int go_on(struct top *top, struct error *err)
         int code = client_wait(top->session->client, wait_ms(top, now), err);
         if (code < 0 && code != -EINTR)
             return code;
-        take_signals(top);
-        take_keys(top);
-        look_for_answer(top, clock_now());
-        if (!top->is_over)
+        bool has_news = take_signals(top);
+        has_news = take_keys(top) || has_news;
+        now = clock_now();
+        has_news = look_for_answer(top, now) || has_news;
+        if (!top->is_over && (has_news || now - top->drawn >= USEC_PER_SEC))
             draw(top);
     }
     return 0;
@@ -319,18 +296,18 @@ static int go_on(struct top *top, struct error *err)
 static int watch(struct top *top, bool has_colours, struct error *err)
 {
     recall(top);
-    int code = open_events(top, err);
+    int code = input_open(&top->input, err);
     if (code == 0)
         code = top_screen_open(has_colours, err);
     if (code == 0) {
-        client_watch(top->session->client, top->events);
+        client_watch(top->session->client, top->input.any);
         top_screen_resize(&top->view.width, &top->view.height);
         view_arrange(&top->view, &top->world);
         draw(top);
         code = go_on(top, err);
         top_screen_close();
     }
-    close_events(top);
+    input_close(&top->input);
     return code;
 }
 
@@ -370,7 +347,7 @@ int run_top(int argc, char **argv)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     const struct passwd *me = getpwuid(geteuid());
-    struct top top = { .session = &session, .signals = -1, .events = -1 };
+    struct top top = { .session = &session, .input = { -1, -1 } };
     struct options options;
     struct error err;
     int status;

@@ -20,14 +20,13 @@ static void add_gpus(const json_t *job, struct text *text)
     }
 }
 
-static void add_time(const json_t *job, enum top_list list, struct text *text)
+/* It went on since the list was made. */
+static void add_time(const json_t *job, enum top_list list, usec_t age, struct text *text)
 {
+    usec_t passed = field_seconds(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds");
     char buffer[UNITS_TEXT_SIZE];
 
-    text_add(text,
-             field_duration(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds", buffer));
-    if (text->length == 0)
-        text_add(text, "-");
+    text_add(text, passed == FIELD_ABSENT ? "-" : units_format_duration(buffer, passed + age));
 }
 
 /* The state where it is not the one that the list is of. */
@@ -66,12 +65,13 @@ static void draw_line(struct frame *frame, unsigned style, const char *const *fi
         frame_pad(frame, frame->width);
 }
 
-static void draw_job(struct frame *frame, const json_t *job, enum top_list list, bool is_selected)
+static void draw_job(struct frame *frame, const struct top_view *view, const json_t *job,
+                     enum top_list list, bool is_selected)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 }, passed = { 0 }, why = { 0 };
 
     add_gpus(job, &gpus);
-    add_time(job, list, &passed);
+    add_time(job, list, view->jobs_age, &passed);
     add_why(job, &why);
     const char *const fields[] = { field_text(job, "label"), field_text(job, "name"),
                                    field_text(job, "user"),  field_text(job, "queue"),
@@ -101,6 +101,7 @@ void draw_jobs(struct frame *frame, const struct top_view *view, const struct to
                                                          : "WHY" };
     draw_line(frame, FRAME_BOLD, titles);
     for (size_t i = window.first; i < window.first + window.count; i++)
-        draw_job(frame, list == TOP_RUNNING ? world->running.items[i] : world->waiting.items[i],
-                 list, view->height > 0 && view->list == list && view->place == i);
+        draw_job(frame, view,
+                 list == TOP_RUNNING ? world->running.items[i] : world->waiting.items[i], list,
+                 view->height > 0 && view->list == list && view->place == i);
 }

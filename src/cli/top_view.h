@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/units.h"
 #include "cli/select.h"
 #include "cli/top_world.h"
 
@@ -58,8 +59,9 @@ struct top_view {
     size_t firsts[TOP_LISTS]; /* the first row that is shown; for who draws */
     char target[ID_SIZE];     /* in MODE_CONFIRM */
     char message[TOP_MESSAGE_SIZE];
-    char clock[16]; /* of what is shown */
-    long away_s;    /* since when there is no answer; 0: there is */
+    char clock[16];  /* of what is shown */
+    usec_t jobs_age; /* how old the list of jobs is */
+    long away_s;     /* since when there is no answer; 0: there is */
 };
 
 void view_init(struct top_view *view, const char *user);

@@ -84,9 +84,11 @@ void world_take(struct top_world *world, json_t *gpus, json_t *jobs)
     size_t i;
 
     json_decref(world->gpus_reply);
-    json_decref(world->jobs_reply);
     world->gpus_reply = gpus;
-    world->jobs_reply = jobs;
+    if (jobs) {
+        json_decref(world->jobs_reply);
+        world->jobs_reply = jobs;
+    }
     world->gpus.count = world->nodes.count = world->running.count = world->waiting.count = 0;
     json_array_foreach(json_object_get(gpus, "gpus"), i, view) remember(world, i, view);
 }

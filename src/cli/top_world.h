@@ -76,7 +76,7 @@ struct top_world {
     size_t index_width, node_width; /* columns of the longest */
 };
 
-/* The replies are taken over. */
+/* The replies are taken over; jobs may be NULL: they are as they were. */
 void world_take(struct top_world *world, json_t *gpus, json_t *jobs);
 /* What one GPU did before the first take, as GET /v1/gpus/UUID/history?keys=TOP_HISTORY_KEYS has
  * it, in steps of step_s seconds until now_s. */
