@@ -27,7 +27,10 @@ static int look_at_terminal(struct error *err)
         name = "dumb";
     bool is_known = setupterm(name, STDOUT_FILENO, &found) == OK;
     const char *address = is_known ? tigetstr("cup") : NULL;
-    if (address && address != (char *)-1)
+    bool can_draw = address && address != (char *)-1;
+    if (is_known)
+        del_curterm(cur_term);
+    if (can_draw)
         return 0;
     return error_set(err, -ENOTTY,
                      "terminal '%s': %s; tarn top --once prints one picture, tarn gpus and tarn ls "
