@@ -186,8 +186,7 @@ static void add_point(void *user, usec_t at, int64_t mean, int64_t most)
     json_t *view = user;
     enum reading_id id = (enum reading_id)json_integer_value(json_object_get(view, "id"));
 
-    json_array_append_new(json_object_get(view, "at"),
-                          json_real((double)at / (double)USEC_PER_SEC));
+    json_array_append_new(json_object_get(view, "at"), json_integer(at / USEC_PER_SEC));
     json_array_append_new(json_object_get(view, "mean"), json_real(reading_in_base(id, mean)));
     json_array_append_new(json_object_get(view, "most"), json_real(reading_in_base(id, most)));
 }

@@ -40,7 +40,7 @@ void screen_look(FILE *stream, struct screen *ret)
 }
 
 /* A locale that nobody has set (a container, a service) says nothing about the terminal. */
-static bool is_utf8(void)
+bool screen_is_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 
@@ -58,7 +58,7 @@ void screen_put(FILE *stream, const char *text)
         const char *sign, *ascii;
     } signs[] = { { "·", "-" }, { "█", "#" }, { "░", "." }, { "…", "~" } };
 
-    if (is_utf8()) {
+    if (screen_is_utf8()) {
         fputs(text, stream);
         return;
     }

@@ -26,6 +26,8 @@ struct screen {
 
 void screen_look(FILE *stream, struct screen *ret);
 
+/* Whether signs beyond ASCII may be written: unless the locale says that it is another one. */
+bool screen_is_utf8(void);
 /* Write text; nothing is added. */
 void screen_put(FILE *stream, const char *text);
 /* Print a table on standard output, as wide as its terminal. */

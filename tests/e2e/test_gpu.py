@@ -378,3 +378,10 @@ def test_rules_are_kept_and_shown(machine):
     shown = shown.get("config", shown)
     assert shown["idle"]["exempt"] == ["interactive", "ana"] and shown["idle"]["action"] == "requeue"
     assert shown["alerts"] == {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}
+
+
+def test_the_history_says_to_the_second_when_it_was(machine):
+    def times():
+        return machine.api.get("/v1/gpus/GPU-0/history", last="60s", step="1s", keys="power")["readings"]["power"]["at"]
+    at = wait_until("there are some", lambda: (lambda at: at if len(at) >= 3 else None)(times()))
+    assert at == sorted(set(at)) and abs(at[-1] - time.time()) < 60
