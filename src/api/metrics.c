@@ -33,7 +33,8 @@ void handle_metrics(struct call *call)
                                  .plans = work.plans,
                                  .decisions = work.decisions,
                                  .plan_sum = work.plan_sum,
-                                 .plan_max = work.plan_max };
+                                 .plan_max = work.plan_max,
+                                 .is_in_trouble = ports->trouble && ports->trouble(ports->user) };
     struct text text = { 0 };
 
     metrics_export(api_state(call->api), watch_of(call), &self, &text);

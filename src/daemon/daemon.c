@@ -49,7 +49,7 @@ struct daemon {
     struct api_ports ports;
     struct studies *studies;
     struct api *api;
-    struct http_server *http;
+    struct http_server *http, *metrics;
     struct api_change first; /* the first batch: who we are, and what is here */
     struct api_change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
@@ -356,6 +356,26 @@ static int open_engine(struct daemon *daemon, struct error *err)
     return launcher_create(&launcher, &daemon->launcher, err);
 }
 
+/* A door for those who collect metrics: they come over the network, and see nothing else. */
+static int open_metrics(struct daemon *daemon, struct error *err)
+{
+    struct http_options http = {
+        .loop = &daemon->loop,
+        .listen_fd = -1,
+        .handler = api_handle_metrics,
+        .owner = geteuid(),
+        .user = daemon->api,
+        .is_open = true,
+    };
+
+    if (!daemon->options->metrics)
+        return 0;
+    int code = http_listen_tcp(daemon->options->metrics, &http.listen_fd, err);
+    if (code < 0)
+        return error_prefix(err, code, "metrics");
+    return http_create(&http, &daemon->metrics, err);
+}
+
 static int open_door(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -406,7 +426,8 @@ static int open_door(struct daemon *daemon, struct error *err)
         .owner = geteuid(),
         .user = daemon->api,
     };
-    return http_create(&http, &daemon->http, err);
+    code = http_create(&http, &daemon->http, err);
+    return code < 0 ? code : open_metrics(daemon, err);
 }
 
 /* Without a history all else goes on. */
@@ -492,6 +513,7 @@ static void close_all(struct daemon *daemon)
         hub_shut(daemon->hub);
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
+    http_destroy(daemon->metrics);
     http_destroy(daemon->http);
     api_destroy(daemon->api);
     daemon->api = NULL;
