@@ -14,7 +14,7 @@ import pytest
 from tarn_test import BUILD, IS_ROOT, Refused, wait_until
 
 STUB = os.path.join(BUILD, "tests", "device", "nvml", "libnvidia-ml.so.1")
-BUS = ["17", "65", "ca", "e3"]
+BUS = ["17", "65", "ca", "e3", "2a", "ab"]
 
 
 def gpu(index, **values):
