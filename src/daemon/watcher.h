@@ -27,7 +27,7 @@ struct watcher_options {
     struct probe *probe; /* may be NULL: there is nothing to watch */
     const struct probe_device *devices;
     uint32_t device_count;
-    uint32_t every_ms; /* 0: a second */
+    uint32_t every_ms;         /* 0: a second */
     struct readings *readings; /* where readings are kept; NULL: nowhere */
     bool has_mps;              /* shares are served by MPS, which bounds their memory */
 };
