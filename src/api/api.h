@@ -37,6 +37,7 @@ struct api_change {
 struct api_work {
     uint64_t plans, decisions;
     usec_t plan_sum, plan_max; /* how long plans took */
+    uint64_t alerts_sent, alerts_failed, alerts_dropped;
 };
 
 struct api_ports;

@@ -34,6 +34,9 @@ void handle_metrics(struct call *call)
                                  .decisions = work.decisions,
                                  .plan_sum = work.plan_sum,
                                  .plan_max = work.plan_max,
+                                 .alerts_sent = work.alerts_sent,
+                                 .alerts_failed = work.alerts_failed,
+                                 .alerts_dropped = work.alerts_dropped,
                                  .is_in_trouble = ports->trouble && ports->trouble(ports->user) };
     struct text text = { 0 };
 

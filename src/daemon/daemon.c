@@ -14,6 +14,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "daemon/alerter.h"
 #include "daemon/cleaner.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
@@ -43,6 +44,7 @@ struct daemon {
     struct probe *probe;
     struct machine_devices found;
     struct watcher *watcher;
+    struct alerter *alerter;
     struct fence *fence;
     struct readings *readings;
     char *devices, *shim;
@@ -139,7 +141,15 @@ static int port_clear(void *user, uint32_t device, struct error *err)
 
 static struct api_work port_work(void *user)
 {
-    return hub_work(((struct daemon *)user)->hub);
+    const struct daemon *daemon = user;
+    struct api_work work = hub_work(daemon->hub);
+    struct alert_counts counts =
+        daemon->alerter ? alerter_counts(daemon->alerter) : (struct alert_counts){ 0 };
+
+    work.alerts_sent = counts.sent;
+    work.alerts_failed = counts.failed;
+    work.alerts_dropped = counts.dropped;
+    return work;
 }
 
 static struct engine_isolation port_isolation(void *user)
@@ -487,7 +497,10 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
     code = open_watcher(daemon, err);
-    return code < 0 ? code : open_door(daemon, err);
+    if (code < 0)
+        return code;
+    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher));
+    return open_door(daemon, err);
 }
 
 static void tell(const struct daemon *daemon, const char *words)
@@ -518,6 +531,8 @@ static void close_all(struct daemon *daemon)
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);
+    alerter_destroy(daemon->alerter);
+    daemon->alerter = NULL;
     bool is_probe_free = watcher_destroy(daemon->watcher);
     daemon->watcher = NULL;
     if (daemon->engine)

@@ -34,6 +34,18 @@ static double seconds(usec_t time)
     return (double)time / (double)USEC_PER_SEC;
 }
 
+static void export_alerts(struct exposition *exposition, const struct metrics_self *self)
+{
+    exposition_metric(exposition, "tarn_alerts_total", "counter",
+                      "alerts that tarn itself told, by what came of it");
+    exposition_label(exposition, "result", "sent");
+    exposition_sample(exposition, (double)self->alerts_sent);
+    exposition_label(exposition, "result", "failed");
+    exposition_sample(exposition, (double)self->alerts_failed);
+    exposition_label(exposition, "result", "dropped");
+    exposition_sample(exposition, (double)self->alerts_dropped);
+}
+
 static void export_self(struct exporting *exporting)
 {
     struct exposition *exposition = &exporting->exposition;
@@ -47,6 +59,7 @@ static void export_self(struct exporting *exporting)
     exposition_metric(exposition, "tarn_journal_trouble", "gauge",
                       "1: the journal can't be written, so nothing is accepted");
     exposition_sample(exposition, self->is_in_trouble);
+    export_alerts(exposition, self);
     exposition_metric(exposition, "tarn_plans_total", "counter", "plans that the scheduler made");
     exposition_sample(exposition, (double)self->plans);
     exposition_metric(exposition, "tarn_decisions_total", "counter",
