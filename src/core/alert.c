@@ -126,6 +126,19 @@ void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct aler
     alerts->entries.count = kept;
 }
 
+void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
+                   usec_t told, usec_t now)
+{
+    if (find(alerts, thing))
+        return;
+    list_add(&alerts->entries,
+             (struct alert_entry){ .thing = *thing,
+                                   .since = since < now ? since : now,
+                                   .told = told < now ? told : now,
+                                   .seen = now + (ALERT_RECALL_S - ALERT_HOLD_S) * USEC_PER_SEC,
+                                   .was_told = true });
+}
+
 void alerts_release(struct alerts *alerts)
 {
     list_release(&alerts->entries);

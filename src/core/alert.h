@@ -11,7 +11,7 @@
  * What was told to begin is told to be over, silence or not; what was not, is not. It sends
  * nothing, and reads no clock.
  *
- * Order of calls:  look*, release
+ * Order of calls:  recall*, look*, release
  * Limits:          one entry for each name and subject that is wrong
  */
 
@@ -25,6 +25,7 @@ enum {
     ALERT_NODE_SIZE = 64,
     ALERT_WORDS_SIZE = 160,
     ALERT_HOLD_S = 10,
+    ALERT_RECALL_S = 180, /* heat, for one, is a fault only after two minutes */
 };
 
 #define ALERT_JOURNAL "journal" /* the one that is no fault of a device */
@@ -70,6 +71,10 @@ struct alert_ask {
 
 /* What to tell is added to ret, in the order in which it began. */
 void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret);
+/* This was told before a restart, and not to be over: it is, unless it is seen again within
+ * ALERT_RECALL_S. */
+void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
+                   usec_t told, usec_t now);
 void alerts_release(struct alerts *alerts);
 
 /* Whether a silence, "NAME SUBJECT UNTIL" with commas between, covers a thing: * is any, UNTIL

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/alert.h"
+#include "daemon/alert_memory.h"
 #include "daemon/log.h"
 #include "wire/json.h"
 
@@ -19,6 +20,7 @@ struct alerter {
     struct hub *hub;
     const struct watch *watch;
     struct alerts alerts;
+    struct alert_memory memory;
     struct alert_sender *sender;
 };
 
@@ -150,17 +152,22 @@ static void on_timer(uv_timer_t *timer)
     alerts_look(&alerter->alerts, &ask, &messages);
     for (size_t i = 0; i < messages.list.count; i++)
         tell(alerter, &messages.list.items[i], now, ahead);
+    if (messages.list.count > 0)
+        alert_memory_save(&alerter->memory, &alerter->alerts);
     list_release(&messages.list);
     list_release(&things);
 }
 
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch)
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
+                               const char *state_dir)
 {
     struct alerter *alerter = mem_zero(1, sizeof(*alerter));
 
     alerter->hub = hub;
     alerter->watch = watch;
     alerter->sender = alert_sender_create();
+    alert_memory_load(&alerter->memory, loop, mem_printf("%s/alerts.json", state_dir),
+                      &alerter->alerts, clock_now(hub_clock(hub)));
     uv_timer_init(loop, &alerter->timer);
     alerter->timer.data = alerter;
     uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
@@ -178,6 +185,7 @@ void alerter_destroy(struct alerter *alerter)
         return;
     uv_timer_stop(&alerter->timer);
     alert_sender_destroy(alerter->sender);
+    alert_memory_release(&alerter->memory);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
 }

@@ -20,7 +20,8 @@
 struct alerter;
 
 /* watch may be NULL. */
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch);
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
+                               const char *state_dir);
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */
 
 struct alert_counts alerter_counts(const struct alerter *alerter);

@@ -499,7 +499,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     code = open_watcher(daemon, err);
     if (code < 0)
         return code;
-    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher));
+    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
+                                     daemon->options->state_dir);
     return open_door(daemon, err);
 }
 

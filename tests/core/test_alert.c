@@ -138,6 +138,25 @@ static void what_nobody_heard_of_ends_in_silence_and_what_was_told_is_ended(void
     alerts_release(&scene.alerts);
 }
 
+static void what_was_told_before_a_restart_is_not_told_again(void **state)
+{
+    (void)state;
+    struct scene scene = { 0 };
+    struct alert_thing hot = thing_of("hot", "GPU-0"), lost = thing_of("lost", "GPU-1");
+
+    for (int i = 0; i < 2; i++) /* twice in a file is once */
+        alerts_recall(&scene.alerts, &hot, 0, 1000 * USEC_PER_SEC, 2000 * USEC_PER_SEC);
+    alerts_recall(&scene.alerts, &lost, 0, 9000 * USEC_PER_SEC, 2000 * USEC_PER_SEC);
+    for (usec_t second = 2000; second < 2150; second++)
+        assert_string_equal(look(&scene, second, NULL, 0), "");
+    assert_string_equal(look(&scene, 2150, &hot, 1), "");
+    assert_string_equal(look(&scene, 2180, &hot, 1), "over lost GPU-1");
+    assert_string_equal(look(&scene, 4599, &hot, 1), "");
+    assert_string_equal(look(&scene, 4600, &hot, 1), "goes_on hot GPU-0");
+    assert_string_equal(look(&scene, 4610, NULL, 0), "over hot GPU-0");
+    alerts_release(&scene.alerts);
+}
+
 static void a_silence_covers_what_it_names(void **state)
 {
     static const struct {
@@ -175,6 +194,7 @@ int main(void)
         cmocka_unit_test(each_device_and_each_fault_is_its_own),
         cmocka_unit_test(silence_keeps_back_the_beginning_until_it_ends),
         cmocka_unit_test(what_nobody_heard_of_ends_in_silence_and_what_was_told_is_ended),
+        cmocka_unit_test(what_was_told_before_a_restart_is_not_told_again),
         cmocka_unit_test(a_silence_covers_what_it_names),
     };
 

@@ -3,6 +3,7 @@
 
 import http.server
 import json
+import os
 import re
 import socket
 import threading
@@ -152,6 +153,30 @@ def test_silence_keeps_it_back_and_a_silence_that_is_over_does_not(machine, webh
     assert hook.states()[1] == ("begins", "recovery-action", "GPU-0")
 
 
+def test_a_restart_tells_nothing_twice(machine, webhook):
+    hook = webhook()
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("it is told", lambda: hook.got)
+    kept = os.path.join(machine.daemon.state, "alerts.json")
+    wait_until("it is kept", lambda: os.path.exists(kept))
+    machine.daemon.kill()
+    machine.daemon.start()
+    wait_until("it is seen", lambda: machine.gpu(0)["sick"])
+    time.sleep(3)
+    assert len(hook.got) == 1
+    machine.tell(gpu(0), gpu(1))
+    wait_until("its end is told", lambda: len(hook.got) == 2)
+    assert hook.states()[1] == ("over", "recovery-action", "GPU-0")
+    wait_until("that is kept", lambda: json.load(open(kept)) == [])
+    machine.daemon.kill()
+    with open(kept, "w") as file:
+        file.write('[{"fault": "cold"}, 7, {"fault"')
+    machine.daemon.start()
+    assert "what was told before is not known" in machine.daemon.words()
+
+
 def closed_port():
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
@@ -179,7 +204,7 @@ def test_a_webhook_that_hangs_or_refuses_delays_neither_the_daemon_nor_the_comma
         assert machine.daemon.terminate() == 0
         assert time.monotonic() - start < 8, "the end does not wait for the webhook"
     machine.daemon.start()
-    machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % closed_port()}})
+    machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % closed_port(), "repeat": "1s"}})
     wait_until("it is refused", lambda: counts(machine)["failed"] > 0)
     assert machine.api.get("/v1/daemon")["api"] == 1
 
