@@ -27,7 +27,7 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo
+	@tools/packages build check demo slow
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
 

@@ -314,3 +314,15 @@ void api_handle(void *user, struct http_request *request)
         reply_error(request, -ENOENT, &err);
     }
 }
+
+void api_handle_metrics(void *user, struct http_request *request)
+{
+    struct error err;
+
+    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/")) {
+        api_handle(user, request);
+        return;
+    }
+    error_set(&err, -ENOENT, "%.200s: only /metrics and /metrics/dcgm are here", request->path);
+    reply_error(request, -ENOENT, &err);
+}

@@ -37,6 +37,7 @@ struct api_change {
 struct api_work {
     uint64_t plans, decisions;
     usec_t plan_sum, plan_max; /* how long plans took */
+    uint64_t alerts_sent, alerts_failed, alerts_dropped;
 };
 
 struct api_ports;
@@ -103,6 +104,8 @@ void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */
 void api_handle(void *user, struct http_request *request);
+/* The same of /metrics and what is below it alone; for a door that is open to anybody. */
+void api_handle_metrics(void *user, struct http_request *request);
 
 /* Emit through the ports what puts a configuration (a document) into force in a state of another
  * time: queues that are elsewhere in the tree go first. For rehearsals. */

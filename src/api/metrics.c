@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /metrics: ours; GET /metrics/dcgm: in DCGM's words. Both as Prometheus reads them. */
+/* GET /metrics: in DCGM's words, and ours; GET /metrics/dcgm: in DCGM's words only. */
 #include <string.h>
 
 #include "api/inside.h"
@@ -23,6 +23,22 @@ static void reply_text(struct call *call, struct text *text)
     http_reply(call->request, 200, content_type, text_take(text), length);
 }
 
+static bool is_asked(const struct call *call, const char *key, const char *value)
+{
+    const char *given = http_query(call->request, key);
+
+    return given && strcmp(given, value) == 0;
+}
+
+static void add_dcgm(const struct call *call, struct text *text)
+{
+    struct dcgm_options options = { .old_hostname = is_asked(call, "hostname", "old"),
+                                    .new_names = is_asked(call, "names", "new") };
+
+    if (watch_of(call))
+        dcgm_export(api_state(call->api), watch_of(call), &options, text);
+}
+
 void handle_metrics(struct call *call)
 {
     const struct api_ports *ports = &call->api->ports;
@@ -33,27 +49,22 @@ void handle_metrics(struct call *call)
                                  .plans = work.plans,
                                  .decisions = work.decisions,
                                  .plan_sum = work.plan_sum,
-                                 .plan_max = work.plan_max };
+                                 .plan_max = work.plan_max,
+                                 .alerts_sent = work.alerts_sent,
+                                 .alerts_failed = work.alerts_failed,
+                                 .alerts_dropped = work.alerts_dropped,
+                                 .is_in_trouble = ports->trouble && ports->trouble(ports->user) };
     struct text text = { 0 };
 
+    add_dcgm(call, &text);
     metrics_export(api_state(call->api), watch_of(call), &self, &text);
     reply_text(call, &text);
 }
 
-static bool is_asked(const struct call *call, const char *key, const char *value)
-{
-    const char *given = http_query(call->request, key);
-
-    return given && strcmp(given, value) == 0;
-}
-
 void handle_metrics_dcgm(struct call *call)
 {
-    struct dcgm_options options = { .old_hostname = is_asked(call, "hostname", "old"),
-                                    .new_names = is_asked(call, "names", "new") };
     struct text text = { 0 };
 
-    if (watch_of(call))
-        dcgm_export(api_state(call->api), watch_of(call), &options, &text);
+    add_dcgm(call, &text);
     reply_text(call, &text);
 }

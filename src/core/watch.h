@@ -35,6 +35,13 @@ struct watch_device {
     uint32_t xid_count;
 };
 
+/* Whether its reading says how it is now; one that failed, or hangs, only how it was. */
+static inline bool watch_is_fresh(const struct watch_device *device)
+{
+    return device->reading.at > 0 && !device->trouble &&
+           device->silent < HEALTH_SILENT_S * USEC_PER_SEC;
+}
+
 struct watch;
 
 struct watch_ops {

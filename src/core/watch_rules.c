@@ -15,6 +15,9 @@ static const struct field rules_fields[] = {
     RECORD_CHARS(struct watch_rules, 9, alert_mail, "addresses"),
     RECORD_CHARS(struct watch_rules, 10, alert_mail_server, ""),
     RECORD_INT(struct watch_rules, 11, alert_repeat, "the same alert again no sooner"),
+    RECORD_CHARS(struct watch_rules, 12, alert_silence,
+                 "what is not told: fault, device (`*`: any) and until when, in seconds since 1970 "
+                 "(0: for ever), with commas between"),
 };
 const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
                                                 rules_fields, COUNT_OF(rules_fields) };

@@ -37,6 +37,7 @@ struct watch_rules {
     char alert_mail[WATCH_TEXT_SIZE];        /* addresses, with a comma between */
     char alert_mail_server[WATCH_TEXT_SIZE]; /* smtp://host:port */
     usec_t alert_repeat;                     /* the same again no sooner; 0: four hours */
+    char alert_silence[WATCH_TEXT_SIZE];     /* as alert_is_silenced() reads it */
 };
 
 enum {

@@ -14,6 +14,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "daemon/alerter.h"
 #include "daemon/cleaner.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
@@ -43,13 +44,14 @@ struct daemon {
     struct probe *probe;
     struct machine_devices found;
     struct watcher *watcher;
+    struct alerter *alerter;
     struct fence *fence;
     struct readings *readings;
     char *devices, *shim;
     struct api_ports ports;
     struct studies *studies;
     struct api *api;
-    struct http_server *http;
+    struct http_server *http, *metrics;
     struct api_change first; /* the first batch: who we are, and what is here */
     struct api_change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
@@ -146,7 +148,15 @@ static void port_describe(void *user)
 
 static struct api_work port_work(void *user)
 {
-    return hub_work(((struct daemon *)user)->hub);
+    const struct daemon *daemon = user;
+    struct api_work work = hub_work(daemon->hub);
+    struct alert_counts counts =
+        daemon->alerter ? alerter_counts(daemon->alerter) : (struct alert_counts){ 0 };
+
+    work.alerts_sent = counts.sent;
+    work.alerts_failed = counts.failed;
+    work.alerts_dropped = counts.dropped;
+    return work;
 }
 
 static struct engine_isolation port_isolation(void *user)
@@ -364,6 +374,26 @@ static int open_engine(struct daemon *daemon, struct error *err)
     return launcher_create(&launcher, &daemon->launcher, err);
 }
 
+/* A door for those who collect metrics: they come over the network, and see nothing else. */
+static int open_metrics(struct daemon *daemon, struct error *err)
+{
+    struct http_options http = {
+        .loop = &daemon->loop,
+        .listen_fd = -1,
+        .handler = api_handle_metrics,
+        .owner = geteuid(),
+        .user = daemon->api,
+        .is_open = true,
+    };
+
+    if (!daemon->options->metrics)
+        return 0;
+    int code = http_listen_tcp(daemon->options->metrics, &http.listen_fd, err);
+    if (code < 0)
+        return error_prefix(err, code, "metrics");
+    return http_create(&http, &daemon->metrics, err);
+}
+
 static int open_door(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -415,7 +445,8 @@ static int open_door(struct daemon *daemon, struct error *err)
         .owner = geteuid(),
         .user = daemon->api,
     };
-    return http_create(&http, &daemon->http, err);
+    code = http_create(&http, &daemon->http, err);
+    return code < 0 ? code : open_metrics(daemon, err);
 }
 
 /* Without a history all else goes on. */
@@ -475,7 +506,11 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
     code = open_watcher(daemon, err);
-    return code < 0 ? code : open_door(daemon, err);
+    if (code < 0)
+        return code;
+    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
+                                     daemon->options->state_dir);
+    return open_door(daemon, err);
 }
 
 static void tell(const struct daemon *daemon, const char *words)
@@ -501,10 +536,13 @@ static void close_all(struct daemon *daemon)
         hub_shut(daemon->hub);
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
+    http_destroy(daemon->metrics);
     http_destroy(daemon->http);
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);
+    alerter_destroy(daemon->alerter);
+    daemon->alerter = NULL;
     bool is_probe_free = watcher_destroy(daemon->watcher);
     daemon->watcher = NULL;
     if (daemon->engine)

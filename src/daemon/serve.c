@@ -28,6 +28,8 @@ static const char usage[] =
     "  --study-limit DURATION  how long a what-if or a replay may take (default 1m)\n"
     "  --all-users        open the socket to all users of this machine (only root)\n"
     "  --shim PATH        the tarn-shim to start jobs with\n"
+    "  --metrics [HOST:]PORT  let Prometheus read /metrics there; of this machine only, without "
+    "HOST\n"
     "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
     "  -h, --help         this\n";
 
@@ -93,6 +95,7 @@ enum {
     OPTION_STUDY,
     OPTION_ALL,
     OPTION_SHIM,
+    OPTION_METRICS,
     OPTION_NOTIFY
 };
 
@@ -117,6 +120,7 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
         { "study-limit", required_argument, NULL, OPTION_STUDY },
         { "all-users", no_argument, NULL, OPTION_ALL },
         { "shim", required_argument, NULL, OPTION_SHIM },
+        { "metrics", required_argument, NULL, OPTION_METRICS },
         { "notify-fd", required_argument, NULL, OPTION_NOTIFY },
         { "help", no_argument, NULL, 'h' },
         { 0 },
@@ -155,6 +159,9 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
             break;
         case OPTION_SHIM:
             options->shim = optarg;
+            break;
+        case OPTION_METRICS:
+            options->metrics = optarg;
             break;
         case OPTION_NOTIFY:
             if (read_number(optarg, &options->notify_fd) < 0) {

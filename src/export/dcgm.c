@@ -94,8 +94,8 @@ static struct source *find_sources(const struct state *state, const struct watch
     for (uint32_t i = 0; i < state->devices.count; i++) {
         struct source *source = &sources[i];
         struct exposition labels = { .out = NULL };
-        source->is_there = watch->ops->device(watch, i, &source->watched) &&
-                           source->watched.reading.at > 0 && !source->watched.trouble;
+        source->is_there =
+            watch->ops->device(watch, i, &source->watched) && watch_is_fresh(&source->watched);
         if (!source->is_there)
             continue;
         add_labels(state, i, holders[i], options, &labels);

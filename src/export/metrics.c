@@ -34,6 +34,18 @@ static double seconds(usec_t time)
     return (double)time / (double)USEC_PER_SEC;
 }
 
+static void export_alerts(struct exposition *exposition, const struct metrics_self *self)
+{
+    exposition_metric(exposition, "tarn_alerts_total", "counter",
+                      "alerts that tarn itself told, by what came of it");
+    exposition_label(exposition, "result", "sent");
+    exposition_sample(exposition, (double)self->alerts_sent);
+    exposition_label(exposition, "result", "failed");
+    exposition_sample(exposition, (double)self->alerts_failed);
+    exposition_label(exposition, "result", "dropped");
+    exposition_sample(exposition, (double)self->alerts_dropped);
+}
+
 static void export_self(struct exporting *exporting)
 {
     struct exposition *exposition = &exporting->exposition;
@@ -44,6 +56,10 @@ static void export_self(struct exporting *exporting)
     exposition_sample(exposition, 1);
     exposition_metric(exposition, "tarn_up_seconds", "gauge", "time since the daemon started");
     exposition_sample(exposition, seconds(self->now - self->started));
+    exposition_metric(exposition, "tarn_journal_trouble", "gauge",
+                      "1: the journal can't be written, so nothing is accepted");
+    exposition_sample(exposition, self->is_in_trouble);
+    export_alerts(exposition, self);
     exposition_metric(exposition, "tarn_plans_total", "counter", "plans that the scheduler made");
     exposition_sample(exposition, (double)self->plans);
     exposition_metric(exposition, "tarn_decisions_total", "counter",
@@ -101,13 +117,20 @@ static void export_readings(struct exporting *exporting)
                           about->kind == READING_COUNTER ? "counter" : "gauge", about->meaning);
         for (uint32_t i = 0; i < state->devices.count; i++) {
             const struct reading *reading = &exporting->watched[i].reading;
-            if (!exporting->is_watched[i] || reading->at == 0 || exporting->watched[i].trouble ||
+            if (!exporting->is_watched[i] || !watch_is_fresh(&exporting->watched[i]) ||
                 !reading_has(reading, id))
                 continue;
             label_device(exporting, i);
             exposition_sample(&exporting->exposition, reading_in_base(id, reading->values[id]));
         }
     }
+}
+
+/* The driver's own number stands with the fault that it made. */
+static bool is_of_xid(const struct health *health, enum health_fault fault)
+{
+    return health->xid > 0 &&
+           (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
 }
 
 static void export_health(struct exporting *exporting)
@@ -125,6 +148,8 @@ static void export_health(struct exporting *exporting)
             label_device(exporting, i);
             exposition_label(exposition, "fault", fault_name(k));
             exposition_label(exposition, "severity", severities[fault_severity(k)]);
+            if (is_of_xid(exporting->watched[i].health, k))
+                exposition_label_number(exposition, "xid", exporting->watched[i].health->xid);
             exposition_sample(exposition, 1);
         }
     }
@@ -186,7 +211,7 @@ static void label_job(struct exporting *exporting, const struct job *job)
 {
     const struct state *state = exporting->state;
 
-    exposition_label_number(&exporting->exposition, "job", job->id);
+    exposition_label_number(&exporting->exposition, "hpc_job", job->id);
     exposition_label(&exporting->exposition, "user", state_user(state, job->user));
     exposition_label(&exporting->exposition, "queue", state->queues.items[job->queue].name);
 }

@@ -18,6 +18,8 @@ struct metrics_self {
     usec_t now, started;
     uint64_t plans, decisions; /* since it runs */
     usec_t plan_sum, plan_max; /* how long plans took */
+    uint64_t alerts_sent, alerts_failed, alerts_dropped;
+    bool is_in_trouble; /* the journal can't be written */
 };
 
 /* watch may be NULL. */

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,6 +29,7 @@ struct http_server {
     unsigned user_connections; /* of all but root and the owner */
     uid_t owner;
     unsigned handle_count;
+    bool is_open;
     bool is_closing;
 };
 
@@ -263,7 +266,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
                    "request: too much is being received at once; try again");
-        else if (exchange->request.uid == (uid_t)-1 || exchange->request.gid == (gid_t)-1)
+        else if (!exchange->server->is_open &&
+                 (exchange->request.uid == (uid_t)-1 || exchange->request.gid == (gid_t)-1))
             refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
                    "the kernel does not say who you are");
         else if (exchange->server->is_closing)
@@ -381,6 +385,7 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     server->handler = options->handler;
     server->user = options->user;
     server->owner = options->owner;
+    server->is_open = options->is_open;
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
@@ -466,6 +471,69 @@ int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err)
         close(fd);
         return error_set(err, code, "socket %s: %s", path, strerror(-code));
     }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* The host of "HOST:PORT", "[::1]:PORT" or "PORT", into ret; gives the port's name. */
+static const char *split_address(const char *address, char *ret, size_t size)
+{
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : 0;
+
+    if (colon && length > 2 && address[0] == '[' && colon[-1] == ']') {
+        address++;
+        length -= 2;
+    }
+    snprintf(ret, size, "%.*s", (int)length, address);
+    if (!colon)
+        snprintf(ret, size, "127.0.0.1");
+    return colon ? colon + 1 : address;
+}
+
+/* The C library takes the last 16 bits of a larger one. */
+static bool is_port(const char *text)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && port > 0 && port <= 65535;
+}
+
+static int bind_one(const struct addrinfo *place)
+{
+    int one = 1, fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0 && listen(fd, 64) == 0)
+        return fd;
+    int code = -errno;
+    close(fd);
+    return code;
+}
+
+int http_listen_tcp(const char *address, int *ret_fd, struct error *err)
+{
+    struct addrinfo wanted = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                               .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    char host[256];
+    int fd = -EINVAL;
+
+    const char *port = split_address(address, host, sizeof(host));
+    int code = host[0] && is_port(port)
+                   ? getaddrinfo(strcmp(host, "*") == 0 ? NULL : host, port, &wanted, &found)
+                   : EAI_NONAME;
+    if (code != 0)
+        return error_set(err, -EINVAL, "address '%.200s': %s; expected HOST:PORT", address,
+                         gai_strerror(code));
+    for (const struct addrinfo *place = found; place && fd < 0; place = place->ai_next)
+        fd = bind_one(place);
+    freeaddrinfo(found);
+    if (fd < 0)
+        return error_set(err, fd, "address %.200s: %s", address, strerror(-fd));
     *ret_fd = fd;
     return 0;
 }

@@ -6,7 +6,8 @@
  *
  * The handler gets each whole request and answers with http_reply(), at once or later; or with
  * http_stream(), which asks for bytes as long as there are some. Who is at the other end is told
- * by the kernel (SO_PEERCRED), not by the request.
+ * by the kernel (SO_PEERCRED), not by the request. Over TCP nobody can say: is_open lets the
+ * handler see such requests, too, as user and group -1.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
@@ -52,6 +53,7 @@ struct http_options {
     http_handler_fn *handler;
     void *user;
     uid_t owner;
+    bool is_open; /* to those of whom the kernel does not say who they are */
 };
 
 int http_create(const struct http_options *options, struct http_server **ret, struct error *err);
@@ -60,6 +62,10 @@ void http_destroy(struct http_server *server); /* open connections are closed */
 /* A Unix socket that listens at path with these permissions. A socket that nobody listens on
  * is replaced; one with a living server fails with -EADDRINUSE. */
 int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err);
+
+/* The same on TCP: "PORT" is this machine only, "HOST:PORT" an address of it, "*:PORT" all.
+ * Fails with -EINVAL (not an address of that form) or as bind(2) does. */
+int http_listen_tcp(const char *address, int *ret_fd, struct error *err);
 
 /* NULL when the query has no such key; "" when it has no value. */
 const char *http_query(const struct http_request *request, const char *key);

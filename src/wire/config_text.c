@@ -340,6 +340,7 @@ static void watch_fields(const struct watch_rules *rules, struct properties *fie
     add_field(fields, "alert webhook", rules->alert_webhook);
     add_field(fields, "alert mail", rules->alert_mail);
     add_field(fields, "alert mail_server", rules->alert_mail_server);
+    add_field(fields, "alert silence", rules->alert_silence);
     add_field(fields, "alert repeat",
               rules->alert_repeat > 0 ? config_duration_spell(buffer, rules->alert_repeat) : "4h");
 }

@@ -2,11 +2,15 @@
 #include "wire/config_watch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/civil.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/alert.h"
+#include "wire/begin.h"
 #include "wire/config.h"
 
 /* "a" or [a, b], without commas and blanks in them. */
@@ -86,12 +90,79 @@ static int read_idle(const struct reader *above, const json_t *document, struct 
     return code < 0 ? code : check_idle(&reader, idle, rules);
 }
 
+/* A date with or without a time, in UTC. */
+static int read_until(const struct reader *reader, const json_t *silence, usec_t *ret)
+{
+    struct begin_fields fields;
+    const char *text = NULL;
+    char date[32];
+
+    int code = reader_string(reader, silence, "until", sizeof(date) - 1, &text);
+    *ret = 0;
+    if (code < 0 || !text)
+        return code;
+    snprintf(date, sizeof(date), "%s", text);
+    if (date[0] && date[strlen(date) - 1] == 'Z')
+        date[strlen(date) - 1] = '\0';
+    if (!begin_split(date, &fields) || !fields.has_date)
+        return reader_fail(reader, -EINVAL, silence, "until",
+                           "expected a date in UTC, like 2030-01-31T08:00");
+    *ret = civil_day(fields.year, fields.month, fields.day) * USEC_PER_DAY +
+           (fields.hour * 3600 + fields.minute * 60 + fields.second) * USEC_PER_SEC;
+    return 0;
+}
+
+static int read_silence(const struct reader *reader, const json_t *silence, struct text *ret)
+{
+    static const char *const keys[] = { "fault", "uuid", "until", NULL };
+    const char *fault = "*", *uuid = "*";
+    usec_t until = 0;
+
+    int code = reader_check_keys(reader, silence, keys);
+    if (code == 0)
+        code = reader_string(reader, silence, "fault", ALERT_NAME_SIZE - 1, &fault);
+    if (code == 0 && strcmp(fault, "*") != 0 && !alert_name_is_known(fault))
+        return reader_fail(reader, -EINVAL, silence, "fault", "'%.40s' is none", fault);
+    if (code == 0)
+        code = reader_string(reader, silence, "uuid", ALERT_SUBJECT_SIZE - 1, &uuid);
+    if (code == 0 && (!uuid[0] || strpbrk(uuid, ", \t\n")))
+        return reader_fail(reader, -EINVAL, silence, "uuid", "expected the UUID of a GPU");
+    if (code == 0)
+        code = read_until(reader, silence, &until);
+    if (code == 0)
+        text_printf(ret, "%s%s %s %" PRId64, ret->length > 0 ? "," : "", fault, uuid,
+                    until / USEC_PER_SEC);
+    return code;
+}
+
+static int read_silences(const struct reader *above, const json_t *alerts,
+                         struct watch_rules *rules)
+{
+    const json_t *list = reader_get(alerts, "silence");
+    AUTO_RELEASE(text) struct text text = { 0 };
+    int code = 0;
+
+    if (list && !json_is_array(list))
+        return reader_fail(above, -EINVAL, alerts, "silence",
+                           "expected a list of {fault, uuid, until}");
+    for (size_t i = 0; code == 0 && i < json_array_size(list); i++) {
+        struct reader reader = *above;
+        snprintf(reader.where, sizeof(reader.where), "alerts.silence[%zu]", i);
+        code = read_silence(&reader, json_array_get(list, i), &text);
+    }
+    if (code == 0 && text.length >= sizeof(rules->alert_silence))
+        return reader_fail(above, -EINVAL, alerts, "silence", "longer than %zu letters in all",
+                           sizeof(rules->alert_silence) - 1);
+    if (code == 0)
+        memcpy(rules->alert_silence, text_string(&text), text.length + 1);
+    return code;
+}
+
 static int read_alerts(const struct reader *above, const json_t *document,
                        struct watch_rules *rules)
 {
-    static const char *const keys[] = {
-        "command", "webhook", "mail", "repeat", "mail_server", NULL
-    };
+    static const char *const keys[] = { "command",     "webhook", "mail", "repeat",
+                                        "mail_server", "silence", NULL };
     const json_t *alerts = reader_get(document, "alerts");
     struct reader reader = *above;
 
@@ -112,6 +183,8 @@ static int read_alerts(const struct reader *above, const json_t *document,
         code = read_names(&reader, alerts, "mail", rules->alert_mail, WATCH_TEXT_SIZE);
     if (code == 0)
         code = read_text(&reader, alerts, "mail_server", rules->alert_mail_server);
+    if (code == 0)
+        code = read_silences(&reader, alerts, rules);
     return code < 0 ? code : reader_duration(&reader, alerts, "repeat", &rules->alert_repeat);
 }
 
@@ -157,6 +230,40 @@ static void put_names(json_t *object, const char *key, const char *names)
     json_decref(list);
 }
 
+/* As read_until() takes it. */
+static void put_until(json_t *silence, int64_t seconds)
+{
+    struct civil date = civil_of_day(seconds / 86400);
+    int rest = (int)(seconds % 86400);
+
+    json_object_set_new(silence, "until",
+                        json_sprintf("%04d-%02d-%02dT%02d:%02d:%02d", (int)date.year, date.month,
+                                     date.day, rest / 3600, rest / 60 % 60, rest % 60));
+}
+
+static void put_silences(json_t *object, const char *silences)
+{
+    json_t *list = json_array();
+
+    for (const char *at = silences; *at; at += *at == ',') {
+        char fault[ALERT_NAME_SIZE] = "", uuid[ALERT_SUBJECT_SIZE] = "";
+        long long until = 0;
+        json_t *silence = json_object();
+        sscanf(at, "%31s %95s %lld", fault, uuid, &until);
+        if (strcmp(fault, "*") != 0)
+            json_object_set_new(silence, "fault", json_string(fault));
+        if (strcmp(uuid, "*") != 0)
+            json_object_set_new(silence, "uuid", json_string(uuid));
+        if (until > 0)
+            put_until(silence, until);
+        json_array_append_new(list, silence);
+        at += strcspn(at, ",");
+    }
+    if (json_array_size(list) > 0)
+        json_object_set(object, "silence", list);
+    json_decref(list);
+}
+
 static void put_object(json_t *document, const char *key, json_t *object)
 {
     if (json_object_size(object) > 0)
@@ -182,5 +289,6 @@ void config_watch_to_json(const struct watch_rules *rules, json_t *document)
     put_names(alerts, "mail", rules->alert_mail);
     put_text(alerts, "mail_server", rules->alert_mail_server);
     put_duration(alerts, "repeat", rules->alert_repeat);
+    put_silences(alerts, rules->alert_silence);
     put_object(document, "alerts", alerts);
 }

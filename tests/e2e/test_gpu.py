@@ -14,7 +14,7 @@ import pytest
 from tarn_test import BUILD, IS_ROOT, Refused, wait_until
 
 STUB = os.path.join(BUILD, "tests", "device", "nvml", "libnvidia-ml.so.1")
-BUS = ["17", "65", "ca", "e3"]
+BUS = ["17", "65", "ca", "e3", "2a", "ab"]
 
 
 def gpu(index, **values):
@@ -128,6 +128,7 @@ def test_a_device_that_hangs_delays_nobody_and_is_drained(machine):
         time.sleep(0.1)
     assert max(ages) < 5, "the other one is read on"
     assert wait_until("it is drained", lambda: machine.gpu(1)["sick"]) == "the driver does not answer"
+    assert 'tarn_gpu_power_watts{uuid="GPU-1"' not in machine.metrics() and 'tarn_gpu_power_watts{uuid="GPU-0"' in machine.metrics()
     job = machine.api.submit(command=["true"], gpus="1")
     wait_until("jobs run on the other", lambda: machine.api.job(job)["state"] == "ended")
     wait_until("it is back", lambda: machine.gpu(1)["sick"] is None)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/alert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+const char *alert_state_name(enum alert_state state)
+{
+    static const char *const names[] = { "begins", "goes_on", "over" };
+
+    return names[state];
+}
+
+const char *alert_severity_name(enum health_severity severity)
+{
+    static const char *const names[] = { "info", "warning", "critical" };
+
+    return names[severity];
+}
+
+bool alert_name_is_known(const char *name)
+{
+    bool is_known = strcmp(name, ALERT_JOURNAL) == 0;
+
+    for (enum health_fault i = 0; i < FAULTS && !is_known; i++)
+        is_known = strcmp(name, fault_name(i)) == 0;
+    return is_known;
+}
+
+/* ---- silence ---- */
+
+/* The next word of an entry, up to a blank, a comma or the end; at goes behind it. */
+static bool word_is(const char **at, const char *wanted)
+{
+    size_t length = strcspn(*at, " ,");
+    bool is_any = length == 1 && (*at)[0] == '*';
+    bool is_it = is_any || (strlen(wanted) == length && strncmp(*at, wanted, length) == 0);
+
+    *at += length;
+    *at += **at == ' ';
+    return is_it;
+}
+
+bool alert_is_silenced(const char *silence, const struct alert_thing *thing, usec_t wall)
+{
+    for (const char *at = silence; *at; at += *at == ',') {
+        bool is_name = word_is(&at, thing->name);
+        bool is_subject = word_is(&at, thing->subject);
+        long long until = strtoll(at, NULL, 10);
+        at += strcspn(at, ",");
+        if (is_name && is_subject && (until == 0 || wall / USEC_PER_SEC < until))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what to tell ---- */
+
+static struct alert_entry *find(struct alerts *alerts, const struct alert_thing *thing)
+{
+    for (size_t i = 0; i < alerts->entries.count; i++) {
+        struct alert_entry *entry = &alerts->entries.items[i];
+        if (strcmp(entry->thing.name, thing->name) == 0 &&
+            strcmp(entry->thing.subject, thing->subject) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void note(struct alerts *alerts, const struct alert_thing *thing, usec_t now)
+{
+    struct alert_entry *entry = find(alerts, thing);
+
+    if (!entry) {
+        list_add(&alerts->entries, (struct alert_entry){ .since = now });
+        entry = &alerts->entries.items[alerts->entries.count - 1];
+    }
+    entry->thing = *thing;
+    entry->seen = now;
+    entry->is_seen = true;
+}
+
+static void tell(struct alert_entry *entry, enum alert_state state, usec_t now,
+                 struct alert_messages *ret)
+{
+    entry->told = now;
+    entry->was_told = true;
+    list_add(&ret->list, (struct alert_message){
+                             .state = state, .thing = entry->thing, .since = entry->since });
+}
+
+/* False: it is over, and may be forgotten. */
+static bool consider(struct alert_entry *entry, const struct alert_ask *ask,
+                     struct alert_messages *ret)
+{
+    if (!entry->is_seen) {
+        if (ask->now - entry->seen < ALERT_HOLD_S * USEC_PER_SEC)
+            return true;
+        if (entry->was_told)
+            tell(entry, ALERT_OVER, ask->now, ret);
+        return false;
+    }
+    if (alert_is_silenced(ask->silence, &entry->thing, ask->wall))
+        return true;
+    if (!entry->was_told)
+        tell(entry, ALERT_BEGINS, ask->now, ret);
+    else if (ask->now - entry->told >= ask->repeat)
+        tell(entry, ALERT_GOES_ON, ask->now, ret);
+    return true;
+}
+
+void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < alerts->entries.count; i++)
+        alerts->entries.items[i].is_seen = false;
+    for (size_t i = 0; i < ask->count; i++)
+        note(alerts, &ask->things[i], ask->now);
+    for (size_t i = 0; i < alerts->entries.count; i++) {
+        if (consider(&alerts->entries.items[i], ask, ret))
+            alerts->entries.items[kept++] = alerts->entries.items[i];
+    }
+    alerts->entries.count = kept;
+}
+
+void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
+                   usec_t told, usec_t now)
+{
+    if (find(alerts, thing))
+        return;
+    list_add(&alerts->entries,
+             (struct alert_entry){ .thing = *thing,
+                                   .since = since < now ? since : now,
+                                   .told = told < now ? told : now,
+                                   .seen = now + (ALERT_RECALL_S - ALERT_HOLD_S) * USEC_PER_SEC,
+                                   .was_told = true });
+}
+
+void alerts_release(struct alerts *alerts)
+{
+    list_release(&alerts->entries);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ALERT_H
+#define CORE_ALERT_H
+
+/* alert - when people are told of what is wrong: once when it begins, again after hours, once when
+ * it is over
+ *
+ * Whoever looks says each time all that is wrong then; what to tell follows from how that differs
+ * from the time before. What goes away and comes back within ALERT_HOLD_S never went away. Silence
+ * keeps back that something begins or goes on; when it is at an end, what is wrong still begins.
+ * What was told to begin is told to be over, silence or not; what was not, is not. It sends
+ * nothing, and reads no clock.
+ *
+ * Order of calls:  recall*, look*, release
+ * Limits:          one entry for each name and subject that is wrong
+ */
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "core/health.h"
+
+enum {
+    ALERT_NAME_SIZE = 32,
+    ALERT_SUBJECT_SIZE = 96,
+    ALERT_NODE_SIZE = 64,
+    ALERT_WORDS_SIZE = 160,
+    ALERT_HOLD_S = 10,
+    ALERT_RECALL_S = 180, /* heat, for one, is a fault only after two minutes */
+};
+
+#define ALERT_JOURNAL "journal" /* the one that is no fault of a device */
+
+/* One thing that is wrong; name and subject say which. */
+struct alert_thing {
+    char name[ALERT_NAME_SIZE];       /* a fault's, or ALERT_JOURNAL */
+    char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device; "": none */
+    char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];
+    int64_t gpu; /* number of the device on its node; -1: none */
+    enum health_severity severity;
+};
+
+enum alert_state { ALERT_BEGINS, ALERT_GOES_ON, ALERT_OVER };
+
+struct alert_message {
+    enum alert_state state;
+    struct alert_thing thing; /* as it was seen last */
+    usec_t since;
+};
+
+struct alert_messages {
+    LIST(struct alert_message) list;
+};
+
+struct alert_entry {
+    struct alert_thing thing;
+    usec_t since, seen, told;
+    bool is_seen, was_told;
+};
+
+struct alerts {
+    LIST(struct alert_entry) entries;
+};
+
+struct alert_ask {
+    const struct alert_thing *things;
+    size_t count;
+    usec_t now, wall;    /* wall: for the end of a silence */
+    usec_t repeat;       /* what goes on is told so often */
+    const char *silence; /* as in watch_rules */
+};
+
+/* What to tell is added to ret, in the order in which it began. */
+void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret);
+/* This was told before a restart, and not to be over: it is, unless it is seen again within
+ * ALERT_RECALL_S. */
+void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
+                   usec_t told, usec_t now);
+void alerts_release(struct alerts *alerts);
+
+/* Whether a silence, "NAME SUBJECT UNTIL" with commas between, covers a thing: * is any, UNTIL
+ * is in seconds since 1970, 0 for ever. */
+bool alert_is_silenced(const char *silence, const struct alert_thing *thing, usec_t wall);
+
+/* Whether there is an alert of that name. */
+bool alert_name_is_known(const char *name);
+
+const char *alert_state_name(enum alert_state state); /* "begins", "goes_on", "over" */
+const char *alert_severity_name(enum health_severity severity);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/alerter.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alert.h"
+#include "daemon/alert_memory.h"
+#include "daemon/log.h"
+#include "wire/json.h"
+
+enum { EVERY_MS = 1000 };
+
+struct alerter {
+    uv_timer_t timer;
+    struct hub *hub;
+    const struct watch *watch;
+    struct alerts alerts;
+    struct alert_memory memory;
+    struct alert_sender *sender;
+};
+
+typedef LIST(struct alert_thing) thing_list;
+
+/* ---- what is wrong ---- */
+
+/* It becomes a line of a mail's head, and an argument. */
+static void put_words(char *ret, size_t size, const char *words)
+{
+    snprintf(ret, size, "%s", words);
+    for (char *at = ret; *at; at++)
+        *at = iscntrl((unsigned char)*at) ? ' ' : *at;
+}
+
+static void fill_words(const struct health *health, enum health_fault fault,
+                       struct alert_thing *thing)
+{
+    bool is_xid = health->xid > 0 &&
+                  (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
+    char words[ALERT_WORDS_SIZE];
+
+    if (is_xid)
+        snprintf(words, sizeof(words), "XID %" PRIu32 ": %s; %s", health->xid,
+                 xid_words(health->xid), fault_words(fault));
+    put_words(thing->words, sizeof(thing->words), is_xid ? words : fault_words(fault));
+}
+
+static void add_faults(const struct alerter *alerter, uint32_t number, thing_list *things)
+{
+    const struct state *state = hub_state(alerter->hub);
+    const struct device *device = &state->devices.items[number];
+    struct watch_device watched;
+
+    if (!alerter->watch->ops->device(alerter->watch, number, &watched))
+        return;
+    for (enum health_fault i = 0; i < FAULTS; i++) {
+        struct alert_thing thing = { .gpu = device->index, .severity = fault_severity(i) };
+        if ((watched.health->faults >> i & 1) == 0 || thing.severity == HEALTH_INFO)
+            continue;
+        snprintf(thing.name, sizeof(thing.name), "%s", fault_name(i));
+        snprintf(thing.subject, sizeof(thing.subject), "%s", device->uuid);
+        put_words(thing.node, sizeof(thing.node), state->nodes.items[device->node].name);
+        fill_words(watched.health, i, &thing);
+        list_add(things, thing);
+    }
+}
+
+static void add_trouble(const struct alerter *alerter, thing_list *things)
+{
+    const char *trouble = hub_trouble(alerter->hub);
+    struct alert_thing thing = { .name = ALERT_JOURNAL, .gpu = -1, .severity = HEALTH_CRITICAL };
+
+    if (!trouble)
+        return;
+    char words[ALERT_WORDS_SIZE];
+    snprintf(words, sizeof(words), "the journal can't be written, nothing is accepted: %.80s",
+             trouble);
+    put_words(thing.words, sizeof(thing.words), words);
+    list_add(things, thing);
+}
+
+/* ---- what is told ---- */
+
+static void write_sentence(const struct alert_message *message, char *ret, size_t size)
+{
+    static const char *const openings[] = { "", "still: ", "over: " };
+    const struct alert_thing *thing = &message->thing;
+    char place[ALERT_NODE_SIZE + 40] = "";
+
+    if (thing->gpu >= 0)
+        snprintf(place, sizeof(place), "GPU %" PRId64 " of %s: ", thing->gpu, thing->node);
+    snprintf(ret, size, "tarn: %s%s%s", openings[message->state], place, thing->words);
+}
+
+static json_t *view(const struct alert_message *message, const char *sentence, usec_t now,
+                    usec_t ahead)
+{
+    const struct alert_thing *thing = &message->thing;
+    json_t *gpu = thing->gpu >= 0 ? json_integer(thing->gpu) : json_null();
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:o, s:s*, s:s, s:o, s:o}", "text", sentence,
+                     "state", alert_state_name(message->state), "fault", thing->name, "severity",
+                     alert_severity_name(thing->severity), "uuid",
+                     thing->subject[0] ? thing->subject : NULL, "gpu", gpu, "node",
+                     thing->node[0] ? thing->node : NULL, "words", thing->words, "since",
+                     json_time(message->since + ahead), "at", json_time(now + ahead));
+}
+
+static void tell(struct alerter *alerter, const struct alert_message *message, usec_t now,
+                 usec_t ahead)
+{
+    char sentence[ALERT_WORDS_SIZE + ALERT_NODE_SIZE + 64];
+
+    write_sentence(message, sentence, sizeof(sentence));
+    json_t *value = view(message, sentence, now, ahead);
+    char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (json)
+        alert_sender_send(alerter->sender, &hub_state(alerter->hub)->settings.watch, sentence,
+                          json);
+    else
+        log_line(LOG_WARNING, "an alert can't be written fault=%s", message->thing.name);
+    free(json);
+    json_decref(value);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct alerter *alerter = timer->data;
+    const struct state *state = hub_state(alerter->hub);
+    const struct watch_rules *rules = &state->settings.watch;
+    const struct clock *clock = hub_clock(alerter->hub);
+    usec_t now = clock_now(clock), ahead = clock_wall_ahead(clock);
+    struct alert_messages messages = { 0 };
+    thing_list things = { 0 };
+
+    for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
+        add_faults(alerter, i, &things);
+    add_trouble(alerter, &things);
+    struct alert_ask ask = {
+        .things = things.items,
+        .count = things.count,
+        .now = now,
+        .wall = now + ahead,
+        .repeat =
+            rules->alert_repeat > 0 ? rules->alert_repeat : WATCH_ALERT_REPEAT_S * USEC_PER_SEC,
+        .silence = rules->alert_silence,
+    };
+    alerts_look(&alerter->alerts, &ask, &messages);
+    for (size_t i = 0; i < messages.list.count; i++)
+        tell(alerter, &messages.list.items[i], now, ahead);
+    if (messages.list.count > 0)
+        alert_memory_save(&alerter->memory, &alerter->alerts);
+    list_release(&messages.list);
+    list_release(&things);
+}
+
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
+                               const char *state_dir)
+{
+    struct alerter *alerter = mem_zero(1, sizeof(*alerter));
+
+    alerter->hub = hub;
+    alerter->watch = watch;
+    alerter->sender = alert_sender_create();
+    alert_memory_load(&alerter->memory, loop, mem_printf("%s/alerts.json", state_dir),
+                      &alerter->alerts, clock_now(hub_clock(hub)));
+    uv_timer_init(loop, &alerter->timer);
+    alerter->timer.data = alerter;
+    uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
+    return alerter;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void alerter_destroy(struct alerter *alerter)
+{
+    if (!alerter)
+        return;
+    uv_timer_stop(&alerter->timer);
+    alert_sender_destroy(alerter->sender);
+    alert_memory_release(&alerter->memory);
+    alerts_release(&alerter->alerts);
+    uv_close((uv_handle_t *)&alerter->timer, on_closed);
+}
+
+struct alert_counts alerter_counts(const struct alerter *alerter)
+{
+    return alert_sender_counts(alerter->sender);
+}

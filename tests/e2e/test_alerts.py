@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong is told to a command, a webhook and by mail: once when it begins, once when it is over, and nobody waits for it."""
+
+import http.server
+import json
+import os
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from tarn_test import Refused, wait_until
+from test_gpu import Machine, gpu
+
+TOLD = """#!/bin/sh
+{ echo "$1"; cat; echo; } >>%s/told
+"""
+
+
+@pytest.fixture
+def machine(make_daemon, tmp_path):
+    machine = Machine(make_daemon, tmp_path)
+    machine.daemon.start()
+    return machine
+
+
+class Webhook:
+    """Keeps what is posted to it; gives these answers, then 200."""
+
+    def __init__(self, answers=()):
+        self.got, self.answers = [], list(answers)
+        keeper = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                keeper.got.append((self.path, self.headers["Content-Type"], json.loads(body)))
+                self.send_response(keeper.answers.pop(0) if keeper.answers else 200)
+                self.end_headers()
+
+            def log_message(self, *words):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d/hook" % self.server.server_port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def states(self):
+        return [(body["state"], body["fault"], body["uuid"]) for _, _, body in self.got]
+
+
+@pytest.fixture
+def webhook():
+    made = []
+
+    def make(*answers):
+        made.append(Webhook(answers))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.server.shutdown()
+        one.server.server_close()
+
+
+@pytest.fixture
+def command(tmp_path):
+    path = tmp_path / "page"
+    path.write_text(TOLD % tmp_path)
+    path.chmod(0o755)
+    return path
+
+
+def told(command):
+    """(sentence, JSON) of each time that the command was run."""
+    path = command.parent / "told"
+    lines = [line for line in path.read_text().splitlines() if line] if path.exists() else []
+    return [(lines[i], json.loads(lines[i + 1])) for i in range(0, len(lines) - 1, 2)]
+
+
+
+
+def read_once(machine):
+    wait_until("it was read", lambda: all(machine.gpu(i)["reading"] for i in range(2)))
+
+
+def counts(machine):
+    return {name: int(value) for name, value in re.findall(r'tarn_alerts_total\{result="(\w+)"\} (\d+)', machine.metrics())}
+
+
+def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over(machine, webhook, command):
+    hook = webhook()
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url, "command": str(command)}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("it is told", lambda: hook.got and told(command))
+    path, kind, body = hook.got[0]
+    assert (path, kind) == ("/hook", "application/json")
+    assert body["state"] == "begins" and body["fault"] == "recovery-action" and body["severity"] == "critical"
+    assert body["uuid"] == "GPU-0" and body["gpu"] == 0 and body["node"]
+    assert body["text"] == "tarn: GPU 0 of %s: the driver asks for a reset or a reboot" % body["node"]
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", body["since"])
+    assert told(command)[0] == (body["text"], body)
+    time.sleep(3)
+    assert len(hook.got) == 1, "it goes on, and is not told again"
+    machine.tell(gpu(0), gpu(1))
+    wait_until("its end is told", lambda: len(hook.got) == 2 and len(told(command)) == 2)
+    assert hook.states() == [("begins", "recovery-action", "GPU-0"), ("over", "recovery-action", "GPU-0")]
+    assert hook.got[1][2]["text"].startswith("tarn: over: GPU 0 of ")
+    assert counts(machine) == {"sent": 4, "failed": 0, "dropped": 0}
+
+
+def test_an_xid_is_told_with_its_number_and_a_program_s_own_fault_is_not(machine, webhook):
+    hook = webhook()
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
+    read_once(machine)
+    machine.tell(gpu(0), gpu(1), "gpu 0 xid 31", "gpu 1 xid 79")
+    wait_until("it is told", lambda: hook.got)
+    time.sleep(2)
+    assert hook.states() == [("begins", "reboot", "GPU-1")]
+    assert hook.got[0][2]["words"] == "XID 79: fell off the bus; reboot needed"
+
+
+def test_what_goes_on_is_told_again(machine, webhook):
+    hook = webhook()
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url, "repeat": "3s"}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("it is told three times", lambda: len(hook.got) >= 3)
+    assert [state for state, _, _ in hook.states()[:3]] == ["begins", "goes_on", "goes_on"]
+
+
+def test_silence_keeps_it_back_and_a_silence_that_is_over_does_not(machine, webhook):
+    hook = webhook()
+    config = {"alerts": {"webhook": hook.url, "silence": [{"fault": "recovery-action", "uuid": "GPU-0", "until": "2099-01-31T08:00"},
+                                                           {"uuid": "GPU-1", "until": "2001-01-01"}]}}
+    machine.api.put("/v1/config", config)
+    shown = machine.api.get("/v1/config")
+    shown = shown.get("config", shown)["alerts"]["silence"]
+    assert [sorted(entry) for entry in shown] == [["fault", "until", "uuid"], ["until", "uuid"]]
+    assert shown[0]["until"] == "2099-01-31T08:00:00"
+    shown[0]["until"] += "Z"
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url, "silence": shown}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1, recovery_action=1))
+    wait_until("the other is told", lambda: hook.got)
+    time.sleep(3)
+    assert hook.states() == [("begins", "recovery-action", "GPU-1")]
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
+    wait_until("silence is over", lambda: len(hook.got) == 2)
+    assert hook.states()[1] == ("begins", "recovery-action", "GPU-0")
+
+
+def test_a_restart_tells_nothing_twice(machine, webhook):
+    hook = webhook()
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("it is told", lambda: hook.got)
+    kept = os.path.join(machine.daemon.state, "alerts.json")
+    wait_until("it is kept", lambda: os.path.exists(kept))
+    machine.daemon.kill()
+    machine.daemon.start()
+    wait_until("it is seen", lambda: machine.gpu(0)["sick"])
+    time.sleep(3)
+    assert len(hook.got) == 1
+    machine.tell(gpu(0), gpu(1))
+    wait_until("its end is told", lambda: len(hook.got) == 2)
+    assert hook.states()[1] == ("over", "recovery-action", "GPU-0")
+    wait_until("that is kept", lambda: json.load(open(kept)) == [])
+    machine.daemon.kill()
+    with open(kept, "w") as file:
+        file.write('[{"fault": "cold"}, 7, {"fault"')
+    machine.daemon.start()
+    assert "what was told before is not known" in machine.daemon.words()
+
+
+def closed_port():
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return door.getsockname()[1]
+
+
+def test_a_webhook_that_hangs_or_refuses_delays_neither_the_daemon_nor_the_command(machine, command):
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen(16) # connections are made, and nobody ever answers
+        machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % door.getsockname()[1], "command": str(command),
+                                                  "repeat": "1s"}})
+        read_once(machine)
+        machine.tell(gpu(0, recovery_action=1), gpu(1))
+        wait_until("the command is told", lambda: len(told(command)) >= 3)
+        slowest = 0
+        for _ in range(50):
+            start = time.monotonic()
+            machine.api.get("/v1/daemon")
+            slowest = max(slowest, time.monotonic() - start)
+            time.sleep(0.05)
+        assert slowest < 2
+        wait_until("the deadline is over", lambda: "an alert is not told by=webhook" in machine.daemon.words())
+        start = time.monotonic()
+        assert machine.daemon.terminate() == 0
+        assert time.monotonic() - start < 8, "the end does not wait for the webhook"
+    machine.daemon.start()
+    machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % closed_port(), "repeat": "1s"}})
+    wait_until("it is refused", lambda: counts(machine)["failed"] > 0)
+    assert machine.api.get("/v1/daemon")["api"] == 1
+
+
+def test_what_fails_is_tried_again(machine, webhook):
+    hook = webhook(500, 302)
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("the third try is taken", lambda: counts(machine)["sent"] == 1)
+    assert len(hook.got) == 3 and hook.got[0] == hook.got[2]
+
+
+def test_a_command_that_hangs_is_ended_with_all_it_started(machine, tmp_path):
+    path = tmp_path / "hangs"
+    path.write_text("#!/bin/sh\necho $$ >%s/pid\nsleep 600 &\necho $! >>%s/pid\nwait\n" % (tmp_path, tmp_path))
+    path.chmod(0o755)
+    machine.api.put("/v1/config", {"alerts": {"command": str(path)}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    wait_until("it was given up", lambda: "not done in time" in machine.daemon.words())
+    pids = (tmp_path / "pid").read_text().split()
+
+    def is_gone(pid):
+        try:
+            return open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            return True
+    wait_until("they are gone", lambda: all(is_gone(pid) for pid in pids[:2]))
+
+
+def test_messages_that_nobody_takes_are_dropped_and_counted(machine):
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen(16)
+        machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % door.getsockname()[1], "repeat": "1s"}})
+        read_once(machine)
+        bad = dict(recovery_action=1, row_pending=1, row_failed=1, sram=1)
+        machine.daemon.kill()
+        more = " ".join("%s %s" % pair for pair in bad.items())
+        machine.tell(gpu(0), gpu(1), "gpu 0 " + more, "gpu 1 " + more)
+        machine.daemon.start()
+        wait_until("some are dropped", lambda: counts(machine)["dropped"] > 0)
+        machine.api.get("/v1/daemon")
+
+
+class Mailbox(threading.Thread):
+    """Takes mail as an SMTP server does, and keeps it."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.door = socket.socket()
+        self.door.bind(("127.0.0.1", 0))
+        self.door.listen(4)
+        self.url = "smtp://127.0.0.1:%d" % self.door.getsockname()[1]
+        self.mails = []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                peer, _ = self.door.accept()
+            except OSError:
+                return
+            with peer, peer.makefile("rw", newline="\r\n") as talk:
+                self.take(talk)
+
+    def take(self, talk):
+        say = lambda words: (talk.write(words + "\r\n"), talk.flush())
+        to, lines = [], []
+        say("220 here")
+        for line in talk:
+            line = line.rstrip("\r\n")
+            if line.startswith("RCPT TO:"):
+                to.append(line[8:])
+            if line == "DATA":
+                say("354 go on")
+                for text in talk:
+                    if text.rstrip("\r\n") == ".":
+                        break
+                    lines.append(text.rstrip("\r\n"))
+                self.mails.append((to, lines))
+            say("221 bye" if line == "QUIT" else "250 ok")
+            if line == "QUIT":
+                return
+
+
+def test_mail_is_sent(machine):
+    box = Mailbox()
+    machine.api.put("/v1/config", {"alerts": {"mail": ["ops@example.org", "ana@example.org"], "mail_server": box.url}})
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1))
+    to, lines = wait_until("a mail came", lambda: box.mails and box.mails[0])
+    box.door.close()
+    assert [address.split()[0] for address in to] == ["<ops@example.org>", "<ana@example.org>"]
+    assert any(line.startswith("Subject: tarn: GPU 0 of ") for line in lines)
+    assert "To: ops@example.org,ana@example.org" in lines
+    assert json.loads(lines[-1])["fault"] == "recovery-action"
+
+
+@pytest.mark.parametrize("silence,words", [
+    ({"fault": "hot"}, "expected a list"),
+    ([{"fault": "cold"}], "'cold' is none"),
+    ([{"uuid": "a b"}], "expected the UUID"),
+    ([{"until": "soon"}], "expected a date in UTC"),
+    ([{"until": "08:00"}], "expected a date in UTC"),
+    ([{"untli": "2030-01-01"}], "did you mean 'until'"),
+    ([{"uuid": "GPU-%060d" % i} for i in range(20)], "longer than"),
+])
+def test_a_silence_that_makes_no_sense_changes_nothing(machine, silence, words):
+    with pytest.raises(Refused) as refused:
+        machine.api.put("/v1/config", {"alerts": {"silence": silence}})
+    assert words in refused.value.message
