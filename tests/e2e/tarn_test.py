@@ -179,9 +179,9 @@ def boot_marker():
     return "e2e-%d-%d" % (os.getpid(), time.monotonic_ns())
 
 
-def processes_with(marker):
-    """Pids of all living processes that have the marker in their environment."""
-    wanted = ("%s=%s" % (MARKER, marker)).encode()
+def processes_with(value, variable=MARKER):
+    """Pids of all living processes that have the marker, or another variable, in their environment."""
+    wanted = ("%s=%s" % (variable, value)).encode()
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -334,7 +334,7 @@ class Daemon:
         for pid in list(shims_of(self.state).values()):
             kill_quietly(pid)
         for _ in range(200):
-            left = self.leftovers()
+            left = self.leftovers() + processes_with(os.path.join(self.state, "tarn.sock"), "TARN_SOCKET")
             if not left:
                 break
             for pid in left:
