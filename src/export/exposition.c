@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void exposition_metric(struct exposition *exposition, const char *name, const char *type,
                        const char *help)
@@ -16,15 +17,17 @@ void exposition_metric(struct exposition *exposition, const char *name, const ch
 
 static void add_escaped(struct text *out, const char *value, bool is_label)
 {
-    for (; *value; value++) {
-        if (*value == '\\')
-            text_add(out, "\\\\");
-        else if (*value == '\n')
-            text_add(out, "\\n");
-        else if (*value == '"' && is_label)
-            text_add(out, "\\\"");
-        else
-            text_add_char(out, *value);
+    const char *odd = is_label ? "\\\n\"" : "\\\n";
+
+    for (;;) {
+        size_t plain = strcspn(value, odd);
+        text_add_bytes(out, value, plain);
+        value += plain;
+        if (!*value)
+            return;
+        text_add_char(out, '\\');
+        text_add_char(out, *value == '\n' ? 'n' : *value);
+        value++;
     }
 }
 
@@ -34,7 +37,10 @@ void exposition_label(struct exposition *exposition, const char *name, const cha
 
     if (!value || !value[0])
         return;
-    text_printf(labels, "%s%s=\"", labels->length > 0 ? "," : "", name);
+    if (labels->length > 0)
+        text_add_char(labels, ',');
+    text_add(labels, name);
+    text_add(labels, "=\"");
     add_escaped(labels, value, true);
     text_add_char(labels, '"');
 }
@@ -73,8 +79,11 @@ void exposition_sample_of(struct exposition *exposition, const char *suffix, dou
     add_head(exposition);
     text_add(exposition->out, exposition->name);
     text_add(exposition->out, suffix);
-    if (labels->length > 0)
-        text_printf(exposition->out, "{%s}", text_string(labels));
+    if (labels->length > 0) {
+        text_add_char(exposition->out, '{');
+        text_add_bytes(exposition->out, labels->bytes, labels->length);
+        text_add_char(exposition->out, '}');
+    }
     if (value == (double)(int64_t)value && value < 1e15 && value > -1e15)
         text_printf(exposition->out, " %" PRId64 "\n", (int64_t)value);
     else
