@@ -554,10 +554,10 @@ int nvmlDeviceRegisterEvents(nvml_device_t device, unsigned long long types, nvm
 int nvmlEventSetWait_v2(nvml_set_t set, struct nvml_event *event, unsigned timeout_ms);
 int nvmlEventSetWait_v2(nvml_set_t set, struct nvml_event *event, unsigned timeout_ms)
 {
-    struct timespec moment = { .tv_nsec = 10000000 };
+    struct timespec moment = { .tv_nsec = 50000000 };
 
     (void)set;
-    for (unsigned waited = 0; waited <= timeout_ms; waited += 10) {
+    for (unsigned waited = 0; waited <= timeout_ms; waited += 50) {
         pthread_mutex_lock(&stub.lock);
         bool has_one = script_pass() && stub.xid_next < stub.xid_count;
         if (has_one) {
