@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "device/amd.h"
+#include "probed.h"
 #include "tree.h"
 
 static usec_t clock_now;
@@ -21,44 +22,16 @@ static usec_t fake_clock(void)
     return clock_now;
 }
 
-/* A machine and its devices. */
-struct machine {
-    struct probe *probe;
-    struct probe_device *devices;
-    uint32_t count;
-};
-
 static struct machine machine_at(const char *root)
 {
-    struct machine machine = { .probe = probe_amd_create(root, fake_clock) };
-    struct error err = { "" };
-
     clock_now = USEC_PER_SEC;
-    if (machine.probe->ops->devices(machine.probe, &machine.devices, &machine.count, &err) < 0)
-        fail_msg("%s", err.text);
-    return machine;
+    return open_machine(probe_amd_create(root, fake_clock));
 }
 
 static struct machine machine_of(const char *root, const char *tree)
 {
     tree_make(root, tree);
     return machine_at(root);
-}
-
-static void close_machine(struct machine *machine)
-{
-    free(machine->devices);
-    machine->probe->ops->destroy(machine->probe);
-}
-
-static struct reading reading_of(struct machine *machine, uint32_t device)
-{
-    struct reading reading = { 0 };
-    struct error err = { "" };
-
-    if (machine->probe->ops->sample(machine->probe, device, &reading, &err) < 0)
-        fail_msg("%s", err.text);
-    return reading;
 }
 
 static struct probe_process *processes_of(struct machine *machine, uint32_t device,
@@ -71,13 +44,6 @@ static struct probe_process *processes_of(struct machine *machine, uint32_t devi
         fail_msg("%s", err.text);
     return processes;
 }
-
-#define assert_reading(reading, id, value)                                                         \
-    do {                                                                                           \
-        assert_true(reading_has(&(reading), READING_##id));                                        \
-        assert_int_equal((reading).values[READING_##id], value);                                   \
-    } while (0)
-#define assert_absent(reading, id) assert_false(reading_has(&(reading), READING_##id))
 
 static void accelerators_are_listed_by_address(void **state)
 {
