@@ -139,10 +139,8 @@ static int64_t grown(const struct reading *reading, const struct reading *since,
 /* A driver that started anew counts from 0: whatever needed a reset has had it. */
 static bool was_reset(const struct health *health, const struct reading *reading)
 {
-    enum reading_id id = READING_ENERGY;
-
-    return health->is_known && reading_has(reading, id) && reading_has(&health->first, id) &&
-           reading->values[id] < health->first.values[id];
+    return health->is_known && reading_has(reading, READING_ENERGY) &&
+           reading->values[READING_ENERGY] < health->energy;
 }
 
 static void judge_errors(struct health *health, const struct health_ask *ask)
@@ -215,6 +213,8 @@ static void judge_reading(struct health *health, const struct health_ask *ask)
     if (!health->is_known)
         health->first = health->mark = *ask->reading;
     health->is_known = true;
+    health->energy =
+        reading_has(ask->reading, READING_ENERGY) ? ask->reading->values[READING_ENERGY] : -1;
     if (ask->reading->at - health->mark.at > TEN_MINUTES_S * USEC_PER_SEC)
         health->mark = *ask->reading;
     judge_errors(health, ask);

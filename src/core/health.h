@@ -50,6 +50,7 @@ struct health {
     uint32_t pending;     /* bit i: what makes fault i is seen, not for long enough yet */
     struct reading first; /* the counters as they were when it was watched first, or reset */
     struct reading mark;  /* as they were ten minutes ago at the most */
+    int64_t energy;       /* when it was asked last; -1: it did not say */
     uint32_t links_most;  /* links that were ever up */
     bool is_known;
 };

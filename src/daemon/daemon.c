@@ -549,17 +549,18 @@ static void close_all(struct daemon *daemon)
         daemon->engine->ops->destroy(daemon->engine);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
-    if (daemon->probe && is_probe_free)
-        daemon->probe->ops->destroy(daemon->probe);
     readings_close(daemon->readings);
-    fence_destroy(daemon->fence);
-    free(daemon->found.items);
-    free(daemon->devices);
-    free(daemon->shim);
     uv_run(&daemon->loop, UV_RUN_NOWAIT);
     uv_walk(&daemon->loop, on_walk, NULL);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
+    /* What is prepared on devices is over only now. */
+    if (daemon->probe && is_probe_free)
+        daemon->probe->ops->destroy(daemon->probe);
+    fence_destroy(daemon->fence);
+    free(daemon->found.items);
+    free(daemon->devices);
+    free(daemon->shim);
 }
 
 static void start_signals(struct daemon *daemon)

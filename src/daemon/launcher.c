@@ -331,10 +331,11 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
 
     if (!job || !job_is_active(job) || job->run->attempt != prepared->attempt)
         return;
-    if (code < 0)
-        report_all(launcher, job, ENGINE_FAILED, err->text);
-    else
+    if (code == 0)
         start_prepared(launcher, job, prepared);
+    else /* a device that failed it is not the job's fault: it goes elsewhere */
+        report_all(launcher, job, code == -ENODEV || code == -EIO ? ENGINE_LOST : ENGINE_FAILED,
+                   err->text);
 }
 
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)

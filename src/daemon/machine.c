@@ -215,18 +215,22 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
-/* What needed a reset when it was watched last needs one still, as long as the machine runs. */
-static void keep_faults(const struct state *state, const char *boot, struct event_device *event)
+/* As long as the machine runs, what was wrong with a device, and who else was on it, is so still,
+ * until somebody looks again: nothing is to be put there before. */
+static void keep_what_was_seen(const struct state *state, const char *boot,
+                               struct event_device *event)
 {
     int64_t found = state_find_device(state, event->uuid);
     const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
 
-    if (!known || known->faults == 0 || strcmp(known->boot, boot) != 0 || event->sick[0])
+    if (!known || strcmp(known->boot, boot) != 0)
         return;
+    event->boot = known->boot;
+    event->foreign_mib = known->foreign_mib;
     event->faults = known->faults;
     event->xid = known->xid;
-    event->boot = known->boot;
-    event->sick = known->sick;
+    if (known->sick && !event->sick[0] && strcmp(known->sick, MACHINE_GONE) != 0)
+        event->sick = known->sick;
 }
 
 static void report_device(struct hub *hub, const char *node, const struct probe_device *device,
@@ -254,7 +258,7 @@ static void report_device(struct hub *hub, const char *node, const struct probe_
                     .bridge = device->bridge,
                     .sick = device->sick },
     };
-    keep_faults(hub_state(hub), boot, &event.device);
+    keep_what_was_seen(hub_state(hub), boot, &event.device);
     if (!device->uuid[0] && !device->sick[0])
         event.device.sick = "its driver gives it no name";
     if (!is_known_so(hub_state(hub), &event.device))

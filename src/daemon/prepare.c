@@ -42,7 +42,7 @@ struct preparer {
     struct prepare_options options;
     char *folder;       /* of the MPS servers' folders */
     bool has_mps;       /* the program is there */
-    struct work *first; /* in the order in which they came; the first runs */
+    struct work *first; /* in the order in which they came */
     bool is_ending;
 };
 
@@ -53,6 +53,16 @@ static int64_t find_device(const struct preparer *preparer, const char *uuid)
             return i;
     }
     return -1;
+}
+
+/* It was granted, and is not there any more: a job must not be named something else instead. */
+static bool is_missing(const struct preparer *preparer, const struct state *state,
+                       const struct device *device)
+{
+    uint32_t number;
+
+    return find_device(preparer, device->uuid) < 0 &&
+           !state_device_type(state, device->uuid, &number);
 }
 
 static bool wants_mig(const struct preparer *preparer, const struct slice *slice)
@@ -75,10 +85,12 @@ bool preparer_is_needed(const struct preparer *preparer, const struct state *sta
     const struct lease *lease = job->run->lease;
     bool is_needed = false;
 
-    for (uint32_t i = 0; i < lease->slices_count; i++)
-        is_needed |=
-            wants_mig(preparer, &lease->slices[i]) ||
-            wants_mps(preparer, &state->devices.items[lease->slices[i].device], &lease->slices[i]);
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[lease->slices[i].device];
+        is_needed |= is_missing(preparer, state, device) ||
+                     wants_mig(preparer, &lease->slices[i]) ||
+                     wants_mps(preparer, device, &lease->slices[i]);
+    }
     return is_needed;
 }
 
@@ -188,20 +200,56 @@ static void work_destroy(struct work *work)
 
 static void after_work(uv_work_t *request, int status);
 
+static bool is_about(const struct work *work, uint32_t device)
+{
+    bool is_found = work->stops == device + 1;
+
+    for (uint32_t i = 0; i < work->task_count; i++)
+        is_found |= work->tasks[i].device == device;
+    return is_found;
+}
+
+/* Whether an earlier one is about a device of this one. */
+static bool has_to_wait(const struct preparer *preparer, const struct work *work)
+{
+    for (const struct work *other = preparer->first; other != work; other = other->next) {
+        if (work->stops > 0 && is_about(other, work->stops - 1))
+            return true;
+        for (uint32_t i = 0; i < work->task_count; i++) {
+            if (is_about(other, work->tasks[i].device))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void drop(struct preparer *preparer, struct work *work)
+{
+    struct work **at = &preparer->first;
+
+    while (*at != work)
+        at = &(*at)->next;
+    *at = work->next;
+    work_destroy(work);
+}
+
+/* On each device one after the other: one that hangs holds up nobody on the others. */
 static void run_next(struct preparer *preparer)
 {
-    struct work *work = preparer->first;
-
-    while (work && work->is_cancelled && !work->is_running) {
-        preparer->first = work->next;
-        work_destroy(work);
-        work = preparer->first;
+    for (struct work *work = preparer->first, *next; work; work = next) {
+        next = work->next;
+        if (work->is_running)
+            continue;
+        if (work->is_cancelled) {
+            drop(preparer, work);
+            continue;
+        }
+        if (has_to_wait(preparer, work))
+            continue;
+        work->is_running = true;
+        work->request.data = work;
+        uv_queue_work(preparer->options.loop, &work->request, on_work, after_work);
     }
-    if (!work || work->is_running)
-        return;
-    work->is_running = true;
-    work->request.data = work;
-    uv_queue_work(preparer->options.loop, &work->request, on_work, after_work);
 }
 
 /* What the worker found out, as programs are told it. */
@@ -222,12 +270,11 @@ static void after_work(uv_work_t *request, int status)
     struct preparer *preparer = work->preparer;
 
     (void)status;
-    preparer->first = work->next;
     if (work->code == 0)
         name_slices(work);
     if (!work->is_cancelled && !preparer->is_ending && work->stops == 0)
         preparer->options.done(preparer->options.user, &work->prepared, work->code, &work->err);
-    work_destroy(work);
+    drop(preparer, work);
     if (preparer->is_ending && !preparer->first) {
         free(preparer->folder);
         free(preparer);
@@ -274,6 +321,8 @@ static void add_task(struct preparer *preparer, const struct state *state, const
     struct task *task = &work->tasks[work->task_count];
 
     snprintf(work->prepared.visible[place], PROBE_UUID_SIZE, "%s", device->uuid);
+    if (is_missing(preparer, state, device))
+        work->code = error_set(&work->err, -ENODEV, "device %s: not found any more", device->uuid);
     if (found < 0)
         return;
     *task = (struct task){ .place = place,

@@ -147,8 +147,9 @@ static void describe_slots(struct layout *layout, const struct state *state)
         struct layout_node *node = &layout->nodes.items[i];
         layout->slots_most = node->count > layout->slots_most ? node->count : layout->slots_most;
         node->kind = node->count > 0 ? layout->slots.items[node->first].kind : 0;
-        for (uint32_t k = 1; k < node->count; k++) {
-            if (layout->slots.items[node->first + k].kind != node->kind)
+        for (uint32_t k = 0; k < node->count; k++) {
+            const struct layout_slot *slot = &layout->slots.items[node->first + k];
+            if (slot->kind != node->kind || state->devices.items[slot->device].foreign_mib > 0)
                 node->kind = LAYOUT_MIXED;
         }
     }

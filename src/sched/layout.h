@@ -17,9 +17,9 @@
 
 struct layout_node {
     uint32_t first, count; /* its slots */
-    uint32_t kind;         /* of all its slots; LAYOUT_MIXED; no slots: 0 */
-    uint32_t rack, block;  /* numbers from 1; 0: not known */
-    bool is_up;            /* and not about to be taken away */
+    uint32_t kind; /* of all its slots; LAYOUT_MIXED, also when one lacks memory; no slots: 0 */
+    uint32_t rack, block; /* numbers from 1; 0: not known */
+    bool is_up;           /* and not about to be taken away */
     bool is_spot;
 };
 

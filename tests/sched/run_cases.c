@@ -436,6 +436,7 @@ static void do_gpus(struct run *run)
     }
 }
 
+/* Also how much of its memory strangers have: foreign=10G. */
 static void do_health(struct run *run, const char *sick)
 {
     int64_t number = state_find_device(run->lab->state, word(run, 1));
@@ -445,14 +446,16 @@ static void do_health(struct run *run, const char *sick)
     const struct device *device = &run->lab->state->devices.items[number];
     AUTO_FREE char *uuid = mem_string(device->uuid);
     AUTO_FREE char *model = mem_string(device->model);
-    tell(run, &(struct event){ .kind = EVENT_DEVICE,
-                               .device = { .node = run->lab->state->nodes.items[device->node].name,
-                                           .uuid = uuid,
-                                           .model = model,
-                                           .index = device->index,
-                                           .memory_mib = device->memory_mib,
-                                           .numa_node = device->numa_node,
-                                           .sick = sick } });
+    tell(run, &(struct event){
+                  .kind = EVENT_DEVICE,
+                  .device = { .node = run->lab->state->nodes.items[device->node].name,
+                              .uuid = uuid,
+                              .model = model,
+                              .index = device->index,
+                              .memory_mib = device->memory_mib,
+                              .numa_node = device->numa_node,
+                              .foreign_mib = find(run, "foreign") ? mib_of(run, "foreign") : 0,
+                              .sick = sick } });
 }
 
 /* Spans of the script's time: "10m-20m". */

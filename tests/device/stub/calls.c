@@ -55,8 +55,8 @@ int nvmlInit_v2(void);
 int nvmlInit_v2(void)
 {
     pthread_mutex_lock(&stub.lock);
-    bool is_good = script_read();
-    for (unsigned i = 0; i < stub.gpu_count; i++)
+    bool is_good = stub.is_shared || script_read();
+    for (unsigned i = 0; i < stub.gpu_count && !stub.is_shared; i++)
         stub.migs[i].is_on = stub.gpus[i].values[STUB_mig] == 1;
     return stub_done(is_good ? stub.init_error : NVML_UNKNOWN);
 }
@@ -571,7 +571,8 @@ int nvmlEventSetWait_v2(nvml_set_t set, struct nvml_event *event, unsigned timeo
         pthread_mutex_unlock(&stub.lock);
         if (has_one)
             return NVML_SUCCESS;
-        nanosleep(&moment, NULL);
+        if (timeout_ms > 0)
+            nanosleep(&moment, NULL);
     }
     return NVML_TIMEOUT;
 }

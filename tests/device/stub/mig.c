@@ -41,6 +41,14 @@ static int find_id(unsigned id)
     return -1;
 }
 
+/* What must never be asked for. */
+static int refuse(const char *call, nvml_device_t device, int result)
+{
+    stub.refused++;
+    snprintf(stub.refusal, sizeof(stub.refusal), "%s of %.40s: %d", call, device->uuid, result);
+    return stub_done(result);
+}
+
 /* What all calls about instances need; the lock is held on success. */
 static int begin_mig(const char *call, nvml_device_t device)
 {
@@ -156,7 +164,7 @@ int nvmlDeviceCreateGpuInstanceWithPlacement(nvml_device_t device, unsigned id,
         return begun;
     struct stub_mig *mig = mig_of(device);
     if (profile < 0 || placement->size != profiles[profile].size)
-        return stub_done(NVML_INVALID_ARGUMENT);
+        return refuse(__func__, device, NVML_INVALID_ARGUMENT);
     for (unsigned i = 0; i < STUB_INSTANCES; i++) {
         struct nvml_instance *instance = &mig->instances[i];
         if (instance->is_there)
@@ -171,7 +179,7 @@ int nvmlDeviceCreateGpuInstanceWithPlacement(nvml_device_t device, unsigned id,
         *ret = instance;
         return stub_done(NVML_SUCCESS);
     }
-    return stub_done(NVML_INSUFFICIENT_RESOURCES);
+    return refuse(__func__, device, NVML_INSUFFICIENT_RESOURCES);
 }
 
 int nvmlDeviceGetGpuInstances(nvml_device_t device, unsigned id, nvml_instance_t *ret,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -179,6 +180,8 @@ static bool parse_property(struct nvml_device *gpu, int index, const char *key, 
             return false;
         gpu->hang_until = script_now() + number;
     } else if (strcmp(key, "xid") == 0) {
+        if (stub.xid_next == stub.xid_count)
+            stub.xid_next = stub.xid_count = 0;
         if (!parse_real(value, &number) || stub.xid_count == STUB_XIDS)
             return complain("too many events");
         stub.xids[stub.xid_count++] = (struct stub_xid){ index, (unsigned)number, script_now() };
@@ -384,4 +387,41 @@ int stub_done(int result)
 {
     pthread_mutex_unlock(&stub.lock);
     return result;
+}
+
+/* ---- for whole worlds ---- */
+
+bool stub_share(void)
+{
+    bool is_good = mmap(&stub, sizeof(stub), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == &stub &&
+                   pthread_mutex_init(&stub.lock, NULL) == 0 && script_read();
+
+    for (unsigned i = 0; i < stub.gpu_count; i++)
+        stub.migs[i].is_on = stub.gpus[i].values[STUB_mig] == 1;
+    stub.is_shared = true;
+    return is_good;
+}
+
+bool stub_say(const char *line)
+{
+    return parse_line(line);
+}
+
+bool stub_is_hanging(unsigned gpu)
+{
+    return stub.gpus[gpu].hang_until > script_now();
+}
+
+void stub_restart(bool keeps_mig)
+{
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    stub.xid_count = stub.xid_next = 0;
+    for (unsigned i = 0; i < stub.gpu_count; i++) {
+        stub.migs[i] = (struct stub_mig){ .is_on = keeps_mig && stub.migs[i].is_on };
+        stub.gpus[i].process_count = 0;
+        stub.gpus[i].error = NVML_SUCCESS;
+        stub.gpus[i].hang_until = 0;
+        stub.energy[i] = stub.energy_at[i] = 0;
+    }
 }

@@ -26,6 +26,9 @@
  *   missing nvmlDeviceGetMemoryInfo_v2                as if the library had no such function
  *   init error DRIVER_NOT_LOADED
  *
+ * A program that plays whole worlds on it (tests/daemon) loads the library, lets it live on in
+ * memory that its children share, and says lines itself.
+ *
  * Energy grows with the power that is drawn. MIG instances are made and removed by the tables of
  * the 7-slice boards. Mistakes in the script are told on standard error, and make the
  * initialisation fail.
@@ -108,8 +111,10 @@ struct stub_xid {
     double at;
 };
 
+/* Whole pages, so that they can be shared. */
 struct stub {
     pthread_mutex_t lock;
+    bool is_shared;
     char path[512], driver[NVML_DRIVER_SIZE];
     int init_error;
     struct nvml_device gpus[STUB_GPUS];
@@ -120,7 +125,9 @@ struct stub {
     struct stub_xid xids[STUB_XIDS];
     int xid_count, xid_next;
     double energy_at[STUB_GPUS], energy[STUB_GPUS]; /* joules so far, and until when */
-};
+    unsigned refused;                               /* MIG calls that asked for what can't be */
+    char refusal[128];
+} __attribute__((aligned(4096)));
 
 extern struct stub stub;
 
@@ -133,5 +140,14 @@ double script_now(void); /* seconds since it was read */
  * device hangs. SUCCESS: the lock is held, and stub_done() gives it back. */
 int stub_begin(const char *call, nvml_device_t device);
 int stub_done(int result);
+
+/* ---- for programs that play whole worlds on it, in one thread ---- */
+
+/* Read the script; all that is known lives on in memory that children share, whichever of them
+ * initialises the library. Once, before the first child. */
+bool stub_share(void);
+bool stub_say(const char *line);    /* a line of a script, at once */
+bool stub_is_hanging(unsigned gpu); /* whether a call about it would wait */
+void stub_restart(bool keeps_mig);  /* the machine: no process, no instance, counters from 0 */
 
 #endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+/* world - a machine with GPUs that is played: the whole daemon in it, on clocks, a driver, and an
+ * engine of ours
+ *
+ * The daemon is the real one, with its journal on disk. What differs is below it: clocks that a
+ * step moves by a second (world_clock.c), the stub driver, asked in the same thread
+ * (world_sampler.c), and an engine whose processes are rows in a table (world_engine.c). All of
+ * that is in memory that children share, so a daemon can be killed anywhere, and the next one finds
+ * the world as it was. Chance comes from the seed alone: a world that fails does so again.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "core/engine.h"
+#include "core/lease.h"
+#include "daemon/hub.h"
+#include "daemon/watcher.h"
+#include "sim/dice.h"
+#include "tests/device/stub/stub.h"
+
+enum {
+    WORLD_GPUS = 4,
+    WORLD_MEMBERS = 256,
+    WORLD_HOLDS = 8,
+    WORLD_JOBS = 256,
+    WORLD_WORDS = 400,
+    WORLD_NAMES = 4096,
+    WORLD_FOREIGN_PID = 100000, /* and above: nobody's that we started */
+};
+
+/* How the process of a daemon ends. */
+enum { WORLD_OVER = 0, WORLD_AGAIN = 10, WORLD_BROKEN = 11 };
+
+/* What a member has of one device. */
+struct world_hold {
+    uint32_t gpu;              /* of the driver */
+    char name[NVML_UUID_SIZE]; /* as its programs are told */
+    struct slice slice;
+    bool is_greedy;    /* takes more than it was given */
+    unsigned instance; /* NVML_NO_INSTANCE */
+};
+
+enum world_phase { MEMBER_NONE, MEMBER_STARTS, MEMBER_RUNS, MEMBER_IS_OVER };
+
+struct world_member {
+    enum world_phase phase;
+    struct member_id id;
+    uint32_t pid;
+    usec_t since, until, stopping; /* 0: nobody stops it */
+    struct world_hold holds[WORLD_HOLDS];
+    uint32_t hold_count;
+    bool is_idle, is_greedy, was_stopped, fails, is_lost, told_start, told_end;
+};
+
+struct world_foreign {
+    uint32_t pid, gpu;
+    int64_t mib;
+    usec_t since;
+};
+
+/* What is true of a device, as the player made it. */
+struct world_gpu {
+    usec_t lost, well; /* since when; 0: it is not */
+    usec_t harmed;     /* when something was done to it the last time that may drain it */
+    uint32_t harmed_life;
+    usec_t known_sick; /* since when the daemon says so; 0: it does not */
+    bool is_unfound;   /* lost when this daemon looked for devices */
+    struct world_foreign foreign;
+    int64_t leak_mib;
+};
+
+struct world {
+    uint64_t seed;
+    struct dice dice;
+    uint32_t step, steps, lives; /* daemons so far */
+    usec_t since_boot, wall;
+    char boot[40];
+    struct world_gpu gpus[WORLD_GPUS];
+    struct world_member members[WORLD_MEMBERS];
+    uint32_t next_pid;
+    uint64_t jobs[WORLD_JOBS]; /* acknowledged */
+    uint32_t job_count, asked_count;
+    bool was_greedy[WORLD_JOBS], is_configured, is_rebooted, wants_reboot;
+    uint32_t memory_grace_s;
+    uint32_t die_in; /* so many calls of world_moment() until the daemon is killed; 0: not */
+    uint32_t started, ended, greedy_stopped, made, faults, restarts, reboots; /* figures */
+    char broken[WORLD_WORDS];
+};
+
+extern struct world *world;
+
+/* The daemon that runs now, as its parts were made; NULL: not yet. */
+struct world_house {
+    struct hub *hub;
+    struct watcher *watcher;
+    struct api *api;
+    const struct api_ports *ports;
+    uv_loop_t *loop;
+    struct stub *stub;
+    usec_t looked; /* since when it looks at the devices */
+    usec_t heard;  /* and gets what the driver reports; 0: not yet */
+    engine_outcome_fn *on_outcome;
+    void *outcome_user;
+};
+
+extern struct world_house house;
+
+/* An invariant does not hold: the words are kept, and the process ends. */
+__attribute__((noreturn, format(printf, 1, 2))) void world_break(const char *format, ...);
+/* The daemon may be killed here. */
+void world_moment(void);
+/* In an order that only the seed decides. */
+uint32_t world_below(uint32_t count);
+bool world_chance(uint32_t percent);
+__attribute__((format(printf, 1, 2))) void world_say(const char *format, ...); /* to the driver */
+bool world_hangs(void); /* some device does */
+
+/* world_play.c: what happens in a step; world_check.c: what must hold after it */
+void world_play(void);
+void world_check(void);
+void world_check_start(const struct world_member *member, const struct job *job);
+
+void world_note_greedy(uint64_t job);
+bool world_has_greedy(uint64_t job);
+
+/* world_engine.c */
+void world_engine_step(void);
+struct world_member *world_member_of(struct member_id id);
+
+/* world_sampler.c: what was put off while a device hung */
+void world_work(void);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens in a played world: people, faults, strangers, restarts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/submit.h"
+#include "base/mem.h"
+#include "world.h"
+
+/* ---- people ---- */
+
+struct asking {
+    struct api_change change;
+    json_t *documents; /* NULL: a configuration */
+    json_t *config;
+    uint64_t last; /* the newest job before */
+};
+
+static uint64_t newest_job(void)
+{
+    const struct job *last = hub_state(house.hub)->first_job;
+
+    while (last && last->next)
+        last = last->next;
+    return last ? last->id : 0;
+}
+
+static int run_asking(struct api_change *change, struct error *err)
+{
+    struct asking *asking = CONTAINER_OF(change, struct asking, change);
+    const struct submitter who = { 0, 0 };
+
+    if (asking->config)
+        return api_impose(house.ports, asking->config, err);
+    asking->last = newest_job();
+    return submit_all(house.api, &who, asking->documents, err);
+}
+
+/* What was refused is nothing; what was acknowledged must never be lost. */
+static void done_asking(struct api_change *change, int code, const struct error *err)
+{
+    struct asking *asking = CONTAINER_OF(change, struct asking, change);
+
+    (void)err;
+    world->is_configured |= code == 0 && asking->config;
+    for (const struct job *job = hub_state(house.hub)->first_job; job && code == 0;
+         job = job->next) {
+        if (asking->documents && job->id > asking->last && world->job_count < WORLD_JOBS)
+            world->jobs[world->job_count++] = job->id;
+    }
+    json_decref(asking->documents);
+    json_decref(asking->config);
+    free(asking);
+}
+
+static void ask(json_t *documents, json_t *config)
+{
+    struct asking *asking = mem_zero(1, sizeof(*asking));
+
+    *asking = (struct asking){ .change = { .run = run_asking, .done = done_asking },
+                               .documents = documents,
+                               .config = config };
+    hub_enqueue(house.hub, &asking->change);
+}
+
+static void submit(void)
+{
+    static const char *const gpus[] = { "1",           "1",           "2",           "0.5",
+                                        "0.25",        "0.5",         "mem=20G",     "mem=40G",
+                                        "mig=1g.10gb", "mig=2g.20gb", "mig=3g.40gb", "mig=1g.10gb",
+                                        "mig=7g.80gb", "mig=4g.40gb", "mig=1g.20gb" };
+    json_t *document = json_pack("{s:s, s:s, s:s, s:i}", "run", "true", "sender_cwd", "/", "gpus",
+                                 gpus[world_below(COUNT_OF(gpus))], "retry", (int)world_below(3));
+
+    if (world_chance(20))
+        json_object_set_new(document, "priority", json_string("high"));
+    if (world_chance(30))
+        json_object_set_new(document, "preemptible", json_true());
+    if (world_chance(10))
+        json_object_set_new(document, "nodes", json_integer(1 + world_below(2)));
+    world->asked_count++;
+    ask(json_pack("[o]", document), NULL);
+}
+
+static void configure(void)
+{
+    const char *action = world_chance(50) ? "requeue" : "cancel";
+
+    world->memory_grace_s = 5 + world_below(10);
+    json_t *watch =
+        json_pack("{s:o}", "memory_grace", json_sprintf("%us", (unsigned)world->memory_grace_s));
+    if (world_chance(50))
+        json_object_set_new(
+            watch, "idle",
+            json_pack("{s:s, s:s, s:s}", "warn", "60s", "stop", "100s", "action", action));
+    ask(NULL, json_pack("{s:o}", "watch", watch));
+}
+
+static void cancel(void)
+{
+    if (world->job_count == 0)
+        return;
+    struct event event = { .kind = EVENT_CANCEL,
+                           .cancel = { .job = world->jobs[world_below(world->job_count)],
+                                       .user = "somebody" } };
+    hub_report(house.hub, &event);
+}
+
+void world_note_greedy(uint64_t job)
+{
+    for (uint32_t i = 0; i < world->job_count; i++)
+        world->was_greedy[i] |= world->jobs[i] == job;
+}
+
+bool world_has_greedy(uint64_t job)
+{
+    for (uint32_t i = 0; i < world->job_count; i++) {
+        if (world->jobs[i] == job)
+            return world->was_greedy[i];
+    }
+    return false;
+}
+
+/* ---- faults ---- */
+
+static void harm(uint32_t number)
+{
+    static const uint32_t xids[] = { 13, 31, 43, 45, 63, 64, 48, 74, 79, 94, 95, 119, 140 };
+    struct world_gpu *gpu = &world->gpus[number];
+
+    world->faults++;
+    switch (world_below(6)) {
+    case 0:
+        if (gpu->lost > 0)
+            break;
+        gpu->lost = world->since_boot;
+        world_say("gpu %u error GPU_IS_LOST", number);
+        break;
+    case 1:
+        world_say("gpu %u hang %u", number, 1 + world_below(30));
+        break;
+    case 2:
+    case 3: {
+        uint32_t xid = xids[world_below(COUNT_OF(xids))];
+        world_say("gpu %u xid %u", number, xid);
+        enum xid_action action = xid_action(xid);
+        if (action != XID_NONE && action != XID_APP && action != XID_ASK && gpu->harmed == 0) {
+            gpu->harmed = world->since_boot;
+            gpu->harmed_life = world->lives;
+        }
+        break;
+    }
+    case 4:
+        world_say("gpu %u temp %u", number, world_chance(50) ? 96 : 50);
+        break;
+    default:
+        world_say("gpu %u ecc_corrected %u", number, world_below(4000));
+    }
+}
+
+/* Nobody is on it: it is reset, and counts from 0. */
+static void mend(uint32_t number)
+{
+    struct world_gpu *gpu = &world->gpus[number];
+    struct nvml_device *device = &house.stub->gpus[number];
+
+    if (gpu->lost > 0) {
+        gpu->lost = 0;
+        world_say("gpu %u error SUCCESS", number);
+    } else if (device->process_count == 0 && !stub_is_hanging(number)) {
+        gpu->harmed = 0;
+        gpu->known_sick = 0;
+        house.stub->energy[number] = 0;
+        world_say("gpu %u ecc_corrected 0 temp 50", number);
+    }
+    gpu->leak_mib = 0;
+}
+
+static bool is_still_sick(uint32_t number)
+{
+    const struct world_gpu *gpu = &world->gpus[number];
+
+    return gpu->well > 0 && gpu->lost == 0 && gpu->harmed == 0 &&
+           (world->since_boot - gpu->well) / USEC_PER_SEC % 20 == 19;
+}
+
+static void visit(uint32_t number)
+{
+    struct world_foreign *foreign = &world->gpus[number].foreign;
+
+    if (foreign->pid != 0) {
+        world_say("gpu %u no-process %u", number, foreign->pid);
+        *foreign = (struct world_foreign){ 0 };
+        return;
+    }
+    *foreign = (struct world_foreign){ .pid = WORLD_FOREIGN_PID + world->step,
+                                       .mib = 100 + world_below(60000),
+                                       .since = world->since_boot };
+    if (!house.stub->migs[number].is_on)
+        world_say("gpu %u process %u memory %lld use 5", number, foreign->pid,
+                  (long long)foreign->mib);
+    else
+        *foreign = (struct world_foreign){ 0 };
+}
+
+/* What a device says of its memory is what is on it. */
+static void count_memory(uint32_t number)
+{
+    const struct nvml_device *device = &house.stub->gpus[number];
+    int64_t used = 500 + world->gpus[number].leak_mib;
+
+    for (unsigned i = 0; i < device->process_count; i++)
+        used += (int64_t)device->processes[i].memory_mib;
+    world_say("gpu %u used %lld use %u", number, (long long)used,
+              device->process_count > 0 ? 50 : 0);
+}
+
+void world_play(void)
+{
+    if (!world->is_configured)
+        configure();
+    if (world_chance(35))
+        submit();
+    if (world_chance(4))
+        cancel();
+    if (world_chance(8))
+        harm(world_below(WORLD_GPUS));
+    for (uint32_t i = 0; i < WORLD_GPUS; i++) {
+        /* Also once more: nobody saw it, when the daemon was killed just then. */
+        if (world_chance(6) || is_still_sick(i))
+            mend(i);
+        if (world_chance(2))
+            visit(i);
+        count_memory(i);
+    }
+}

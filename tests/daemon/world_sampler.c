@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampler, and the loop's workers, in the one thread that there is: so that a seed plays the
+ * same world each time. A device that hangs is not asked until it answers again. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "device/sampler.h"
+#include "world.h"
+
+struct sampler {
+    struct sampler_options options;
+    struct sampled got[WORLD_GPUS];
+    bool has_got[WORLD_GPUS];
+    usec_t asked[WORLD_GPUS]; /* 0: nothing is asked of it */
+    LIST(struct probe_event) events;
+    bool has_waited; /* the first time all devices are told to report */
+};
+
+usec_t sampler_now(void)
+{
+    return world->since_boot;
+}
+
+int sampler_create(const struct sampler_options *options, struct sampler **ret, struct error *err)
+{
+    (void)err;
+    *ret = mem_zero(1, sizeof(**ret));
+    (*ret)->options = *options;
+    return 0;
+}
+
+bool sampler_destroy(struct sampler *sampler)
+{
+    for (uint32_t i = 0; sampler && i < WORLD_GPUS; i++)
+        free(sampler->got[i].processes);
+    if (sampler)
+        list_release(&sampler->events);
+    free(sampler);
+    return true;
+}
+
+static void answer(struct sampler *sampler, uint32_t device)
+{
+    struct probe *probe = sampler->options.probe;
+    struct sampled *got = &sampler->got[device];
+    struct error err;
+
+    free(got->processes);
+    *got = (struct sampled){ 0 };
+    got->code = probe->ops->sample(probe, device, &got->reading, &got->err);
+    if (got->code == 0)
+        got->has_processes =
+            probe->ops->processes(probe, device, &got->processes, &got->process_count, &err) == 0;
+    got->reading.at = sampler_now();
+    sampler->has_got[device] = true;
+    sampler->asked[device] = 0;
+}
+
+void sampler_ask(struct sampler *sampler)
+{
+    struct probe_event event;
+    struct error err;
+
+    for (uint32_t i = 0; i < sampler->options.device_count; i++) {
+        world_moment();
+        if (sampler->asked[i] == 0)
+            sampler->asked[i] = sampler_now();
+        if (!stub_is_hanging(i))
+            answer(sampler, i);
+    }
+    if (!sampler->has_waited && !world_hangs()) {
+        sampler->has_waited = true;
+        house.heard = sampler_now();
+    }
+    while (sampler->has_waited &&
+           sampler->options.probe->ops->wait(sampler->options.probe, 0, &event, &err) == 1)
+        list_add(&sampler->events, event);
+    sampler->options.notify(sampler->options.user);
+}
+
+bool sampler_take(struct sampler *sampler, uint32_t device, struct sampled *ret)
+{
+    bool has_got = sampler->has_got[device];
+
+    if (has_got) {
+        *ret = sampler->got[device];
+        sampler->got[device] = (struct sampled){ 0 };
+    }
+    sampler->has_got[device] = false;
+    return has_got;
+}
+
+bool sampler_take_event(struct sampler *sampler, struct probe_event *ret)
+{
+    if (sampler->events.count == 0)
+        return false;
+    *ret = sampler->events.items[0];
+    list_remove(&sampler->events, 0);
+    return true;
+}
+
+usec_t sampler_silent(struct sampler *sampler, uint32_t device)
+{
+    return sampler->asked[device] == 0 ? 0 : sampler_now() - sampler->asked[device];
+}
+
+/* ---- the workers of the loop ---- */
+
+struct put_off {
+    uv_work_t *request;
+    uv_work_cb work;
+    uv_after_work_cb after;
+};
+
+static LIST(struct put_off) works;
+
+int __wrap_uv_queue_work(uv_loop_t *loop, uv_work_t *request, uv_work_cb work,
+                         uv_after_work_cb after);
+int __wrap_uv_queue_work(uv_loop_t *loop, uv_work_t *request, uv_work_cb work,
+                         uv_after_work_cb after)
+{
+    request->loop = loop;
+    list_add(&works, (struct put_off){ request, work, after });
+    return 0;
+}
+
+/* Whom a worker asks is not known here: none of them gets on while a device hangs. */
+void world_work(void)
+{
+    while (works.count > 0 && !world_hangs()) {
+        struct put_off now = works.items[0];
+        list_remove(&works, 0);
+        world_moment();
+        now.work(now.request);
+        world_moment();
+        now.after(now.request, 0);
+    }
+}
