@@ -207,12 +207,11 @@ void tally_forget(struct tally *tally, uint64_t id)
 
     if (!map_get(&tally->by_id, id, &place))
         return;
-    struct tally_job *last = tally->jobs.items[tally->jobs.count - 1];
-    free(tally->jobs.items[place - 1]);
-    tally->jobs.items[place - 1] = last;
-    tally->jobs.count--;
+    struct tally_job *last = tally->jobs.items[--tally->jobs.count];
     map_set(&tally->by_id, last->id, place);
     map_remove(&tally->by_id, id);
+    free(tally->jobs.items[place - 1]);
+    tally->jobs.items[place - 1] = last;
 }
 
 void tally_release(struct tally *tally)

@@ -334,7 +334,7 @@ bool script_pass(void)
 {
     struct stat status = { 0 };
 
-    if (has_changed(&status)) {
+    if (!stub.is_shared && has_changed(&status)) {
         add_energy(script_now());
         if (!script_read())
             return false;
