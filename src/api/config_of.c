@@ -17,6 +17,7 @@ static void add_pool(struct config *config, const struct state *state, const str
 {
     struct config_pool added = {
         .is_static = pool->is_static,
+        .mig = pool->mig,
         .gpus = pool->is_static && pool->gpus > 0 ? pool->gpus : CONFIG_NONE,
         .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_min),
         .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_max),

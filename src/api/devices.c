@@ -130,9 +130,11 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
     const struct device *device = &state->devices.items[number];
     const struct room_device *room = &state->room.devices.items[number];
     const struct node *node = &state->nodes.items[device->node];
-    const char *sick = device->sick             ? device->sick
-                       : node->state != NODE_UP ? node_state_name(node->state)
-                                                : NULL;
+    const char *sick = device->sick                             ? device->sick
+                       : node->state != NODE_UP                 ? node_state_name(node->state)
+                       : device->mig_now == device->mig_enabled ? NULL
+                       : device->mig_enabled                    ? "its MIG mode is to be turned on"
+                                             : "its MIG mode is to be turned off";
 
     json_t *view = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
@@ -141,8 +143,8 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         json_integer(device->memory_mib - device->foreign_mib - room->memory_mib), "given",
         view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
         device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
-        text_or_null(device->address), "mig", device->mig_enabled, "synthetic",
-        device->is_synthetic, "sick", text_or_null(sick), "jobs", view_holders(api, number));
+        text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
+        "sick", text_or_null(sick), "jobs", view_holders(api, number));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
     json_object_set_new(
         view, "recorded",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mig.h"
 #include "core/state.h"
 
 static void set_string(char **where, const char *string)
@@ -80,6 +81,30 @@ static bool number_model(struct state *state, struct device *device)
     return is_other;
 }
 
+/* The mode that its pool wants: of those that share it, the first that wants one. */
+static uint8_t wanted_mig(const struct state *state, const struct device *device)
+{
+    const struct node *node = &state->nodes.items[device->node];
+
+    if (device->pool != 0)
+        return state->pools.items[device->pool].mig;
+    for (size_t i = 0; i < state->pools.count; i++) {
+        const struct pool *pool = &state->pools.items[i];
+        if (pool->mig != POOL_MIG_ANY && !pool->is_removed && !pool->is_static &&
+            pool_matches(pool, device, node))
+            return pool->mig;
+    }
+    return POOL_MIG_ANY;
+}
+
+static void settle_mig(const struct state *state, struct device *device)
+{
+    uint8_t wanted =
+        mig_board_of(device->model, device->memory_mib) ? wanted_mig(state, device) : POOL_MIG_ANY;
+
+    device->mig_enabled = wanted == POOL_MIG_ANY ? device->mig_now : wanted == POOL_MIG_ON;
+}
+
 /* Machines whose time counts from now on. */
 static void count_up(struct state *state)
 {
@@ -108,6 +133,8 @@ void state_measure(struct state *state)
         if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
             deal_static_pool(state, (uint32_t)i);
     }
+    for (size_t i = 0; i < state->devices.count; i++)
+        settle_mig(state, &state->devices.items[i]);
     count_up(state);
     for (size_t i = 0; i < state->nodes.count; i++) {
         if (!node_is_usable(&state->nodes.items[i]))
@@ -205,7 +232,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     device->index = event->index;
     device->numa_node = event->numa_node;
     device->is_synthetic = event->is_synthetic;
-    device->mig_enabled = event->mig_enabled;
+    device->mig_now = event->mig_enabled;
     device->island = event->island;
     device->bridge = event->bridge;
     set_string(&device->model, event->model);
@@ -214,6 +241,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->vendor, event->vendor);
     set_string(&device->boot, event->boot);
     set_reason(&device->sick, event->sick);
+    settle_mig(state, device);
     if (number_model(state, device))
         state_recount(state);
     count_capacity(state, &state->capacity, (uint32_t)found, 1);
@@ -252,6 +280,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     pool->base_min = event->milli_min;
     pool->base_max = event->milli_max;
     pool->devices = event->devices;
+    pool->mig = event->mig;
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
     set_string(&pool->nodes, event->nodes);

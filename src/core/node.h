@@ -48,7 +48,8 @@ struct device {
     uint32_t xid;        /* of them; 0: none */
     char *boot;          /* the run of the machine in which they came; "" */
     bool is_synthetic;
-    bool mig_enabled;
+    bool mig_now;     /* its mode */
+    bool mig_enabled; /* the one that it has, or is to have: it is not given out until it has it */
 };
 
 /* What is free. Index i is node, device or pool i of the state. */

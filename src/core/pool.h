@@ -17,6 +17,9 @@
 
 #include "base/mem.h"
 
+/* The MIG mode that its devices are to have, where they can. */
+enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
+
 /* Another size while a window is open. */
 struct pool_during {
     uint32_t window;              /* number in the agenda */
@@ -35,6 +38,7 @@ struct pool {
     LIST(struct pool_during) during;
     bool is_static;
     bool is_removed;
+    uint8_t mig; /* enum pool_mig */
 };
 
 struct device;

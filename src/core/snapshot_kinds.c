@@ -58,7 +58,7 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 9, index, ""),
     RECORD_INT(struct device, 10, numa_node, ""),
     RECORD_UINT(struct device, 11, is_synthetic, ""),
-    RECORD_UINT(struct device, 12, mig_enabled, ""),
+    RECORD_UINT(struct device, 12, mig_now, ""),
     RECORD_UINT(struct device, 13, island, ""),
     RECORD_UINT(struct device, 14, bridge, ""),
     RECORD_INT(struct device, 15, foreign_mib, ""),
@@ -87,6 +87,7 @@ static const struct field pool_fields[] = {
     RECORD_INT(struct saved_pool, 8, pool.base_max, ""),
     RECORD_UINT(struct saved_pool, 9, pool.is_static, ""),
     RECORD_UINT(struct saved_pool, 10, pool.is_removed, ""),
+    RECORD_UINT(struct saved_pool, 11, pool.mig, "0: not said, 1: off, 2: on"),
     RECORD_LIST(struct saved_pool, 20, during, "while windows are open", &saved_pool_during_record),
 };
 

@@ -189,7 +189,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .memory_mib = device->memory_mib > 0 ? device->memory_mib : -1,
         .numa_node = device->numa_node,
         .is_synthetic = device->is_synthetic,
-        .mig_enabled = device->mig_enabled,
+        .mig_enabled = device->mig_now,
         .sick = device->sick,
         .island = device->island,
         .bridge = device->bridge,
@@ -374,7 +374,8 @@ int64_t state_capacity(const struct state *state, uint32_t resource)
 
 bool device_is_usable(const struct state *state, const struct device *device)
 {
-    return !device->sick && node_is_usable(&state->nodes.items[device->node]);
+    return !device->sick && device->mig_now == device->mig_enabled &&
+           node_is_usable(&state->nodes.items[device->node]);
 }
 
 /* A list in order of id; new ones are nearly always the last. */

@@ -21,6 +21,7 @@
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
+#include "daemon/mig_mode.h"
 #include "daemon/study.h"
 #include "daemon/watcher.h"
 #include "device/mps.h"
@@ -44,6 +45,7 @@ struct daemon {
     struct probe *probe;
     struct machine_devices found;
     struct watcher *watcher;
+    struct mig_modes *mig_modes;
     struct alerter *alerter;
     struct fence *fence;
     struct readings *readings;
@@ -508,6 +510,12 @@ static int open_all(struct daemon *daemon, struct error *err)
     code = open_watcher(daemon, err);
     if (code < 0)
         return code;
+    daemon->mig_modes =
+        mig_modes_create(&(struct mig_modes_options){ .loop = &daemon->loop,
+                                                      .hub = daemon->hub,
+                                                      .probe = daemon->probe,
+                                                      .devices = &daemon->found,
+                                                      .watch = watcher_watch(daemon->watcher) });
     daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
                                      daemon->options->state_dir);
     return open_door(daemon, err);
@@ -543,6 +551,7 @@ static void close_all(struct daemon *daemon)
     uv_timer_stop(&daemon->tending);
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
+    mig_modes_destroy(daemon->mig_modes);
     bool is_probe_free = watcher_destroy(daemon->watcher);
     daemon->watcher = NULL;
     if (daemon->engine)

@@ -207,7 +207,7 @@ static bool is_known_so(const struct state *state, const struct event_device *no
 
     return known && known->index == now->index && known->numa_node == now->numa_node &&
            known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
-           known->mig_enabled == now->mig_enabled && is_same(known->sick, now->sick) &&
+           known->mig_now == now->mig_enabled && is_same(known->sick, now->sick) &&
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
            is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
            known->island == now->island && known->bridge == now->bridge &&

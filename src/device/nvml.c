@@ -281,6 +281,7 @@ static int nvml_devices(struct probe *probe, struct probe_device **ret_devices, 
     for (uint32_t i = 0; i < count; i++) {
         if (!devices[i].sick[0])
             nvml->gpus[i].known = devices[i];
+        atomic_store(&nvml->gpus[i].has_mig, devices[i].mig_enabled);
     }
     nvml_find_groups(nvml, devices, count);
     *ret_devices = devices;

@@ -27,6 +27,7 @@ struct nvml_gpu {
     bool has_gpm_before;
     unsigned long long use_seen; /* of process_use: up to here */
     _Atomic uint32_t last_xid;   /* plus one; 0: none was seen */
+    _Atomic bool has_mig;        /* its mode now */
 };
 
 struct nvml {

@@ -46,6 +46,7 @@ int nvml_mig_mode(struct probe *probe, uint32_t device, bool is_on, struct error
         return error_set(err, -EBUSY, "mig mode: a process uses the device");
     if (activation != NVML_SUCCESS)
         return error_set(err, -EAGAIN, "mig mode: %s", nvml_words(activation));
+    atomic_store(&gpu->has_mig, is_on);
     return 0;
 }
 

@@ -114,7 +114,7 @@ static int list_all(const struct nvml_calls *call, struct nvml_gpu *gpu, struct 
         list(call->mps_processes, gpu, false, found);
     if (call->graphics_processes)
         list(call->graphics_processes, gpu, true, found);
-    if (found->count > 0 && !gpu->known.mig_enabled)
+    if (found->count > 0 && !atomic_load(&gpu->has_mig))
         add_use(call, gpu, found);
     return NVML_SUCCESS;
 }

@@ -20,8 +20,9 @@ static void find_matching_pools(const struct state *state, const struct device *
 static bool are_alike(const struct state *state, const struct device *a, const struct device *b)
 {
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
-           a->mig_enabled == b->mig_enabled && (a->sick != NULL) == (b->sick != NULL) &&
-           a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
+           a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
+           (a->sick != NULL) == (b->sick != NULL) && a->is_synthetic == b->is_synthetic &&
+           strcmp(a->model, b->model) == 0 &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);

@@ -180,15 +180,18 @@ static int check_pool(const struct reader *reader, const json_t *object,
 static int read_pool(const struct config *config, const struct reader *reader, const json_t *object,
                      struct config_pool *pool)
 {
-    static const char *const keys[] = { "type",  "queue", "gpus",    "min",    "max",
-                                        "model", "nodes", "devices", "during", NULL };
+    static const char *const keys[] = { "type",  "queue",   "gpus",   "min", "max", "model",
+                                        "nodes", "devices", "during", "mig", NULL };
     static const char *const types[] = { "dynamic", "static", NULL };
+    static const char *const modes[] = { "any", "off", "on", NULL }; /* enum pool_mig */
     const char *queue = NULL;
-    size_t type = 0;
+    size_t type = 0, mig = POOL_MIG_ANY;
 
     int code = reader_check_keys(reader, object, keys);
     if (code == 0)
         code = reader_word(reader, object, "type", types, &type);
+    if (code == 0)
+        code = reader_word(reader, object, "mig", modes, &mig);
     if (code == 0)
         code = reader_name(reader, object, "queue", &queue);
     if (code == 0)
@@ -202,6 +205,7 @@ static int read_pool(const struct config *config, const struct reader *reader, c
     if (code < 0)
         return code;
     pool->is_static = type == 1;
+    pool->mig = (uint8_t)mig;
     if (queue)
         snprintf(pool->queue, sizeof(pool->queue), "%s", queue);
     code = config_times_read_pool(config, pool, reader, object);

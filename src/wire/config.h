@@ -51,6 +51,7 @@ struct config_pool {
     uint32_t *devices;              /* indices on each node, ascending; NULL: any */
     size_t device_count;
     bool is_static;
+    uint8_t mig;  /* enum pool_mig */
     int64_t gpus; /* how many of those that match; CONFIG_NONE: all (same as min and max equal) */
     int64_t min, max; /* of a dynamic pool; CONFIG_NONE */
     struct config_pool_during *during;

@@ -141,7 +141,8 @@ int config_pool_event(const struct config_pool *pool, struct text *nodes, struct
                   .gpus = pool->gpus == CONFIG_NONE ? 0 : (uint32_t)pool->gpus,
                   .milli_min = milli_of(pool->min),
                   .milli_max = milli_of(pool->max),
-                  .devices = devices },
+                  .devices = devices,
+                  .mig = pool->mig },
     };
     fill_during(pool, arena, &ret->pool);
     return 0;

@@ -43,6 +43,8 @@ static json_t *pool_to_json(const struct config_pool *pool)
             json_array_append_new(devices, json_integer(pool->devices[i]));
         json_object_set_new(object, "devices", devices);
     }
+    if (pool->mig != POOL_MIG_ANY)
+        json_object_set_new(object, "mig", json_string(pool->mig == POOL_MIG_ON ? "on" : "off"));
     config_times_pool_to_json(pool, object);
     return object;
 }
@@ -321,6 +323,10 @@ static void pool_fields(const struct config_pool *pool, struct properties *field
     add_field(fields, "model", pool->model);
     add_field(fields, "nodes", text_string(&nodes));
     add_field(fields, "devices", text_string(&devices));
+    add_field(fields, "mig",
+              pool->mig == POOL_MIG_ON    ? "on"
+              : pool->mig == POOL_MIG_OFF ? "off"
+                                          : "");
 }
 
 static void watch_fields(const struct watch_rules *rules, struct properties *fields)

@@ -61,7 +61,7 @@ struct world_member {
 struct world_foreign {
     uint32_t pid, gpu;
     int64_t mib;
-    usec_t since;
+    uint32_t looks; /* so often it could be seen */
 };
 
 /* What is true of a device, as the player made it. */
@@ -73,6 +73,8 @@ struct world_gpu {
     bool is_unfound;   /* lost when this daemon looked for devices */
     struct world_foreign foreign;
     int64_t leak_mib;
+    uint32_t lies;  /* so many steps its mode is another than the daemon says */
+    uint32_t waits; /* so many steps for another MIG mode, with nobody on it */
 };
 
 struct world {

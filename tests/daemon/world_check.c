@@ -10,6 +10,7 @@
 enum {
     LOOK_S = 3,    /* so soon a fault that shows in a reading is seen */
     SILENT_S = 13, /* and one that keeps silent */
+    MODE_S = 10,   /* and gets another mode */
     WELL_S = 90,   /* so soon a device is given out again */
 };
 
@@ -74,9 +75,7 @@ static void check_fraction(const struct world_member *member, const struct world
         world_break("gpu %u is given out %" PRId64 " thousandths and %" PRId64 " MiB of %" PRId64,
                     hold->gpu, milli, mib, total_mib(hold->gpu));
     const struct world_foreign *foreign = &world->gpus[hold->gpu].foreign;
-    const struct job *job = state_job(hub_state(house.hub), member->id.job);
-    usec_t granted = job->run->granted - (clock_now(hub_clock(house.hub)) - world->since_boot);
-    if (foreign->pid != 0 && foreign->since + LOOK_S * USEC_PER_SEC < granted &&
+    if (foreign->looks > LOOK_S &&
         mib + foreign->mib > total_mib(hold->gpu) + 2 * HEALTH_FOREIGN_MIB)
         world_break("gpu %u: %" PRId64 " MiB are given out beside %" PRId64 " MiB of a stranger",
                     hold->gpu, mib, foreign->mib);
@@ -217,6 +216,38 @@ static void check_health(uint32_t number)
                     device->sick);
 }
 
+/* ---- every device has the mode that it should have ---- */
+
+static bool is_held(uint32_t gpu)
+{
+    for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
+        const struct world_member *member = &world->members[i];
+        for (uint32_t k = 0; member->phase != MEMBER_NONE && k < member->hold_count; k++) {
+            if (member->holds[k].gpu == gpu)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void check_mode(uint32_t number)
+{
+    struct world_gpu *gpu = &world->gpus[number];
+    const struct device *device = device_of(number);
+    bool can_be = !device->sick && !world_hangs() && !is_held(number) &&
+                  house.stub->gpus[number].process_count == 0;
+
+    gpu->waits = can_be && device->mig_now != device->mig_enabled ? gpu->waits + 1 : 0;
+    if (gpu->waits > MODE_S)
+        world_break("gpu %u is idle for %u s, and does not get the MIG mode that it should have",
+                    number, gpu->waits);
+    if (!device->sick && device->mig_now != house.stub->migs[number].is_on && gpu->lost == 0 &&
+        gpu->waits == 0 && house.looked < ago(LOOK_S) && !world_hangs() && !gpu->is_unfound &&
+        ++gpu->lies > MODE_S)
+        world_break("gpu %u has MIG %s, and is said to have it %s", number,
+                    device->mig_now ? "off" : "on", device->mig_now ? "on" : "off");
+}
+
 /* ---- nobody is blamed for his neighbour ---- */
 
 static void check_blame(void)
@@ -249,6 +280,13 @@ static void check_greedy(const struct world_member *member)
                     member->id.job);
 }
 
+static bool can_be_seen(uint32_t number)
+{
+    const struct world_gpu *gpu = &world->gpus[number];
+
+    return gpu->foreign.pid != 0 && gpu->lost == 0 && !gpu->is_unfound && !stub_is_hanging(number);
+}
+
 void world_check(void)
 {
     check_layouts();
@@ -256,6 +294,8 @@ void world_check(void)
     for (uint32_t i = 0; i < WORLD_GPUS; i++) {
         check_readings(i);
         check_health(i);
+        check_mode(i);
+        world->gpus[i].foreign.looks += can_be_seen(i);
     }
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
         if (world->members[i].phase == MEMBER_RUNS)

@@ -83,6 +83,20 @@ static void submit(void)
     ask(json_pack("[o]", document), NULL);
 }
 
+/* Which devices are to be cut into instances, and which are not. */
+static json_t *wish_modes(void)
+{
+    uint32_t first = world_below(WORLD_GPUS);
+    json_t *pools = json_pack("{s:{s:[i], s:s}}", "cut", "devices", (int)first, "mig", "on");
+
+    if (world_chance(50))
+        json_object_set_new(pools, "plain",
+                            json_pack("{s:[i], s:s}", "devices",
+                                      (int)((first + 1 + world_below(WORLD_GPUS - 1)) % WORLD_GPUS),
+                                      "mig", "off"));
+    return pools;
+}
+
 static void configure(void)
 {
     const char *action = world_chance(50) ? "requeue" : "cancel";
@@ -94,7 +108,10 @@ static void configure(void)
         json_object_set_new(
             watch, "idle",
             json_pack("{s:s, s:s, s:s}", "warn", "60s", "stop", "100s", "action", action));
-    ask(NULL, json_pack("{s:o}", "watch", watch));
+    json_t *config = json_pack("{s:o}", "watch", watch);
+    if (world_chance(60))
+        json_object_set_new(config, "pools", wish_modes());
+    ask(NULL, config);
 }
 
 static void cancel(void)
@@ -195,8 +212,7 @@ static void visit(uint32_t number)
         return;
     }
     *foreign = (struct world_foreign){ .pid = WORLD_FOREIGN_PID + world->step,
-                                       .mib = 100 + world_below(60000),
-                                       .since = world->since_boot };
+                                       .mib = 100 + world_below(60000) };
     if (!house.stub->migs[number].is_on)
         world_say("gpu %u process %u memory %lld use 5", number, foreign->pid,
                   (long long)foreign->mib);
@@ -218,7 +234,7 @@ static void count_memory(uint32_t number)
 
 void world_play(void)
 {
-    if (!world->is_configured)
+    if (!world->is_configured || world_chance(1))
         configure();
     if (world_chance(35))
         submit();

@@ -218,7 +218,7 @@ static void reboot(void)
     shared->since_boot = 100 * USEC_PER_SEC;
     shared->wall += 60 * USEC_PER_SEC;
     name_boot();
-    stub_restart(true);
+    stub_restart(dice_below(&shared->dice, 2) == 0);
     for (uint32_t i = 0; i < WORLD_GPUS; i++)
         shared->gpus[i] = (struct world_gpu){ .well = shared->since_boot };
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {

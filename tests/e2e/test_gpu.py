@@ -282,6 +282,51 @@ def test_mig_instances_are_made_on_demand_without_touching_neighbours(machine):
     assert machine.api.job(large)["state"] == "running"
 
 
+def mode_of(machine, index):
+    return machine.api.get("/v1/gpus")["gpus"][index]["mig"]
+
+
+def test_a_pool_gives_its_devices_the_mig_mode_that_it_wants_when_nobody_is_on_them(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0, mig=0), gpu(1, mig=0))
+    machine.daemon.start()
+    holder = machine.api.submit(command=["sleep", "60"], gpus=2, cpus=0)
+    wait_until("it runs", lambda: machine.api.job(holder)["state"] == "running")
+    machine.api.put("/v1/config", {"pools": {"cut": {"devices": [1], "mig": "on"}}})
+    shown = machine.api.get("/v1/gpus")["gpus"][1]
+    assert not shown["mig"] and shown["sick"] == "its MIG mode is to be turned on"
+    job = machine.api.submit(command=["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60"], gpus="mig=1g.10gb", cpus=0)
+    assert "never" not in machine.api.why(job)["text"]
+    machine.api.post("/v1/jobs/%d/cancel" % holder)
+    assert visible(machine, job).startswith("MIG-GPU-1-")
+    assert [mode_of(machine, i) for i in range(2)] == [False, True]
+
+    # The machine restarts, and forgets its modes: the daemon does not.
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
+    machine.daemon.kill()
+    machine.tell(gpu(0, mig=0), gpu(1, mig=0))
+    machine.daemon.start()
+    again = machine.api.submit(command=["sleep", "60"], gpus="mig=1g.10gb", cpus=0)
+    wait_until("it runs", lambda: machine.api.job(again)["state"] == "running")
+    assert mode_of(machine, 1)
+
+    machine.api.put("/v1/config", {"pools": {"cut": {"devices": [1], "mig": "off"}}})
+    machine.api.post("/v1/jobs/%d/cancel" % again)
+    both = machine.api.submit(command=["sleep", "60"], gpus=2, cpus=0)
+    wait_until("both are whole again", lambda: machine.api.job(both)["state"] == "running")
+    assert not mode_of(machine, 1)
+
+
+def test_a_mig_mode_that_the_driver_refuses_is_told(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0, mig=0, mig_reset=1), gpu(1))
+    machine.daemon.start()
+    machine.api.put("/v1/config", {"pools": {"cut": {"devices": [0], "mig": "on"}}})
+    wait_until("it says so", lambda: "the MIG mode can't be changed device=GPU-0 on=1 reason='mig mode: " in machine.daemon.words())
+    assert machine.api.get("/v1/gpus")["gpus"][0]["sick"] == "its MIG mode is to be turned on"
+
+
 def test_a_mig_instance_that_can_not_be_made_fails_the_job_in_words(machine):
     machine.daemon.kill()
     machine.tell(gpu(0, mig=1), gpu(1, error="GPU_IS_LOST"),

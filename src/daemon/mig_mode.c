@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/mig_mode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "daemon/log.h"
+
+enum { EVERY_MS = 1000, AGAIN_S = 60 };
+
+struct change {
+    uv_work_t request;
+    struct mig_modes *modes;
+    uint32_t device; /* of the probe */
+    bool is_on, is_running;
+    usec_t not_before; /* journal time: it was refused */
+    int code;
+    struct error err;
+};
+
+struct mig_modes {
+    struct mig_modes_options options;
+    uv_timer_t timer;
+    struct change *changes; /* one a device */
+    uint32_t running;
+    bool is_ending, is_closed;
+};
+
+/* ---- in the worker ---- */
+
+static int remove_instances(struct probe *probe, uint32_t device, struct error *err)
+{
+    AUTO_FREE struct probe_instance *found = NULL;
+    uint32_t count = 0;
+
+    int code = probe->ops->mig_list(probe, device, &found, &count, err);
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = probe->ops->mig_remove(probe, device, found[i].gpu_instance, err);
+    return code;
+}
+
+static void on_work(uv_work_t *request)
+{
+    struct change *change = request->data;
+    struct probe *probe = change->modes->options.probe;
+
+    change->code = change->is_on ? 0 : remove_instances(probe, change->device, &change->err);
+    if (change->code == 0)
+        change->code = probe->ops->mig_mode(probe, change->device, change->is_on, &change->err);
+}
+
+/* ---- in the loop ---- */
+
+static const struct device *find(const struct mig_modes *modes, uint32_t number)
+{
+    const struct state *state = hub_state(modes->options.hub);
+    int64_t found = state_find_device(state, modes->options.devices->items[number].uuid);
+
+    return found >= 0 ? &state->devices.items[found] : NULL;
+}
+
+static void tell(struct mig_modes *modes, const struct change *change)
+{
+    const struct device *device = find(modes, change->device);
+    const char *uuid = modes->options.devices->items[change->device].uuid;
+
+    if (change->code < 0) {
+        log_line(LOG_WARNING, "the MIG mode can't be changed device=%s on=%d reason='%s'", uuid,
+                 change->is_on, change->err.text);
+        return;
+    }
+    log_line(LOG_NOTICE, "the MIG mode is changed device=%s on=%d", uuid, change->is_on);
+    if (!device)
+        return;
+    struct event event = { .kind = EVENT_DEVICE };
+    state_describe_device(hub_state(modes->options.hub), device, &event.device);
+    event.device.mig_enabled = change->is_on;
+    hub_report(modes->options.hub, &event);
+}
+
+static void free_when_over(struct mig_modes *modes)
+{
+    if (!modes->is_closed || modes->running > 0)
+        return;
+    free(modes->changes);
+    free(modes);
+}
+
+static void after_work(uv_work_t *request, int status)
+{
+    struct change *change = request->data;
+    struct mig_modes *modes = change->modes;
+
+    (void)status;
+    change->is_running = false;
+    modes->running--;
+    if (!modes->is_ending) {
+        change->not_before =
+            clock_now(hub_clock(modes->options.hub)) + (usec_t)AGAIN_S * USEC_PER_SEC;
+        tell(modes, change);
+    }
+    free_when_over(modes);
+}
+
+static bool is_leased(const struct state *state, uint32_t device)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
+        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+            if (lease->slices[i].device == device)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Nobody is on it, as far as can be seen; who can't be seen is refused by the driver. */
+static bool is_idle(const struct mig_modes *modes, const struct device *device)
+{
+    const struct state *state = hub_state(modes->options.hub);
+    const struct watch *watch = modes->options.watch;
+    uint32_t number = (uint32_t)(device - state->devices.items);
+    struct watch_device seen;
+
+    return !is_leased(state, number) && watch->ops->device(watch, number, &seen) &&
+           watch_is_fresh(&seen) && seen.has_processes && seen.process_count == 0;
+}
+
+static void look(struct mig_modes *modes, struct change *change)
+{
+    const struct device *device = find(modes, change->device);
+    usec_t now = clock_now(hub_clock(modes->options.hub));
+
+    if (!device || device->mig_now == device->mig_enabled || device->sick || change->is_running)
+        return;
+    if (device->mig_enabled == change->is_on && now < change->not_before)
+        return;
+    if (!is_idle(modes, device))
+        return;
+    change->is_on = device->mig_enabled;
+    change->is_running = true;
+    change->request.data = change;
+    modes->running++;
+    uv_queue_work(modes->options.loop, &change->request, on_work, after_work);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct mig_modes *modes = timer->data;
+
+    for (uint32_t i = 0; i < modes->options.devices->count; i++)
+        look(modes, &modes->changes[i]);
+}
+
+struct mig_modes *mig_modes_create(const struct mig_modes_options *options)
+{
+    struct mig_modes *modes = mem_zero(1, sizeof(*modes));
+    const struct probe *probe = options->probe;
+
+    modes->options = *options;
+    modes->changes = mem_zero(options->devices->count + 1, sizeof(modes->changes[0]));
+    for (uint32_t i = 0; i < options->devices->count; i++)
+        modes->changes[i] = (struct change){ .modes = modes, .device = i };
+    uv_timer_init(options->loop, &modes->timer);
+    modes->timer.data = modes;
+    if (probe && probe->ops->mig_mode && probe->ops->mig_list && probe->ops->mig_remove)
+        uv_timer_start(&modes->timer, on_timer, EVERY_MS, EVERY_MS);
+    return modes;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mig_modes *modes = handle->data;
+
+    modes->is_closed = true;
+    free_when_over(modes);
+}
+
+void mig_modes_destroy(struct mig_modes *modes)
+{
+    if (!modes)
+        return;
+    modes->is_ending = true;
+    uv_close((uv_handle_t *)&modes->timer, on_closed);
+}
