@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/health.h"
 #include "daemon/log.h"
 #include "device/amd.h"
 #include "device/intel.h"
@@ -229,8 +230,13 @@ static void keep_what_was_seen(const struct state *state, const char *boot,
     event->foreign_mib = known->foreign_mib;
     event->faults = known->faults;
     event->xid = known->xid;
-    if (known->sick && !event->sick[0] && strcmp(known->sick, MACHINE_GONE) != 0)
+    if (!known->sick || event->sick[0])
+        return;
+    enum health_fault worst = health_worst(&(struct health){ .faults = known->faults });
+    if (strcmp(known->sick, MACHINE_GONE) != 0)
         event->sick = known->sick;
+    else if (worst != FAULTS) /* it was sick before it was gone */
+        event->sick = fault_words(worst);
 }
 
 static void report_device(struct hub *hub, const char *node, const struct probe_device *device,

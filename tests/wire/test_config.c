@@ -37,7 +37,7 @@ static struct config *parsed(const char *yaml)
 static const char teams[] =
     "pools:\n"
     "  inference: {type: static, queue: prod, gpus: 2, model: H100}\n"
-    "  shared: {type: dynamic, min: 2, max: 6, nodes: [a, b], devices: [0, 3]}\n"
+    "  shared: {type: dynamic, min: 2, max: 6, nodes: [a, b], devices: [0, 3], mig: on}\n"
     "queues:\n"
     "  late: {parent: vision}\n"
     "  prod: {}\n"
@@ -78,6 +78,7 @@ static void pools_queues_and_settings_are_read(void **state)
     assert_int_equal(shared->gpus, CONFIG_NONE);
     assert_string_equal(shared->nodes[1], "b");
     assert_int_equal(shared->devices[1], 3);
+    assert_int_equal(shared->mig, POOL_MIG_ON);
     const struct config_queue *research = &config->queues[config_find_queue(config, "research")];
     assert_int_equal(research->weight, 3);
     assert_int_equal(research->quotas[0].quota.guarantee, 4000);
@@ -252,6 +253,8 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
                                         "with decimals" },
         { "pools:\n  p: {devices: []}\n", "t.yaml:2: pool p: devices: expected a list of 1 to 1024 "
                                           "numbers of devices" },
+        { "pools:\n  p: {mig: maybe}\n",
+          "t.yaml:2: pool p: mig: 'maybe', expected any, off or on" },
         { "pools:\n  p: {devices: [a]}\n",
           "t.yaml:2: pool p: devices: expected numbers of devices, "
           "0 to 1023" },
