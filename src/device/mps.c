@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,13 +68,18 @@ static char **environment_of(const struct mps_device *mps)
 /* One that hangs is killed. Returns its exit status, -1 when it had none. */
 static int wait_for(pid_t pid)
 {
-    int status = 0;
+    struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+    int status = 0, step = end.fd >= 0 ? WAIT_MS : LOOK_MS; /* kernels before 5.3 have none */
+    bool is_over = false;
 
-    for (int waited = 0; waited < WAIT_MS; waited += LOOK_MS) {
-        if (waitpid(pid, &status, WNOHANG) == pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        poll(NULL, 0, LOOK_MS);
+    for (int waited = 0; waited < WAIT_MS && !is_over; waited += step) {
+        poll(&end, end.fd >= 0, step);
+        is_over = waitpid(pid, &status, WNOHANG) == pid;
     }
+    if (end.fd >= 0)
+        close(end.fd);
+    if (is_over)
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     return -1;

@@ -66,8 +66,10 @@ struct world_foreign {
 
 /* What is true of a device, as the player made it. */
 struct world_gpu {
-    usec_t lost, well; /* since when; 0: it is not */
-    usec_t harmed;     /* when something was done to it the last time that may drain it */
+    usec_t lost, well;   /* since when; 0: it is not */
+    uint32_t lost_looks; /* so often that could be seen */
+    usec_t lost_known;   /* and since when it must be known; 0: not yet */
+    usec_t harmed;       /* when something was done to it the last time that may drain it */
     uint32_t harmed_life;
     usec_t known_sick; /* since when the daemon says so; 0: it does not */
     bool is_unfound;   /* lost when this daemon looked for devices */

@@ -121,8 +121,7 @@ static void check_well(const struct world_member *member, const struct job *job,
     const struct world_gpu *gpu = &world->gpus[hold->gpu];
     usec_t granted = job->run->granted - (clock_now(hub_clock(house.hub)) - world->since_boot);
 
-    if (gpu->lost > 0 && gpu->lost + LOOK_S * USEC_PER_SEC < granted &&
-        house.looked + LOOK_S * USEC_PER_SEC < granted)
+    if (gpu->lost_known > 0 && gpu->lost_known < granted)
         world_break("job %" PRIu64 " is put on gpu %u, which is lost for %" PRId64 " s",
                     member->id.job, hold->gpu, (granted - gpu->lost) / USEC_PER_SEC);
     if (gpu->known_sick > 0 && gpu->known_sick < granted)
@@ -280,11 +279,19 @@ static void check_greedy(const struct world_member *member)
                     member->id.job);
 }
 
-static bool can_be_seen(uint32_t number)
+/* What the daemon could have seen in this step, too. */
+static void note_looks(uint32_t number)
 {
-    const struct world_gpu *gpu = &world->gpus[number];
+    struct world_gpu *gpu = &world->gpus[number];
+    bool can_ask = !gpu->is_unfound && !stub_is_hanging(number) && house.looked < ago(1);
 
-    return gpu->foreign.pid != 0 && gpu->lost == 0 && !gpu->is_unfound && !stub_is_hanging(number);
+    if (gpu->foreign.pid != 0 && gpu->lost == 0)
+        gpu->foreign.looks += can_ask;
+    gpu->lost_looks = gpu->lost > 0 ? gpu->lost_looks + can_ask : 0;
+    if (gpu->lost_looks <= LOOK_S)
+        gpu->lost_known = 0;
+    else if (gpu->lost_known == 0)
+        gpu->lost_known = world->since_boot;
 }
 
 void world_check(void)
@@ -295,7 +302,7 @@ void world_check(void)
         check_readings(i);
         check_health(i);
         check_mode(i);
-        world->gpus[i].foreign.looks += can_be_seen(i);
+        note_looks(i);
     }
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
         if (world->members[i].phase == MEMBER_RUNS)
