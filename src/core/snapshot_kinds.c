@@ -47,24 +47,15 @@ static const struct field node_fields[] = {
 };
 
 static const struct field device_fields[] = {
-    RECORD_TEXT(struct device, 1, uuid, ""),
-    RECORD_TEXT(struct device, 2, model, ""),
-    RECORD_TEXT(struct device, 3, product, ""),
-    RECORD_TEXT(struct device, 4, address, ""),
-    RECORD_TEXT(struct device, 5, vendor, ""),
-    RECORD_TEXT(struct device, 6, sick, ""),
-    RECORD_INT(struct device, 7, memory_mib, ""),
-    RECORD_UINT(struct device, 8, node, ""),
-    RECORD_UINT(struct device, 9, index, ""),
-    RECORD_INT(struct device, 10, numa_node, ""),
-    RECORD_UINT(struct device, 11, is_synthetic, ""),
-    RECORD_UINT(struct device, 12, mig_now, ""),
-    RECORD_UINT(struct device, 13, island, ""),
-    RECORD_UINT(struct device, 14, bridge, ""),
-    RECORD_INT(struct device, 15, foreign_mib, ""),
-    RECORD_UINT(struct device, 16, faults, ""),
-    RECORD_UINT(struct device, 17, xid, ""),
-    RECORD_TEXT(struct device, 18, boot, ""),
+    RECORD_TEXT(struct device, 1, uuid, ""),          RECORD_TEXT(struct device, 2, model, ""),
+    RECORD_TEXT(struct device, 3, product, ""),       RECORD_TEXT(struct device, 4, address, ""),
+    RECORD_TEXT(struct device, 5, vendor, ""),        RECORD_TEXT(struct device, 6, sick, ""),
+    RECORD_INT(struct device, 7, memory_mib, ""),     RECORD_UINT(struct device, 8, node, ""),
+    RECORD_UINT(struct device, 9, index, ""),         RECORD_INT(struct device, 10, numa_node, ""),
+    RECORD_UINT(struct device, 11, is_synthetic, ""), RECORD_UINT(struct device, 12, mig_now, ""),
+    RECORD_UINT(struct device, 13, island, ""),       RECORD_UINT(struct device, 14, bridge, ""),
+    RECORD_INT(struct device, 15, foreign_mib, ""),   RECORD_UINT(struct device, 16, faults, ""),
+    RECORD_UINT(struct device, 17, xid, ""),          RECORD_TEXT(struct device, 18, boot, ""),
 };
 
 static const struct field pool_during_fields[] = {

@@ -237,7 +237,7 @@ static void make_room(struct nvml *nvml, uint32_t count)
     if (count == nvml->gpu_count)
         return;
     for (uint32_t i = 0; i < nvml->gpu_count; i++)
-        nvml_sample_release(nvml, &nvml->gpus[i]);
+        nvml_gpm_release(nvml, &nvml->gpus[i]);
     nvml->gpus = mem_resize(nvml->gpus, count, sizeof(nvml->gpus[0]));
     if (count > 0)
         memset(nvml->gpus, 0, count * sizeof(nvml->gpus[0]));

@@ -17,14 +17,25 @@ struct nvml_calls {
     NVML_CALLS_OPTIONAL(NVML_AS_MEMBER)
 };
 
+enum { NVML_METERS = 16 };
+
+/* Profiling counters of a device, or of a MIG instance of it. */
+struct nvml_meter {
+    unsigned instance; /* NVML_NO_INSTANCE: all of the device */
+    uint32_t slices;   /* compute slices of it */
+    nvml_sample_t before, after;
+    bool has_before;
+    int64_t use; /* of the device, the last time; -1: not known */
+};
+
 /* One device; only the thread that asks about it touches what is behind `handle`. */
 struct nvml_gpu {
     nvml_device_t handle;      /* NULL: it could not be had */
     struct probe_device known; /* how it was when last it worked */
     uint64_t unsupported;      /* readings that this device or driver does not have */
     bool is_gpm_known, has_gpm;
-    nvml_sample_t gpm_before, gpm_after;
-    bool has_gpm_before;
+    struct nvml_meter meters[NVML_METERS]; /* of GPM */
+    uint32_t meter_count;
     unsigned long long use_seen; /* of process_use: up to here */
     _Atomic uint32_t last_xid;   /* plus one; 0: none was seen */
     _Atomic bool has_mig;        /* its mode now */
@@ -59,7 +70,11 @@ static inline struct nvml *nvml_of(struct probe *probe)
 bool nvml_is_sick(int result);
 
 int nvml_sample(struct probe *probe, uint32_t device, struct reading *ret, struct error *err);
-void nvml_sample_release(struct nvml *nvml, struct nvml_gpu *gpu);
+/* What there is of the profiling counters is set. */
+void nvml_gpm_read(const struct nvml *nvml, struct nvml_gpu *gpu, struct reading *ret);
+/* What each process did by them, where they tell: those of an instance have equal parts of it. */
+void nvml_gpm_share(const struct nvml_gpu *gpu, struct probe_process *processes, uint32_t count);
+void nvml_gpm_release(const struct nvml *nvml, struct nvml_gpu *gpu);
 int nvml_processes(struct probe *probe, uint32_t device, struct probe_process **ret,
                    uint32_t *ret_count, struct error *err);
 int nvml_wait(struct probe *probe, uint32_t timeout_ms, struct probe_event *ret, struct error *err);
@@ -72,6 +87,9 @@ int nvml_mig_list(struct probe *probe, uint32_t device, struct probe_instance **
 int nvml_mig_create(struct probe *probe, uint32_t device, struct probe_instance *ret,
                     struct error *err);
 int nvml_mig_remove(struct probe *probe, uint32_t device, uint32_t gpu_instance, struct error *err);
+/* The instances of a device with their slices, NVML_METERS at most; returns how many. */
+uint32_t nvml_mig_meters(const struct nvml *nvml, const struct nvml_gpu *gpu,
+                         struct nvml_meter *ret);
 int nvml_exclusive(struct probe *probe, uint32_t device, bool is_exclusive, struct error *err);
 
 #endif

@@ -118,6 +118,27 @@ static uint32_t list_profile(const struct nvml *nvml, const struct nvml_gpu *gpu
     return found;
 }
 
+uint32_t nvml_mig_meters(const struct nvml *nvml, const struct nvml_gpu *gpu,
+                         struct nvml_meter *ret)
+{
+    uint32_t found = 0;
+
+    for (unsigned i = 0; i < NVML_PROFILES_MAX && nvml->call.mig_instances; i++) {
+        struct nvml_instance_profile profile = { 0 };
+        nvml_instance_t instances[INSTANCES_MAX] = { 0 };
+        unsigned count = INSTANCES_MAX;
+        if (nvml->call.mig_profile(gpu->handle, i, &profile) != NVML_SUCCESS ||
+            nvml->call.mig_instances(gpu->handle, profile.id, instances, &count) != NVML_SUCCESS)
+            continue;
+        for (unsigned k = 0; k < count && k < INSTANCES_MAX && found < NVML_METERS; k++) {
+            struct nvml_instance_info info = { 0 };
+            if (nvml->call.mig_info(instances[k], &info) == NVML_SUCCESS)
+                ret[found++] = (struct nvml_meter){ .instance = info.id, .slices = profile.slices };
+        }
+    }
+    return found;
+}
+
 int nvml_mig_list(struct probe *probe, uint32_t device, struct probe_instance **ret,
                   uint32_t *ret_count, struct error *err)
 {

@@ -116,6 +116,8 @@ static int list_all(const struct nvml_calls *call, struct nvml_gpu *gpu, struct 
         list(call->graphics_processes, gpu, true, found);
     if (found->count > 0 && !atomic_load(&gpu->has_mig))
         add_use(call, gpu, found);
+    else
+        nvml_gpm_share(gpu, found->items, found->count);
     return NVML_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 enum { PERCENT = READING_RATIO_ONE / 100, MEMORY_CELSIUS_MAX = 200 };
 
 struct asking {
+    const struct nvml *nvml;
     const struct nvml_calls *call;
     struct nvml_gpu *gpu;
     struct reading *ret;
@@ -395,77 +396,10 @@ static void read_pcie(struct asking *asking)
     }
 }
 
-/* ---- GPM ---- */
-
-static const struct gpm {
-    enum reading_id id;
-    unsigned metric;
-    double scale;
-} gpms[] = {
-    { READING_ENGINE_ACTIVE, NVML_GPM_ENGINE, PERCENT },
-    { READING_SM_ACTIVE, NVML_GPM_SM, PERCENT },
-    { READING_SM_OCCUPANCY, NVML_GPM_OCCUPANCY, PERCENT },
-    { READING_TENSOR_ACTIVE, NVML_GPM_TENSOR, PERCENT },
-    { READING_DRAM_ACTIVE, NVML_GPM_DRAM, PERCENT },
-    { READING_FP64_ACTIVE, NVML_GPM_FP64, PERCENT },
-    { READING_FP32_ACTIVE, NVML_GPM_FP32, PERCENT },
-    { READING_FP16_ACTIVE, NVML_GPM_FP16, PERCENT },
-    { READING_PCIE_TX, NVML_GPM_PCIE_TX, 1 << 20 },
-    { READING_PCIE_RX, NVML_GPM_PCIE_RX, 1 << 20 },
-    { READING_NVLINK_TX, NVML_GPM_NVLINK_TX, 1 << 20 },
-    { READING_NVLINK_RX, NVML_GPM_NVLINK_RX, 1 << 20 },
-};
-
-static bool prepare_gpm(const struct asking *asking)
-{
-    const struct nvml_calls *call = asking->call;
-    struct nvml_gpu *gpu = asking->gpu;
-    struct nvml_gpm_support support = { .version = 1 };
-
-    if (gpu->is_gpm_known)
-        return gpu->has_gpm;
-    gpu->is_gpm_known = true;
-    gpu->has_gpm = call->gpm_support && call->gpm_alloc && call->gpm_free && call->gpm_sample &&
-                   call->gpm_metrics && call->gpm_support(gpu->handle, &support) == NVML_SUCCESS &&
-                   support.is_supported && call->gpm_alloc(&gpu->gpm_before) == NVML_SUCCESS;
-    if (gpu->has_gpm && call->gpm_alloc(&gpu->gpm_after) != NVML_SUCCESS) {
-        call->gpm_free(gpu->gpm_before);
-        gpu->has_gpm = false;
-    }
-    return gpu->has_gpm;
-}
-
 static void read_gpm(struct asking *asking)
 {
-    struct nvml_gpu *gpu = asking->gpu;
-    struct nvml_gpm_get get = { .version = 1, .count = COUNT_OF(gpms) };
-
-    if (asking->trouble != 0 || !prepare_gpm(asking) ||
-        asking->call->gpm_sample(gpu->handle, gpu->gpm_after) != NVML_SUCCESS)
-        return;
-    get.before = gpu->gpm_before;
-    get.after = gpu->gpm_after;
-    for (size_t i = 0; i < COUNT_OF(gpms); i++)
-        get.metrics[i] = (struct nvml_gpm_metric){ .metric = gpms[i].metric, .result = -1 };
-    int result = gpu->has_gpm_before ? asking->call->gpm_metrics(&get) : NVML_NO_DATA;
-    for (size_t i = 0; result == NVML_SUCCESS && i < COUNT_OF(gpms); i++) {
-        double value = get.metrics[i].value * gpms[i].scale;
-        if (get.metrics[i].result == NVML_SUCCESS && value >= 0 && value < 0x1p62)
-            reading_set(asking->ret, gpms[i].id, llround(value));
-    }
-    nvml_sample_t spare = gpu->gpm_before;
-    gpu->gpm_before = gpu->gpm_after;
-    gpu->gpm_after = spare;
-    gpu->has_gpm_before = true;
-}
-
-void nvml_sample_release(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    if (!gpu->has_gpm)
-        return;
-    nvml->call.gpm_free(gpu->gpm_before);
-    nvml->call.gpm_free(gpu->gpm_after);
-    gpu->has_gpm = false;
+    if (asking->trouble == 0)
+        nvml_gpm_read(asking->nvml, asking->gpu, asking->ret);
 }
 
 /* ---- all ---- */
@@ -482,7 +416,8 @@ int nvml_sample(struct probe *probe, uint32_t device, struct reading *ret, struc
     if (!gpu)
         return code;
     struct reading taken = { .at = ret->at };
-    struct asking asking = { .call = &nvml_of(probe)->call, .gpu = gpu, .ret = &taken };
+    const struct nvml *nvml = nvml_of(probe);
+    struct asking asking = { .nvml = nvml, .call = &nvml->call, .gpu = gpu, .ret = &taken };
     for (size_t i = 0; i < COUNT_OF(parts) && asking.trouble == 0; i++)
         parts[i](&asking);
     if (asking.trouble != 0)

@@ -121,7 +121,7 @@ static void check_well(const struct world_member *member, const struct job *job,
     const struct world_gpu *gpu = &world->gpus[hold->gpu];
     usec_t granted = job->run->granted - (clock_now(hub_clock(house.hub)) - world->since_boot);
 
-    if (gpu->lost_known > 0 && gpu->lost_known < granted)
+    if (gpu->lost > 0 && gpu->lost_known > 0 && gpu->lost_known < granted)
         world_break("job %" PRIu64 " is put on gpu %u, which is lost for %" PRId64 " s",
                     member->id.job, hold->gpu, (granted - gpu->lost) / USEC_PER_SEC);
     if (gpu->known_sick > 0 && gpu->known_sick < granted)

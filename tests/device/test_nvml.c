@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -196,6 +197,59 @@ static void mig_is_seen(void **state)
     probe->ops->destroy(probe);
 }
 
+static void sample_twice(struct probe *probe, uint32_t device, struct reading *ret)
+{
+    const struct timespec apart = { .tv_nsec =
+                                        150000000 }; /* the driver wants a tenth of a second */
+    struct error err = { "" };
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(probe->ops->sample(probe, device, ret, &err), 0);
+        nanosleep(&apart, NULL);
+    }
+    assert_int_equal(probe->ops->sample(probe, device, ret, &err), 0);
+}
+
+/* A device that is cut says nothing of its use: its instances do. */
+static void what_mig_instances_do_is_what_their_device_does(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 1 mig 1 gpm 1 tensor 35\n", healthy);
+    AUTO_FREE char *busy = mem_printf("%sgpu 1 process 41 memory 100 use 70 instance 1\n"
+                                      "gpu 1 process 42 memory 100 use 28 instance 2\n"
+                                      "gpu 1 process 43 memory 100 use 28 instance 2\n",
+                                      script);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+    struct probe_instance half = { .start = 0, .size = 4, .compute = 3 };
+    struct probe_instance small = { .start = 4, .size = 1, .compute = 1 };
+    AUTO_FREE struct probe_process *processes = NULL;
+    struct reading reading = { 0 };
+    uint32_t count = 0;
+    struct error err = { "" };
+
+    sample_twice(probe, 1, &reading);
+    assert_false(reading_has(&reading, READING_GPU_USE)); /* there is no instance */
+    assert_int_equal(probe->ops->mig_create(probe, 1, &half, &err), 0);
+    assert_int_equal(probe->ops->mig_create(probe, 1, &small, &err), 0);
+    write_script(*state, busy);
+    sample_twice(probe, 1, &reading);
+    assert_true(reading_has(&reading, READING_GPU_USE));
+    assert_int_equal(reading.values[READING_GPU_USE], 700000 * 3 / 7 + 560000 / 7);
+    assert_int_equal(reading.values[READING_TENSOR_ACTIVE], 350000 * 4 / 7);
+    assert_int_equal(probe->ops->processes(probe, 1, &processes, &count, &err), 0);
+    assert_int_equal(count, 3);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(processes[i].use,
+                         processes[i].pid == 41 ? 700000 * 3 / 7 : 560000 / 7 / 2);
+
+    /* An instance that is new has said nothing yet: a sum without it would be too small. */
+    struct probe_instance other = { .start = 5, .size = 1, .compute = 1 };
+    assert_int_equal(probe->ops->mig_create(probe, 1, &other, &err), 0);
+    assert_int_equal(probe->ops->sample(probe, 1, &reading, &err), 0);
+    assert_false(reading_has(&reading, READING_GPU_USE));
+    probe->ops->destroy(probe);
+}
+
 static void no_gpu_is_an_answer(void **state)
 {
     struct probe *probe = probe_of(*state, "driver 1\n");
@@ -322,6 +376,7 @@ int main(void)
         WITH_SCRIPT(an_older_driver_gives_memory_by_the_older_call),
         WITH_SCRIPT(readings_that_cannot_be_had_are_absent),
         WITH_SCRIPT(mig_is_seen),
+        WITH_SCRIPT(what_mig_instances_do_is_what_their_device_does),
         WITH_SCRIPT(no_gpu_is_an_answer),
         WITH_SCRIPT(a_driver_that_stops_answering_is_told_in_words),
         WITH_SCRIPT(a_driver_that_does_not_work_is_an_answer_in_words),

@@ -617,6 +617,22 @@ int nvmlGpmSampleGet(nvml_device_t device, nvml_sample_t sample)
     return stub_done(NVML_SUCCESS);
 }
 
+/* What its processes do is what it does. */
+int nvmlGpmMigSampleGet(nvml_device_t device, unsigned instance, nvml_sample_t sample);
+int nvmlGpmMigSampleGet(nvml_device_t device, unsigned instance, nvml_sample_t sample)
+{
+    BEGIN(device);
+    double use = 0;
+    for (unsigned i = 0; i < device->process_count; i++) {
+        if (device->processes[i].instance == instance)
+            use += device->processes[i].use;
+    }
+    sample->at = script_now();
+    memcpy(sample->values, device->values, sizeof(sample->values));
+    sample->values[STUB_engine] = sample->values[STUB_sm] = use;
+    return stub_done(NVML_SUCCESS);
+}
+
 int nvmlGpmMetricsGet(struct nvml_gpm_get *get);
 int nvmlGpmMetricsGet(struct nvml_gpm_get *get)
 {
