@@ -62,6 +62,7 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last time that it was resized, and why; null when it never was. */
 json_t *view_resized(const struct api *api, const struct job *job);
+json_t *view_rescued(const struct api *api, const struct job *job);
 json_t *view_moved(const struct api *api, const struct job *job);
 /* What moving others would do for one that waits; null, and no text: nothing. */
 json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text);

@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "core/daly.h"
+#include "core/rescue.h"
 #include "core/role.h"
 #include "wire/json.h"
 
@@ -329,6 +330,25 @@ static json_t *view_preempted_for(const struct api *api, const struct job *job)
         stop_rule_name(job->run->stop_rule), "text", stop_rule_meaning(job->run->stop_rule));
 }
 
+/* "left gpu a:3, which is sick (XID 79: fell off the bus; reboot needed); that attempt is not
+ * charged": null when it never did. */
+json_t *view_rescued(const struct api *api, const struct job *job)
+{
+    static const char *const harms[HARMS] = { "none", "leave", "die" };
+    const struct job_run *run = job->run;
+
+    if (run->rescued == 0)
+        return json_null();
+    bool is_leaving = job->state == JOB_STOPPING && run->stop_cause == STOP_RESCUE;
+    AUTO_FREE char *text = mem_printf("%s gpu %s, which is sick (%s); that attempt is not charged",
+                                      is_leaving ? "leaves" : "left", run->rescued_from,
+                                      run->rescued_reason ? run->rescued_reason : "");
+    return json_pack("{s:s, s:s?, s:s, s:o, s:i, s:s}", "from", run->rescued_from, "reason",
+                     run->rescued_reason, "harm",
+                     harms[run->rescued_harm < HARMS ? run->rescued_harm : 0], "at",
+                     view_time(api, run->rescued), "times", (int)run->rescues, "text", text);
+}
+
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
 {
     const struct state *state = api_state(api);
@@ -362,6 +382,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "elastic", view_elastic(api, job));
     json_object_set_new(view, "resized", view_resized(api, job));
     json_object_set_new(view, "moved", view_moved(api, job));
+    json_object_set_new(view, "rescued", view_rescued(api, job));
     json_object_set_new(view, "roles", view_roles(api, job));
     json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));

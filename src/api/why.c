@@ -305,8 +305,11 @@ void handle_why(struct call *call)
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
     bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
+    json_t *rescued = view_rescued(api, job);
     if (is_queued) {
         add_wants(api, job, lines);
+        if (json_is_object(rescued))
+            add_line(lines, "rescued", json_string_value(json_object_get(rescued, "text")));
         if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
             add_line(lines, "because", text_string(&text));
         if (!why_is_never(why.kind)) {

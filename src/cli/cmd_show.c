@@ -279,6 +279,21 @@ static void add_moved(struct text *text, const json_t *job)
     add_line(text, "moved", line.bytes);
 }
 
+static void add_rescued(struct text *text, const json_t *job)
+{
+    const json_t *rescued = json_object_get(job, "rescued");
+    AUTO_RELEASE(text) struct text line = { 0 };
+    char buffer[CLOCK_SIZE];
+
+    if (!json_is_object(rescued))
+        return;
+    text_printf(&line, "%s · %s", field_text(rescued, "text"),
+                clock_format(buffer, field_time(rescued, "at")));
+    if (field_number(rescued, "times") > 1)
+        text_printf(&line, " · %" PRId64 " times so far", field_number(rescued, "times"));
+    add_line(text, "rescued", line.bytes);
+}
+
 /* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
 static void add_preemptible(struct text *text, const json_t *job)
 {
@@ -342,6 +357,7 @@ static void print_job(const json_t *job)
     add_time(&text, job, "deadline");
     add_size(&text, job);
     add_moved(&text, job);
+    add_rescued(&text, job);
     if (field_real(job, "cost") > 0) {
         char cost[UNITS_TEXT_SIZE];
         snprintf(cost, sizeof(cost), "%.2f", field_real(job, "cost"));

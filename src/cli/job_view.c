@@ -139,6 +139,14 @@ void job_moved_add(const json_t *job, struct text *text)
         text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(moved, "text"));
 }
 
+static void add_rescued(const json_t *job, struct text *text)
+{
+    const json_t *rescued = json_object_get(job, "rescued");
+
+    if (json_is_object(rescued))
+        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(rescued, "text"));
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
@@ -150,6 +158,7 @@ void job_why_add(const json_t *job, struct text *text)
     job_preempted_add(job, text);
     job_resized_add(job, text);
     job_moved_add(job, text);
+    add_rescued(job, text);
     if (text->length > 0 && field_text(why, "text")[0])
         text_add(text, " · ");
     text_add(text, field_text(why, "text"));

@@ -13,6 +13,7 @@
 #include "base/wide.h"
 #include "core/daly.h"
 #include "core/elastic.h"
+#include "core/rescue.h"
 #include "core/role.h"
 #include "core/state.h"
 
@@ -446,6 +447,11 @@ static void fold_stop(struct state *state, struct job *job, const struct event_s
     }
     if (event->cause == STOP_MOVE)
         move_begin(state, job, event);
+    if (event->cause == STOP_RESCUE && event->device > 0 && event->device <= state->devices.count) {
+        rescue_note(state, job, event->device - 1);
+        run->lost += event->lost > 0 ? event->lost : 0;
+        run->unsaved = rescue_unsaved(job, run->rescued_harm, state->now);
+    }
     if (stop_rule_is_of_time(event->rule)) {
         run->stop_rule = event->rule;
         run->stopped_for = 0;
@@ -574,13 +580,14 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
            !job->run->is_cancel_wanted;
 }
 
-/* It goes on later where it was. What the restart cost brought nothing. */
-static void note_progress(struct state *state, struct job *job)
+/* It goes on later where it was, but for what was not saved. What the restart cost brought nothing.
+ */
+static void note_progress_but(struct state *state, struct job *job, usec_t unsaved)
 {
     bool has_run = job->run->members_started > 0 && job->run->started >= job->run->granted;
     usec_t gained = has_run ? state->now - job->run->started : 0;
 
-    gained -= job_unsaved(job, state->now);
+    gained -= unsaved;
     gained -= job_has_restarted(job) ? job->restart_cost : 0;
     usec_t before = job->run->attained;
     struct job_run *run = job_claim_run(job);
@@ -588,6 +595,11 @@ static void note_progress(struct state *state, struct job *job)
     residual_pass(&state->residual, residual_class(job->run->gpus_milli_last), residual_bin(before),
                   residual_bin(job->run->attained));
     run->stop_cause = STOP_NONE;
+}
+
+static void note_progress(struct state *state, struct job *job)
+{
+    note_progress_but(state, job, job_unsaved(job, state->now));
 }
 
 /* It was stopped to start again at once: it comes before all others that wait. */
@@ -665,6 +677,35 @@ static void lose_member(struct state *state, struct job *job, uint32_t place)
     state_charge(state, job, 1);
 }
 
+/* Its device is sick, and it was stopped for that or fell by itself: this attempt is not charged.
+ */
+static bool is_to_be_rescued(const struct state *state, const struct job *job,
+                             enum job_result result, enum harm harm)
+{
+    const struct job_run *run = job->run;
+
+    if (run->is_cancel_wanted || (is_good_end(&run->end) && !run->end.was_stopped))
+        return false;
+    if (run->stop_cause == STOP_RESCUE)
+        return true;
+    return (result == RESULT_FAILED || result == RESULT_LOST) && harm == HARM_DIE &&
+           run->end.kind != ENGINE_FAILED && rescue_may(state, job, harm);
+}
+
+/* Nothing of this is its doing: it is first. */
+static void rescue(struct state *state, struct job *job, enum harm harm)
+{
+    struct job_run *run = job_claim_run(job);
+
+    note_progress_but(state, job, rescue_unsaved(job, harm, state->now));
+    run->rescues++;
+    settle(state, job);
+    if (job->state != JOB_QUEUED)
+        return;
+    job->is_awaited = AWAITED_FROM_OTHERS;
+    notify(state, job, false);
+}
+
 static void end_attempt(struct state *state, struct job *job);
 
 static void fold_ended(struct state *state, struct job *job, const struct event_ended *event)
@@ -697,6 +738,8 @@ static void end_attempt(struct state *state, struct job *job)
     bool has_run = job->run->members_started == job->run->lease->members_count;
     bool is_ours = !job->run->is_cancel_wanted &&
                    (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
+    uint32_t device = 0;
+    enum harm harm = rescue_harm(state, run->lease, &device);
     state_charge(state, job, -1);
     for (uint32_t i = 0; i < run->lease->members_count; i++)
         state->nodes.items[run->lease->members[i].node].used_at = state->now;
@@ -727,6 +770,12 @@ static void end_attempt(struct state *state, struct job *job)
     if (is_ours && run->stop_cause == STOP_MOVE) {
         come_back(state, job);
         run->moves++;
+        return;
+    }
+    if (is_to_be_rescued(state, job, result, harm)) {
+        if (run->stop_cause != STOP_RESCUE)
+            rescue_note(state, job, device);
+        rescue(state, job, run->rescued_harm);
         return;
     }
     if (is_to_be_healed(job, result)) {

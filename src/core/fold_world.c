@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/mig.h"
+#include "core/rescue.h"
 #include "core/state.h"
 
 static void set_string(char **where, const char *string)
@@ -228,6 +229,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     device->foreign_mib = foreign_mib;
     device->faults = event->faults;
     device->xid = event->xid;
+    device->harm = event->harm < HARMS ? event->harm : HARM_NONE;
     device->node = (uint32_t)node;
     device->index = event->index;
     device->numa_node = event->numa_node;

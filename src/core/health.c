@@ -18,13 +18,14 @@ enum {
 enum effect { DRAINS, TELLS };
 enum end { STAYS, PASSES };
 
-#define FAULT(ID, name, severity, effect, end, words)                                              \
-    [FAULT_##ID] = { name, words, HEALTH_##severity, effect, end },
+#define FAULT(ID, name, severity, effect, end, harm, words)                                        \
+    [FAULT_##ID] = { name, words, HEALTH_##severity, effect, end, HARM_##harm },
 static const struct {
     const char *name, *words;
     enum health_severity severity;
     enum effect effect;
     enum end end;
+    enum harm harm;
 } faults[FAULTS] = {
 #include "core/fault.def"
 };
@@ -273,4 +274,15 @@ enum health_fault health_worst(const struct health *health)
             return i;
     }
     return FAULTS;
+}
+
+enum harm health_harm(const struct health *health)
+{
+    enum harm worst = HARM_NONE;
+
+    for (enum health_fault i = 0; i < FAULTS; i++) {
+        if ((health->faults & bit(i)) != 0 && fault_drains(i) && faults[i].harm > worst)
+            worst = faults[i].harm;
+    }
+    return worst;
 }

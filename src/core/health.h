@@ -9,17 +9,18 @@
  * its readings (a driver that starts anew counts from 0), or somebody says so. Which of them keep
  * a device from being given out is in the list; what it costs a job that runs there, too.
  *
- * FAULT(ID, name, severity, DRAINS or TELLS, STAYS or PASSES, words)
+ * FAULT(ID, name, severity, DRAINS or TELLS, STAYS or PASSES, harm, words)
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/reading.h"
+#include "core/rescue.h"
 
 enum health_severity { HEALTH_INFO, HEALTH_WARNING, HEALTH_CRITICAL };
 
-#define FAULT(ID, name, severity, effect, end, words) FAULT_##ID,
+#define FAULT(ID, name, severity, effect, end, harm, words) FAULT_##ID,
 enum health_fault {
 #include "core/fault.def"
     FAULTS,
@@ -77,6 +78,9 @@ void health_clear(struct health *health);
 
 /* Of those that hold, the worst that keeps it from being given out; FAULTS: it may be. */
 enum health_fault health_worst(const struct health *health);
+
+/* The worst that the faults which keep it from being given out do to jobs on it. */
+enum harm health_harm(const struct health *health);
 
 const char *fault_name(enum health_fault fault);
 const char *fault_words(enum health_fault fault);

@@ -41,6 +41,8 @@ void job_destroy(struct job *job)
         usage_destroy(run->usage);
         free(run->moved_from);
         free(run->moved_to);
+        free(run->rescued_from);
+        free(run->rescued_reason);
         free(run);
     }
     free(job);

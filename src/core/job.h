@@ -49,6 +49,7 @@ enum stop_cause {
     STOP_RESIZE, /* to start again at once with another number of members */
     STOP_HEAL,   /* a member was lost: the gang starts again at once */
     STOP_MOVE,   /* to start again at once elsewhere, so that another job finds room */
+    STOP_RESCUE, /* its device is sick: to start again on another (rescue.h) */
 };
 
 /* By whom: jobs of its own queue, or of others; or it was stopped to come back at once. */
@@ -129,6 +130,11 @@ struct job_run {
     uint64_t moved_for;          /* the job that found room by it, the last time; 0: never */
     usec_t moved;                /* when that was decided */
     char *moved_from, *moved_to; /* "a:0,1", or NULL */
+    uint32_t rescues;
+    usec_t rescued;       /* when its device was sick, the last time; 0: never */
+    char *rescued_from;   /* that one: "a:3", or NULL */
+    char *rescued_reason; /* what was wrong with it, or NULL */
+    uint8_t rescued_harm; /* enum harm, of it */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -191,7 +197,9 @@ usec_t job_unsaved(const struct job *job, usec_t now);
 /* Whether its last start paid its restart cost. */
 static inline bool job_has_restarted(const struct job *job)
 {
-    return job->run->preemptions + job->run->resizes + job->run->heals + job->run->moves > 0;
+    return job->run->preemptions + job->run->resizes + job->run->heals + job->run->moves +
+               job->run->rescues >
+           0;
 }
 
 /* Whether the gang, of which a member did not end well, is to start again without a retry. */

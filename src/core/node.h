@@ -46,6 +46,7 @@ struct device {
     int64_t foreign_mib; /* of its memory: processes that were not started here have it */
     uint32_t faults;     /* that stay until a reset (health.h), as bits */
     uint32_t xid;        /* of them; 0: none */
+    uint8_t harm;        /* sick: what that does to jobs on it (enum harm) */
     char *boot;          /* the run of the machine in which they came; "" */
     bool is_synthetic;
     bool mig_now;     /* its mode */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rescue.h"
 #include "core/snapshot_kinds.h"
 
 static void put(struct text *out, enum snapshot_kind kind, const void *object, struct text *scratch)
@@ -296,6 +297,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.address = mem_string(saved->address);
     device.vendor = mem_string(saved->vendor);
     device.sick = text_or_null(saved->sick);
+    device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
     list_add(&state->room.devices,
              (struct room_device){ .memory_mib = device.memory_mib - device.foreign_mib,
@@ -381,6 +383,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     struct job_run rest = saved->run;
 
     rest.end.reason = rest.cancelled_by = rest.moved_from = rest.moved_to = NULL;
+    rest.rescued_from = rest.rescued_reason = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
         memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
         return;
@@ -392,6 +395,8 @@ static void load_run(struct job *job, const struct saved_job *saved)
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
     run->moved_from = text_or_null(saved->run.moved_from);
     run->moved_to = text_or_null(saved->run.moved_to);
+    run->rescued_from = text_or_null(saved->run.rescued_from);
+    run->rescued_reason = text_or_null(saved->run.rescued_reason);
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);

@@ -47,15 +47,25 @@ static const struct field node_fields[] = {
 };
 
 static const struct field device_fields[] = {
-    RECORD_TEXT(struct device, 1, uuid, ""),          RECORD_TEXT(struct device, 2, model, ""),
-    RECORD_TEXT(struct device, 3, product, ""),       RECORD_TEXT(struct device, 4, address, ""),
-    RECORD_TEXT(struct device, 5, vendor, ""),        RECORD_TEXT(struct device, 6, sick, ""),
-    RECORD_INT(struct device, 7, memory_mib, ""),     RECORD_UINT(struct device, 8, node, ""),
-    RECORD_UINT(struct device, 9, index, ""),         RECORD_INT(struct device, 10, numa_node, ""),
-    RECORD_UINT(struct device, 11, is_synthetic, ""), RECORD_UINT(struct device, 12, mig_now, ""),
-    RECORD_UINT(struct device, 13, island, ""),       RECORD_UINT(struct device, 14, bridge, ""),
-    RECORD_INT(struct device, 15, foreign_mib, ""),   RECORD_UINT(struct device, 16, faults, ""),
-    RECORD_UINT(struct device, 17, xid, ""),          RECORD_TEXT(struct device, 18, boot, ""),
+    RECORD_TEXT(struct device, 1, uuid, ""),
+    RECORD_TEXT(struct device, 2, model, ""),
+    RECORD_TEXT(struct device, 3, product, ""),
+    RECORD_TEXT(struct device, 4, address, ""),
+    RECORD_TEXT(struct device, 5, vendor, ""),
+    RECORD_TEXT(struct device, 6, sick, ""),
+    RECORD_INT(struct device, 7, memory_mib, ""),
+    RECORD_UINT(struct device, 8, node, ""),
+    RECORD_UINT(struct device, 9, index, ""),
+    RECORD_INT(struct device, 10, numa_node, ""),
+    RECORD_UINT(struct device, 11, is_synthetic, ""),
+    RECORD_UINT(struct device, 12, mig_now, ""),
+    RECORD_UINT(struct device, 13, island, ""),
+    RECORD_UINT(struct device, 14, bridge, ""),
+    RECORD_INT(struct device, 15, foreign_mib, ""),
+    RECORD_UINT(struct device, 16, faults, ""),
+    RECORD_UINT(struct device, 17, xid, ""),
+    RECORD_TEXT(struct device, 18, boot, ""),
+    RECORD_UINT(struct device, 19, harm, "what it does to jobs, as in the event"),
 };
 
 static const struct field pool_during_fields[] = {
@@ -312,6 +322,11 @@ static const struct field job_fields[] = {
     RECORD_INT(struct saved_job, 142, run.moved, ""),
     RECORD_TEXT(struct saved_job, 143, run.moved_from, ""),
     RECORD_TEXT(struct saved_job, 144, run.moved_to, ""),
+    RECORD_UINT(struct saved_job, 160, run.rescues, "from sick devices"),
+    RECORD_INT(struct saved_job, 161, run.rescued, "the last time"),
+    RECORD_UINT(struct saved_job, 162, run.rescued_harm, ""),
+    RECORD_TEXT(struct saved_job, 163, run.rescued_from, ""),
+    RECORD_TEXT(struct saved_job, 164, run.rescued_reason, ""),
 };
 
 static const struct field need_fields[] = {

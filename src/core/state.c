@@ -197,6 +197,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .faults = device->faults,
         .xid = device->xid,
         .boot = device->boot,
+        .harm = device->harm,
     };
 }
 

@@ -18,6 +18,8 @@ static const struct field rules_fields[] = {
     RECORD_CHARS(struct watch_rules, 12, alert_silence,
                  "what is not told: fault, device (`*`: any) and until when, in seconds since 1970 "
                  "(0: for ever), with commas between"),
+    RECORD_UINT(struct watch_rules, 13, sick_jobs,
+                "which jobs leave a sick device: 0 those that can, 1 all, 2 none"),
 };
 const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
                                                 rules_fields, COUNT_OF(rules_fields) };
@@ -27,6 +29,13 @@ const char *idle_action_name(uint8_t action)
     static const char *const names[IDLE_ACTIONS] = { "warn", "requeue", "cancel" };
 
     return names[action < IDLE_ACTIONS ? action : IDLE_WARN];
+}
+
+const char *sick_jobs_name(uint8_t rule)
+{
+    static const char *const names[SICK_RULES] = { "able", "all", "stay" };
+
+    return names[rule < SICK_RULES ? rule : SICK_ABLE];
 }
 
 bool watch_names_have(const char *names, const char *name)

@@ -22,6 +22,14 @@ enum idle_action {
     IDLE_ACTIONS,
 };
 
+/* Whose jobs leave a sick device (rescue.h). */
+enum sick_jobs {
+    SICK_ABLE, /* of those that save their work or have retries left */
+    SICK_ALL,  /* of a dead one all, but those that are never to run twice */
+    SICK_STAY, /* none */
+    SICK_RULES,
+};
+
 enum { WATCH_NAMES_SIZE = 512, WATCH_TEXT_SIZE = 512 };
 
 struct watch_rules {
@@ -38,6 +46,7 @@ struct watch_rules {
     char alert_mail_server[WATCH_TEXT_SIZE]; /* smtp://host:port */
     usec_t alert_repeat;                     /* the same again no sooner; 0: four hours */
     char alert_silence[WATCH_TEXT_SIZE];     /* as alert_is_silenced() reads it */
+    uint8_t sick_jobs;                       /* enum sick_jobs */
 };
 
 enum {
@@ -49,6 +58,7 @@ enum {
 extern const struct record_type watch_rules_record;
 
 const char *idle_action_name(uint8_t action);
+const char *sick_jobs_name(uint8_t rule);
 
 /* Whether a name is in a list of names with commas between. */
 bool watch_names_have(const char *names, const char *name);

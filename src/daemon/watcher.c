@@ -322,7 +322,8 @@ static void report_health(struct watcher *watcher, struct watched *watched)
     if (worst != FAULTS)
         say_fault(watched, worst, sick, sizeof(sick));
     bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
-    if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health))
+    if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
+        device->harm == health_harm(&watched->health))
         return;
     struct event event = { .kind = EVENT_DEVICE };
     state_describe_device(state, device, &event.device);
@@ -331,6 +332,7 @@ static void report_health(struct watcher *watcher, struct watched *watched)
     event.device.faults = lasting(&watched->health);
     event.device.xid = event.device.faults ? watched->health.xid : 0;
     event.device.boot = text_string(&watcher->boot);
+    event.device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
     if (is_news)
         log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
                  sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,

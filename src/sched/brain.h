@@ -59,6 +59,7 @@ struct brain {
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
     bool is_going;      /* a machine is taken away: who may be stopped there is not yet */
+    bool is_sick;       /* a device may be: who holds it is not looked at yet */
     bool is_moved;      /* machines, devices or pools are others */
 };
 

@@ -538,8 +538,8 @@ static bool fits_ahead(void *user, uint32_t members)
 usec_t elastic_old_enough_at(const struct job *job, usec_t now)
 {
     usec_t cost = elastic_cost_of(job), age = job->run->attained + now - job->run->started;
-    usec_t restarts =
-        (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals + job->run->moves);
+    usec_t restarts = (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals +
+                               job->run->moves + job->run->rescues);
     /* (age - restarts x S) / (age + S) >= 0.7 */
     usec_t least = (100 * restarts + ELASTIC_FACTOR_PCT) * cost / (100 - ELASTIC_FACTOR_PCT);
 

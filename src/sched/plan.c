@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "core/elastic.h"
+#include "core/rescue.h"
 #include "sched/brain.h"
 #include "sched/quota.h"
 
@@ -61,6 +62,39 @@ static void stop_on_going(struct brain *brain, struct decisions *decisions)
     list_release(&ids);
 }
 
+/* Who holds a sick device and may go on elsewhere. */
+static void stop_on_sick(struct brain *brain, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    LIST(uint64_t) ids = { 0 };
+    uint32_t device = 0;
+
+    if (!brain->is_sick)
+        return;
+    brain->is_sick = false;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        if (job->state != JOB_STOPPING && brain_stop_wanted(state, job) == STOP_NONE &&
+            rescue_may(state, job, rescue_harm(state, job->run->lease, &device)))
+            list_add(&ids, job->id);
+    }
+    if (ids.count > 1)
+        qsort(ids.items, ids.count, sizeof(ids.items[0]), compare_ids);
+    for (size_t i = 0; i < ids.count; i++) {
+        const struct job *job = state_job(state, ids.items[i]);
+        enum harm harm = rescue_harm(state, job->run->lease, &device);
+        usec_t lost = rescue_unsaved(job, harm, state->now) + job->restart_cost;
+        struct event stop = {
+            .kind = EVENT_STOP,
+            .at = state->now,
+            .stop = { .job = job->id, .cause = STOP_RESCUE, .lost = lost, .device = device + 1 }
+        };
+        brain_decide(brain, &stop, decisions);
+    }
+    list_release(&ids);
+}
+
 void plan_stops(struct brain *brain, struct decisions *decisions)
 {
     struct state *state = brain->state;
@@ -72,6 +106,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
             brain_watch(brain, job);
     }
     stop_on_going(brain, decisions);
+    stop_on_sick(brain, decisions);
     if (brain->attention.count == 0)
         return;
     qsort(brain->attention.items, brain->attention.count, sizeof(uint64_t), compare_ids);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/rescue.h"
 #include "sched/brain.h"
 
 usec_t brain_end_of(const struct state *state, const struct job *job)
@@ -236,6 +237,7 @@ static void learn_state(struct brain *brain)
     brain->elastic.review = USEC_NEVER;
     for (size_t i = 0; i < state->nodes.count; i++)
         brain->is_going |= state->nodes.items[i].going_at > 0;
+    brain->is_sick = true;
     for (struct job *job = state->first_job; job; job = job->next) {
         job->pending_next = job->pending_previous = NULL; /* of an earlier brain */
         job->pending_bucket = NULL;
@@ -349,6 +351,8 @@ static void note_world(struct brain *brain, const struct event *event)
     brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
+    brain->is_sick |= event->kind == EVENT_SETTINGS ||
+                      (event->kind == EVENT_DEVICE && event->device.harm != HARM_NONE);
     if (queue >= 0)
         preempt_note_queue(&brain->preempt, brain->state, (uint32_t)queue);
     else if (event->kind != EVENT_PRICE)

@@ -291,7 +291,7 @@ static int stop(struct forward *forward, const struct event_stop *decision, stru
 
     if (!job || !kept || !job_is_active(job))
         return 0;
-    if (decision->cause == STOP_PREEMPT) {
+    if (decision->cause == STOP_PREEMPT || decision->cause == STOP_RESCUE) {
         kept->preemptions++;
         kept->lost += job->restart_cost + job_unsaved(job, forward->now);
     }

@@ -281,6 +281,15 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         is_true = job->is_preemptible && job->state == JOB_RUNNING && !has_fallen(job) &&
                   run->shadow->settings.defrag_most > 0;
         break;
+    case STOP_RESCUE: {
+        const struct shadow *shadow = run->shadow;
+        uint32_t device = event->stop.device;
+        uint8_t harm = shadow_harm(shadow, job);
+        is_true = device > 0 && device <= shadow->devices.count && harm > HARM_NONE &&
+                  shadow->devices.items[device - 1].harm == harm && !has_fallen(job) &&
+                  shadow_may_leave(shadow, job, harm);
+        break;
+    }
     default:
         break;
     }

@@ -66,6 +66,21 @@ bool check_ends_in_time(struct fuzz_run *run, const struct event *event, struct 
     return true;
 }
 
+bool check_sick_left(struct fuzz_run *run, const struct event *event, struct error *found)
+{
+    const struct shadow *shadow = run->shadow;
+
+    (void)event;
+    for (size_t i = 0; i < shadow->active.count; i++) {
+        const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
+        uint8_t harm = shadow_harm(shadow, job);
+        if (job->state != JOB_STOPPING && shadow_may_leave(shadow, job, harm))
+            return NOT_HELD(found, "job %" PRIu64 ": is %s on a sick device (harm %u)", job->id,
+                            job_state_name((enum job_state)job->state), harm);
+    }
+    return true;
+}
+
 /* ---- in worlds without surprises ---- */
 
 /* False: the shadow can't tell, one alternative may be. */
@@ -208,13 +223,13 @@ static bool check_job(const struct shadow_job *job, const struct job *said, stru
                         job_result_name((enum job_result)job->result));
     if (said->needs_left != job->needs_left || said->run->attempt != job->attempt ||
         said->run->retries != job->retries || said->run->preemptions != job->preemptions ||
-        said->run->moves != job->moves)
+        said->run->moves != job->moves || said->run->rescues != job->rescues)
         return NOT_HELD(found,
-                        "job %" PRIu64 ": needs, attempt, retries, preemptions are %u %u %u %u, "
-                        "expected %u %u %u %u",
+                        "job %" PRIu64 ": needs, attempt, retries, preemptions, rescues are "
+                        "%u %u %u %u %u, expected %u %u %u %u %u",
                         job->id, said->needs_left, said->run->attempt, said->run->retries,
-                        said->run->preemptions, job->needs_left, job->attempt, job->retries,
-                        job->preemptions);
+                        said->run->preemptions, said->run->rescues, job->needs_left, job->attempt,
+                        job->retries, job->preemptions, job->rescues);
     return true;
 }
 

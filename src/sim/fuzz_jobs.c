@@ -421,6 +421,8 @@ static void apply_stop(struct shadow *shadow, struct shadow_job *job,
 
     if (other && is_of_others)
         other->is_awaited = true;
+    if (event->cause == STOP_RESCUE)
+        job->rescued_harm = shadow->devices.items[event->device - 1].harm;
     job->stopped_for = event->other;
     job->stopped_in =
         event->rule != STOP_IN_QUEUE && event->cause == STOP_PREEMPT ? shadow->plans : 0;
@@ -522,9 +524,45 @@ static bool is_tried_again(const struct shadow_job *job, enum job_result result)
            !job->is_cancel_wanted;
 }
 
+uint8_t shadow_harm(const struct shadow *shadow, const struct shadow_job *job)
+{
+    uint8_t worst = HARM_NONE;
+
+    for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
+        uint8_t harm = shadow->devices.items[job->lease->slices[i].device].harm;
+        worst = harm > worst ? harm : worst;
+    }
+    return worst;
+}
+
+bool shadow_may_leave(const struct shadow *shadow, const struct shadow_job *job, uint8_t harm)
+{
+    if (harm == HARM_NONE || job->is_cancel_wanted || job->rescues >= RESCUES_MOST ||
+        shadow->settings.watch.sick_jobs == SICK_STAY)
+        return false;
+    if (job->is_preemptible || job->checkpoint_every > 0)
+        return true;
+    if (harm != HARM_DIE || job->no_requeue)
+        return false;
+    return shadow->settings.watch.sick_jobs == SICK_ALL || job->retries < job->retry_max;
+}
+
+/* It was stopped to leave a sick device, or fell with a dead one. */
+static bool is_to_leave(const struct shadow *shadow, const struct shadow_job *job,
+                        enum job_result result, uint8_t harm)
+{
+    if (job->is_cancel_wanted)
+        return false;
+    if (job->stop_cause == STOP_RESCUE)
+        return job->end.was_stopped || !is_good(&job->end);
+    return harm == HARM_DIE && (result == RESULT_FAILED || result == RESULT_LOST) &&
+           job->end.kind != ENGINE_FAILED && shadow_may_leave(shadow, job, harm);
+}
+
 static void end_attempt(struct shadow *shadow, struct shadow_job *job)
 {
     enum job_result result = result_of(job);
+    uint8_t harm = shadow_harm(shadow, job);
 
     shadow_hold(shadow, job, -1);
     shadow->more_room++;
@@ -545,6 +583,11 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
         job->moves++;
         job->stop_cause = STOP_NONE;
         settle(shadow, job);
+    } else if (is_to_leave(shadow, job, result, harm)) {
+        job->rescues++;
+        job->stop_cause = STOP_NONE;
+        settle(shadow, job);
+        job->is_awaited = job->state == JOB_QUEUED;
     } else if (is_tried_again(job, result)) {
         job->retries++;
         settle(shadow, job);

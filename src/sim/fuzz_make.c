@@ -7,6 +7,7 @@
 
 #include "core/node.h"
 #include "core/queue.h"
+#include "core/rescue.h"
 #include "core/state.h"
 
 const struct making_kind making_kinds[] = {
@@ -106,7 +107,8 @@ static void tell_node(struct making *making, uint32_t number, uint8_t state, boo
                               .block = making_text(making, "b%u", number / 16) } });
 }
 
-static void tell_device(struct making *making, uint32_t number, uint32_t index, const char *sick)
+static void tell_device(struct making *making, uint32_t number, uint32_t index, const char *sick,
+                        uint8_t harm)
 {
     const struct making_node *node = &making->nodes.items[number];
 
@@ -123,7 +125,8 @@ static void tell_device(struct making *making, uint32_t number, uint32_t index, 
                         .island = making->has_islands ? 1 + index / 4 : 0,
                         .bridge = making->has_islands ? 1 + index / 2 : 0,
                         .mig_enabled = node->has_mig,
-                        .sick = sick } });
+                        .sick = sick,
+                        .harm = harm } });
 }
 
 static void add_node(struct making *making)
@@ -145,7 +148,7 @@ static void add_node(struct making *making)
     list_add(&making->nodes, node);
     tell_node(making, number, NODE_UP, false);
     for (uint32_t i = 0; i < node.gpus; i++)
-        tell_device(making, number, i, "");
+        tell_device(making, number, i, "", HARM_NONE);
 }
 
 static void make_machines(struct making *making)
@@ -196,9 +199,30 @@ static void act_device(struct making *making)
     uint32_t number = making_below(making, (uint32_t)making->nodes.count);
     const char *sick = making_chance(making, 40) ? "xid 79" : "";
     uint32_t gpus = making->nodes.items[number].gpus;
+    uint8_t harm = sick[0] ? (uint8_t)making_below(making, HARMS) : HARM_NONE;
 
     if (gpus > 0)
-        tell_device(making, number, making_below(making, gpus), sick);
+        tell_device(making, number, making_below(making, gpus), sick, harm);
+}
+
+static void tell_devices(struct making *making, uint32_t number, const char *sick, uint8_t harm)
+{
+    for (uint32_t i = 0; i < making->nodes.items[number].gpus; i++)
+        tell_device(making, number, i, sick, harm);
+}
+
+/* What feeds them breaks on several machines, and is mended. */
+static void act_outage(struct making *making)
+{
+    uint8_t harm = making_chance(making, 30) ? HARM_LEAVE : HARM_DIE;
+    uint32_t first = making_below(making, (uint32_t)making->nodes.count);
+    uint32_t last = first + making_below(making, (uint32_t)making->nodes.count - first);
+
+    for (uint32_t i = first; i <= last; i++)
+        tell_devices(making, i, "xid 79", harm);
+    making->now += making->world->temper.quantum;
+    for (uint32_t i = first; i <= last; i++)
+        tell_devices(making, i, "", HARM_NONE);
 }
 
 /* ---- how it is decided ---- */
@@ -206,6 +230,8 @@ static void act_device(struct making *making)
 static void tell_settings(struct making *making, uint8_t order)
 {
     struct event event = { .kind = EVENT_SETTINGS, .settings = { .order = order } };
+    static const struct watch_rules rules[] = { { .sick_jobs = SICK_ALL },
+                                                { .sick_jobs = SICK_STAY } };
     bool is_plain = making->world->temper.is_obedient;
     uint32_t depth = making_chance(making, 60) ? 1 : making_below(making, 5);
 
@@ -217,6 +243,10 @@ static void tell_settings(struct making *making, uint8_t order)
     if (making->has_preemption && making->world->temper.seed % 3 != 0)
         event.settings.defrag_most =
             (int64_t)(1 + making->world->temper.seed % 4) * 15 * USEC_PER_MIN;
+    if (making->world->temper.seed % 5 < COUNT_OF(rules)) {
+        event.settings.watch = &rules[making->world->temper.seed % 5];
+        event.settings.watch_count = 1;
+    }
     making_tell(making, &event);
 }
 
@@ -451,6 +481,7 @@ const struct making_act making_acts[] = {
     { "machine state", 5, false, act_machine_state },
     { "machine size", 1, false, act_machine_size },
     { "device", 4, false, act_device },
+    { "outage", 1, false, act_outage },
     { "settings", 1, false, act_settings },
     { "queue", 2, false, act_queue },
     { "price", 1, false, making_price },

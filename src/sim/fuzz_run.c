@@ -103,7 +103,9 @@ static void note_decision(struct fuzz_run *run, const struct event *decision)
         fuzz_engine_grant(run->engine, &decision->grant, run->now);
     else if (decision->kind == EVENT_STOP)
         fuzz_engine_stop(run->engine, decision->stop.job,
-                         decision->stop.cause == STOP_PREEMPT || decision->stop.cause == STOP_MOVE,
+                         decision->stop.cause == STOP_PREEMPT ||
+                             decision->stop.cause == STOP_MOVE ||
+                             decision->stop.cause == STOP_RESCUE,
                          run->now);
 }
 

@@ -325,6 +325,7 @@ static void apply_device(struct shadow *shadow, const struct event_device *event
     device->index = event->index;
     device->island = event->island;
     device->is_sick = event->sick && event->sick[0];
+    device->harm = device->is_sick ? event->harm : HARM_NONE;
     device->is_synthetic = event->is_synthetic;
     device->has_mig = event->mig_enabled;
     set_string(&device->model, event->model);
@@ -389,6 +390,7 @@ static void apply_settings(struct shadow *shadow, const struct event_settings *e
     shadow->settings.predict = event->predict;
     shadow->settings.backfill_depth = event->backfill_depth;
     shadow->settings.defrag_most = event->defrag_most;
+    shadow->settings.watch = event->watch_count > 0 ? event->watch[0] : (struct watch_rules){ 0 };
 }
 
 static void apply_price(struct shadow *shadow, const struct event_price *event)

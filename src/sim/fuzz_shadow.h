@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "core/job.h"
+#include "core/rescue.h"
 #include "core/state.h"
 #include "sim/fuzz_quota.h"
 
@@ -53,6 +54,7 @@ struct shadow_device {
     const struct shadow_board *board;
     uint32_t owner; /* static pool; 0: shared */
     bool is_sick, is_synthetic, has_mig;
+    uint8_t harm; /* enum harm */
 };
 
 /* Other sizes while a window is open. -1: not said. */
@@ -111,7 +113,8 @@ struct shadow_job {
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
     uint64_t stopped_for;               /* preempted: for whom */
     uint64_t stopped_in; /* the plan that stopped it for another queue; 0: none did */
-    uint32_t moves;
+    uint32_t moves, rescues;
+    uint8_t rescued_harm;   /* enum harm, of the device that it was stopped to leave */
     usec_t moved;           /* when it was moved last; 0: never */
     uint64_t moved_under;   /* shadow.changes then, of one that is to go on; 0: it does */
     uint64_t awaited_under; /* the same of one for which others are moved */
@@ -169,6 +172,9 @@ bool shadow_pool_has(const struct shadow *shadow, const struct shadow_pool *pool
 bool shadow_owns(const struct shadow *shadow, uint32_t queue, const struct shadow_pool *pool);
 /* The innermost group around it that bounds how many run; NULL: none. */
 struct shadow_group *shadow_bound(const struct shadow *shadow, const struct shadow_job *job);
+/* The worst that a device which it holds does to it (enum harm), and whether it may leave that. */
+uint8_t shadow_harm(const struct shadow *shadow, const struct shadow_job *job);
+bool shadow_may_leave(const struct shadow *shadow, const struct shadow_job *job, uint8_t harm);
 /* Holds resources. */
 bool shadow_is_active(const struct shadow_job *job);
 /* NULL: the board has no such profile. */

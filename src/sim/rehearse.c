@@ -115,7 +115,9 @@ static void note_end(struct record *record, const struct event *event)
     }
     record->attempt = ended->attempt;
     record->is_running = false;
-    record->was_preempted = record->stop_cause == STOP_PREEMPT && ended->was_stopped;
+    record->was_preempted =
+        (record->stop_cause == STOP_PREEMPT || record->stop_cause == STOP_RESCUE) &&
+        ended->was_stopped;
     record->is_over = !record->was_preempted;
     record->is_bad = ended->kind != ENGINE_ENDED || ended->exit_code != 0 || ended->signal != 0;
 }

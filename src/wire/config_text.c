@@ -342,6 +342,7 @@ static void watch_fields(const struct watch_rules *rules, struct properties *fie
     add_field(fields, "idle exempt", rules->idle_exempt);
     add_field(fields, "memory_grace",
               rules->memory_grace > 0 ? config_duration_spell(buffer, rules->memory_grace) : "1m");
+    add_field(fields, "health jobs", sick_jobs_name(rules->sick_jobs));
     add_field(fields, "alert command", rules->alert_command);
     add_field(fields, "alert webhook", rules->alert_webhook);
     add_field(fields, "alert mail", rules->alert_mail);

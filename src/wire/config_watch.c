@@ -90,6 +90,25 @@ static int read_idle(const struct reader *above, const json_t *document, struct 
     return code < 0 ? code : check_idle(&reader, idle, rules);
 }
 
+static int read_health(const struct reader *above, const json_t *document,
+                       struct watch_rules *rules)
+{
+    static const char *const keys[] = { "jobs", NULL };
+    static const char *const jobs[] = { "able", "all", "stay", NULL };
+    const json_t *health = reader_get(document, "health");
+    struct reader reader = *above;
+    size_t rule = SICK_ABLE;
+
+    if (!health)
+        return 0;
+    snprintf(reader.where, sizeof(reader.where), "health");
+    int code = reader_check_keys(&reader, health, keys);
+    if (code == 0)
+        code = reader_word(&reader, health, "jobs", jobs, &rule);
+    rules->sick_jobs = (uint8_t)rule;
+    return code;
+}
+
 /* A date with or without a time, in UTC. */
 static int read_until(const struct reader *reader, const json_t *silence, usec_t *ret)
 {
@@ -196,6 +215,8 @@ int config_watch_read(const struct reader *reader, const json_t *document, struc
     if (code == 0)
         code = reader_duration(reader, document, "memory_grace", &rules.memory_grace);
     if (code == 0)
+        code = read_health(reader, document, &rules);
+    if (code == 0)
         code = read_alerts(reader, document, &rules);
     if (code == 0)
         *ret = rules;
@@ -273,7 +294,7 @@ static void put_object(json_t *document, const char *key, json_t *object)
 
 void config_watch_to_json(const struct watch_rules *rules, json_t *document)
 {
-    json_t *idle = json_object(), *alerts = json_object();
+    json_t *idle = json_object(), *health = json_object(), *alerts = json_object();
 
     put_duration(idle, "warn", rules->idle_warn);
     put_duration(idle, "stop", rules->idle_stop);
@@ -284,6 +305,9 @@ void config_watch_to_json(const struct watch_rules *rules, json_t *document)
     put_names(idle, "exempt", rules->idle_exempt);
     put_object(document, "idle", idle);
     put_duration(document, "memory_grace", rules->memory_grace);
+    if (rules->sick_jobs != SICK_ABLE)
+        json_object_set_new(health, "jobs", json_string(sick_jobs_name(rules->sick_jobs)));
+    put_object(document, "health", health);
     put_text(alerts, "command", rules->alert_command);
     put_text(alerts, "webhook", rules->alert_webhook);
     put_names(alerts, "mail", rules->alert_mail);

@@ -2,10 +2,11 @@
 #ifndef WIRE_CONFIG_WATCH_H
 #define WIRE_CONFIG_WATCH_H
 
-/* config_watch - the keys idle, memory_grace and alerts of a configuration
+/* config_watch - the keys idle, memory_grace, health and alerts of a configuration
  *
  *   idle: {warn: 30m, stop: 2h, action: requeue, dry_run: true, exempt: [interactive, ana]}
  *   memory_grace: 60s
+ *   health: {jobs: able}
  *   alerts: {command: /usr/local/bin/page, webhook: "https://...", mail: [ops@example.org],
  *            mail_server: "smtp://localhost", repeat: 4h,
  *            silence: [{fault: ecc-storm, uuid: GPU-1, until: 2030-01-31T08:00}]}

@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "core/elastic.h"
+#include "core/rescue.h"
 #include "core/role.h"
 #include "lab.h"
 #include "sched/scale.h"
@@ -190,7 +191,7 @@ static void say_job(struct run *run, const struct job *job)
 {
     static const char *const causes[] = {
         "",          "cancelled", "time limit", "a member failed", "to run once more",
-        "preempted", "to resize", "to heal",    "to move"
+        "preempted", "to resize", "to heal",    "to move",         "its device is sick"
     };
     static const char *const rules[] = { [STOP_FOR_GUARANTEE] = "within its guarantee",
                                          [STOP_FOR_LESS] = "borrows no more",
@@ -223,6 +224,8 @@ static void say_job(struct run *run, const struct job *job)
                     rules[job->run->resize_rule]);
     if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE)
         text_printf(&run->out, " from %s for %" PRIu64, job->run->moved_from, job->run->moved_for);
+    if (job->state == JOB_STOPPING && job->run->stop_cause == STOP_RESCUE)
+        text_printf(&run->out, " (%s: %s)", job->run->rescued_from, job->run->rescued_reason);
     if (job->state == JOB_ENDED)
         say_end(run, job);
     text_add_char(&run->out, '\n');
@@ -439,6 +442,12 @@ static void do_gpus(struct run *run)
 /* Also how much of its memory strangers have: foreign=10G. */
 static void do_health(struct run *run, const char *sick)
 {
+    static const char *const harms[HARMS] = { "stay", "leave", "die" };
+    const char *jobs = find(run, "jobs");
+    uint8_t harm = HARM_NONE;
+
+    for (uint8_t i = 0; jobs && i < HARMS; i++)
+        harm = strcmp(jobs, harms[i]) == 0 ? i : harm;
     int64_t number = state_find_device(run->lab->state, word(run, 1));
     if (number < 0)
         fail(run, "no device %s", word(run, 1));
@@ -455,7 +464,8 @@ static void do_health(struct run *run, const char *sick)
                               .memory_mib = device->memory_mib,
                               .numa_node = device->numa_node,
                               .foreign_mib = find(run, "foreign") ? mib_of(run, "foreign") : 0,
-                              .sick = sick } });
+                              .sick = sick,
+                              .harm = harm } });
 }
 
 /* Spans of the script's time: "10m-20m". */
