@@ -698,7 +698,7 @@ static void rescue(struct state *state, struct job *job, enum harm harm)
     struct job_run *run = job_claim_run(job);
 
     note_progress_but(state, job, rescue_unsaved(job, harm, state->now));
-    run->rescues++;
+    run->rescues += run->members_started > 0;
     settle(state, job);
     if (job->state != JOB_QUEUED)
         return;
@@ -739,7 +739,7 @@ static void end_attempt(struct state *state, struct job *job)
     bool is_ours = !job->run->is_cancel_wanted &&
                    (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
     uint32_t device = 0;
-    enum harm harm = rescue_harm(state, run->lease, &device);
+    enum harm harm = rescue_harm(state, job, &device);
     state_charge(state, job, -1);
     for (uint32_t i = 0; i < run->lease->members_count; i++)
         state->nodes.items[run->lease->members[i].node].used_at = state->now;

@@ -201,6 +201,7 @@ static void judge_heat(struct health *health, const struct health_ask *ask)
 static void judge_users(struct health *health, const struct health_ask *ask)
 {
     see(health, FAULT_FOREIGN, ask->foreign_mib >= HEALTH_FOREIGN_MIB, ask->now, 0);
+    see(health, FAULT_LEFT, ask->has_left, ask->now, HEALTH_LEFT_S * USEC_PER_SEC);
     see(health, FAULT_LEAK, !ask->is_leased && ask->unowned_mib >= HEALTH_CONTEXT_MIB, ask->now,
         HEALTH_SILENT_S * USEC_PER_SEC);
 }
@@ -254,6 +255,17 @@ enum health_fault health_xid(struct health *health, uint32_t xid, usec_t now)
     health->faults |= bit(fault);
     health->since[fault] = now;
     return fault;
+}
+
+void health_check_failed(struct health *health, usec_t now)
+{
+    health->faults |= bit(FAULT_CHECK);
+    health->since[FAULT_CHECK] = now;
+}
+
+bool health_is_seen(const struct health *health, enum health_fault fault)
+{
+    return ((health->faults | health->pending) & bit(fault)) != 0;
 }
 
 void health_clear(struct health *health)

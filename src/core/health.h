@@ -40,6 +40,8 @@ enum {
     HEALTH_HOT_MARGIN = 5000, /* millidegrees below the limit */
     HEALTH_HOT_ANY = 90000,   /* where the device says no limit */
     HEALTH_FOREIGN_MIB = 64,  /* less is what a driver needs for itself */
+    HEALTH_LEFT_S = 10,       /* what a job left is there for so long after it */
+    HEALTH_LEFT_MIB = 512,    /* memory beyond what there was without jobs: less is no news */
     HEALTH_CONTEXT_MIB =
         1024, /* used on an idle device without a process: more than a driver's own */
 };
@@ -65,6 +67,7 @@ struct health_ask {
     bool is_leased;                /* a job holds some of it */
     int64_t foreign_mib;           /* of processes that nobody started through tarn */
     int64_t unowned_mib;           /* used, and no process has it; -1: not known */
+    bool has_left;                 /* something of a job that does not hold it any more is there */
 };
 
 /* Bring it up to date. Returns the faults that are new. */
@@ -72,6 +75,12 @@ uint32_t health_judge(struct health *health, const struct health_ask *ask);
 
 /* The driver reported this; returns the fault that it makes, or FAULTS. */
 enum health_fault health_xid(struct health *health, uint32_t xid, usec_t now);
+
+/* The health command failed. */
+void health_check_failed(struct health *health, usec_t now);
+
+/* Whether this fault holds, or may after a while. */
+bool health_is_seen(const struct health *health, enum health_fault fault);
 
 /* Somebody looked after it: what stays is forgotten. */
 void health_clear(struct health *health);

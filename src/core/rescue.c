@@ -6,14 +6,23 @@
 
 #include "core/state.h"
 
-enum harm rescue_harm(const struct state *state, const struct lease *lease, uint32_t *ret_device)
+/* Nothing of it runs yet. */
+static bool is_new(const struct job *job)
 {
-    enum harm worst = HARM_NONE;
+    return job->state == JOB_GRANTED && job->run->members_started == 0 &&
+           job->run->members_ended == 0;
+}
+
+enum harm rescue_harm(const struct state *state, const struct job *job, uint32_t *ret_device)
+{
+    const struct lease *lease = job->run->lease;
+    enum harm worst = HARM_NONE, least = is_new(job) ? HARM_LEAVE : HARM_NONE;
 
     for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
-        if (device->sick && device->harm > worst) {
-            worst = device->harm;
+        enum harm harm = device->harm > least ? device->harm : least;
+        if (device->sick && harm > worst) {
+            worst = harm;
             *ret_device = lease->slices[i].device;
         }
     }
@@ -31,8 +40,11 @@ bool rescue_may(const struct state *state, const struct job *job, enum harm harm
     const struct job_run *run = job->run;
     uint8_t rule = state->settings.watch.sick_jobs;
 
-    if (harm == HARM_NONE || rule == SICK_STAY || run->is_cancel_wanted ||
-        run->rescues >= RESCUES_MOST)
+    if (harm == HARM_NONE || run->is_cancel_wanted)
+        return false;
+    if (is_new(job))
+        return true;
+    if (rule == SICK_STAY || run->rescues >= RESCUES_MOST)
         return false;
     if (saves_its_work(job))
         return true;

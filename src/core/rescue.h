@@ -9,6 +9,8 @@
  * attempt is not counted as a retry, but only so often: a job that kills one device after the other
  * is then charged as any other failure. Who may not be run again is not stopped.
  *
+ * Who has not started on it yet goes elsewhere from every sick device, and nothing is counted.
+ *
  * A rescue is a STOP with cause STOP_RESCUE, or the end of a job that fell with its device before
  * it could be stopped.
  */
@@ -30,12 +32,11 @@ enum harm {
 };
 
 struct job;
-struct job_run;
-struct lease;
 struct state;
 
-/* The worst of its devices, the first of equals, in *ret_device; HARM_NONE: all are well enough. */
-enum harm rescue_harm(const struct state *state, const struct lease *lease, uint32_t *ret_device);
+/* The worst of its devices, the first of equals, in *ret_device; HARM_NONE: all are well enough.
+ * Who has not started yet leaves any that is sick. */
+enum harm rescue_harm(const struct state *state, const struct job *job, uint32_t *ret_device);
 
 /* Whether the rules let it go on elsewhere without being charged a retry. */
 bool rescue_may(const struct state *state, const struct job *job, enum harm harm);

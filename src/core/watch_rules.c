@@ -20,6 +20,9 @@ static const struct field rules_fields[] = {
                  "(0: for ever), with commas between"),
     RECORD_UINT(struct watch_rules, 13, sick_jobs,
                 "which jobs leave a sick device: 0 those that can, 1 all, 2 none"),
+    RECORD_CHARS(struct watch_rules, 14, health_before, "run on each device before a job"),
+    RECORD_CHARS(struct watch_rules, 15, health_after, "run on each device after a job"),
+    RECORD_INT(struct watch_rules, 16, health_timeout, "of each of them"),
 };
 const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
                                                 rules_fields, COUNT_OF(rules_fields) };

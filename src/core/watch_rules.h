@@ -47,11 +47,15 @@ struct watch_rules {
     usec_t alert_repeat;                     /* the same again no sooner; 0: four hours */
     char alert_silence[WATCH_TEXT_SIZE];     /* as alert_is_silenced() reads it */
     uint8_t sick_jobs;                       /* enum sick_jobs */
+    char health_before[WATCH_TEXT_SIZE];     /* run on each device before a job; "": nothing */
+    char health_after[WATCH_TEXT_SIZE];      /* and after it */
+    usec_t health_timeout;                   /* of each; 0: WATCH_HEALTH_TIMEOUT_S */
 };
 
 enum {
     WATCH_MEMORY_GRACE_S = 60,
     WATCH_ALERT_REPEAT_S = 4 * 3600,
+    WATCH_HEALTH_TIMEOUT_S = 30,
     WATCH_IDLE_LEAST_S = 60, /* shorter stretches are no idling */
 };
 

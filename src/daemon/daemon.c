@@ -303,6 +303,29 @@ static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
     cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
 }
 
+/* Before the devices are watched nobody knows. */
+static bool is_ready(void *user, const struct job *job)
+{
+    struct daemon *daemon = user;
+
+    return daemon->watcher && watcher_is_ready(daemon->watcher, job);
+}
+
+static bool on_check(void *user, const struct job *job)
+{
+    return watcher_check_before(((struct daemon *)user)->watcher, job);
+}
+
+static void on_looked(void *user)
+{
+    launcher_look(((struct daemon *)user)->launcher);
+}
+
+static void on_reset(void *user, uint32_t device)
+{
+    launcher_reset(((struct daemon *)user)->launcher, device);
+}
+
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
@@ -372,6 +395,9 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .can_fence = local_engine_can_fence(daemon->engine),
         .probe = daemon->probe,
         .devices = &daemon->found,
+        .user = daemon,
+        .is_ready = is_ready,
+        .check = on_check,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -472,7 +498,10 @@ static int open_watcher(struct daemon *daemon, struct error *err)
                                                      .devices = daemon->found.items,
                                                      .device_count = daemon->found.count,
                                                      .readings = daemon->readings,
-                                                     .has_mps = mps_is_there() },
+                                                     .has_mps = mps_is_there(),
+                                                     .user = daemon,
+                                                     .looked = on_looked,
+                                                     .reset = on_reset },
                           &daemon->watcher, err);
 }
 
@@ -516,6 +545,7 @@ static int open_all(struct daemon *daemon, struct error *err)
                                                       .probe = daemon->probe,
                                                       .devices = &daemon->found,
                                                       .watch = watcher_watch(daemon->watcher) });
+    launcher_look(daemon->launcher);
     daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
                                      daemon->options->state_dir);
     return open_door(daemon, err);

@@ -28,7 +28,15 @@
  * go by the thousand, the file system is spared from removing a file for each that it makes. */
 enum { FORGET_LATER_MS = 2000, FORGET_NEXT_MS = 10, FORGET_AT_ONCE = 500, OVER_MAX = 20000 };
 
+/* Waits for its devices. */
+struct waiting {
+    uint64_t job;
+    uint32_t attempt;
+    bool is_checked; /* or is being checked */
+};
+
 struct launcher {
+    LIST(struct waiting) waiting;
     struct launcher_options options;
     char *state_dir, *socket;
     struct preparer *preparer;
@@ -78,6 +86,7 @@ void launcher_destroy(struct launcher *launcher)
     free(launcher->state_dir);
     free(launcher->socket);
     list_release(&launcher->over);
+    list_release(&launcher->waiting);
     uv_close((uv_handle_t *)&launcher->timer, on_closed);
 }
 
@@ -316,12 +325,65 @@ static void report_all(struct launcher *launcher, const struct job *job,
     }
 }
 
-static void start_job(struct launcher *launcher, struct job *job)
+static void start_ready(struct launcher *launcher, struct job *job)
 {
     if (preparer_is_needed(launcher->preparer, state_of(launcher), job))
         preparer_start(launcher->preparer, state_of(launcher), job);
     else
         start_prepared(launcher, job, NULL);
+}
+
+/* Whether it may start now. */
+static bool is_ready(struct launcher *launcher, const struct job *job, struct waiting *waiting)
+{
+    const struct launcher_options *options = &launcher->options;
+
+    if (job->run->lease->slices_count == 0)
+        return true;
+    if (!options->is_ready(options->user, job))
+        return false;
+    if (waiting->is_checked)
+        return true;
+    waiting->is_checked = true;
+    return !options->check(options->user, job);
+}
+
+static void start_job(struct launcher *launcher, struct job *job)
+{
+    struct waiting waiting = { .job = job->id, .attempt = job->run->attempt };
+
+    if (is_ready(launcher, job, &waiting))
+        start_ready(launcher, job);
+    else
+        list_add(&launcher->waiting, waiting);
+}
+
+void launcher_look(struct launcher *launcher)
+{
+    for (size_t i = 0; i < launcher->waiting.count;) {
+        struct waiting *waiting = &launcher->waiting.items[i];
+        struct job *job = state_job(state_of(launcher), waiting->job);
+        bool is_over = !job || !job_is_active(job) || job->run->attempt != waiting->attempt;
+        if (!is_over && !is_ready(launcher, job, waiting)) {
+            i++;
+            continue;
+        }
+        list_remove(&launcher->waiting, i);
+        if (!is_over)
+            start_ready(launcher, job);
+    }
+}
+
+static bool cancel_waiting(struct launcher *launcher, const struct job *job)
+{
+    for (size_t i = 0; i < launcher->waiting.count; i++) {
+        const struct waiting *waiting = &launcher->waiting.items[i];
+        if (waiting->job != job->id || waiting->attempt != job->run->attempt)
+            continue;
+        list_remove(&launcher->waiting, i);
+        return true;
+    }
+    return false;
 }
 
 static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err)
@@ -340,7 +402,8 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
 
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
 {
-    if (preparer_cancel(launcher->preparer, job->id, job->run->attempt)) {
+    if (cancel_waiting(launcher, job) ||
+        preparer_cancel(launcher->preparer, job->id, job->run->attempt)) {
         report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
         return;
     }
@@ -490,6 +553,11 @@ void launcher_kill_all(struct launcher *launcher)
         if (job_is_active(job))
             stop_job(launcher, job, 0);
     }
+}
+
+void launcher_reset(struct launcher *launcher, uint32_t device)
+{
+    preparer_reset(launcher->preparer, device);
 }
 
 int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,

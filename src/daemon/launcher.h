@@ -27,6 +27,11 @@ struct launcher_options {
     bool can_fence;            /* the engine can do that */
     struct probe *probe;       /* for what has to be made on devices first; may be NULL */
     const struct machine_devices *devices;
+    void *user;
+    /* Whether its devices may be used now; launcher_look() asks again. */
+    bool (*is_ready)(void *user, const struct job *job);
+    /* Look after them first, which is over when they are ready. False: there is nothing to do. */
+    bool (*check)(void *user, const struct job *job);
 };
 
 struct launcher;
@@ -38,6 +43,12 @@ void launcher_destroy(struct launcher *launcher);
 void launcher_decided(struct launcher *launcher, const struct event *decision);
 void launcher_ended(struct launcher *launcher, struct member_id id);
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
+
+/* Devices that were waited for may be ready. */
+void launcher_look(struct launcher *launcher);
+
+/* A device (its place in options.devices) is everybody's again, as far as its driver can. */
+void launcher_reset(struct launcher *launcher, uint32_t device);
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);

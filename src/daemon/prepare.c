@@ -34,6 +34,7 @@ struct work {
     struct prepared prepared;
     bool is_cancelled, is_running;
     uint32_t stops; /* without a job: a device whose server is to end, plus one */
+    bool is_reset;  /* of stops: also when there is no server */
     int code;
     struct error err;
 };
@@ -170,7 +171,10 @@ static void on_work(uv_work_t *request)
     struct work *work = request->data;
     struct preparer *preparer = work->preparer;
 
-    if (work->stops > 0)
+    if (work->is_reset && preparer->options.probe && preparer->options.probe->ops->exclusive)
+        preparer->options.probe->ops->exclusive(preparer->options.probe, work->stops - 1, false,
+                                                NULL);
+    else if (work->stops > 0)
         stop_server(preparer, work->stops - 1);
     for (uint32_t i = 0; i < work->task_count && work->code == 0; i++) {
         struct task *task = &work->tasks[i];
@@ -393,6 +397,15 @@ void preparer_release(struct preparer *preparer, const struct state *state)
         work->stops = i + 1;
         enqueue(preparer, work);
     }
+}
+
+void preparer_reset(struct preparer *preparer, uint32_t device)
+{
+    struct work *work = mem_zero(1, sizeof(*work));
+
+    work->stops = device + 1;
+    work->is_reset = true;
+    enqueue(preparer, work);
 }
 
 struct preparer *preparer_create(const struct prepare_options *options)

@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tally.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
-#include "daemon/warden.h"
-#include "device/sampler.h"
+#include "daemon/watcher_inside.h"
 #include "store/readings.h"
 
 enum {
@@ -21,50 +19,7 @@ enum {
     KNOWN_S = 30,      /* whose a process is is asked anew after that */
 };
 
-/* Whose a process is; numbers are used again, so not for long. */
-struct known_process {
-    uint32_t pid;
-    bool is_ours;
-    struct member_id id;
-    usec_t asked;
-};
-
-struct watched {
-    uint32_t device; /* its number in the state; UINT32_MAX: it is not there */
-    char uuid[PROBE_UUID_SIZE];
-    struct reading reading, before;
-    struct probe_process *processes;
-    uint32_t process_count;
-    bool has_processes;
-    LIST(struct known_process) known;
-    int64_t foreign_mib;
-    int code;
-    struct error err;
-    usec_t took;
-    uint64_t askings, failures;
-    LIST(struct warden_hold) holds; /* by the last reading */
-    struct health health;
-    struct watch_xid xids[WATCH_XIDS_MAX];
-    uint32_t xid_count;
-    struct probe_link *links; /* to each */
-};
-
-struct watcher {
-    struct watch watch;
-    struct watcher_options options;
-    struct sampler *sampler;
-    struct watched *devices;
-    uint32_t device_count;
-    struct tally tally;
-    struct warden warden;
-    LIST(uint64_t) held; /* jobs that hold devices */
-    struct text boot;    /* which run of the machine this is */
-    uv_timer_t timer;
-    uv_async_t wake;
-    unsigned closing;
-};
-
-static const struct state *state_of(const struct watcher *watcher)
+const struct state *watcher_state(const struct watcher *watcher)
 {
     return hub_state(watcher->options.hub);
 }
@@ -77,8 +32,8 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
 
 /* ---- who uses a device ---- */
 
-static const struct known_process *ask_owner(struct watcher *watcher, struct watched *watched,
-                                             uint32_t pid)
+const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
+                                          uint32_t pid)
 {
     struct engine *engine = watcher->options.engine;
     struct known_process now = { .pid = pid, .asked = sampler_now() };
@@ -127,7 +82,7 @@ static void fill_part(struct watcher *watcher, struct watched *watched, struct t
     part->use = part->memory_mib = 0;
     for (uint32_t i = 0; i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
-        const struct known_process *known = ask_owner(watcher, watched, process->pid);
+        const struct known_process *known = watcher_owner(watcher, watched, process->pid);
         if (!known->is_ours || known->id.job != part->job || known->id.rank != part->rank)
             continue;
         is_any = true;
@@ -148,20 +103,23 @@ static void measure_foreign(struct watcher *watcher, struct watched *watched)
     watched->foreign_mib = 0;
     for (uint32_t i = 0; i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
-        if (!ask_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
+        if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
             watched->foreign_mib += mib_of(process);
     }
 }
 
-static int64_t unowned_mib(const struct watched *watched)
+int64_t watcher_unowned(const struct watched *watched)
 {
     int64_t used = 0;
 
     if (!watched->has_processes || !reading_has(&watched->reading, READING_MEMORY_USED))
         return -1;
     used = watched->reading.values[READING_MEMORY_USED] >> 20;
-    for (uint32_t i = 0; i < watched->process_count; i++)
+    for (uint32_t i = 0; i < watched->process_count; i++) {
+        if (watched->processes[i].memory_bytes < 0)
+            return -1; /* it has some, and nobody says how much */
         used -= mib_of(&watched->processes[i]);
+    }
     return used > 0 ? used : 0;
 }
 
@@ -183,7 +141,7 @@ static bool holds(const struct job *job, uint32_t device, uint32_t place)
 static void list_parts(struct watcher *watcher, struct watched *watched, part_list *parts)
 {
     for (size_t i = 0; i < watcher->held.count; i++) {
-        const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
+        const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
         if (!job || !job_is_active(job) || !job->run->lease)
             continue;
         for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
@@ -208,7 +166,7 @@ static bool is_served_by_mps(const struct watcher *watcher, const struct slice *
 static void note_hold(struct watcher *watcher, struct watched *watched,
                       const struct tally_part *part)
 {
-    const struct job *job = state_job(state_of(watcher), part->job);
+    const struct job *job = state_job(watcher_state(watcher), part->job);
     const struct lease *lease = job->run->lease;
     struct warden_hold hold = { .job = part->job,
                                 .attempt = part->attempt,
@@ -255,7 +213,7 @@ static void report_usage(struct watcher *watcher, const struct job *job, uint32_
 static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_place)
 {
     for (size_t i = 0; i < watcher->held.count; i++) {
-        if (watcher->held.items[i] == id) {
+        if (watcher->held.items[i].id == id) {
             *ret_place = i;
             return true;
         }
@@ -265,18 +223,20 @@ static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_plac
 
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count)
 {
+    watcher_settle(watcher);
     for (size_t i = 0; i < count && watcher->sampler; i++) {
-        const struct job *job = state_job(state_of(watcher), jobs[i]);
+        const struct job *job = state_job(watcher_state(watcher), jobs[i]);
         bool is_active = job && job_is_active(job) && job->run->lease->slices_count > 0;
         size_t place = 0;
         bool was_active = is_held(watcher, jobs[i], &place);
         if (is_active && !was_active)
-            list_add(&watcher->held, jobs[i]);
+            watcher_hold(watcher, job);
         if (is_active || !was_active)
             continue;
         if (job)
             report_usage(watcher, job, job->run->attempt);
         tally_forget(&watcher->tally, jobs[i]);
+        free(watcher->held.items[place].devices);
         list_remove(&watcher->held, place);
     }
 }
@@ -295,6 +255,10 @@ static void say_fault(const struct watched *watched, enum health_fault fault, ch
     if (is_xid)
         snprintf(ret, size, "XID %" PRIu32 "%s%s; %s", health->xid, words[0] ? ": " : "", words,
                  fault_words(fault));
+    else if (fault == FAULT_LEFT)
+        snprintf(ret, size, "%s", watched->handover.words);
+    else if (fault == FAULT_CHECK)
+        snprintf(ret, size, "%s", watched->checked);
     else if (fault == FAULT_LOST || fault == FAULT_SILENT || watched->code == 0)
         snprintf(ret, size, "%s", fault_words(fault));
     else
@@ -307,12 +271,12 @@ static uint32_t lasting(const struct health *health)
 }
 
 /* Tell the journal when it differs from what that knows. */
-static void report_health(struct watcher *watcher, struct watched *watched)
+void watcher_report(struct watcher *watcher, struct watched *watched)
 {
-    const struct state *state = state_of(watcher);
+    const struct state *state = watcher_state(watcher);
     const struct device *device = &state->devices.items[watched->device];
     enum health_fault worst = health_worst(&watched->health);
-    char sick[128] = "";
+    char sick[WATCHER_WORDS_SIZE] = "";
     int64_t foreign = watched->has_processes ? watched->foreign_mib : device->foreign_mib;
     /* What grows and shrinks by little is no news. */
     int64_t change = foreign - device->foreign_mib;
@@ -349,7 +313,8 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
         .silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices)),
         .is_leased = is_leased,
         .foreign_mib = watched->foreign_mib,
-        .unowned_mib = unowned_mib(watched),
+        .unowned_mib = watcher_unowned(watched),
+        .has_left = watcher_has_left(watcher, watched),
     };
 
     uint32_t fresh = health_judge(&watched->health, &ask);
@@ -359,7 +324,7 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
                      "a device is in trouble device=%s fault=%s reason='%s'", watched->uuid,
                      fault_name(i), fault_words(i));
     }
-    report_health(watcher, watched);
+    watcher_report(watcher, watched);
 }
 
 static void count_xid(struct watched *watched, uint32_t xid)
@@ -387,7 +352,7 @@ static void take_event(struct watcher *watcher, const struct probe_event *event)
              watched->uuid, xid_action_name(xid_action(event->xid)), xid_words(event->xid));
     health_xid(&watched->health, event->xid, sampler_now());
     if (watched->device != UINT32_MAX)
-        report_health(watcher, watched);
+        watcher_report(watcher, watched);
 }
 
 /* ---- once a second ---- */
@@ -432,13 +397,15 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
     if (got->code == 0)
         add_up(watcher, watched, &parts);
     judge(watcher, watched, parts.count > 0);
+    watcher_hand_over(watcher, watched);
     forget_owners(watched);
     list_release(&parts);
 }
 
 static void find_in_state(struct watcher *watcher, struct watched *watched)
 {
-    int64_t found = watched->uuid[0] ? state_find_device(state_of(watcher), watched->uuid) : -1;
+    int64_t found =
+        watched->uuid[0] ? state_find_device(watcher_state(watcher), watched->uuid) : -1;
 
     watched->device = found >= 0 ? (uint32_t)found : UINT32_MAX;
 }
@@ -457,9 +424,19 @@ static void take_all(struct watcher *watcher)
         take_event(watcher, &event);
 }
 
+/* Who waits for a device asks again. */
+static void tell_looked(struct watcher *watcher)
+{
+    if (!watcher->is_awaited)
+        return;
+    watcher->is_awaited = false;
+    watcher->options.looked(watcher->options.user);
+}
+
 static void on_wake(uv_async_t *wake)
 {
     take_all(wake->data);
+    tell_looked(wake->data);
 }
 
 static void look_after_jobs(struct watcher *watcher)
@@ -468,7 +445,7 @@ static void look_after_jobs(struct watcher *watcher)
     LIST(struct warden_hold) holds = { 0 };
 
     for (size_t i = 0; i < watcher->held.count; i++) {
-        const struct job *job = state_job(state_of(watcher), watcher->held.items[i]);
+        const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
         if (job && job->state == JOB_RUNNING)
             warden_look_idle(&watcher->warden, job, now);
     }
@@ -487,10 +464,13 @@ static void on_timer(uv_timer_t *timer)
 
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
-        if (watched->device != UINT32_MAX && sampler_silent(watcher->sampler, i) > USEC_PER_SEC)
-            judge(watcher, watched, true);
+        if (watched->device == UINT32_MAX || sampler_silent(watcher->sampler, i) <= USEC_PER_SEC)
+            continue;
+        judge(watcher, watched, true);
+        watcher_hand_over(watcher, watched);
     }
     look_after_jobs(watcher);
+    tell_looked(watcher);
     sampler_ask(watcher->sampler);
 }
 
@@ -506,7 +486,7 @@ static const struct watcher *of(const struct watch *watch)
     return CONTAINER_OF(watch, const struct watcher, watch);
 }
 
-static const struct watched *find(const struct watcher *watcher, uint32_t device)
+struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
 {
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         if (watcher->devices[i].device == device)
@@ -518,7 +498,7 @@ static const struct watched *find(const struct watcher *watcher, uint32_t device
 static bool watch_device(const struct watch *watch, uint32_t device, struct watch_device *ret)
 {
     const struct watcher *watcher = of(watch);
-    const struct watched *watched = find(watcher, device);
+    const struct watched *watched = watcher_find(watcher, device);
 
     if (!watched)
         return false;
@@ -551,7 +531,7 @@ static const struct usage *watch_usage(const struct watch *watch, uint64_t job, 
 static struct probe_link watch_link(const struct watch *watch, uint32_t a, uint32_t b)
 {
     const struct watcher *watcher = of(watch);
-    const struct watched *first = find(watcher, a), *second = find(watcher, b);
+    const struct watched *first = watcher_find(watcher, a), *second = watcher_find(watcher, b);
 
     if (!first || !second || !first->links)
         return (struct probe_link){ .near = a == b ? PROBE_NEAR_SELF : PROBE_NEAR_UNKNOWN };
@@ -579,7 +559,7 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
         enum health_fault worst = health_worst(&watched->health);
         if (worst != FAULTS)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
-        report_health(watcher, watched);
+        watcher_report(watcher, watched);
         return 0;
     }
     return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
@@ -590,7 +570,7 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
 /* What was wrong with it before we started, in this run of the machine, is wrong with it still. */
 static void remember_faults(struct watcher *watcher, struct watched *watched)
 {
-    const struct state *state = state_of(watcher);
+    const struct state *state = watcher_state(watcher);
 
     find_in_state(watcher, watched);
     if (watched->device == UINT32_MAX)
@@ -600,6 +580,9 @@ static void remember_faults(struct watcher *watcher, struct watched *watched)
         return;
     watched->health.faults = device->faults;
     watched->health.xid = device->xid;
+    if (health_is_seen(&watched->health, FAULT_CHECK))
+        snprintf(watched->checked, sizeof(watched->checked), "%s",
+                 device->sick ? device->sick : "");
 }
 
 static void make_devices(struct watcher *watcher)
@@ -622,9 +605,9 @@ static void make_devices(struct watcher *watcher)
 
 static void find_held(struct watcher *watcher)
 {
-    for (const struct job *job = state_of(watcher)->first_job; job; job = job->next) {
+    for (const struct job *job = watcher_state(watcher)->first_job; job; job = job->next) {
         if (job_is_active(job) && job->run->lease->slices_count > 0)
-            list_add(&watcher->held, job->id);
+            watcher_hold(watcher, job);
     }
 }
 
@@ -637,9 +620,11 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
     watcher->options = *options;
     watcher->warden = (struct warden){ .hub = options->hub, .tally = &watcher->tally };
     machine_boot(&watcher->boot);
+    watcher->checker = checker_create(options->loop);
     uv_timer_init(options->loop, &watcher->timer);
+    uv_timer_init(options->loop, &watcher->soon);
     uv_async_init(options->loop, &watcher->wake, on_wake);
-    watcher->timer.data = watcher->wake.data = watcher;
+    watcher->timer.data = watcher->soon.data = watcher->wake.data = watcher;
     *ret = watcher;
     if (!options->probe || !options->probe->ops->sample || options->device_count == 0)
         return 0;
@@ -659,7 +644,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct watcher *watcher = handle->data;
 
-    if (++watcher->closing == 2)
+    if (++watcher->closing == 3)
         free(watcher);
 }
 
@@ -668,6 +653,8 @@ bool watcher_destroy(struct watcher *watcher)
     if (!watcher)
         return true;
     uv_timer_stop(&watcher->timer);
+    uv_timer_stop(&watcher->soon);
+    checker_destroy(watcher->checker);
     bool are_all_back = sampler_destroy(watcher->sampler);
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         free(watcher->devices[i].processes);
@@ -679,10 +666,13 @@ bool watcher_destroy(struct watcher *watcher)
     tally_release(&watcher->tally);
     warden_release(&watcher->warden);
     text_release(&watcher->boot);
+    for (size_t i = 0; i < watcher->held.count; i++)
+        free(watcher->held.items[i].devices);
     list_release(&watcher->held);
     if (!are_all_back) /* a thread may still wake us: what it wakes stays */
         return false;
     uv_close((uv_handle_t *)&watcher->timer, on_closed);
+    uv_close((uv_handle_t *)&watcher->soon, on_closed);
     uv_close((uv_handle_t *)&watcher->wake, on_closed);
     return true;
 }

@@ -5,7 +5,9 @@
 /* watcher - looks at the devices once a second, and acts on what they say
  *
  * A device that is not well is reported as sick, so that nothing more is put on it, and is given
- * back when it is well again (health.h). What jobs do is added up, and becomes an event when an
+ * back when it is well again (health.h). When a job gives one back it is looked at at once, and the
+ * next job starts when nothing of the last is left there (handover.h), and the health commands of
+ * the configuration say that it is well. What jobs do is added up, and becomes an event when an
  * attempt is over. Links between devices do not change while the machine runs: they are asked for
  * once.
  *
@@ -30,11 +32,22 @@ struct watcher_options {
     uint32_t every_ms;         /* 0: a second */
     struct readings *readings; /* where readings are kept; NULL: nowhere */
     bool has_mps;              /* shares are served by MPS, which bounds their memory */
+    void *user;
+    /* Who was told that a device is not ready may ask again. */
+    void (*looked)(void *user);
+    /* A device (its place among devices) is to be everybody's again. */
+    void (*reset)(void *user, uint32_t device);
 };
 
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err);
 /* False: a thread hangs in the driver, so the probe must not be destroyed. NULL is fine. */
 bool watcher_destroy(struct watcher *watcher);
+
+/* Whether its devices are well, and were looked at since others had them: it may start there. */
+bool watcher_is_ready(struct watcher *watcher, const struct job *job);
+/* Run the health command on its devices, which are ready again when it has said that they are well.
+ * False: there is none. */
+bool watcher_check_before(struct watcher *watcher, const struct job *job);
 
 /* These jobs changed, durably. */
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count);

@@ -166,8 +166,13 @@ static void read_use(struct asking *asking)
 static void read_clocks(struct asking *asking)
 {
     unsigned long long reasons = 0, energy = 0;
-    int state = 0;
+    int state = 0, mode = 0;
 
+    if (may_ask(asking, READING_COMPUTE_MODE) &&
+        took(asking, READING_COMPUTE_MODE,
+             asking->call->compute_mode ? asking->call->compute_mode(asking->gpu->handle, &mode)
+                                        : NVML_FUNCTION_NOT_FOUND))
+        reading_set(asking->ret, READING_COMPUTE_MODE, mode);
     if (may_ask(asking, READING_PSTATE) &&
         took(asking, READING_PSTATE,
              asking->call->pstate ? asking->call->pstate(asking->gpu->handle, &state)

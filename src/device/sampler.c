@@ -218,6 +218,22 @@ void sampler_ask(struct sampler *sampler)
     pthread_mutex_unlock(&sampler->lock);
 }
 
+void sampler_ask_one(struct sampler *sampler, uint32_t device)
+{
+    usec_t now = sampler_now();
+
+    if (device >= sampler->options.device_count)
+        return;
+    pthread_mutex_lock(&sampler->lock);
+    struct worker *worker = &sampler->workers[device];
+    if (worker->phase == IDLE) {
+        worker->phase = ASKED;
+        worker->asked = now;
+        pthread_cond_broadcast(&sampler->wake);
+    }
+    pthread_mutex_unlock(&sampler->lock);
+}
+
 bool sampler_take(struct sampler *sampler, uint32_t device, struct sampled *ret)
 {
     bool has = false;

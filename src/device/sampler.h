@@ -45,6 +45,9 @@ bool sampler_destroy(struct sampler *sampler);
 /* Everybody who has nothing to do asks now. */
 void sampler_ask(struct sampler *sampler);
 
+/* The same of one device. */
+void sampler_ask_one(struct sampler *sampler, uint32_t device);
+
 /* What a device said last; false: nothing new. ret->processes then belongs to the caller. */
 bool sampler_take(struct sampler *sampler, uint32_t device, struct sampled *ret);
 

@@ -76,14 +76,14 @@ static void stop_on_sick(struct brain *brain, struct decisions *decisions)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         if (job->state != JOB_STOPPING && brain_stop_wanted(state, job) == STOP_NONE &&
-            rescue_may(state, job, rescue_harm(state, job->run->lease, &device)))
+            rescue_may(state, job, rescue_harm(state, job, &device)))
             list_add(&ids, job->id);
     }
     if (ids.count > 1)
         qsort(ids.items, ids.count, sizeof(ids.items[0]), compare_ids);
     for (size_t i = 0; i < ids.count; i++) {
         const struct job *job = state_job(state, ids.items[i]);
-        enum harm harm = rescue_harm(state, job->run->lease, &device);
+        enum harm harm = rescue_harm(state, job, &device);
         usec_t lost = rescue_unsaved(job, harm, state->now) + job->restart_cost;
         struct event stop = {
             .kind = EVENT_STOP,

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/rescue.h"
 #include "sched/brain.h"
 
 usec_t brain_end_of(const struct state *state, const struct job *job)
@@ -352,7 +351,7 @@ static void note_world(struct brain *brain, const struct event *event)
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     brain->is_sick |= event->kind == EVENT_SETTINGS ||
-                      (event->kind == EVENT_DEVICE && event->device.harm != HARM_NONE);
+                      (event->kind == EVENT_DEVICE && event->device.sick && event->device.sick[0]);
     if (queue >= 0)
         preempt_note_queue(&brain->preempt, brain->state, (uint32_t)queue);
     else if (event->kind != EVENT_PRICE)

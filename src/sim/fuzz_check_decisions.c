@@ -286,7 +286,7 @@ bool check_stop_has_cause(struct fuzz_run *run, const struct event *event, struc
         uint32_t device = event->stop.device;
         uint8_t harm = shadow_harm(shadow, job);
         is_true = device > 0 && device <= shadow->devices.count && harm > HARM_NONE &&
-                  shadow->devices.items[device - 1].harm == harm && !has_fallen(job) &&
+                  shadow->devices.items[device - 1].is_sick && !has_fallen(job) &&
                   shadow_may_leave(shadow, job, harm);
         break;
     }

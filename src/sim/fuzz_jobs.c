@@ -524,12 +524,21 @@ static bool is_tried_again(const struct shadow_job *job, enum job_result result)
            !job->is_cancel_wanted;
 }
 
+/* Granted, and none of its members has been heard of. */
+static bool has_not_begun(const struct shadow_job *job)
+{
+    return job->state == JOB_GRANTED && job->members_started == 0 && job->members_ended == 0;
+}
+
 uint8_t shadow_harm(const struct shadow *shadow, const struct shadow_job *job)
 {
     uint8_t worst = HARM_NONE;
 
     for (uint32_t i = 0; job->lease && i < job->lease->slices_count; i++) {
-        uint8_t harm = shadow->devices.items[job->lease->slices[i].device].harm;
+        const struct shadow_device *device = &shadow->devices.items[job->lease->slices[i].device];
+        uint8_t harm = device->harm;
+        if (device->is_sick && harm == HARM_NONE && has_not_begun(job))
+            harm = HARM_LEAVE;
         worst = harm > worst ? harm : worst;
     }
     return worst;
@@ -537,8 +546,11 @@ uint8_t shadow_harm(const struct shadow *shadow, const struct shadow_job *job)
 
 bool shadow_may_leave(const struct shadow *shadow, const struct shadow_job *job, uint8_t harm)
 {
-    if (harm == HARM_NONE || job->is_cancel_wanted || job->rescues >= RESCUES_MOST ||
-        shadow->settings.watch.sick_jobs == SICK_STAY)
+    if (harm == HARM_NONE || job->is_cancel_wanted)
+        return false;
+    if (has_not_begun(job))
+        return true;
+    if (job->rescues >= RESCUES_MOST || shadow->settings.watch.sick_jobs == SICK_STAY)
         return false;
     if (job->is_preemptible || job->checkpoint_every > 0)
         return true;
@@ -584,7 +596,7 @@ static void end_attempt(struct shadow *shadow, struct shadow_job *job)
         job->stop_cause = STOP_NONE;
         settle(shadow, job);
     } else if (is_to_leave(shadow, job, result, harm)) {
-        job->rescues++;
+        job->rescues += job->members_started > 0;
         job->stop_cause = STOP_NONE;
         settle(shadow, job);
         job->is_awaited = job->state == JOB_QUEUED;

@@ -343,6 +343,11 @@ static void watch_fields(const struct watch_rules *rules, struct properties *fie
     add_field(fields, "memory_grace",
               rules->memory_grace > 0 ? config_duration_spell(buffer, rules->memory_grace) : "1m");
     add_field(fields, "health jobs", sick_jobs_name(rules->sick_jobs));
+    add_field(fields, "health before", rules->health_before);
+    add_field(fields, "health after", rules->health_after);
+    add_field(fields, "health timeout",
+              rules->health_timeout > 0 ? config_duration_spell(buffer, rules->health_timeout)
+                                        : "30s");
     add_field(fields, "alert command", rules->alert_command);
     add_field(fields, "alert webhook", rules->alert_webhook);
     add_field(fields, "alert mail", rules->alert_mail);

@@ -90,10 +90,21 @@ static int read_idle(const struct reader *above, const json_t *document, struct 
     return code < 0 ? code : check_idle(&reader, idle, rules);
 }
 
+/* For the shell; its program is not searched for. */
+static int read_command(const struct reader *reader, const json_t *object, const char *key,
+                        char *ret)
+{
+    int code = read_text(reader, object, key, ret);
+
+    if (code == 0 && ret[0] && ret[0] != '/')
+        return reader_fail(reader, -EINVAL, object, key, "expected an absolute path");
+    return code;
+}
+
 static int read_health(const struct reader *above, const json_t *document,
                        struct watch_rules *rules)
 {
-    static const char *const keys[] = { "jobs", NULL };
+    static const char *const keys[] = { "jobs", "before", "after", "timeout", NULL };
     static const char *const jobs[] = { "able", "all", "stay", NULL };
     const json_t *health = reader_get(document, "health");
     struct reader reader = *above;
@@ -106,6 +117,19 @@ static int read_health(const struct reader *above, const json_t *document,
     if (code == 0)
         code = reader_word(&reader, health, "jobs", jobs, &rule);
     rules->sick_jobs = (uint8_t)rule;
+    if (code == 0)
+        code = read_command(&reader, health, "before", rules->health_before);
+    if (code == 0)
+        code = read_command(&reader, health, "after", rules->health_after);
+    if (code == 0)
+        code = reader_duration(&reader, health, "timeout", &rules->health_timeout);
+    if (code == 0 && reader_get(health, "timeout") &&
+        (rules->health_timeout < USEC_PER_SEC || rules->health_timeout > USEC_PER_HOUR))
+        return reader_fail(&reader, -ERANGE, health, "timeout", "expected 1s to 1h");
+    if (code == 0 && rules->health_timeout > 0 && !rules->health_before[0] &&
+        !rules->health_after[0])
+        return reader_fail(&reader, -EINVAL, health, "timeout",
+                           "of what? expected before: COMMAND or after: COMMAND, too");
     return code;
 }
 
@@ -307,6 +331,9 @@ void config_watch_to_json(const struct watch_rules *rules, json_t *document)
     put_duration(document, "memory_grace", rules->memory_grace);
     if (rules->sick_jobs != SICK_ABLE)
         json_object_set_new(health, "jobs", json_string(sick_jobs_name(rules->sick_jobs)));
+    put_text(health, "before", rules->health_before);
+    put_text(health, "after", rules->health_after);
+    put_duration(health, "timeout", rules->health_timeout);
     put_object(document, "health", health);
     put_text(alerts, "command", rules->alert_command);
     put_text(alerts, "webhook", rules->alert_webhook);

@@ -6,7 +6,8 @@
  *
  *   idle: {warn: 30m, stop: 2h, action: requeue, dry_run: true, exempt: [interactive, ana]}
  *   memory_grace: 60s
- *   health: {jobs: able}
+ *   health: {jobs: able, before: "/usr/sbin/check-gpu --fast", after: /usr/sbin/check-gpu,
+ *            timeout: 30s}
  *   alerts: {command: /usr/local/bin/page, webhook: "https://...", mail: [ops@example.org],
  *            mail_server: "smtp://localhost", repeat: 4h,
  *            silence: [{fault: ecc-storm, uuid: GPU-1, until: 2030-01-31T08:00}]}

@@ -258,6 +258,42 @@ static void it_survives_a_snapshot(void **unused)
     assert_int_equal(loaded->devices.items[0].harm, HARM_DIE);
 }
 
+static void who_has_not_started_leaves_any_sick_device_and_nothing_is_counted(void **unused)
+{
+    AUTO(state) struct state *state = world();
+    const struct job *job = submit(state, (struct event_submit){ 0 });
+    struct lease_member member = { .node = 0 };
+    struct slice slice = { .milli = GPU_MILLI };
+    struct lease lease = { .members = &member,
+                           .members_count = 1,
+                           .slices = &slice,
+                           .slices_count = 1,
+                           .milli = GPU_MILLI };
+    uint32_t device = 9;
+    (void)unused;
+
+    state->settings.watch.sick_jobs = SICK_STAY;
+    tell(state, 0,
+         (struct event){ .kind = EVENT_GRANT,
+                         .grant = { .job = job->id, .attempt = 1, .lease = lease } });
+    assert_int_equal(rescue_harm(state, job, &device), HARM_NONE);
+    tell_device(state, 10, "its health check failed", HARM_NONE);
+    assert_int_equal(rescue_harm(state, job, &device), HARM_LEAVE);
+    assert_int_equal(device, 0);
+    assert_true(rescue_may(state, job, HARM_LEAVE));
+    rescue(state, 10, job);
+    tell(state, 11,
+         (struct event){ .kind = EVENT_ENDED,
+                         .ended = { .job = job->id, .attempt = 1, .kind = ENGINE_LOST } });
+    assert_int_equal(job->state, JOB_QUEUED);
+    assert_int_equal(job->run->rescues, 0);
+    assert_int_equal(job->run->retries, 0);
+    tell_device(state, 20, "", HARM_NONE);
+    start(state, 20, job);
+    tell_device(state, 30, "its health check failed", HARM_NONE);
+    assert_int_equal(rescue_harm(state, job, &device), HARM_NONE); /* it runs: it stays */
+}
+
 static void a_program_s_own_fault_harms_nobody(void **unused)
 {
     static const uint32_t own[] = { 13, 31, 43, 45, 94 }, dead[] = { 46, 79, 95, 119 };
@@ -285,6 +321,7 @@ int main(void)
         cmocka_unit_test(work_is_kept_as_far_as_it_was_saved),
         cmocka_unit_test(who_ends_well_while_it_is_stopped_is_done_and_a_cancel_counts),
         cmocka_unit_test(it_survives_a_snapshot),
+        cmocka_unit_test(who_has_not_started_leaves_any_sick_device_and_nothing_is_counted),
         cmocka_unit_test(a_program_s_own_fault_harms_nobody),
     };
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of jobs when their devices are not well: they are saved where they can be, and nobody gets a dirty one."""
 
+import re
 import subprocess
 
 import pytest
 
-from tarn_test import wait_until
+from tarn_test import Refused, wait_until
 from test_gpu import gpu, machine, worker  # noqa: F401 - machine is a fixture
 
 
@@ -96,3 +97,185 @@ def test_the_rule_can_be_that_nobody_leaves(machine, tmp_path):
     assert machine.api.job(job)["state"] == "running"
     machine.api.put("/v1/config", {"health": {"jobs": "able"}})
     wait_until("it leaves", lambda: machine.api.job(job)["attempt"] == 2)
+
+
+# ---- a device between two jobs ----
+
+def ended(machine, *jobs):
+    for job in jobs:
+        machine.api.wait_end(job)
+
+
+def test_the_next_job_waits_until_nothing_of_the_last_is_left_on_its_device(machine):
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("one is left", lambda: machine.gpu(1)["sick"])
+    first = machine.api.submit(command=["sh", "-c", "echo $$; exec sleep 60"], gpus="1")
+    pid = worker(machine, first)
+    machine.tell(gpu(0, used=20000), gpu(1, error="GPU_IS_LOST"), "gpu 0 process %d memory 19000" % pid)
+    wait_until("it is seen", lambda: machine.gpu(0)["processes"])
+    machine.api.post("/v1/jobs/%d/cancel" % first)
+    ended(machine, first)
+    second = machine.api.submit(command=["true"], gpus="1")
+    machine.api.wait_state(second, "granted")
+    assert machine.gpu(0)["sick"] is None
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    ended(machine, second)
+    assert machine.api.job(second)["attempt"] == 1, "nothing was wrong: it only waited"
+
+
+def test_a_device_on_which_something_was_left_is_drained_in_words_and_the_job_goes_elsewhere(machine):
+    first = machine.api.submit(command=["sh", "-c", "echo $$; exec sleep 60"], gpus="1")
+    pid = worker(machine, first)
+    held = index_of(running(machine, first))
+    other = machine.api.submit(command=["sleep", "60"], gpus="1")
+    running(machine, other)
+    lines = [gpu(held, used=20000), "gpu %d process %d memory 19000" % (held, pid)]
+    machine.tell(*sorted([gpu(1 - held)] + lines[:1]), lines[1])
+    wait_until("it is seen", lambda: machine.gpu(held)["processes"])
+    machine.api.post("/v1/jobs/%d/cancel" % first)
+    ended(machine, first)
+    second = machine.api.submit(command=["true"], gpus="1")
+    sick = wait_until("it is drained", lambda: machine.gpu(held)["sick"])
+    assert sick == "process %d (ended) of job %d is still on it" % (pid, first)
+    machine.api.wait_state(second, "queued")
+    machine.api.post("/v1/jobs/%d/cancel" % other)
+    ended(machine, second)
+    second = machine.api.job(second)
+    assert index_of(second) == 1 - held if second["devices"] else second["result"] == "ok"
+    assert second["retries"] == 0 and second["attempt"] == 2
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it is well by itself", lambda: machine.gpu(held)["sick"] is None)
+
+
+def test_memory_that_did_not_come_back_drains_the_device(machine):
+    wait_until("it was seen without jobs", lambda: machine.gpu(0)["reading"] and machine.gpu(1)["reading"])
+    job = machine.api.submit(command=["sleep", "60"], gpus="1")
+    held = index_of(running(machine, job))
+    machine.tell(*[gpu(i, used=804 if i == held else 4) for i in range(2)])  # less than a driver might need, more than it did
+    wait_until("it is read", lambda: machine.gpu(held)["reading"]["memory_used"] == 804 * 1024 * 1024)
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    ended(machine, job)
+    sick = wait_until("it is drained", lambda: machine.gpu(held)["sick"])
+    assert sick == "0.8 GiB are still in use after job %d, and no process has them" % job
+
+
+def test_who_shares_a_device_is_not_kept_by_what_a_neighbour_has(machine):
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("one is left", lambda: machine.gpu(1)["sick"])
+    command = ["sh", "-c", "echo $$; exec sleep 60"]
+    stays, goes = [machine.api.submit(command=command, gpus="0.5", cpus=0) for _ in range(2)]
+    pid = worker(machine, stays)
+    worker(machine, goes)
+    machine.tell(gpu(0, used=20000), gpu(1, error="GPU_IS_LOST"), "gpu 0 process %d memory 15000" % pid)
+    wait_until("it is seen", lambda: machine.gpu(0)["processes"])
+    machine.api.post("/v1/jobs/%d/cancel" % goes)
+    ended(machine, goes)
+    ended(machine, machine.api.submit(command=["true"], gpus="0.5", cpus=0))
+    assert machine.api.job(stays)["state"] == "running" and machine.gpu(0)["sick"] is None
+
+
+def test_a_compute_mode_that_a_job_left_is_reset(machine):
+    wait_until("it was seen without jobs", lambda: machine.gpu(0)["reading"] and machine.gpu(1)["reading"])
+    job = machine.api.submit(command=["sleep", "60"], gpus="2")
+    running(machine, job)
+    machine.tell(gpu(0, compute_mode=3), gpu(1, compute_mode=3))
+    wait_until("it is read", lambda: all(machine.gpu(i)["reading"]["compute_mode"] == 3 for i in range(2)))
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    ended(machine, job)
+    ended(machine, machine.api.submit(command=["true"], gpus="2"))
+    assert [machine.gpu(i)["reading"]["compute_mode"] for i in range(2)] == [0, 0]
+
+
+def test_a_new_daemon_still_sees_what_a_job_left(machine):
+    job = machine.api.submit(command=["sleep", "60"], gpus="1")
+    held = index_of(running(machine, job))
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    ended(machine, job)
+    # All of a job ends with it; what hangs in a driver is played by a process with its mark.
+    mark = "TARN_MEMBER=" + member_of(machine, job)
+    left = subprocess.Popen(["env", mark, "sleep", "120"])
+    try:
+        machine.tell(*[gpu(i, used=4) for i in range(2)], "gpu %d process %d memory 10" % (held, left.pid))
+        machine.daemon.kill()
+        machine.daemon.start()
+        sick = wait_until("it is drained", lambda: machine.gpu(held)["sick"])
+        assert sick == "process %d (sleep) of job %d is still on it" % (left.pid, job)
+    finally:
+        left.kill()
+        left.wait()
+
+
+def member_of(machine, job):
+    """KEY/JOB.ATTEMPT.RANK, the mark of a job's processes; the key is that of the daemon."""
+    other = machine.api.submit(command=["sh", "-c", "tr '\\0' '\\n' </proc/self/environ; cat /proc/self/cgroup"], gpus="0")
+    machine.api.wait_end(other)
+    return "%s/%d.1.0" % (re.search(r"(?:/tarn/|TARN_MEMBER=)([^/]+)/%d\." % other, machine.api.output(other)).group(1), job)
+
+
+# ---- the administrator's commands ----
+
+def script(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_commands_run_before_and_after_each_job_and_know_their_device(machine, tmp_path):
+    log = tmp_path / "log"
+    command = script(tmp_path / "check", "echo $TARN_CHECK $TARN_JOB_ID $TARN_GPU_INDEX $TARN_GPU_UUID $TARN_GPU_VENDOR >>%s\n" % log)
+    machine.api.put("/v1/config", {"health": {"before": command, "after": command + " twice", "timeout": "5s"}})
+    job = machine.api.submit(command=["sh", "-c", "cp %s %s" % (log, tmp_path / "seen")], gpus="2")
+    ended(machine, job)
+    assert sorted((tmp_path / "seen").read_text().splitlines()) == ["before %d %d GPU-%d nvidia" % (job, i, i) for i in range(2)]
+    wait_until("both are looked at after it", lambda: log.read_text().count("after") == 2)
+    assert "after %d 1 GPU-1 nvidia" % job in log.read_text().splitlines()
+    ended(machine, machine.api.submit(command=["true"], gpus="0"))
+    assert len(log.read_text().splitlines()) == 4, "not for jobs without devices"
+    shown = machine.api.get("/v1/config")
+    assert shown.get("config", shown)["health"] == {"before": command, "after": command + " twice", "timeout": "5s"}
+
+
+def test_a_device_that_is_not_well_before_a_job_is_drained_and_the_job_goes_elsewhere(machine, tmp_path):
+    command = script(tmp_path / "check", "echo all sorts; [ $TARN_GPU_INDEX != 0 ] || { echo 'link 3 is slow'; exit 7; }\n")
+    machine.api.put("/v1/config", {"health": {"before": command}})
+    jobs = [machine.api.submit(command=["sleep", "1"], gpus="1") for _ in range(2)]
+    ended(machine, *jobs)
+    assert machine.gpu(0)["sick"] == "its health check failed: exit 7: link 3 is slow"
+    assert [machine.api.job(job)["result"] for job in jobs] == ["ok", "ok"]
+    assert sorted(machine.api.job(job)["attempt"] for job in jobs) == [1, 2]
+    assert all(machine.api.job(job)["retries"] == 0 for job in jobs)
+    machine.daemon.kill()
+    machine.daemon.start()
+    assert machine.gpu(0)["sick"] == "its health check failed: exit 7: link 3 is slow"
+    machine.api.put("/v1/config", {})
+    machine.api.post("/v1/gpus/GPU-0/clear")
+    assert machine.gpu(0)["sick"] is None
+
+
+@pytest.mark.parametrize("text,words", [
+    ("echo first; echo 'bandwidth 3 GB/s, expected 20'; exit 1\n", "exit 1: bandwidth 3 GB/s, expected 20"),
+    ("kill -9 $$\n", "exit 137: Killed"),
+    ("echo begun; sleep 60 & sleep 60\n", "not done in time: begun"),
+])
+def test_a_device_that_is_not_well_after_a_job_is_drained_with_the_reason(machine, tmp_path, text, words):
+    command = script(tmp_path / "check", text)
+    machine.api.put("/v1/config", {"health": {"after": command, "timeout": "2s"}})
+    job = machine.api.submit(command=["true"], gpus="2")
+    ended(machine, job)
+    for index in range(2):
+        sick = wait_until("it is drained", lambda: machine.gpu(index)["sick"])
+        assert sick.startswith("its health check failed: ") and sick.endswith(words)
+    assert machine.api.job(job)["result"] == "ok"
+
+
+@pytest.mark.parametrize("config,words", [
+    ({"health": {"before": "check"}}, "expected an absolute path"),
+    ({"health": {"timeout": "10s"}}, "of what?"),
+    ({"health": {"after": "/bin/true", "timeout": "2h"}}, "expected 1s to 1h"),
+    ({"health": {"jobs": "some"}}, "jobs"),
+    ({"health": {"befor": "/bin/true"}}, "did you mean 'before'"),
+])
+def test_rules_of_health_that_make_no_sense_change_nothing(machine, config, words):
+    with pytest.raises(Refused) as refused:
+        machine.api.put("/v1/config", config)
+    assert words in refused.value.message

@@ -59,7 +59,7 @@ def machine(make_daemon, tmp_path):
 
 def test_readings_are_there_and_what_can_not_be_had_is_absent(machine):
     machine.tell(gpu(0, use=85, power=612000, temp=64, sm=70.5), gpu(1, use="none", power="none"))
-    first = wait_until("the first is busy", lambda: (lambda g: g if g["reading"]["gpu_use"] == 0.85 else None)(machine.gpu(0)))
+    first = wait_until("the first is busy", lambda: (lambda g: g if (g["reading"] or {}).get("gpu_use") == 0.85 else None)(machine.gpu(0)))
     assert first["reading"]["power"] == 612 and first["reading"]["temperature"] == 64
     wait_until("counters are there", lambda: machine.gpu(0)["reading"].get("sm_active") == 0.705)
     second = machine.gpu(1)["reading"]

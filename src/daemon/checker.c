@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/checker.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3 };
+
+/* One command. It goes when its handles have closed. */
+struct run {
+    struct checker *checker; /* NULL: it was given up */
+    struct run *next, *previous;
+    uv_process_t process;
+    uv_pipe_t output;
+    uv_timer_t timer;
+    unsigned closed;
+    bool has_exited, has_output_ended, is_late;
+    int64_t status;
+    int signal;
+    int code;                   /* it could not be started */
+    char line[CHECK_LINE_SIZE]; /* the one that is being read */
+    char last[CHECK_LINE_SIZE]; /* the last that was not empty */
+    size_t length;
+    char chunk[CHUNK];
+    void (*done)(void *user, uint64_t tag, bool is_well, const char *words);
+    void *user;
+    uint64_t tag;
+};
+
+struct checker {
+    uv_loop_t *loop;
+    struct run *first;
+};
+
+static void end_line(struct run *run)
+{
+    if (run->length > 0)
+        snprintf(run->last, sizeof(run->last), "%.*s", (int)run->length, run->line);
+    run->length = 0;
+}
+
+static void take_output(struct run *run, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte == '\n' || byte == '\r')
+            end_line(run);
+        else if (run->length < sizeof(run->line) - 1)
+            run->line[run->length++] = byte < ' ' || byte == 0x7f ? ' ' : (char)byte;
+    }
+}
+
+static void say_end(const struct run *run, char *ret, size_t size)
+{
+    if (run->code < 0)
+        snprintf(ret, size, "could not be started: %s", uv_strerror(run->code));
+    else if (run->is_late)
+        snprintf(ret, size, "not done in time");
+    else if (run->signal > 0)
+        snprintf(ret, size, "signal %d", run->signal);
+    else
+        snprintf(ret, size, "exit %" PRId64, run->status);
+    size_t length = strlen(ret);
+    if (run->last[0] && length + 3 < size)
+        snprintf(ret + length, size - length, ": %s", run->last);
+}
+
+static void leave(struct run *run)
+{
+    *(run->previous ? &run->previous->next : &run->checker->first) = run->next;
+    if (run->next)
+        run->next->previous = run->previous;
+    run->checker = NULL;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct run *run = handle->data;
+
+    if (++run->closed == HANDLES)
+        free(run);
+}
+
+static void close_handles(struct run *run)
+{
+    uv_handle_t *handles[HANDLES] = { (uv_handle_t *)&run->process, (uv_handle_t *)&run->output,
+                                      (uv_handle_t *)&run->timer };
+
+    for (size_t i = 0; i < HANDLES; i++) {
+        handles[i]->data = run;
+        uv_close(handles[i], on_closed);
+    }
+}
+
+/* Its end, and that of its output; who keeps that open beyond the end is not waited for. */
+static void finish(struct run *run)
+{
+    char words[CHECK_LINE_SIZE + 64];
+
+    if (!run->checker)
+        return;
+    end_line(run);
+    say_end(run, words, sizeof(words));
+    leave(run);
+    run->done(run->user, run->tag,
+              run->code == 0 && !run->is_late && run->signal == 0 && run->status == 0, words);
+    close_handles(run);
+}
+
+static void kill_all(const struct run *run)
+{
+    if (run->process.pid > 0)
+        kill(-run->process.pid, SIGKILL);
+}
+
+static void on_end(uv_process_t *process, int64_t status, int signal)
+{
+    struct run *run = process->data;
+
+    run->has_exited = true;
+    run->status = status;
+    run->signal = signal;
+    kill_all(run); /* what it left in its session */
+    if (run->has_output_ended)
+        finish(run);
+    else if (run->checker)
+        uv_timer_start(&run->timer, run->timer.timer_cb, 100, 0);
+}
+
+/* It is late; or it has ended, and somebody still holds its output. */
+static void on_timer(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+
+    if (run->has_exited) {
+        finish(run);
+        return;
+    }
+    run->is_late = true;
+    kill_all(run);
+}
+
+static void on_chunk(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+    struct run *run = handle->data;
+
+    (void)suggested;
+    *ret = uv_buf_init(run->chunk, sizeof(run->chunk));
+}
+
+static void on_output(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
+{
+    struct run *run = stream->data;
+
+    if (count > 0)
+        take_output(run, buffer->base, (size_t)count);
+    if (count >= 0)
+        return;
+    run->has_output_ended = true;
+    uv_read_stop(stream);
+    if (run->has_exited)
+        finish(run);
+}
+
+static char **make_environment(const struct check *check)
+{
+    const struct probe_device *device = check->device;
+    char **env = mem_zero(ENV_MAX, sizeof(env[0]));
+    size_t count = 0;
+
+    env[count++] = mem_string("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    env[count++] = mem_printf("TARN_CHECK=%s", check->when);
+    env[count++] = mem_printf("TARN_JOB_ID=%" PRIu64, check->job);
+    env[count++] = mem_printf("TARN_GPU_INDEX=%" PRIu32, check->index);
+    env[count++] = mem_printf("TARN_GPU_UUID=%s", device->uuid);
+    env[count++] = mem_printf("TARN_GPU_VENDOR=%s", device->vendor);
+    env[count++] = mem_printf("TARN_GPU_MODEL=%s", device->model);
+    env[count++] = mem_printf("TARN_GPU_ADDRESS=%s", device->address);
+    if (strcmp(device->vendor, "nvidia") == 0)
+        env[count++] = mem_printf("CUDA_VISIBLE_DEVICES=%s", device->uuid);
+    return env;
+}
+
+static void free_environment(char **env)
+{
+    for (size_t i = 0; env[i]; i++)
+        free(env[i]);
+    free(env);
+}
+
+static int spawn(struct checker *checker, struct run *run, const struct check *check)
+{
+    char shell[] = "/bin/sh", flag[] = "-c";
+    AUTO_FREE char *command = mem_printf("exec 2>&1\n%s", check->command);
+    char *arguments[] = { shell, flag, command, NULL };
+    char **env = make_environment(check);
+    uv_stdio_container_t streams[] = {
+        { .flags = UV_IGNORE },
+        { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&run->output },
+        { .flags = UV_IGNORE },
+    };
+    uv_process_options_t options = { .file = shell,
+                                     .args = arguments,
+                                     .env = env,
+                                     .cwd = "/",
+                                     .flags = UV_PROCESS_DETACHED,
+                                     .stdio = streams,
+                                     .stdio_count = COUNT_OF(streams),
+                                     .exit_cb = on_end };
+
+    int code = uv_spawn(checker->loop, &run->process, &options);
+    free_environment(env);
+    return code;
+}
+
+/* Of one that could not be started: not from inside start(). */
+static void on_not_started(uv_timer_t *timer)
+{
+    finish(timer->data);
+}
+
+void checker_start(struct checker *checker, const struct check *check)
+{
+    struct run *run = mem_zero(1, sizeof(*run));
+
+    run->checker = checker;
+    run->done = check->done;
+    run->user = check->user;
+    run->tag = check->tag;
+    run->next = checker->first;
+    if (checker->first)
+        checker->first->previous = run;
+    checker->first = run;
+    uv_pipe_init(checker->loop, &run->output, 0);
+    uv_timer_init(checker->loop, &run->timer);
+    run->process.data = run->output.data = run->timer.data = run;
+    run->code = spawn(checker, run, check);
+    if (run->code < 0) {
+        uv_timer_start(&run->timer, on_not_started, 0, 0);
+        return;
+    }
+    uv_read_start((uv_stream_t *)&run->output, on_chunk, on_output);
+    uv_timer_start(&run->timer, on_timer, (uint64_t)(check->timeout / USEC_PER_MS), 0);
+}
+
+struct checker *checker_create(uv_loop_t *loop)
+{
+    struct checker *checker = mem_zero(1, sizeof(*checker));
+
+    checker->loop = loop;
+    return checker;
+}
+
+void checker_destroy(struct checker *checker)
+{
+    if (!checker)
+        return;
+    while (checker->first) {
+        struct run *run = checker->first;
+        leave(run);
+        kill_all(run);
+        close_handles(run);
+    }
+    free(checker);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_CHECKER_H
+#define DAEMON_CHECKER_H
+
+/* checker - runs the administrator's health command on a device, beside the loop
+ *
+ * The command goes to /bin/sh, as the user of the daemon, in a session of its own, with nothing of
+ * the daemon's environment but what says which device it is about. Its output is read, and the last
+ * line kept. Who is not done in time is killed, with all of his session that did not leave it.
+ *
+ * Order of calls:  create, start*, destroy
+ * Limits:          CHECK_LINE_SIZE bytes of the last line
+ */
+
+#include <uv.h>
+
+#include "base/units.h"
+#include "core/probe.h"
+
+enum { CHECK_LINE_SIZE = 80 };
+
+struct checker;
+
+struct check {
+    const char *command;
+    usec_t timeout;
+    const struct probe_device *device;
+    uint32_t index;   /* of the device on its machine */
+    uint64_t job;     /* before or after which */
+    const char *when; /* "before", "after" */
+    /* From the loop, once: did it exit with 0? Else words say how it ended, with its last line. */
+    void (*done)(void *user, uint64_t tag, bool is_well, const char *words);
+    void *user;
+    uint64_t tag;
+};
+
+struct checker *checker_create(uv_loop_t *loop);
+/* Commands under way are killed; done is not called any more. NULL is fine. */
+void checker_destroy(struct checker *checker);
+
+void checker_start(struct checker *checker, const struct check *check);
+
+#endif

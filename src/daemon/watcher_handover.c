@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices between two jobs: what was left there, and what the health commands say. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/log.h"
+#include "daemon/watcher_inside.h"
+#include "io/file.h"
+
+enum {
+    LOOK_MS = 100, /* what a job left is looked for again so soon */
+    NAME_SIZE = 20,
+};
+
+static const struct watch_rules *rules_of(const struct watcher *watcher)
+{
+    return &watcher_state(watcher)->settings.watch;
+}
+
+/* ---- the health commands ---- */
+
+static void on_checked(void *user, uint64_t tag, bool is_well, const char *words)
+{
+    struct watcher *watcher = user;
+    struct watched *watched = &watcher->devices[tag];
+
+    watched->checks--;
+    if (!is_well) {
+        snprintf(watched->checked, sizeof(watched->checked), "its health check failed: %s", words);
+        health_check_failed(&watched->health, sampler_now());
+        if (watched->device != UINT32_MAX)
+            watcher_report(watcher, watched);
+    }
+    if (watcher->is_awaited) {
+        watcher->is_awaited = false;
+        watcher->options.looked(watcher->options.user);
+    }
+}
+
+static void check(struct watcher *watcher, struct watched *watched, uint64_t job, const char *when)
+{
+    const struct watch_rules *rules = rules_of(watcher);
+    uint64_t place = (uint64_t)(watched - watcher->devices);
+    usec_t timeout =
+        rules->health_timeout > 0 ? rules->health_timeout : WATCH_HEALTH_TIMEOUT_S * USEC_PER_SEC;
+    bool is_before = strcmp(when, "before") == 0;
+
+    watched->checks++;
+    checker_start(
+        watcher->checker,
+        &(struct check){ .command = is_before ? rules->health_before : rules->health_after,
+                         .timeout = timeout,
+                         .device = &watcher->options.devices[place],
+                         .index = watcher_state(watcher)->devices.items[watched->device].index,
+                         .job = job,
+                         .when = when,
+                         .done = on_checked,
+                         .user = watcher,
+                         .tag = place });
+}
+
+/* Each of its devices once, whatever it has of it. */
+static bool is_first(const struct lease *lease, uint32_t place)
+{
+    for (uint32_t i = 0; i < place; i++) {
+        if (lease->slices[i].device == lease->slices[place].device)
+            return false;
+    }
+    return true;
+}
+
+bool watcher_check_before(struct watcher *watcher, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+    bool is_any = false;
+
+    for (uint32_t i = 0; rules_of(watcher)->health_before[0] && i < lease->slices_count; i++) {
+        struct watched *watched = watcher_find(watcher, lease->slices[i].device);
+        if (!watched || !watcher->sampler || !is_first(lease, i))
+            continue;
+        check(watcher, watched, job->id, "before");
+        is_any = true;
+    }
+    watcher->is_awaited |= is_any;
+    return is_any;
+}
+
+/* ---- what jobs hold, and give back ---- */
+
+static void begin(struct watcher *watcher, uint32_t device, uint64_t job, bool has_run)
+{
+    struct watched *watched = watcher_find(watcher, device);
+
+    if (!watched || !watcher->sampler)
+        return;
+    watched->was_reset = false;
+    handover_begin(&watched->handover, job, sampler_now());
+    sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    if (has_run && rules_of(watcher)->health_after[0])
+        check(watcher, watched, job, "after");
+}
+
+static void note_devices(struct held_job *held, const struct lease *lease)
+{
+    free(held->devices);
+    held->devices = mem_zero(lease->slices_count + 1, sizeof(held->devices[0]));
+    held->count = 0;
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (is_first(lease, i))
+            held->devices[held->count++] = lease->slices[i].device;
+    }
+}
+
+void watcher_hold(struct watcher *watcher, const struct job *job)
+{
+    struct held_job held = { .id = job->id, .attempt = job->run->attempt };
+
+    note_devices(&held, job->run->lease);
+    list_add(&watcher->held, held);
+}
+
+static bool has_device(const struct lease *lease, uint32_t device)
+{
+    for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+void watcher_settle(struct watcher *watcher)
+{
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        struct held_job *held = &watcher->held.items[i];
+        const struct job *job = state_job(watcher_state(watcher), held->id);
+        bool is_active = job && job_is_active(job);
+        bool is_same = job && job->run->attempt == held->attempt;
+        bool has_run = !is_same || job->run->members_started > 0 || job->run->members_lost > 0;
+        const struct lease *now = is_active && is_same ? job->run->lease : NULL;
+        for (uint32_t k = 0; k < held->count; k++) {
+            if (!has_device(now, held->devices[k]))
+                begin(watcher, held->devices[k], held->id, has_run);
+        }
+        held->count = 0;
+        if (!is_active)
+            continue;
+        held->attempt = job->run->attempt;
+        note_devices(held, job->run->lease);
+    }
+}
+
+/* ---- looks ---- */
+
+/* Of a job that is over, or of an earlier attempt. Numbers are used again: asked anew. */
+static bool is_left(struct watcher *watcher, struct known_process *known)
+{
+    struct engine *engine = watcher->options.engine;
+    struct member_id now;
+
+    if (!known->is_ours)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const struct job *job = state_job(watcher_state(watcher), known->id.job);
+        if (job && job_is_active(job) && job->run->attempt == known->id.attempt)
+            return false;
+        if (!engine->ops->owner(engine, known->pid, &now))
+            return true; /* it ends, and the driver has not seen it yet */
+        known->id = now;
+    }
+    return true;
+}
+
+static void find_left(struct watcher *watcher, struct watched *watched, struct handover_look *look,
+                      char *name)
+{
+    AUTO_RELEASE(text) struct text comm = { 0 };
+
+    for (uint32_t i = 0; watched->has_processes && i < watched->process_count; i++) {
+        uint32_t pid = watched->processes[i].pid;
+        watcher_owner(watcher, watched, pid);
+        for (size_t k = 0; k < watched->known.count && look->left_pid == 0; k++) {
+            struct known_process *known = &watched->known.items[k];
+            if (known->pid != pid || !is_left(watcher, known))
+                continue;
+            look->left_pid = pid;
+            look->left_job = known->id.job;
+        }
+    }
+    if (look->left_pid == 0)
+        return;
+    AUTO_FREE char *path = mem_printf("/proc/%" PRIu32 "/comm", look->left_pid);
+    bool is_there = file_read(path, NAME_SIZE, &comm, NULL) == 0;
+    snprintf(name, NAME_SIZE, "%.*s", (int)strcspn(text_string(&comm), "\n"), text_string(&comm));
+    look->left_name = is_there ? name : "ended";
+}
+
+/* Who has some of it: a job that runs; anybody who shares it. */
+static void find_users(struct watcher *watcher, const struct watched *watched,
+                       struct handover_look *look)
+{
+    for (size_t i = 0; i < watcher->held.count; i++) {
+        const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
+        const struct lease *lease = job && job_is_active(job) ? job->run->lease : NULL;
+        for (uint32_t k = 0; lease && k < lease->slices_count; k++) {
+            const struct slice *slice = &lease->slices[k];
+            if (slice->device != watched->device)
+                continue;
+            look->is_used |= job->state != JOB_GRANTED || job->run->members_started > 0;
+            look->is_shared |= slice->kind != SHARE_WHOLE;
+        }
+    }
+}
+
+bool watcher_has_left(struct watcher *watcher, struct watched *watched)
+{
+    char name[NAME_SIZE] = "";
+    struct handover_look look = { .began = watched->reading.at - watched->took,
+                                  .reading = &watched->reading };
+
+    if (watched->code != 0 || watched->reading.at == 0)
+        return health_is_seen(&watched->health, FAULT_LEFT);
+    look.unowned_mib = watcher_unowned(watched);
+    find_left(watcher, watched, &look, name);
+    find_users(watcher, watched, &look);
+    if (handover_needs_reset(&watched->handover, &look) && !watched->was_reset) {
+        watched->was_reset = true;
+        watcher->options.reset(watcher->options.user, (uint32_t)(watched - watcher->devices));
+    }
+    return handover_judge(&watched->handover, &look);
+}
+
+/* Those that are looked at until nothing is left there. */
+static void on_soon(uv_timer_t *timer)
+{
+    struct watcher *watcher = timer->data;
+
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        if (watcher->devices[i].handover.is_open)
+            sampler_ask_one(watcher->sampler, i);
+    }
+}
+
+void watcher_hand_over(struct watcher *watcher, struct watched *watched)
+{
+    struct handover *handover = &watched->handover;
+    usec_t most = (HEALTH_LEFT_S + 1) * USEC_PER_SEC;
+
+    if (!handover->is_open)
+        return;
+    if (sampler_now() - handover->since > most || health_worst(&watched->health) != FAULTS)
+        handover->is_open = false; /* it is sick, or says nothing: that has a fault of its own */
+    else if (watched->reading.at - watched->took < handover->since)
+        sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    else if (!uv_is_active((const uv_handle_t *)&watcher->soon))
+        uv_timer_start(&watcher->soon, on_soon, LOOK_MS, 0);
+}
+
+bool watcher_is_ready(struct watcher *watcher, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+    bool is_ready = true;
+
+    watcher_settle(watcher);
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct watched *watched = watcher_find(watcher, lease->slices[i].device);
+        is_ready &= !watched || (!watched->handover.is_open && watched->checks == 0 &&
+                                 health_worst(&watched->health) == FAULTS);
+    }
+    watcher->is_awaited |= !is_ready;
+    return is_ready;
+}

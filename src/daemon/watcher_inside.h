@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_WATCHER_INSIDE_H
+#define DAEMON_WATCHER_INSIDE_H
+
+/* watcher_inside - what the watcher's own files share */
+
+#include "core/handover.h"
+#include "core/tally.h"
+#include "daemon/checker.h"
+#include "daemon/warden.h"
+#include "daemon/watcher.h"
+#include "device/sampler.h"
+
+enum { WATCHER_WORDS_SIZE = 192 };
+
+/* Whose a process is; numbers are used again, so not for long. */
+struct known_process {
+    uint32_t pid;
+    bool is_ours;
+    struct member_id id;
+    usec_t asked;
+};
+
+struct watched {
+    uint32_t device; /* its number in the state; UINT32_MAX: it is not there */
+    char uuid[PROBE_UUID_SIZE];
+    struct reading reading, before;
+    struct probe_process *processes;
+    uint32_t process_count;
+    bool has_processes;
+    LIST(struct known_process) known;
+    int64_t foreign_mib;
+    int code;
+    struct error err;
+    usec_t took;
+    uint64_t askings, failures;
+    LIST(struct warden_hold) holds; /* by the last reading */
+    struct health health;
+    struct watch_xid xids[WATCH_XIDS_MAX];
+    uint32_t xid_count;
+    struct probe_link *links; /* to each */
+    struct handover handover;
+    uint32_t checks;                  /* health commands that run */
+    char checked[WATCHER_WORDS_SIZE]; /* what the last that failed said */
+    bool was_reset;                   /* that was asked for since the last job */
+};
+
+/* What a job holds, as it was seen last. */
+struct held_job {
+    uint64_t id;
+    uint32_t attempt;
+    uint32_t *devices;
+    uint32_t count;
+};
+
+struct watcher {
+    struct watch watch;
+    struct watcher_options options;
+    struct sampler *sampler;
+    struct watched *devices;
+    uint32_t device_count;
+    struct tally tally;
+    struct warden warden;
+    LIST(struct held_job) held; /* jobs that hold devices */
+    struct text boot;           /* which run of the machine this is */
+    struct checker *checker;
+    bool is_awaited; /* somebody was told that a device is not ready */
+    uv_timer_t timer, soon;
+    uv_async_t wake;
+    unsigned closing;
+};
+
+const struct state *watcher_state(const struct watcher *watcher);
+const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
+                                          uint32_t pid);
+struct watched *watcher_find(const struct watcher *watcher, uint32_t device);
+/* Used, and no process has it, in MiB; -1: not known. */
+int64_t watcher_unowned(const struct watched *watched);
+/* Tell the journal when it differs from what that knows. */
+void watcher_report(struct watcher *watcher, struct watched *watched);
+
+/* watcher_handover.c */
+/* Devices that jobs gave back since it was asked last. */
+void watcher_settle(struct watcher *watcher);
+void watcher_hold(struct watcher *watcher, const struct job *job);
+/* Whether something of a job that is over is there, by what was said last. */
+bool watcher_has_left(struct watcher *watcher, struct watched *watched);
+/* After each look: it may be given on, or is looked at again. */
+void watcher_hand_over(struct watcher *watcher, struct watched *watched);
+
+#endif
