@@ -147,6 +147,53 @@ static json_t *add_moves(const struct api *api, struct job *job, json_t *lines)
     return view;
 }
 
+/* "12 GiB of gpu 3 on n1 are used by a process that tarn did not start (pid 4242, python)" */
+static void say_foreign(const struct state *state, const struct device *device,
+                        const struct watch_device *watched, struct text *text)
+{
+    say_mib(text, device->foreign_mib);
+    text_printf(text, " of gpu %" PRIu32 " on %s are used by ", device->index,
+                state->nodes.items[device->node].name);
+    if (watched->foreign_count == 1)
+        text_add(text, "a process that tarn did not start");
+    else
+        text_printf(text, "%" PRIu32 " processes that tarn did not start", watched->foreign_count);
+    for (uint32_t i = 0; i < watched->foreign_count && i < WATCH_FOREIGN_MAX; i++) {
+        const struct watch_foreign *foreign = &watched->foreign[i];
+        text_printf(text, "%spid %" PRIu32, i == 0 ? " (" : "; ", foreign->pid);
+        if (foreign->name[0])
+            text_printf(text, ", %s", foreign->name);
+    }
+    if (watched->foreign_count > WATCH_FOREIGN_MAX)
+        text_add(text, "; ...");
+    text_add(text, watched->foreign_count > 0 ? ")" : "");
+}
+
+/* Memory that is there and can't be given. */
+static json_t *add_foreign(const struct api *api, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        struct watch_device watched = { 0 };
+        AUTO_RELEASE(text) struct text text = { 0 };
+        if (device->foreign_mib == 0 || !device_is_usable(state, device) ||
+            !api_watch(api, i, &watched))
+            continue;
+        say_foreign(state, device, &watched, &text);
+        if (json_array_size(list) < HOLDERS_NAMED)
+            add_line(lines, "foreign", text_string(&text));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:i, s:I, s:i, s:s}", "node", state->nodes.items[device->node].name,
+                      "index", (int)device->index, "memory", (json_int_t)device->foreign_mib,
+                      "processes", (int)watched.foreign_count, "text", text_string(&text)));
+    }
+    return list;
+}
+
 static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
 {
     usec_t now = api->ports.now(api->ports.user);
@@ -300,7 +347,7 @@ void handle_why(struct call *call)
     view_id(api, job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
     json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
-    json_t *moves = json_null();
+    json_t *moves = json_null(), *foreign = json_array();
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -315,6 +362,8 @@ void handle_why(struct call *call)
         if (!why_is_never(why.kind)) {
             add_free(api, &why, wants_gpus, free_devices, lines);
             add_holders(api, wants_gpus, held_by, lines);
+            json_decref(foreign);
+            foreign = wants_gpus ? add_foreign(api, lines) : json_array();
             json_decref(owed);
             owed = add_give_back(api, job, lines);
             json_decref(moves);
@@ -344,6 +393,8 @@ void handle_why(struct call *call)
         "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
         owed, "lines", lines);
     json_object_set_new(view, "moves", moves);
+    json_object_set_new(view, "foreign", foreign);
+    json_object_set_new(view, "rescued", rescued);
     view_why_time(api, &why, view);
     reply_json(call->request, 200, view);
 }

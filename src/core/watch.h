@@ -11,12 +11,19 @@
 #include "core/probe.h"
 #include "core/usage.h"
 
-enum { WATCH_XIDS_MAX = 16 };
+enum { WATCH_XIDS_MAX = 16, WATCH_FOREIGN_MAX = 4, WATCH_NAME_SIZE = 20 };
 
 /* How often a driver reported something of a device, since the daemon runs. */
 struct watch_xid {
     uint32_t xid;
     uint64_t count;
+};
+
+/* A process that was not started here. */
+struct watch_foreign {
+    uint32_t pid;
+    int64_t memory_mib;
+    char name[WATCH_NAME_SIZE]; /* of its program; "": not known */
 };
 
 struct watch_device {
@@ -27,10 +34,12 @@ struct watch_device {
     const struct health *health;
     const struct probe_process *processes;
     uint32_t process_count;
-    bool has_processes;         /* else it is not known who uses it */
-    int64_t foreign_mib;        /* of processes that were not started here */
-    uint64_t askings, failures; /* since the daemon runs */
-    usec_t took;                /* the last time, in the driver */
+    bool has_processes;                              /* else it is not known who uses it */
+    int64_t foreign_mib;                             /* of processes that were not started here, */
+    uint32_t foreign_count;                          /* of so many */
+    struct watch_foreign foreign[WATCH_FOREIGN_MAX]; /* who has most of it, most first */
+    uint64_t askings, failures;                      /* since the daemon runs */
+    usec_t took;                                     /* the last time, in the driver */
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;
 };

@@ -495,6 +495,36 @@ struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
     return NULL;
 }
 
+/* Those that have most stay, most first. */
+static void keep_foreign(struct watch_device *device, struct watch_foreign foreign)
+{
+    for (uint32_t i = 0; i < WATCH_FOREIGN_MAX; i++) {
+        struct watch_foreign other = device->foreign[i];
+        if (i < device->foreign_count && other.memory_mib >= foreign.memory_mib)
+            continue;
+        device->foreign[i] = foreign;
+        foreign = other;
+        if (i >= device->foreign_count)
+            break;
+    }
+    device->foreign_count++;
+}
+
+static void name_foreign(const struct watched *watched, struct watch_device *device)
+{
+    for (uint32_t i = 0; i < watched->process_count; i++) {
+        const struct probe_process *process = &watched->processes[i];
+        for (size_t k = 0; k < watched->known.count && !process->is_graphics; k++) {
+            const struct known_process *known = &watched->known.items[k];
+            if (known->pid == process->pid && !known->is_ours)
+                keep_foreign(device, (struct watch_foreign){ .pid = process->pid,
+                                                             .memory_mib = mib_of(process) });
+        }
+    }
+    for (uint32_t i = 0; i < device->foreign_count && i < WATCH_FOREIGN_MAX; i++)
+        watcher_name(device->foreign[i].pid, device->foreign[i].name);
+}
+
 static bool watch_device(const struct watch *watch, uint32_t device, struct watch_device *ret)
 {
     const struct watcher *watcher = of(watch);
@@ -514,6 +544,8 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
                                   .took = watched->took,
                                   .xid_count = watched->xid_count };
     memcpy(ret->xids, watched->xids, sizeof(ret->xids));
+    if (watched->foreign_mib > 0)
+        name_foreign(watched, ret);
     if (watcher->sampler)
         ret->silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
     if (watched->reading.at > 0) {

@@ -9,10 +9,7 @@
 #include "daemon/watcher_inside.h"
 #include "io/file.h"
 
-enum {
-    LOOK_MS = 100, /* what a job left is looked for again so soon */
-    NAME_SIZE = 20,
-};
+enum { LOOK_MS = 100 }; /* what a job left is looked for again so soon */
 
 static const struct watch_rules *rules_of(const struct watcher *watcher)
 {
@@ -172,11 +169,20 @@ static bool is_left(struct watcher *watcher, struct known_process *known)
     return true;
 }
 
+bool watcher_name(uint32_t pid, char *ret)
+{
+    AUTO_FREE char *path = mem_printf("/proc/%" PRIu32 "/comm", pid);
+    AUTO_RELEASE(text) struct text comm = { 0 };
+    bool is_there = file_read(path, WATCH_NAME_SIZE, &comm, NULL) == 0;
+
+    snprintf(ret, WATCH_NAME_SIZE, "%.*s", (int)strcspn(text_string(&comm), "\n"),
+             text_string(&comm));
+    return is_there;
+}
+
 static void find_left(struct watcher *watcher, struct watched *watched, struct handover_look *look,
                       char *name)
 {
-    AUTO_RELEASE(text) struct text comm = { 0 };
-
     for (uint32_t i = 0; watched->has_processes && i < watched->process_count; i++) {
         uint32_t pid = watched->processes[i].pid;
         watcher_owner(watcher, watched, pid);
@@ -190,10 +196,7 @@ static void find_left(struct watcher *watcher, struct watched *watched, struct h
     }
     if (look->left_pid == 0)
         return;
-    AUTO_FREE char *path = mem_printf("/proc/%" PRIu32 "/comm", look->left_pid);
-    bool is_there = file_read(path, NAME_SIZE, &comm, NULL) == 0;
-    snprintf(name, NAME_SIZE, "%.*s", (int)strcspn(text_string(&comm), "\n"), text_string(&comm));
-    look->left_name = is_there ? name : "ended";
+    look->left_name = watcher_name(look->left_pid, name) ? name : "ended";
 }
 
 /* Who has some of it: a job that runs; anybody who shares it. */
@@ -215,7 +218,7 @@ static void find_users(struct watcher *watcher, const struct watched *watched,
 
 bool watcher_has_left(struct watcher *watcher, struct watched *watched)
 {
-    char name[NAME_SIZE] = "";
+    char name[WATCH_NAME_SIZE] = "";
     struct handover_look look = { .began = watched->reading.at - watched->took,
                                   .reading = &watched->reading };
 

@@ -76,6 +76,8 @@ const struct known_process *watcher_owner(struct watcher *watcher, struct watche
 struct watched *watcher_find(const struct watcher *watcher, uint32_t device);
 /* Used, and no process has it, in MiB; -1: not known. */
 int64_t watcher_unowned(const struct watched *watched);
+/* The name of a process' program, of WATCH_NAME_SIZE; false: it is not there. */
+bool watcher_name(uint32_t pid, char *ret);
 /* Tell the journal when it differs from what that knows. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
 

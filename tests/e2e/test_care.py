@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -117,7 +118,8 @@ def test_the_next_job_waits_until_nothing_of_the_last_is_left_on_its_device(mach
     ended(machine, first)
     second = machine.api.submit(command=["true"], gpus="1")
     machine.api.wait_state(second, "granted")
-    assert machine.gpu(0)["sick"] is None
+    time.sleep(2)  # it is looked at again and again meanwhile
+    assert machine.api.job(second)["state"] == "granted" and machine.gpu(0)["sick"] is None
     machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
     ended(machine, second)
     assert machine.api.job(second)["attempt"] == 1, "nothing was wrong: it only waited"
@@ -210,6 +212,28 @@ def member_of(machine, job):
     other = machine.api.submit(command=["sh", "-c", "tr '\\0' '\\n' </proc/self/environ; cat /proc/self/cgroup"], gpus="0")
     machine.api.wait_end(other)
     return "%s/%d.1.0" % (re.search(r"(?:/tarn/|TARN_MEMBER=)([^/]+)/%d\." % other, machine.api.output(other)).group(1), job)
+
+
+def test_why_names_the_process_that_has_the_memory(machine):
+    stranger = subprocess.Popen(["sleep", "120"])
+    try:
+        machine.tell(gpu(0, used=60000), gpu(1, used=60000), "gpu 0 process %d memory 61440" % stranger.pid,
+                     "gpu 1 process %d memory 60416" % stranger.pid, "gpu 1 process 1 memory 1024")
+        wait_until("it is seen", lambda: machine.gpu(0)["foreign_memory"] and machine.gpu(1)["foreign_memory"])
+        job = machine.api.submit(command=["true"], gpus="mem=30G")
+        machine.api.wait_state(job, "queued")
+        node = machine.gpu(0)["node"]
+        words = "60 GiB of gpu 0 on %s are used by a process that tarn did not start (pid %d, sleep)" % (node, stranger.pid)
+        why = machine.api.why(job)
+        assert why["foreign"][0]["text"] == words
+        assert why["foreign"][1]["text"].startswith(
+            "60 GiB of gpu 1 on %s are used by 2 processes that tarn did not start (pid %d, sleep; pid 1, " % (node, stranger.pid))
+        assert words in ask(machine, "why", str(job))
+        machine.tell(gpu(0), gpu(1))
+        ended(machine, job)
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 # ---- the administrator's commands ----
