@@ -56,18 +56,23 @@ static void answer(struct sampler *sampler, uint32_t device)
     sampler->asked[device] = 0;
 }
 
+void sampler_ask_one(struct sampler *sampler, uint32_t device)
+{
+    world_moment();
+    if (sampler->asked[device] == 0)
+        sampler->asked[device] = sampler_now();
+    if (!stub_is_hanging(device))
+        answer(sampler, device);
+    sampler->options.notify(sampler->options.user);
+}
+
 void sampler_ask(struct sampler *sampler)
 {
     struct probe_event event;
     struct error err;
 
-    for (uint32_t i = 0; i < sampler->options.device_count; i++) {
-        world_moment();
-        if (sampler->asked[i] == 0)
-            sampler->asked[i] = sampler_now();
-        if (!stub_is_hanging(i))
-            answer(sampler, i);
-    }
+    for (uint32_t i = 0; i < sampler->options.device_count; i++)
+        sampler_ask_one(sampler, i);
     if (!sampler->has_waited && !world_hangs()) {
         sampler->has_waited = true;
         house.heard = sampler_now();
