@@ -77,7 +77,11 @@ usec_t guess_window(const struct state *state, const struct job *job)
         return job->max_duration;
     state_describe(state, job, &described);
     usec_t most = history_most_after(&state->history, &described, job->run->attained + elapsed);
-    return most == USEC_NEVER ? most : least(most - job->run->attained, job->max_duration);
+    if (most == USEC_NEVER)
+        return most;
+    /* What ran before counts as one run with it, but its limit is for each attempt. */
+    usec_t window = most - job->run->attained, longer = elapsed + elapsed / 8 + USEC_PER_SEC;
+    return least(window > longer ? window : longer, job->max_duration);
 }
 
 /* Of one that runs: what is left, and its restart. */

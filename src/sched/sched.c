@@ -47,23 +47,23 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
         ends_add(&brain->ends, end, job);
 }
 
+/* Whoever is being stopped, or is at its limit, ends now: that makes nobody else end. */
 void brain_extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    LIST(struct job *) late = { 0 };
 
-    for (;;) {
-        struct ends_walk walk = { .ends = &brain->ends };
-        const struct ends_entry *first = brain->ends.count > 0 ? ends_next(&walk) : NULL;
-        if (!first || first->end > state->now)
-            return;
-        struct job *job = first->job;
-        if (job->state == JOB_STOPPING || brain_end_of(state, job) <= state->now)
-            return; /* it ends now */
-        job_claim_run(job)->window = guess_window(state, job);
-        update_end(brain, job, true);
-        if (job->run->expected_end <= state->now)
-            return;
+    for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= state->now;
+         entry = ends_next(&walk)) {
+        if (entry->job->state != JOB_STOPPING && brain_end_of(state, entry->job) > state->now)
+            list_add(&late, entry->job);
     }
+    for (size_t i = 0; i < late.count; i++) {
+        job_claim_run(late.items[i])->window = guess_window(state, late.items[i]);
+        update_end(brain, late.items[i], true);
+    }
+    list_release(&late);
 }
 
 /* Its time limit counts from its grant until it runs, then from its start. */
