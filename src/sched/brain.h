@@ -107,6 +107,9 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
 bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
                         struct why *why);
 void plan_stops(struct brain *brain, struct decisions *decisions);
+/* Those of other queues made room for them: they come before all others, and nobody takes what was
+ * given up for them. */
+void brain_list_awaited(struct brain *brain);
 void plan_awaited(struct brain *brain, struct decisions *decisions);
 void plan_preempt(struct brain *brain, struct decisions *decisions);
 void plan_grants(struct brain *brain, struct decisions *decisions);

@@ -83,8 +83,9 @@ void defrag_keep(struct brain *brain, bool with_takers)
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct made_room *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
-        if (is_moving(job) || (with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS &&
-                               is_waited_for(brain, job)))
+        bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
+        if (is_moving(job) ||
+            (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
             keep(brain, job, made->lease);
     }
     if (before > 0 && brain->defrag.kept == 0)

@@ -588,9 +588,8 @@ static int compare_awaited(const void *left, const void *right)
     return (*a)->id < (*b)->id ? -1 : 1;
 }
 
-/* Those of other queues made room for them: they come before all others, and nobody takes what was
- * given up for them. Of a bucket they are the first. */
-static void list_awaited(struct brain *brain)
+/* Of a bucket they are the first. */
+void brain_list_awaited(struct brain *brain)
 {
     brain->awaited.count = 0;
     for (size_t i = 0; i < brain->pending.queues.count; i++) {
@@ -616,18 +615,18 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     defrag_keep(brain, true);
     plan_back(brain, decisions);
     defrag_keep(brain, false);
-    list_awaited(brain);
+    brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
         try_grant(brain, brain->awaited.items[i], decisions, &why);
     }
-    list_awaited(brain);
+    brain_list_awaited(brain);
 }
 
 /* Those that still wait for others to stop. */
 static void promise_awaited(struct brain *brain, struct decisions *decisions)
 {
-    list_awaited(brain);
+    brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         struct job *job = brain->awaited.items[i];
         struct why why;

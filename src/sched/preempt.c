@@ -492,6 +492,8 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
         unsettle(brain);
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
+    brain_list_awaited(brain); /* also those for whom this plan moves others, with their places */
+    defrag_keep(brain, true);
     for (uint32_t i = 0; i < preempt->queues.count; i++) {
         if (preempt->queues.items[i].count == 0)
             continue;
