@@ -58,21 +58,25 @@ static bool has_mins(const struct shadow *shadow)
     return has;
 }
 
-/* What another machine, queue or setting may change is not held against it. */
+/* What another machine, queue or setting may change is not held against it. Nor is what a queue
+ * does not lend: others may take what is left of it while it moves, and then it waits like all. */
 bool check_moved_goes_on(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
 
     (void)event;
-    for (const struct shadow_job *job = shadow->first_queued; job; job = job->next) {
+    for (struct shadow_job *job = shadow->first_queued; job; job = job->next) {
         struct shadow_amounts most =
             shadow_most_of(shadow, &shadow->requests.items[job->request], 0);
         if (job->moved_under == shadow->changes)
             return NOT_HELD(found, "job %" PRIu64 ": was moved, and waits", job->id);
-        if (job->awaited_under == shadow->changes && !is_under_way(shadow, job->id) &&
-            !has_mins(shadow) && shadow_quota_is_wide(shadow, job->queue, &most))
+        if (job->awaited_under != shadow->changes || is_under_way(shadow, job->id) ||
+            has_mins(shadow))
+            continue;
+        if (shadow_quota_is_wide(shadow, job->queue, &most))
             return NOT_HELD(found, "job %" PRIu64 ": others were moved for it, and it waits",
                             job->id);
+        job->awaited_under = UINT64_MAX; /* no number of changes */
     }
     return true;
 }

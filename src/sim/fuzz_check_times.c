@@ -170,6 +170,38 @@ bool check_gone_in_time(struct fuzz_run *run, const struct event *event, struct 
            fuzz_queues_left(run, found) && fuzz_budgets_left(run, wakeup, found);
 }
 
+/* ---- how long those that run are taken to run ---- */
+
+/* The latest that it may be expected to end. Of later attempts nobody but the brain knows how much
+ * of the estimate is left. What outlives it before it has started keeps the longer window. */
+static usec_t latest_end(const struct shadow *shadow, const struct shadow_job *job)
+{
+    usec_t limit = shadow_end_of(job);
+    usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
+    bool is_outlived = job->granted + job->estimate <= shadow->planned;
+
+    if (job->estimate == 0 || job->attempt != 1 || is_outlived)
+        return limit;
+    return from + job->estimate < limit ? from + job->estimate : limit;
+}
+
+bool check_end_foreseen(struct fuzz_run *run, const struct event *event, struct error *found)
+{
+    const struct shadow *shadow = run->shadow;
+
+    (void)event;
+    for (size_t i = 0; i < shadow->active.count; i++) {
+        const struct shadow_job *job = shadow_job(shadow, shadow->active.items[i]);
+        usec_t end = state_job(run->state, job->id)->run->expected_end;
+        if (job->state != JOB_STOPPING && (end < shadow->planned || end > latest_end(shadow, job)))
+            return NOT_HELD(found,
+                            "job %" PRIu64 ": is expected to end at %" PRId64 ", the last plan was "
+                            "at %" PRId64 ", it ends by %" PRId64,
+                            job->id, end, shadow->planned, latest_end(shadow, job));
+    }
+    return true;
+}
+
 /* ---- what was spent ---- */
 
 bool check_spent_is_cost(struct fuzz_run *run, const struct event *event, struct error *found)

@@ -686,6 +686,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
 static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
+    shadow->planned = shadow->now;
     shadow->has_predicted |= shadow->settings.predict;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));

@@ -262,9 +262,12 @@ static void make_settings(struct making *making)
     tell_settings(making, making->order);
     if (!making->world->temper.is_obedient || making->order != ORDER_DEFAULT)
         return;
-    /* Patience ends after three days: what happens shall last longer. */
-    making->world->temper.run_usual = USEC_PER_HOUR;
-    making->pace = 30 * USEC_PER_MIN;
+    /* Patience ends after three days: what happens shall last longer, and somebody wait so long. */
+    bool is_crowded = making->gpus > 0 && making->gpus <= MAKING_CROWD_GPUS;
+    making->crowd_gpus = is_crowded ? making->gpus : 0;
+    making->world->temper.is_twin |= is_crowded;
+    making->world->temper.run_usual = is_crowded ? 20 * USEC_PER_MIN : USEC_PER_HOUR;
+    making->pace = (is_crowded ? 45 : 30) * USEC_PER_MIN;
 }
 
 static void act_settings(struct making *making)
@@ -360,7 +363,9 @@ static void make_queues(struct making *making)
 
     if (making->world->temper.is_obedient && making_chance(making, 40)) {
         uint32_t most = making_chance(making, 50) ? making->gpus / 3 : making->gpus;
-        limited.queue.limit_milli = (int64_t)(1 + making_below(making, most + 1)) * 1000;
+        uint32_t limit = 1 + making_below(making, most + 1);
+        limited.queue.limit_milli = (int64_t)limit * 1000;
+        making->crowd_gpus = making->crowd_gpus < limit ? making->crowd_gpus : limit;
         making_tell(making, &limited);
     }
     if (!making->world->temper.is_obedient)
@@ -444,7 +449,7 @@ static void act_snapshot(struct making *making)
     add_action(making, FUZZ_SNAPSHOT);
 }
 
-static void act_restart(struct making *making)
+void making_restart(struct making *making)
 {
     add_action(making, FUZZ_RESTART);
 }
@@ -493,7 +498,7 @@ const struct making_act making_acts[] = {
     { "pool", 2, false, act_pool },
     { "pool remove", 1, false, act_pool_remove },
     { "snapshot", 2, true, act_snapshot },
-    { "restart", 1, true, act_restart },
+    { "restart", 1, true, making_restart },
     { "engine restart", 1, false, act_engine_restart },
     { "forget", 2, true, act_forget },
     { "refresh", 4, true, act_refresh },

@@ -11,7 +11,7 @@
 #include "sim/dice.h"
 #include "sim/fuzz_world.h"
 
-enum { MAKING_ACTS_MAX = 64, MAKING_SHAPES = 10 };
+enum { MAKING_ACTS_MAX = 64, MAKING_SHAPES = 10, MAKING_CROWD_GPUS = 16 };
 
 struct making_node {
     uint32_t gpus;
@@ -34,7 +34,10 @@ struct making {
     bool has_times;  /* windows, reservations, tariffs, budgets */
     bool has_quotas; /* to borrow and lend, of other resources, for users */
     bool is_whole;   /* nobody asks for parts of GPUs */
-    uint8_t order;   /* enum ordering, at first */
+    int64_t
+        crowd_gpus; /* short jobs come all the time, for so many: others wait for long; 0: none */
+    usec_t crowd;   /* GPU time that nobody has asked for yet */
+    uint8_t order;  /* enum ordering, at first */
     uint32_t weights[MAKING_ACTS_MAX];
     struct request shapes[MAKING_SHAPES]; /* what is asked for mostly */
     uint32_t shape_count;
@@ -70,6 +73,7 @@ void making_submit(struct making *making);
 void making_array(struct making *making);
 void making_pipeline(struct making *making);
 void making_flood(struct making *making);
+void making_crowd(struct making *making, usec_t passed);
 void making_person(struct making *making);
 void making_update(struct making *making);
 
@@ -83,7 +87,8 @@ void making_cron(struct making *making);
 void making_add_times(struct making *making, struct event_queue *queue);
 void making_add_pool_times(struct making *making, struct event_pool *pool);
 
-/* fuzz_make.c, for fuzz_make_jobs.c and fuzz_make_times.c */
+/* fuzz_make.c, for others */
+void making_restart(struct making *making);
 struct making_kind {
     const char *model;
     int64_t memory_mib;

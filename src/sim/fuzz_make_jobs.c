@@ -211,7 +211,7 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
     submit->no_requeue = making_chance(making, 30);
     if (making_chance(making, 40))
         submit->estimate = limit / 4 * (1 + making_below(making, 5)) + 1;
-    if (making_chance(making, 15))
+    if (making_chance(making, submit->tariff_most > 0 ? 60 : 15))
         submit->deadline = making->now + limit * (1 + making_below(making, 8));
     if (making->has_preemption || (making->has_times && making_chance(making, 30))) {
         submit->preemptible = making_chance(making, 60);
@@ -239,6 +239,7 @@ static void submit(struct making *making, const struct request *request, uint64_
     event.submit.grace = (usec_t)making_below(making, 60) * USEC_PER_SEC;
     event.submit.resize = request->members_max > 0 ? RESIZE_NEVER : RESIZE_RESTART;
     event.submit.goes_on = request->members_max > 0 && event.submit.id % 4 > 0;
+    making->crowd -= request_milli(request, 0, 0) * (limit / 2) / 1000;
     if (!is_obedient(making))
         surprise(making, &event.submit, limit);
     if (on)
@@ -325,6 +326,26 @@ void making_flood(struct making *making)
     const char *queue = making_queue(making);
     for (uint32_t i = 0; i < count; i++)
         submit(making, &request, 0, queue, 0);
+}
+
+/* With what others ask for a little more than the GPUs do in this time: without surprises jobs run
+ * for half of their limit. Some are so short that they may slip in before one whose patience is at
+ * its end. */
+void making_crowd(struct making *making, usec_t passed)
+{
+    static const uint8_t lengths[] = { 3, 30, 45, 60 };
+    usec_t unit = making->world->temper.run_usual / 20;
+    struct request request;
+    struct error err;
+
+    request_default(&request);
+    if (request_parse_gpus(&request, "1", &err) < 0)
+        abort();
+    making->crowd += making->crowd_gpus * (passed + passed / 20);
+    while (making->crowd > 0) {
+        request.max_duration = lengths[making_below(making, COUNT_OF(lengths))] * unit;
+        submit(making, &request, 0, "default", 0);
+    }
 }
 
 /* ---- people ---- */

@@ -145,6 +145,7 @@ struct shadow {
     uint32_t job_counts[JOB_STATE_COUNT];
     bool has_predicted;      /* at any time */
     uint64_t plans;          /* so far */
+    usec_t planned;          /* when the last one was */
     uint64_t changes;        /* of machines, queues, settings, so far */
     struct moves moved;      /* what moves lost in the hour that runs */
     uint64_t more_room;      /* counts up whenever something may fit that did not before */

@@ -34,9 +34,9 @@ static void draw_temper(struct making *making, uint64_t seed)
     temper->run_usual = (usec_t)(1 + making_below(making, 120)) * USEC_PER_MIN;
     temper->is_obedient = making_chance(making, 15);
     temper->is_repeated = making_chance(making, 8);
+    temper->is_twin = temper->is_obedient ? seed % 3 == 0 : making_chance(making, 20);
     if (temper->is_obedient)
         return;
-    temper->is_twin = making_chance(making, 20);
     temper->fails = (uint8_t)making_below(making, 30);
     temper->late = making_chance(making, 50) ? (uint8_t)making_below(making, 10) : 0;
     temper->doubled = making_chance(making, 50) ? (uint8_t)making_below(making, 20) : 0;
@@ -49,6 +49,7 @@ static void let_time_pass(struct making *making)
 {
     usec_t quantum = making->world->temper.quantum;
     uint32_t dice = making_below(making, 100);
+    usec_t before = making->now;
 
     if (making->world->temper.is_obedient)
         making->now +=
@@ -58,6 +59,11 @@ static void let_time_pass(struct making *making)
     else if (dice >= 80)
         making->now +=
             (usec_t)making_below(making, (uint32_t)(5 * making->pace / quantum) + 2) * quantum;
+    if (making->crowd_gpus == 0)
+        return;
+    making_crowd(making, making->now - before);
+    if (making_chance(making, 10)) /* while somebody's patience ends */
+        making_restart(making);
 }
 
 static void do_something(struct making *making)
