@@ -79,6 +79,7 @@ static json_t *view_diagnoses(const struct api *api, const struct job *job,
                       : -1,
         .cpu_milli = request->cpu_milli * request->members,
         .is_share = request->gpu_alternatives > 0 && request->gpus[0].kind != SHARE_WHOLE,
+        .has_roles = request->roles_count > 0,
     };
     json_t *view = json_array();
 

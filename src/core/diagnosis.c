@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "core/straggler.h"
 
 enum {
     PERCENT = READING_RATIO_ONE / 100,
@@ -25,8 +26,7 @@ enum {
     TENSOR_NONE = 5 * PERCENT,
     TENSOR_SM = 50 * PERCENT,
     TENSOR_FP32 = 30 * PERCENT,
-    STRAGGLER_CLOCK = 85, /* percent of the others' */
-    MEMORY_FULL = 95,     /* percent of the device's */
+    MEMORY_FULL = 95, /* percent of the device's */
     MEMORY_UNUSED = 25,
 };
 
@@ -146,30 +146,26 @@ static bool has_no_tensor(const struct means *means, char *ret, size_t size)
     return true;
 }
 
-/* The lowest clock against the mean of the others. */
 static bool has_straggler(const struct means *means, char *ret, size_t size)
 {
-    const struct usage *usage = means->usage;
-    const struct usage_gpu *slowest = NULL;
-    int64_t sum = 0, count = 0;
+    struct straggler found = straggler_find(&(struct straggler_ask){
+        .usage = means->usage, .are_alike = !means->ask->is_share && !means->ask->has_roles });
 
-    for (uint32_t i = 0; i < usage->gpus_count; i++) {
-        const struct usage_gpu *gpu = &usage->gpus[i];
-        if (gpu->clock_mhz <= 0)
-            continue;
-        sum += gpu->clock_mhz;
-        count++;
-        if (!slowest || gpu->clock_mhz < slowest->clock_mhz)
-            slowest = gpu;
+    switch (found.of) {
+    case STRAGGLER_OF_CLOCK:
+        snprintf(ret, size, "rank %" PRIu32 ": %" PRId64 " MHz, the others %" PRId64,
+                 found.gpu->rank, found.its, found.others);
+        return true;
+    case STRAGGLER_OF_USE: /* one that did nothing at all is unused */
+        snprintf(ret, size,
+                 "rank %" PRIu32 ": busy %" PRId64 " %% of the time, the others at least %" PRId64
+                 " %%",
+                 found.gpu->rank, percent(found.its), percent(found.others));
+        return found.its >= UNUSED_BELOW;
+    case STRAGGLER_OF_NONE:
+        break;
     }
-    if (count < 2)
-        return false;
-    int64_t others = (sum - slowest->clock_mhz) / (count - 1);
-    if (slowest->clock_mhz * 100 >= others * STRAGGLER_CLOCK)
-        return false;
-    snprintf(ret, size, "rank %" PRIu32 ": %" PRId64 " MHz, the others %" PRId64, slowest->rank,
-             slowest->clock_mhz, others);
-    return true;
+    return false;
 }
 
 static bool is_memory_full(const struct means *means, char *ret, size_t size)

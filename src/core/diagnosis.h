@@ -27,6 +27,7 @@ struct diagnosis_ask {
     int64_t cpu_ms;    /* that its members used; -1: not known */
     int64_t cpu_milli; /* that they were given, all together */
     bool is_share;     /* it asked for a part of a device */
+    bool has_roles;    /* its members do different things */
 };
 
 /* An answer: the evidence is in words and in the numbers that they have. */

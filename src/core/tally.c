@@ -6,7 +6,11 @@
 #include "base/compiler.h"
 #include "base/wide.h"
 
-enum { IDLE_BELOW = READING_RATIO_ONE / 100, BUSY_FROM = READING_RATIO_ONE / 2 };
+enum {
+    IDLE_BELOW = READING_RATIO_ONE / 100,
+    BUSY_FROM = READING_RATIO_ONE / 2,
+    LATELY_MS = 30000, /* what is older counts for little */
+};
 
 /* Sums behind a usage_gpu's means. */
 struct tally_gpu {
@@ -117,6 +121,24 @@ static void add_links(struct usage *usage, const struct tally_ask *ask, uint32_t
 
 /* ---- one device of one job ---- */
 
+/* Towards what is, the further the more time has gone by. */
+static int64_t follow(int64_t lately, int64_t now, int64_t ms)
+{
+    return lately + (now - lately) * (ms < LATELY_MS ? ms : LATELY_MS) / LATELY_MS;
+}
+
+static void add_lately(struct usage_gpu *gpu, const struct tally_ask *ask, int64_t use,
+                       bool is_first)
+{
+    bool is_known = !is_first && gpu->use_lately >= 0 && use >= 0;
+    bool has_clock = use >= BUSY_FROM && reading_has(ask->now, READING_SM_CLOCK);
+    int64_t mhz = has_clock ? ask->now->values[READING_SM_CLOCK] / 1000000 : 0;
+
+    gpu->use_lately = is_known ? follow(gpu->use_lately, use, ask->ms) : use;
+    gpu->clock_lately_mhz =
+        has_clock && gpu->clock_lately_mhz > 0 ? follow(gpu->clock_lately_mhz, mhz, ask->ms) : mhz;
+}
+
 static void add_gpu(struct tally_job *job, const struct tally_ask *ask, uint32_t i, int64_t use)
 {
     const struct reading *now = ask->now;
@@ -126,6 +148,7 @@ static void add_gpu(struct tally_job *job, const struct tally_ask *ask, uint32_t
         return;
     struct usage_gpu *gpu = &job->gpus[place];
     struct tally_gpu *sums = &job->sums[place];
+    add_lately(gpu, ask, use, gpu->watched_ms == 0);
     gpu->watched_ms += ask->ms;
     if (ask->parts[i].memory_mib > gpu->memory_mib)
         gpu->memory_mib = ask->parts[i].memory_mib;

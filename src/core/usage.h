@@ -45,6 +45,9 @@ struct usage_gpu {
     int64_t use;        /* mean, in millionths */
     int64_t memory_mib; /* peak */
     int64_t clock_mhz;  /* mean while it was busy; 0: not known */
+    /* How it was in the last half minute or so; only of jobs that run. */
+    int64_t use_lately;       /* -1: not known */
+    int64_t clock_lately_mhz; /* 0: not known, or it is not busy */
 };
 
 struct usage {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/straggler.h"
 #include "export/exposition.h"
 
 struct exporting {
@@ -292,6 +293,32 @@ static void export_job_usage(struct exporting *exporting)
     }
 }
 
+static void export_stragglers(struct exporting *exporting)
+{
+    struct exposition *exposition = &exporting->exposition;
+
+    exposition_metric(exposition, "tarn_job_straggler_ratio", "gauge",
+                      "clock or use of the device that holds up a job, as part of the others'");
+    for (size_t j = 0; j < exporting->active.count; j++) {
+        const struct job *job = exporting->active.items[j];
+        const struct request *request = state_request(exporting->state, job);
+        const struct usage *usage = usage_of(exporting, job);
+        if (!usage)
+            continue;
+        struct straggler found = straggler_find(&(struct straggler_ask){
+            .usage = usage,
+            .is_lately = true,
+            .are_alike = request->roles_count == 0 && request->gpus[0].kind == SHARE_WHOLE });
+        if (found.of == STRAGGLER_OF_NONE || found.gpu->device >= exporting->state->devices.count)
+            continue;
+        label_job(exporting, job);
+        label_device(exporting, found.gpu->device);
+        exposition_label_number(exposition, "rank", found.gpu->rank);
+        exposition_label(exposition, "of", straggler_of_name(found.of));
+        exposition_sample(exposition, (double)found.its / (double)found.others);
+    }
+}
+
 /* ---- queues ---- */
 
 static void export_jobs(struct exporting *exporting)
@@ -383,6 +410,7 @@ void metrics_export(const struct state *state, const struct watch *watch,
     export_sampler(&exporting);
     export_job_devices(&exporting);
     export_job_usage(&exporting);
+    export_stragglers(&exporting);
     export_jobs(&exporting);
     export_waits(&exporting);
     exposition_release(&exporting.exposition);

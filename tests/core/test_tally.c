@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "core/diagnosis.h"
+#include "core/straggler.h"
 #include "core/tally.h"
 
 enum { PERCENT = READING_RATIO_ONE / 100 };
@@ -161,10 +162,65 @@ static void members_are_compared(void **state)
     assert_int_equal(diagnose(&ask, found, 2), 1);
     assert_int_equal(found[0].id, DIAGNOSIS_STRAGGLER);
     assert_string_equal(found[0].evidence, "rank 1: 1300 MHz, the others 1975");
+    gpus[1] = (struct usage_gpu){ .rank = 1, .use = 300000, .clock_mhz = 1980 };
+    assert_int_equal(diagnose(&ask, found, 2), 1);
+    assert_int_equal(found[0].id, DIAGNOSIS_STRAGGLER);
+    assert_string_equal(found[0].evidence,
+                        "rank 1: busy 30 % of the time, the others at least 90 %");
+    ask.has_roles = true; /* one that does something else is no straggler, */
+    assert_int_equal(diagnose(&ask, found, 2), 0);
+    ask = (struct diagnosis_ask){ .usage = &usage, .run_ms = 200000, .cpu_ms = -1 };
+    gpus[2].use = 300000; /* nor are those who wait for the one that works */
+    assert_int_equal(diagnose(&ask, found, 2), 0);
+    gpus[2].use = 900000;
     gpus[1] = (struct usage_gpu){ .rank = 1 };
     assert_int_equal(diagnose(&ask, found, 2), 1);
     assert_int_equal(found[0].id, DIAGNOSIS_UNUSED);
     assert_string_equal(found[0].evidence, "1 of 3 GPUs: 0 %");
+}
+
+static void watch_for(struct tally *tally, const int64_t *uses, const int64_t *clocks, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        for (uint32_t device = 0; device < 3; device++) {
+            struct reading now = { 0 };
+            struct tally_part part = { .job = 1, .attempt = 1, .rank = device, .use = -1 };
+            reading_set(&now, READING_GPU_USE, uses[device] * PERCENT);
+            reading_set(&now, READING_SM_CLOCK, clocks[device] * 1000000);
+            tally_add(tally,
+                      &(struct tally_ask){
+                          .device = device, .now = &now, .ms = 1000, .parts = &part, .count = 1 });
+        }
+    }
+}
+
+static struct straggler look_now(const struct tally *tally)
+{
+    return straggler_find(&(struct straggler_ask){
+        .usage = tally_look(tally, 1, 1), .is_lately = true, .are_alike = true });
+}
+
+/* After hours of good work, too: it is there within a minute, and gone within a minute. */
+static void a_straggler_comes_and_goes(void **state)
+{
+    static const int64_t same[] = { 95, 95, 95 }, idler[] = { 95, 10, 95 }, one[] = { 95, 5, 5 };
+    static const int64_t fast[] = { 1980, 1980, 1980 }, slower[] = { 1980, 1980, 900 };
+    (void)state;
+    struct tally tally = { 0 };
+
+    watch_for(&tally, same, fast, 7200);
+    assert_int_equal(look_now(&tally).of, STRAGGLER_OF_NONE);
+    watch_for(&tally, idler, fast, 60);
+    assert_int_equal(look_now(&tally).of, STRAGGLER_OF_USE);
+    assert_int_equal(look_now(&tally).gpu->rank, 1);
+    watch_for(&tally, same, fast, 60);
+    assert_int_equal(look_now(&tally).of, STRAGGLER_OF_NONE);
+    watch_for(&tally, same, slower, 60);
+    assert_int_equal(look_now(&tally).of, STRAGGLER_OF_CLOCK);
+    assert_int_equal(look_now(&tally).gpu->rank, 2);
+    watch_for(&tally, one, slower, 60); /* who waits for the one that works is no straggler */
+    assert_int_equal(look_now(&tally).of, STRAGGLER_OF_NONE);
+    tally_release(&tally);
 }
 
 int main(void)
@@ -174,6 +230,7 @@ int main(void)
         cmocka_unit_test(another_attempt_begins_anew_and_who_is_forgotten_is_gone),
         cmocka_unit_test(a_signature_has_its_diagnosis),
         cmocka_unit_test(members_are_compared),
+        cmocka_unit_test(a_straggler_comes_and_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
