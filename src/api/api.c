@@ -237,6 +237,7 @@ static const struct route {
     { "POST", "/v1/config/undo", handle_undo },
     { "POST", "/v1/whatif", handle_whatif },
     { "POST", "/v1/rehearsal", handle_rehearsal },
+    { "GET", "/v1/report", handle_report },
     { "GET", "/v1/reservations", handle_reservations },
     { "POST", "/v1/reservations", handle_reserve },
     { "DELETE", "/v1/reservations", handle_unreserve },

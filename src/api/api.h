@@ -52,6 +52,8 @@ struct api_study {
     usec_t last;
     json_t *old_config, *new_config; /* the asker's */
     const char *hides_from;          /* whose name: (sim/rehearse.h), or NULL */
+    /* Report of the last: the question's own keys (daemon/report.c), the asker's. NULL: none */
+    json_t *report;
     const char *note;                /* to go with the answer, or NULL */
     /* Whether who asked has gone: then it is not worked on any more. */
     bool (*is_left)(const struct api_study *study);

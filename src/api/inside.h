@@ -106,7 +106,7 @@ call_fn handle_gpus, handle_topology, handle_clear, handle_history, handle_metri
     handle_metrics_dcgm;
 call_fn handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
-call_fn handle_whatif, handle_rehearsal;
+call_fn handle_whatif, handle_rehearsal, handle_report;
 call_fn handle_reservations, handle_reserve, handle_unreserve;
 call_fn handle_crons, handle_cron_remove;
 call_fn handle_output, handle_job_events, handle_events;

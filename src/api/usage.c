@@ -68,19 +68,8 @@ static const struct usage *find_usage(const struct api *api, const struct job *j
 static json_t *view_diagnoses(const struct api *api, const struct job *job,
                               const struct usage *usage)
 {
-    const struct request *request = state_request(api_state(api), job);
+    struct diagnosis_ask ask = diagnosis_ask_of(api_state(api), job, usage);
     struct diagnosis found[DIAGNOSES_SHOWN];
-    bool is_over = job->state == JOB_ENDED;
-    struct diagnosis_ask ask = {
-        .usage = usage,
-        .run_ms = is_over ? (job->run->ended - job->run->started) / USEC_PER_MS : 0,
-        .cpu_ms = is_over && job->run->end.kind != 0
-                      ? (job->run->end.user_us + job->run->end.system_us) / USEC_PER_MS
-                      : -1,
-        .cpu_milli = request->cpu_milli * request->members,
-        .is_share = request->gpu_alternatives > 0 && request->gpus[0].kind != SHARE_WHOLE,
-        .has_roles = request->roles_count > 0,
-    };
     json_t *view = json_array();
 
     size_t count = diagnose(&ask, found, DIAGNOSES_SHOWN);

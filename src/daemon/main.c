@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
+#include "daemon/report.h"
 #include "daemon/study.h"
 
 int main(int argc, char **argv)
@@ -30,5 +31,7 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--rehearse") == 0) /* the daemon calls it */
         return run_rehearsal();
+    if (argc == 2 && strcmp(argv[1], "--report") == 0) /* and this */
+        return run_report_study();
     return cli_main(argc, argv, more);
 }

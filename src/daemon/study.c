@@ -220,18 +220,28 @@ static json_t *question_of(const struct work *work)
     const struct clock *clock = hub_clock(options->hub);
     const struct api_study *study = work->study;
 
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:O, s:O}", "dir", options->state_dir,
-                     "now", (json_int_t)clock_now(clock), "last", (json_int_t)study->last,
-                     "wall_ahead", (json_int_t)clock_wall_ahead(clock), "processor",
-                     (json_int_t)(options->limit / REHEARSAL_PARTS), "shown",
-                     (json_int_t)study->shown, "hides_from", study->hides_from, "old",
-                     study->old_config, "new", study->new_config);
+    json_t *question =
+        json_pack("{s:s, s:I, s:I, s:I, s:s?}", "dir", options->state_dir, "now",
+                  (json_int_t)clock_now(clock), "last", (json_int_t)study->last, "wall_ahead",
+                  (json_int_t)clock_wall_ahead(clock), "hides_from", study->hides_from);
+    if (study->report) {
+        json_object_update(question, study->report);
+        return question;
+    }
+    json_object_set_new(question, "processor",
+                        json_integer((json_int_t)(options->limit / REHEARSAL_PARTS)));
+    json_object_set_new(question, "shown", json_integer((json_int_t)study->shown));
+    json_object_set(question, "old", study->old_config);
+    json_object_set(question, "new", study->new_config);
+    return question;
 }
 
 /* A new program: what SQLite keeps of our journal must not be used by two processes. */
-static void live_rehearsal(void *user, int fd)
+static void live_program(void *user, int fd)
 {
-    static char *const words[] = { "tarn", "--rehearse", NULL };
+    bool is_report = ((struct work *)user)->study->report != NULL;
+    char *const words[] = { (char[]){ "tarn" },
+                            is_report ? (char[]){ "--report" } : (char[]){ "--rehearse" }, NULL };
     json_t *question = question_of(user);
     char *bytes = json_dumps(question, JSON_COMPACT);
     int input = memfd_create("question", 0);
@@ -240,11 +250,11 @@ static void live_rehearsal(void *user, int fd)
     if (!bytes || input < 0 || !copy_write(input, bytes, strlen(bytes)) ||
         lseek(input, 0, SEEK_SET) < 0 || dup2(input, STDIN_FILENO) < 0 ||
         dup2(fd, STDOUT_FILENO) < 0) {
-        say_failure(fd, -EIO, "the rehearsal can't be started");
+        say_failure(fd, -EIO, "the study can't be started");
         return;
     }
     execv("/proc/self/exe", words);
-    say_failure(fd, -EIO, "the rehearsal can't be started: /proc/self/exe");
+    say_failure(fd, -EIO, "the study can't be started: /proc/self/exe");
 }
 
 /* ---- in the daemon ---- */
@@ -368,7 +378,7 @@ int studies_start(struct studies *studies, const struct api_ports *ports, struct
         return code;
     struct work *work = mem_zero(1, sizeof(*work));
     *work = (struct work){ .studies = studies, .study = study, .ports = ports };
-    code = copy_start(study->change ? live_what_if : live_rehearsal, work, &work->copy, err);
+    code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
     if (code < 0) {
         free(work);
         return error_prefix(err, code, "study");

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/report: who used what in the last days, and how well. Worked out by another process. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+enum { REPORT_DAYS_MAX = 366, ROWS = 20, ROWS_MAX = 10000 };
+
+struct question {
+    struct api_study study;
+    struct http_request *request;
+    char user[64];
+};
+
+static void destroy_question(struct question *question)
+{
+    json_decref(question->study.report);
+    free(question);
+}
+
+static bool is_left(const struct api_study *study)
+{
+    return http_is_left(CONTAINER_OF(study, struct question, study)->request);
+}
+
+static void done(struct api_study *study, int code, struct text *answer, const struct error *err)
+{
+    struct question *question = CONTAINER_OF(study, struct question, study);
+
+    if (code < 0)
+        reply_error(question->request, code, err);
+    else {
+        size_t length = answer->length;
+        http_reply(question->request, 200, "application/json", text_take(answer), length);
+    }
+    destroy_question(question);
+}
+
+/* What those that run did so far: the journal has that at their end only. */
+static json_t *view_live(const struct api *api)
+{
+    const struct watch *watch = api->ports.watch ? api->ports.watch(api->ports.user) : NULL;
+    json_t *list = json_array();
+
+    for (const struct job *job = api_state(api)->first_job; watch && job; job = job->next) {
+        const struct usage *usage =
+            job_is_active(job) ? watch->ops->usage(watch, job->id, job->run->attempt) : NULL;
+        AUTO_RELEASE(text) struct text bytes = { 0 }, words = { 0 };
+        if (!usage || usage->watched_ms == 0)
+            continue;
+        struct event event = {
+            .kind = EVENT_USAGE,
+            .usage = { .job = job->id, .attempt = job->run->attempt, .usage = *usage },
+        };
+        event_encode(&event, &bytes);
+        for (size_t i = 0; i < bytes.length; i++)
+            text_printf(&words, "%02x", (unsigned char)bytes.bytes[i]);
+        json_array_append_new(list, json_string(text_string(&words)));
+    }
+    return list;
+}
+
+static int read_by(struct http_request *request, int *ret, struct error *err)
+{
+    static const char *const words[] = { "user", "queue", "job", "model", NULL };
+    const char *by = http_query(request, "by");
+
+    *ret = 0;
+    for (int i = 0; by && words[i]; i++) {
+        if (strcmp(words[i], by) == 0) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return by ? error_set(err, -EINVAL, "by '%.40s': expected user, queue, job or model", by) : 0;
+}
+
+static int read_shown(struct http_request *request, int *ret, struct error *err)
+{
+    const char *shown = http_query(request, "shown");
+    char *end = NULL;
+
+    *ret = ROWS;
+    if (!shown)
+        return 0;
+    long value = strtol(shown, &end, 10);
+    if (shown[0] < '0' || shown[0] > '9' || *end || value < 1 || value > ROWS_MAX)
+        return error_set(err, -EINVAL, "shown '%.40s': expected a number from 1 to %d", shown,
+                         ROWS_MAX);
+    *ret = (int)value;
+    return 0;
+}
+
+static int read_question(struct call *call, struct question *question, struct error *err)
+{
+    const char *last = http_query(call->request, "last");
+    struct api_study *study = &question->study;
+    int by, shown;
+
+    study->last = 7 * USEC_PER_DAY;
+    int code = last ? units_parse_duration(last, &study->last, err) : 0;
+    if (code < 0)
+        return error_prefix(err, code, "last");
+    if (study->last <= 0 || study->last > REPORT_DAYS_MAX * USEC_PER_DAY)
+        return error_set(err, -ERANGE, "last '%.40s': expected up to %d days, like 7d", last,
+                         REPORT_DAYS_MAX);
+    code = read_by(call->request, &by, err);
+    if (code == 0)
+        code = read_shown(call->request, &shown, err);
+    if (code < 0)
+        return code;
+    if (!is_admin(call->api, study->uid))
+        study->hides_from = question->user;
+    study->report =
+        json_pack("{s:i, s:i, s:o}", "by", by, "shown", shown, "live", view_live(call->api));
+    return 0;
+}
+
+void handle_report(struct call *call)
+{
+    struct api_ports *ports = &call->api->ports;
+    struct question *question = mem_zero(1, sizeof(*question));
+    struct error err = { "" };
+
+    question->study =
+        (struct api_study){ .uid = call->request->uid, .is_left = is_left, .done = done };
+    question->request = call->request;
+    user_name_of(call->request->uid, question->user, sizeof(question->user));
+    int code = read_question(call, question, &err);
+    if (code == 0)
+        code = ports->study(ports->user, &question->study, &err);
+    if (code == 0)
+        return; /* done is called */
+    reply_error(call->request, code, &err);
+    destroy_question(question);
+}
