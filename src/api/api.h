@@ -54,7 +54,7 @@ struct api_study {
     const char *hides_from;          /* whose name: (sim/rehearse.h), or NULL */
     /* Report of the last: the question's own keys (daemon/report.c), the asker's. NULL: none */
     json_t *report;
-    const char *note;                /* to go with the answer, or NULL */
+    const char *note; /* to go with the answer, or NULL */
     /* Whether who asked has gone: then it is not worked on any more. */
     bool (*is_left)(const struct api_study *study);
     /* code 0: the answer as JSON, which is taken over; else err. */
