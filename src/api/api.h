@@ -95,6 +95,7 @@ struct api_ports {
     const char *state_dir, *devices, *socket;         /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
+    bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.h) */
     usec_t grace;         /* of jobs that say nothing */
     uid_t owner;          /* whom the daemon runs as */
 };

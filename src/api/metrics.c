@@ -53,7 +53,8 @@ void handle_metrics(struct call *call)
                                  .alerts_sent = work.alerts_sent,
                                  .alerts_failed = work.alerts_failed,
                                  .alerts_dropped = work.alerts_dropped,
-                                 .is_in_trouble = ports->trouble && ports->trouble(ports->user) };
+                                 .is_in_trouble = ports->trouble && ports->trouble(ports->user),
+                                 .has_no_jobs = ports->has_no_jobs };
     struct text text = { 0 };
 
     add_dcgm(call, &text);

@@ -2,6 +2,8 @@
 #include "core/health.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/compiler.h"
 
@@ -297,4 +299,21 @@ enum harm health_harm(const struct health *health)
             worst = faults[i].harm;
     }
     return worst;
+}
+
+bool health_is_of_xid(const struct health *health, enum health_fault fault)
+{
+    return health->xid > 0 &&
+           (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
+}
+
+void health_say(const struct health *health, enum health_fault fault, char *ret, size_t size)
+{
+    const char *words = xid_words(health->xid);
+
+    if (health_is_of_xid(health, fault))
+        snprintf(ret, size, "XID %" PRIu32 "%s%s; %s", health->xid, words[0] ? ": " : "", words,
+                 fault_words(fault));
+    else
+        snprintf(ret, size, "%s", fault_words(fault));
 }

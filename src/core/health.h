@@ -13,6 +13,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/reading.h"
@@ -90,6 +91,12 @@ enum health_fault health_worst(const struct health *health);
 
 /* The worst that the faults which keep it from being given out do to jobs on it. */
 enum harm health_harm(const struct health *health);
+
+/* "XID 79: fell off the bus; reboot needed", or the fault's words. */
+enum { HEALTH_WORDS_SIZE = 160 };
+void health_say(const struct health *health, enum health_fault fault, char *ret, size_t size);
+/* Whether the driver's own number stands behind the fault. */
+bool health_is_of_xid(const struct health *health, enum health_fault fault);
 
 const char *fault_name(enum health_fault fault);
 const char *fault_words(enum health_fault fault);

@@ -36,19 +36,6 @@ static void put_words(char *ret, size_t size, const char *words)
         *at = iscntrl((unsigned char)*at) ? ' ' : *at;
 }
 
-static void fill_words(const struct health *health, enum health_fault fault,
-                       struct alert_thing *thing)
-{
-    bool is_xid = health->xid > 0 &&
-                  (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
-    char words[ALERT_WORDS_SIZE];
-
-    if (is_xid)
-        snprintf(words, sizeof(words), "XID %" PRIu32 ": %s; %s", health->xid,
-                 xid_words(health->xid), fault_words(fault));
-    put_words(thing->words, sizeof(thing->words), is_xid ? words : fault_words(fault));
-}
-
 static void add_faults(const struct alerter *alerter, uint32_t number, thing_list *things)
 {
     const struct state *state = hub_state(alerter->hub);
@@ -64,7 +51,9 @@ static void add_faults(const struct alerter *alerter, uint32_t number, thing_lis
         snprintf(thing.name, sizeof(thing.name), "%s", fault_name(i));
         snprintf(thing.subject, sizeof(thing.subject), "%s", device->uuid);
         put_words(thing.node, sizeof(thing.node), state->nodes.items[device->node].name);
-        fill_words(watched.health, i, &thing);
+        char words[HEALTH_WORDS_SIZE];
+        health_say(watched.health, i, words, sizeof(words));
+        put_words(thing.words, sizeof(thing.words), words);
         list_add(things, thing);
     }
 }

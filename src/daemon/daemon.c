@@ -18,6 +18,7 @@
 #include "daemon/cleaner.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
+#include "daemon/job_files.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/machine.h"
@@ -47,6 +48,7 @@ struct daemon {
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
+    struct job_files *job_files;
     struct fence *fence;
     struct readings *readings;
     char *devices, *shim;
@@ -287,6 +289,7 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
 
     if (daemon->watcher)
         watcher_changed(daemon->watcher, jobs, count);
+    job_files_changed(daemon->job_files);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }
@@ -548,7 +551,10 @@ static int open_all(struct daemon *daemon, struct error *err)
     launcher_look(daemon->launcher);
     daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
                                      daemon->options->state_dir);
-    return open_door(daemon, err);
+    if (options->hpc_job_dir)
+        code = job_files_create(&daemon->loop, daemon->hub, options->hpc_job_dir,
+                                &daemon->job_files, err);
+    return code < 0 ? code : open_door(daemon, err);
 }
 
 static void tell(const struct daemon *daemon, const char *words)
@@ -582,6 +588,8 @@ static void close_all(struct daemon *daemon)
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
     mig_modes_destroy(daemon->mig_modes);
+    job_files_destroy(daemon->job_files);
+    daemon->job_files = NULL;
     bool is_probe_free = watcher_destroy(daemon->watcher);
     daemon->watcher = NULL;
     if (daemon->engine)

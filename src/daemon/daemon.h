@@ -22,6 +22,7 @@ struct daemon_options {
     const char *devices;            /* machine.h */
     const char *shim;               /* NULL: looked for beside this program */
     const char *metrics;            /* TCP address where metrics can be read; NULL: none */
+    const char *hpc_job_dir;        /* where dcgm-exporter reads whose GPUs are; NULL: nowhere */
     usec_t grace;
     usec_t study_limit; /* how long a what-if or a rehearsal may take */
     int notify_fd;      /* "ready" or the reason goes there; -1: none */

@@ -239,15 +239,15 @@ static void keep_what_was_seen(const struct state *state, const char *boot,
         event->sick = fault_words(worst);
 }
 
-static void report_device(struct hub *hub, const char *node, const struct probe_device *device,
-                          uint32_t index, const char *boot)
+void machine_device_event(const char *node, const struct probe_device *device, uint32_t index,
+                          char *name, struct event *ret)
 {
-    char name[PROBE_UUID_SIZE + 32];
-
     /* One that was lost before it could be named: shown, never given out. */
-    snprintf(name, sizeof(name), device->uuid[0] ? "%s" : "unnamed-%s-%u",
-             device->uuid[0] ? device->uuid : node, index);
-    struct event event = {
+    if (device->uuid[0])
+        snprintf(name, MACHINE_NAME_SIZE, "%s", device->uuid);
+    else
+        snprintf(name, MACHINE_NAME_SIZE, "unnamed-%.*s-%u", PROBE_UUID_SIZE, node, index);
+    *ret = (struct event){
         .kind = EVENT_DEVICE,
         .device = { .node = node,
                     .uuid = name,
@@ -264,9 +264,18 @@ static void report_device(struct hub *hub, const char *node, const struct probe_
                     .bridge = device->bridge,
                     .sick = device->sick },
     };
-    keep_what_was_seen(hub_state(hub), boot, &event.device);
     if (!device->uuid[0] && !device->sick[0])
-        event.device.sick = "its driver gives it no name";
+        ret->device.sick = "its driver gives it no name";
+}
+
+static void report_device(struct hub *hub, const char *node, const struct probe_device *device,
+                          uint32_t index, const char *boot)
+{
+    char name[MACHINE_NAME_SIZE];
+    struct event event;
+
+    machine_device_event(node, device, index, name, &event);
+    keep_what_was_seen(hub_state(hub), boot, &event.device);
     if (!is_known_so(hub_state(hub), &event.device))
         hub_emit(hub, &event);
 }

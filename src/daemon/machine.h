@@ -39,6 +39,11 @@ int machine_report(struct hub *hub, const struct machine_devices *found, struct 
  * found. */
 void machine_describe(struct hub *hub, const struct machine_devices *found);
 
+/* A device as an event; name holds what it is called, and must live as long. */
+enum { MACHINE_NAME_SIZE = PROBE_UUID_SIZE + 32 };
+void machine_device_event(const char *node, const struct probe_device *device, uint32_t index,
+                          char *name, struct event *ret);
+
 /* Which run of the machine this is; "" when the kernel does not say. */
 void machine_boot(struct text *ret);
 

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
+#include "daemon/exporter.h"
 #include "daemon/report.h"
 #include "daemon/study.h"
 
@@ -14,6 +15,11 @@ int main(int argc, char **argv)
           .usage = "",
           .summary = "look for what would keep tarn from working",
           .run = run_doctor },
+        { .name = "exporter",
+          .usage = "[--listen [HOST:]PORT] [--probe DEVICES]",
+          .summary = "give Prometheus this machine's GPUs, without the daemon",
+          .run = run_exporter,
+          .options = options_exporter },
         { .name = "replay",
           .usage = "[--verify | --print]",
           .summary = "read the journal again, and decide again",

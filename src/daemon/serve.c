@@ -30,6 +30,7 @@ static const char usage[] =
     "  --shim PATH        the tarn-shim to start jobs with\n"
     "  --metrics [HOST:]PORT  let Prometheus read /metrics there; of this machine only, without "
     "HOST\n"
+    "  --hpc-job-dir DIR  say there which jobs have which GPU, as dcgm-exporter reads it\n"
     "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
     "  -h, --help         this\n";
 
@@ -96,6 +97,7 @@ enum {
     OPTION_ALL,
     OPTION_SHIM,
     OPTION_METRICS,
+    OPTION_JOB_DIR,
     OPTION_NOTIFY
 };
 
@@ -121,6 +123,7 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
         { "all-users", no_argument, NULL, OPTION_ALL },
         { "shim", required_argument, NULL, OPTION_SHIM },
         { "metrics", required_argument, NULL, OPTION_METRICS },
+        { "hpc-job-dir", required_argument, NULL, OPTION_JOB_DIR },
         { "notify-fd", required_argument, NULL, OPTION_NOTIFY },
         { "help", no_argument, NULL, 'h' },
         { 0 },
@@ -162,6 +165,9 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
             break;
         case OPTION_METRICS:
             options->metrics = optarg;
+            break;
+        case OPTION_JOB_DIR:
+            options->hpc_job_dir = optarg;
             break;
         case OPTION_NOTIFY:
             if (read_number(optarg, &options->notify_fd) < 0) {

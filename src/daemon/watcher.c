@@ -243,26 +243,20 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* ---- whether a device is well ---- */
 
-/* "XID 79: fell off the bus; reboot needed" */
+/* With what the driver said where that was a failure. */
 static void say_fault(const struct watched *watched, enum health_fault fault, char *ret,
                       size_t size)
 {
-    const struct health *health = &watched->health;
-    bool is_xid = health->xid > 0 &&
-                  (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
-    const char *words = is_xid ? xid_words(health->xid) : "";
+    bool has_words = fault != FAULT_LOST && fault != FAULT_SILENT && watched->code != 0;
 
-    if (is_xid)
-        snprintf(ret, size, "XID %" PRIu32 "%s%s; %s", health->xid, words[0] ? ": " : "", words,
-                 fault_words(fault));
-    else if (fault == FAULT_LEFT)
+    if (fault == FAULT_LEFT)
         snprintf(ret, size, "%s", watched->handover.words);
     else if (fault == FAULT_CHECK)
         snprintf(ret, size, "%s", watched->checked);
-    else if (fault == FAULT_LOST || fault == FAULT_SILENT || watched->code == 0)
-        snprintf(ret, size, "%s", fault_words(fault));
-    else
+    else if (has_words && !health_is_of_xid(&watched->health, fault))
         snprintf(ret, size, "%s: %.60s", fault_words(fault), watched->err.text);
+    else
+        health_say(&watched->health, fault, ret, size);
 }
 
 static uint32_t lasting(const struct health *health)

@@ -57,6 +57,8 @@ static void export_self(struct exporting *exporting)
     exposition_sample(exposition, 1);
     exposition_metric(exposition, "tarn_up_seconds", "gauge", "time since the daemon started");
     exposition_sample(exposition, seconds(self->now - self->started));
+    if (self->has_no_jobs)
+        return;
     exposition_metric(exposition, "tarn_journal_trouble", "gauge",
                       "1: the journal can't be written, so nothing is accepted");
     exposition_sample(exposition, self->is_in_trouble);
@@ -97,7 +99,7 @@ static void export_device_facts(struct exporting *exporting)
     }
     exposition_metric(exposition, "tarn_gpu_given_ratio", "gauge",
                       "how much of it jobs hold, 0 to 1");
-    for (uint32_t i = 0; i < state->devices.count; i++) {
+    for (uint32_t i = 0; !exporting->self->has_no_jobs && i < state->devices.count; i++) {
         label_device(exporting, i);
         exposition_sample(exposition,
                           (double)(GPU_MILLI - state->room.devices.items[i].milli) / GPU_MILLI);
@@ -127,13 +129,6 @@ static void export_readings(struct exporting *exporting)
     }
 }
 
-/* The driver's own number stands with the fault that it made. */
-static bool is_of_xid(const struct health *health, enum health_fault fault)
-{
-    return health->xid > 0 &&
-           (fault == FAULT_RESET || fault == FAULT_REBOOT || fault == FAULT_SUPPORT);
-}
-
 static void export_health(struct exporting *exporting)
 {
     static const char *const severities[] = { "info", "warning", "critical" };
@@ -149,7 +144,7 @@ static void export_health(struct exporting *exporting)
             label_device(exporting, i);
             exposition_label(exposition, "fault", fault_name(k));
             exposition_label(exposition, "severity", severities[fault_severity(k)]);
-            if (is_of_xid(exporting->watched[i].health, k))
+            if (health_is_of_xid(exporting->watched[i].health, k))
                 exposition_label_number(exposition, "xid", exporting->watched[i].health->xid);
             exposition_sample(exposition, 1);
         }
@@ -408,11 +403,13 @@ void metrics_export(const struct state *state, const struct watch *watch,
     export_readings(&exporting);
     export_health(&exporting);
     export_sampler(&exporting);
-    export_job_devices(&exporting);
-    export_job_usage(&exporting);
-    export_stragglers(&exporting);
-    export_jobs(&exporting);
-    export_waits(&exporting);
+    if (!self->has_no_jobs) {
+        export_job_devices(&exporting);
+        export_job_usage(&exporting);
+        export_stragglers(&exporting);
+        export_jobs(&exporting);
+        export_waits(&exporting);
+    }
     exposition_release(&exporting.exposition);
     list_release(&exporting.active);
     mem_resize(exporting.watched, 0, 1);
