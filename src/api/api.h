@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "core/alert.h"
 #include "core/event.h"
 #include "core/state.h"
 #include "core/watch.h"
@@ -38,6 +39,11 @@ struct api_work {
     uint64_t plans, decisions;
     usec_t plan_sum, plan_max; /* how long plans took */
     uint64_t alerts_sent, alerts_failed, alerts_dropped;
+};
+
+struct api_silences {
+    const struct alert_silence *items;
+    size_t count;
 };
 
 struct api_ports;
@@ -91,6 +97,11 @@ struct api_ports {
     /* The devices that are described are others now; inside run only. NULL: there are none. */
     void (*describe)(void *user);
     const char *(*trouble)(void *user); /* why nothing is accepted now; NULL: all is well */
+    /* What is wrong now, and what administrators silenced; good until the next turn of the loop. */
+    const struct alerts *(*alerts)(void *user, struct api_silences *ret);
+    int (*silence)(void *user, const struct alert_silence *silence, struct error *err);
+    int (*unsilence)(void *user, const char *name, const char *subject, unsigned *ret_count,
+                     struct error *err);
     struct engine_isolation (*isolation)(void *user); /* what a job would get */
     const char *state_dir, *devices, *socket;         /* for who asks about the daemon */
     usec_t started;

@@ -104,6 +104,7 @@ call_fn handle_act, handle_update;
 call_fn handle_interrupt, handle_scale;
 call_fn handle_gpus, handle_topology, handle_clear, handle_history, handle_metrics,
     handle_metrics_dcgm;
+call_fn handle_alerts, handle_silence, handle_unsilence;
 call_fn handle_nodes, handle_pools, handle_queues;
 call_fn handle_config, handle_config_log, handle_apply, handle_undo;
 call_fn handle_whatif, handle_rehearsal, handle_report;

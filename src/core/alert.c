@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "core/alert_of.h"
 
 const char *alert_state_name(enum alert_state state)
 {
@@ -22,7 +23,7 @@ const char *alert_severity_name(enum health_severity severity)
 
 bool alert_name_is_known(const char *name)
 {
-    bool is_known = strcmp(name, ALERT_JOURNAL) == 0;
+    bool is_known = strcmp(name, ALERT_JOURNAL) == 0 || alert_of_is_known(name);
 
     for (enum health_fault i = 0; i < FAULTS && !is_known; i++)
         is_known = strcmp(name, fault_name(i)) == 0;
@@ -54,6 +55,23 @@ bool alert_is_silenced(const char *silence, const struct alert_thing *thing, use
             return true;
     }
     return false;
+}
+
+static bool is_like(const char *pattern, const char *word)
+{
+    return strcmp(pattern, "*") == 0 || strcmp(pattern, word) == 0;
+}
+
+const struct alert_silence *alert_find_silence(const struct alert_silence *silences, size_t count,
+                                               const struct alert_thing *thing, usec_t wall)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct alert_silence *silence = &silences[i];
+        if (is_like(silence->name, thing->name) && is_like(silence->subject, thing->subject) &&
+            (silence->until == 0 || wall < silence->until))
+            return silence;
+    }
+    return NULL;
 }
 
 /* ---- what to tell ---- */
@@ -102,7 +120,8 @@ static bool consider(struct alert_entry *entry, const struct alert_ask *ask,
             tell(entry, ALERT_OVER, ask->now, ret);
         return false;
     }
-    if (alert_is_silenced(ask->silence, &entry->thing, ask->wall))
+    if (alert_is_silenced(ask->silence, &entry->thing, ask->wall) ||
+        alert_find_silence(ask->silences, ask->silence_count, &entry->thing, ask->wall))
         return true;
     if (!entry->was_told)
         tell(entry, ALERT_BEGINS, ask->now, ret);

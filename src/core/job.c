@@ -114,6 +114,14 @@ usec_t job_unsaved(const struct job *job, usec_t now)
     return run->checkpointed > run->started ? now - since : (now - since) % job->checkpoint_every;
 }
 
+bool job_is_near_limit(const struct job *job, usec_t now)
+{
+    usec_t ran = now - job->run->started;
+
+    return job->state == JOB_RUNNING && job->run->started > 0 && job->max_duration != USEC_NEVER &&
+           ran > job->max_duration / 10 * 9;
+}
+
 bool job_may_heal(const struct job *job)
 {
     const struct job_run *run = job->run;

@@ -194,6 +194,9 @@ void job_destroy(struct job *job);
 /* Run time of this attempt that would be lost if it were stopped at `now`. */
 usec_t job_unsaved(const struct job *job, usec_t now);
 
+/* Whether nine tenths of its time limit have passed. */
+bool job_is_near_limit(const struct job *job, usec_t now);
+
 /* Whether its last start paid its restart cost. */
 static inline bool job_has_restarted(const struct job *job)
 {

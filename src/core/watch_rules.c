@@ -23,9 +23,26 @@ static const struct field rules_fields[] = {
     RECORD_CHARS(struct watch_rules, 14, health_before, "run on each device before a job"),
     RECORD_CHARS(struct watch_rules, 15, health_after, "run on each device after a job"),
     RECORD_INT(struct watch_rules, 16, health_timeout, "of each of them"),
+    RECORD_CHARS(struct watch_rules, 17, alert_owner_command, "for the owners of jobs"),
+    RECORD_CHARS(struct watch_rules, 18, alert_owner_mail, "the domain of their addresses"),
 };
 const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
                                                 rules_fields, COUNT_OF(rules_fields) };
+
+static usec_t least_of(usec_t a, usec_t b)
+{
+    return a < b ? a : b;
+}
+
+usec_t watch_idle_least(const struct watch_rules *rules)
+{
+    return least_of(WATCH_IDLE_LEAST_S * USEC_PER_SEC, rules->idle_warn);
+}
+
+usec_t watch_warned_least(const struct watch_rules *rules)
+{
+    return least_of(WATCH_WARNED_LEAST_S * USEC_PER_SEC, (rules->idle_stop - rules->idle_warn) / 4);
+}
 
 const char *idle_action_name(uint8_t action)
 {

@@ -50,16 +50,25 @@ struct watch_rules {
     char health_before[WATCH_TEXT_SIZE];     /* run on each device before a job; "": nothing */
     char health_after[WATCH_TEXT_SIZE];      /* and after it */
     usec_t health_timeout;                   /* of each; 0: WATCH_HEALTH_TIMEOUT_S */
+    /* How the owner of a job is told of what is wrong with it; "": not that way. */
+    char alert_owner_command[WATCH_TEXT_SIZE];
+    char alert_owner_mail[WATCH_NAMES_SIZE]; /* the domain behind the user's name */
 };
 
 enum {
     WATCH_MEMORY_GRACE_S = 60,
     WATCH_ALERT_REPEAT_S = 4 * 3600,
     WATCH_HEALTH_TIMEOUT_S = 30,
-    WATCH_IDLE_LEAST_S = 60, /* shorter stretches are no idling */
+    WATCH_IDLE_LEAST_S = 60,   /* shorter stretches are no idling, unless that is what was meant */
+    WATCH_WARNED_LEAST_S = 30, /* between the second warning and the stop; of short times a part */
 };
 
 extern const struct record_type watch_rules_record;
+
+/* Shorter stretches than this are no idling: a minute, or less where the rules say so. */
+usec_t watch_idle_least(const struct watch_rules *rules);
+/* So long the second warning comes before the stop, whatever was missed. */
+usec_t watch_warned_least(const struct watch_rules *rules);
 
 const char *idle_action_name(uint8_t action);
 const char *sick_jobs_name(uint8_t rule);

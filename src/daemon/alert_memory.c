@@ -28,10 +28,11 @@ static json_t *entry_to_json(const struct alert_entry *entry)
 {
     const struct alert_thing *thing = &entry->thing;
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:I}", "fault", thing->name, "uuid",
-                     thing->subject, "node", thing->node, "words", thing->words, "gpu",
-                     (json_int_t)thing->gpu, "severity", (int)thing->severity, "since",
-                     (json_int_t)entry->since, "told", (json_int_t)entry->told);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:I, s:I}", "fault", thing->name,
+                     "user", thing->owner, "job", (json_int_t)thing->job, "uuid", thing->subject,
+                     "node", thing->node, "words", thing->words, "gpu", (json_int_t)thing->gpu,
+                     "severity", (int)thing->severity, "since", (json_int_t)entry->since, "told",
+                     (json_int_t)entry->told);
 }
 
 static char *to_text(const struct alerts *alerts)
@@ -47,16 +48,19 @@ static char *to_text(const struct alerts *alerts)
 
 static void recall(struct alerts *alerts, json_t *value, usec_t now)
 {
-    const char *fault, *uuid, *node, *words;
-    json_int_t gpu, since, told;
+    const char *fault, *uuid, *node, *words, *user = "";
+    json_int_t gpu, since, told, job = 0;
     int severity;
 
-    if (json_unpack(value, "{s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:I}", "fault", &fault, "uuid",
-                    &uuid, "node", &node, "words", &words, "gpu", &gpu, "severity", &severity,
-                    "since", &since, "told", &told) < 0 ||
+    if (json_unpack(value, "{s:s, s?s, s?I, s:s, s:s, s:s, s:I, s:i, s:I, s:I}", "fault", &fault,
+                    "user", &user, "job", &job, "uuid", &uuid, "node", &node, "words", &words,
+                    "gpu", &gpu, "severity", &severity, "since", &since, "told", &told) < 0 ||
         !alert_name_is_known(fault) || severity < HEALTH_INFO || severity > HEALTH_CRITICAL)
         return;
-    struct alert_thing thing = { .gpu = gpu, .severity = (enum health_severity)severity };
+    struct alert_thing thing = { .gpu = gpu,
+                                 .severity = (enum health_severity)severity,
+                                 .job = (uint64_t)job };
+    snprintf(thing.owner, sizeof(thing.owner), "%s", user);
     snprintf(thing.name, sizeof(thing.name), "%s", fault);
     snprintf(thing.subject, sizeof(thing.subject), "%s", uuid);
     snprintf(thing.node, sizeof(thing.node), "%s", node);

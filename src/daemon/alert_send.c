@@ -23,7 +23,7 @@
 
 enum way { WAY_COMMAND, WAY_WEBHOOK, WAY_MAIL, WAYS };
 
-enum { LOOK_MS = 200, PAUSE_S = 2 };
+enum { LOOK_MS = 200, PAUSE_S = 2, ALERT_OWNER_MAX = 63 };
 
 static const char *const way_names[WAYS] = { "command", "webhook", "mail" };
 
@@ -402,12 +402,11 @@ void alert_sender_destroy(struct alert_sender *sender)
     free(sender);
 }
 
-void alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
-                       const char *sentence, const char *json)
+static void send_to(struct alert_sender *sender, const struct watch_rules *rules,
+                    const char *const *to, const char *sentence, const char *json)
 {
     /* Only read from here on. */
     struct letter letter = { .sentence = (char *)sentence, .json = (char *)json };
-    const char *const to[WAYS] = { rules->alert_command, rules->alert_webhook, rules->alert_mail };
 
     letter.server =
         (char *)(rules->alert_mail_server[0] ? rules->alert_mail_server : "smtp://localhost");
@@ -416,6 +415,27 @@ void alert_sender_send(struct alert_sender *sender, const struct watch_rules *ru
         if (to[way][0])
             enqueue(&sender->channels[way], &letter);
     }
+}
+
+void alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
+                       const char *sentence, const char *json)
+{
+    const char *const to[WAYS] = { rules->alert_command, rules->alert_webhook, rules->alert_mail };
+
+    send_to(sender, rules, to, sentence, json);
+}
+
+/* A user without a name, or with one that is no part of an address, gets no mail. */
+void alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
+                             const char *owner, const char *sentence, const char *json)
+{
+    bool has_address =
+        rules->alert_owner_mail[0] && string_is_name(owner, ALERT_OWNER_MAX) && !strchr(owner, '@');
+    AUTO_FREE char *address = mem_printf("%s%s%s", has_address ? owner : "", has_address ? "@" : "",
+                                         has_address ? rules->alert_owner_mail : "");
+    const char *const to[WAYS] = { rules->alert_owner_command, "", address };
+
+    send_to(sender, rules, to, sentence, json);
 }
 
 struct alert_counts alert_sender_counts(struct alert_sender *sender)

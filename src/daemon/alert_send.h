@@ -40,6 +40,10 @@ void alert_sender_destroy(struct alert_sender *sender);
 void alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
                        const char *sentence, const char *json);
 
+/* To the owner of a job, by the ways that the rules have for owners. */
+void alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
+                             const char *owner, const char *sentence, const char *json);
+
 struct alert_counts alert_sender_counts(struct alert_sender *sender);
 
 #endif

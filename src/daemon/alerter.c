@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alert.h"
+#include "core/alert_of.h"
 #include "daemon/alert_memory.h"
 #include "daemon/log.h"
+#include "daemon/silences.h"
 #include "wire/json.h"
 
-enum { EVERY_MS = 1000 };
+enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */ };
 
 struct alerter {
     uv_timer_t timer;
@@ -21,10 +22,11 @@ struct alerter {
     const struct watch *watch;
     struct alerts alerts;
     struct alert_memory memory;
+    struct silences silences;
+    struct alert_things of_jobs;
+    unsigned looks;
     struct alert_sender *sender;
 };
-
-typedef LIST(struct alert_thing) thing_list;
 
 /* ---- what is wrong ---- */
 
@@ -36,7 +38,7 @@ static void put_words(char *ret, size_t size, const char *words)
         *at = iscntrl((unsigned char)*at) ? ' ' : *at;
 }
 
-static void add_faults(const struct alerter *alerter, uint32_t number, thing_list *things)
+static void add_faults(const struct alerter *alerter, uint32_t number, struct alert_things *things)
 {
     const struct state *state = hub_state(alerter->hub);
     const struct device *device = &state->devices.items[number];
@@ -54,11 +56,11 @@ static void add_faults(const struct alerter *alerter, uint32_t number, thing_lis
         char words[HEALTH_WORDS_SIZE];
         health_say(watched.health, i, words, sizeof(words));
         put_words(thing.words, sizeof(thing.words), words);
-        list_add(things, thing);
+        list_add(&things->list, thing);
     }
 }
 
-static void add_trouble(const struct alerter *alerter, thing_list *things)
+static void add_trouble(const struct alerter *alerter, struct alert_things *things)
 {
     const char *trouble = hub_trouble(alerter->hub);
     struct alert_thing thing = { .name = ALERT_JOURNAL, .gpu = -1, .severity = HEALTH_CRITICAL };
@@ -69,7 +71,21 @@ static void add_trouble(const struct alerter *alerter, thing_list *things)
     snprintf(words, sizeof(words), "the journal can't be written, nothing is accepted: %.80s",
              trouble);
     put_words(thing.words, sizeof(thing.words), words);
-    list_add(things, thing);
+    list_add(&things->list, thing);
+}
+
+/* Those that hold something are among the first of many, or all have been looked at. */
+static void look_at_jobs(struct alerter *alerter, usec_t now)
+{
+    const struct state *state = hub_state(alerter->hub);
+    uint32_t left = state->job_counts[JOB_GRANTED] + state->job_counts[JOB_RUNNING] +
+                    state->job_counts[JOB_STOPPING];
+
+    alerter->of_jobs.list.count = 0;
+    for (const struct job *job = state->first_job; job && left > 0; job = job->next) {
+        left -= job_is_active(job);
+        alert_of_job(state, job, now, &alerter->of_jobs);
+    }
 }
 
 /* ---- what is told ---- */
@@ -80,7 +96,9 @@ static void write_sentence(const struct alert_message *message, char *ret, size_
     const struct alert_thing *thing = &message->thing;
     char place[ALERT_NODE_SIZE + 40] = "";
 
-    if (thing->gpu >= 0)
+    if (thing->job > 0)
+        snprintf(place, sizeof(place), "job %" PRIu64 ": ", thing->job);
+    else if (thing->gpu >= 0)
         snprintf(place, sizeof(place), "GPU %" PRId64 " of %s: ", thing->gpu, thing->node);
     snprintf(ret, size, "tarn: %s%s%s", openings[message->state], place, thing->words);
 }
@@ -91,12 +109,16 @@ static json_t *view(const struct alert_message *message, const char *sentence, u
     const struct alert_thing *thing = &message->thing;
     json_t *gpu = thing->gpu >= 0 ? json_integer(thing->gpu) : json_null();
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:o, s:s*, s:s, s:o, s:o}", "text", sentence,
-                     "state", alert_state_name(message->state), "fault", thing->name, "severity",
-                     alert_severity_name(thing->severity), "uuid",
-                     thing->subject[0] ? thing->subject : NULL, "gpu", gpu, "node",
-                     thing->node[0] ? thing->node : NULL, "words", thing->words, "since",
-                     json_time(message->since + ahead), "at", json_time(now + ahead));
+    json_t *job = thing->job > 0 ? json_integer((json_int_t)thing->job) : json_null();
+    bool is_device = thing->gpu >= 0 && thing->job == 0;
+
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s*, s:s*, s:o, s:o, s:s*, s:s*, s:s, s:o, s:o}", "text", sentence,
+        "state", alert_state_name(message->state), "fault", thing->name, "severity",
+        alert_severity_name(thing->severity), "uuid", is_device ? thing->subject : NULL, "subject",
+        thing->subject[0] ? thing->subject : NULL, "gpu", gpu, "job", job, "user",
+        thing->owner[0] ? thing->owner : NULL, "node", thing->node[0] ? thing->node : NULL, "words",
+        thing->words, "since", json_time(message->since + ahead), "at", json_time(now + ahead));
 }
 
 static void tell(struct alerter *alerter, const struct alert_message *message, usec_t now,
@@ -107,7 +129,11 @@ static void tell(struct alerter *alerter, const struct alert_message *message, u
     write_sentence(message, sentence, sizeof(sentence));
     json_t *value = view(message, sentence, now, ahead);
     char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
-    if (json)
+    const char *owner = message->thing.owner;
+    if (json && owner[0])
+        alert_sender_send_owner(alerter->sender, &hub_state(alerter->hub)->settings.watch, owner,
+                                sentence, json);
+    else if (json)
         alert_sender_send(alerter->sender, &hub_state(alerter->hub)->settings.watch, sentence,
                           json);
     else
@@ -124,19 +150,26 @@ static void on_timer(uv_timer_t *timer)
     const struct clock *clock = hub_clock(alerter->hub);
     usec_t now = clock_now(clock), ahead = clock_wall_ahead(clock);
     struct alert_messages messages = { 0 };
-    thing_list things = { 0 };
+    struct alert_things things = { 0 };
 
     for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
         add_faults(alerter, i, &things);
     add_trouble(alerter, &things);
+    alert_of_budgets(state, now, &things);
+    if (alerter->looks++ % JOBS_EVERY == 0)
+        look_at_jobs(alerter, now);
+    for (size_t i = 0; i < alerter->of_jobs.list.count; i++)
+        list_add(&things.list, alerter->of_jobs.list.items[i]);
     struct alert_ask ask = {
-        .things = things.items,
-        .count = things.count,
+        .things = things.list.items,
+        .count = things.list.count,
         .now = now,
         .wall = now + ahead,
         .repeat =
             rules->alert_repeat > 0 ? rules->alert_repeat : WATCH_ALERT_REPEAT_S * USEC_PER_SEC,
         .silence = rules->alert_silence,
+        .silences = alerter->silences.list.items,
+        .silence_count = alerter->silences.list.count,
     };
     alerts_look(&alerter->alerts, &ask, &messages);
     for (size_t i = 0; i < messages.list.count; i++)
@@ -144,7 +177,7 @@ static void on_timer(uv_timer_t *timer)
     if (messages.list.count > 0)
         alert_memory_save(&alerter->memory, &alerter->alerts);
     list_release(&messages.list);
-    list_release(&things);
+    list_release(&things.list);
 }
 
 struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
@@ -157,6 +190,7 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct wa
     alerter->sender = alert_sender_create();
     alert_memory_load(&alerter->memory, loop, mem_printf("%s/alerts.json", state_dir),
                       &alerter->alerts, clock_now(hub_clock(hub)));
+    silences_load(&alerter->silences, mem_printf("%s/silences.json", state_dir));
     uv_timer_init(loop, &alerter->timer);
     alerter->timer.data = alerter;
     uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
@@ -175,6 +209,8 @@ void alerter_destroy(struct alerter *alerter)
     uv_timer_stop(&alerter->timer);
     alert_sender_destroy(alerter->sender);
     alert_memory_release(&alerter->memory);
+    silences_release(&alerter->silences);
+    list_release(&alerter->of_jobs.list);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
 }
@@ -182,4 +218,35 @@ void alerter_destroy(struct alerter *alerter)
 struct alert_counts alerter_counts(const struct alerter *alerter)
 {
     return alert_sender_counts(alerter->sender);
+}
+
+const struct alerts *alerter_look(const struct alerter *alerter,
+                                  const struct alert_silence **ret_silences, size_t *ret_count)
+{
+    *ret_silences = alerter->silences.list.items;
+    *ret_count = alerter->silences.list.count;
+    return &alerter->alerts;
+}
+
+static usec_t wall_of(const struct alerter *alerter)
+{
+    const struct clock *clock = hub_clock(alerter->hub);
+
+    return clock_now(clock) + clock_wall_ahead(clock);
+}
+
+int alerter_silence(struct alerter *alerter, const struct alert_silence *silence, struct error *err)
+{
+    int code = silences_add(&alerter->silences, silence, wall_of(alerter), err);
+
+    if (code == 0)
+        log_line(LOG_NOTICE, "alerts are silenced name=%s subject=%s by=%s", silence->name,
+                 silence->subject, silence->by);
+    return code;
+}
+
+int alerter_unsilence(struct alerter *alerter, const char *name, const char *subject,
+                      unsigned *ret_count, struct error *err)
+{
+    return silences_remove(&alerter->silences, name, subject, wall_of(alerter), ret_count, err);
 }

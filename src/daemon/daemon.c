@@ -163,6 +163,24 @@ static struct api_work port_work(void *user)
     return work;
 }
 
+static const struct alerts *port_alerts(void *user, struct api_silences *ret)
+{
+    const struct daemon *daemon = user;
+
+    return alerter_look(daemon->alerter, &ret->items, &ret->count);
+}
+
+static int port_silence(void *user, const struct alert_silence *silence, struct error *err)
+{
+    return alerter_silence(((struct daemon *)user)->alerter, silence, err);
+}
+
+static int port_unsilence(void *user, const char *name, const char *subject, unsigned *ret_count,
+                          struct error *err)
+{
+    return alerter_unsilence(((struct daemon *)user)->alerter, name, subject, ret_count, err);
+}
+
 static struct engine_isolation port_isolation(void *user)
 {
     return local_engine_isolation(((struct daemon *)user)->engine);
@@ -459,6 +477,9 @@ static int open_door(struct daemon *daemon, struct error *err)
         .clear = port_clear,
         .describe = port_describe,
         .trouble = port_trouble,
+        .alerts = port_alerts,
+        .silence = port_silence,
+        .unsilence = port_unsilence,
         .isolation = port_isolation,
         .state_dir = options->state_dir,
         .devices = daemon->devices,

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "daemon/log.h"
 
-enum { SLACK_MIB = 64, SLACK_PART = 50, WARNED_LEAST_S = 30 };
+enum { SLACK_MIB = 64, SLACK_PART = 50 };
 
 static const struct watch_rules *rules_of(const struct warden *warden)
 {
@@ -76,12 +76,12 @@ void warden_look_idle(struct warden *warden, const struct job *job, usec_t now)
     usec_t idle = tally_idle_ms(warden->tally, job->id) * USEC_PER_MS;
     usec_t second = (rules->idle_warn + rules->idle_stop) / 2;
     uint8_t warnings = job->run->idle_warnings;
-    bool was_warned_lately = now - job->run->warned < WARNED_LEAST_S * USEC_PER_SEC;
+    bool was_warned_lately = now - job->run->warned < watch_warned_least(rules);
 
     if (rules->idle_warn == 0 || is_exempt(warden, job))
         return;
     if (idle < rules->idle_warn) {
-        if (warnings > 0 && idle < WATCH_IDLE_LEAST_S * USEC_PER_SEC)
+        if (warnings > 0 && idle < watch_idle_least(rules))
             warn(warden, job, WARNING_IDLE, 0, 0);
         return;
     }

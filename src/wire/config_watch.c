@@ -45,19 +45,30 @@ static int read_text(const struct reader *reader, const json_t *object, const ch
     return code;
 }
 
+/* Less than a minute is rarely what was meant: "30" is not enough to say so. */
+static bool has_unit(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    size_t length = text ? strlen(text) : 0;
+
+    return length > 0 && text[length - 1] == 's';
+}
+
 static int check_idle(const struct reader *reader, const json_t *idle,
                       const struct watch_rules *rules)
 {
-    usec_t least = WATCH_IDLE_LEAST_S * USEC_PER_SEC;
+    usec_t least = watch_idle_least(rules);
 
-    if (rules->idle_warn > 0 && rules->idle_warn < least)
-        return reader_fail(reader, -EINVAL, idle, "warn", "expected at least a minute");
+    if (rules->idle_warn > 0 && rules->idle_warn < WATCH_IDLE_LEAST_S * USEC_PER_SEC &&
+        !has_unit(reader_get(idle, "warn")))
+        return reader_fail(reader, -EINVAL, idle, "warn",
+                           "expected at least a minute, or seconds that are called so, like 30s");
     if (rules->idle_stop > 0 && rules->idle_warn == 0)
         return reader_fail(reader, -EINVAL, idle, "stop",
                            "nobody is stopped without a warning; expected warn: TIME, too");
     if (rules->idle_stop > 0 && rules->idle_stop < rules->idle_warn + least)
         return reader_fail(reader, -EINVAL, idle, "stop",
-                           "expected at least a minute more than warn");
+                           "expected at least a minute more than warn, or twice a shorter one");
     if (rules->idle_action != IDLE_WARN && rules->idle_stop == 0)
         return reader_fail(reader, -EINVAL, idle, "action", "when? expected stop: TIME, too");
     return 0;
@@ -201,11 +212,29 @@ static int read_silences(const struct reader *above, const json_t *alerts,
     return code;
 }
 
+static int read_owners(const struct reader *reader, const json_t *alerts, struct watch_rules *rules)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+    const char *domain = rules->alert_owner_mail;
+
+    int code = read_text(reader, alerts, "owner_command", rules->alert_owner_command);
+    if (code == 0 && rules->alert_owner_command[0] && rules->alert_owner_command[0] != '/')
+        code = reader_fail(reader, -EINVAL, alerts, "owner_command", "expected an absolute path");
+    if (code == 0)
+        code = read_text(reader, alerts, "owner_mail", rules->alert_owner_mail);
+    if (code == 0 && (strspn(domain, letters) != strlen(domain) || domain[0] == '.'))
+        code = reader_fail(reader, -EINVAL, alerts, "owner_mail",
+                           "expected what stands behind the @ of people's addresses, like "
+                           "example.org");
+    return code;
+}
+
 static int read_alerts(const struct reader *above, const json_t *document,
                        struct watch_rules *rules)
 {
-    static const char *const keys[] = { "command",     "webhook", "mail", "repeat",
-                                        "mail_server", "silence", NULL };
+    static const char *const keys[] = { "command",       "webhook",     "mail",
+                                        "repeat",        "mail_server", "silence",
+                                        "owner_command", "owner_mail",  NULL };
     const json_t *alerts = reader_get(document, "alerts");
     struct reader reader = *above;
 
@@ -228,6 +257,8 @@ static int read_alerts(const struct reader *above, const json_t *document,
         code = read_text(&reader, alerts, "mail_server", rules->alert_mail_server);
     if (code == 0)
         code = read_silences(&reader, alerts, rules);
+    if (code == 0)
+        code = read_owners(&reader, alerts, rules);
     return code < 0 ? code : reader_duration(&reader, alerts, "repeat", &rules->alert_repeat);
 }
 
@@ -341,5 +372,7 @@ void config_watch_to_json(const struct watch_rules *rules, json_t *document)
     put_text(alerts, "mail_server", rules->alert_mail_server);
     put_duration(alerts, "repeat", rules->alert_repeat);
     put_silences(alerts, rules->alert_silence);
+    put_text(alerts, "owner_command", rules->alert_owner_command);
+    put_text(alerts, "owner_mail", rules->alert_owner_mail);
     put_object(document, "alerts", alerts);
 }

@@ -15,6 +15,8 @@
 struct scene {
     struct alerts alerts;
     const char *silence;
+    const struct alert_silence *silences;
+    size_t silence_count;
     usec_t wall_ahead;
     char said[512];
 };
@@ -37,7 +39,9 @@ static const char *look(struct scene *scene, usec_t second, const struct alert_t
                              .now = second * USEC_PER_SEC,
                              .wall = second * USEC_PER_SEC + scene->wall_ahead,
                              .repeat = 3600 * USEC_PER_SEC,
-                             .silence = scene->silence ? scene->silence : "" };
+                             .silence = scene->silence ? scene->silence : "",
+                             .silences = scene->silences,
+                             .silence_count = scene->silence_count };
 
     alerts_look(&scene->alerts, &ask, &messages);
     scene->said[0] = '\0';
@@ -185,6 +189,28 @@ static void a_silence_covers_what_it_names(void **state)
     assert_false(alert_name_is_known("cold"));
 }
 
+static void a_silence_of_somebody_s_covers_what_it_says_until_then(void **state)
+{
+    (void)state;
+    const struct alert_silence silences[] = {
+        { .name = "hot", .subject = "*", .until = 100 },
+        { .name = "*", .subject = "GPU-1", .until = 0 },
+    };
+    struct alert_thing hot = thing_of("hot", "GPU-0"), lost = thing_of("lost", "GPU-0"),
+                       other = thing_of("lost", "GPU-1");
+
+    assert_ptr_equal(alert_find_silence(silences, 2, &hot, 99), &silences[0]);
+    assert_null(alert_find_silence(silences, 2, &hot, 100));
+    assert_null(alert_find_silence(silences, 2, &lost, 0));
+    assert_ptr_equal(alert_find_silence(silences, 2, &other, INT64_MAX), &silences[1]);
+
+    struct scene scene = { .silences = silences, .silence_count = 2 };
+    assert_string_equal(look(&scene, 0, &other, 1), "");
+    scene.silence_count = 1;
+    assert_string_equal(look(&scene, 1, &other, 1), "begins lost GPU-1");
+    alerts_release(&scene.alerts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +222,7 @@ int main(void)
         cmocka_unit_test(what_nobody_heard_of_ends_in_silence_and_what_was_told_is_ended),
         cmocka_unit_test(what_was_told_before_a_restart_is_not_told_again),
         cmocka_unit_test(a_silence_covers_what_it_names),
+        cmocka_unit_test(a_silence_of_somebody_s_covers_what_it_says_until_then),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

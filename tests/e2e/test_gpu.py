@@ -402,10 +402,14 @@ def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_nei
 
 @pytest.mark.parametrize("config,words", [
     ({"idle": {"stop": "1h"}}, "nobody is stopped without a warning"),
-    ({"idle": {"warn": "1s"}}, "expected at least a minute"),
+    ({"idle": {"warn": 30}}, "expected at least a minute, or seconds that are called so, like 30s"),
+    ({"idle": {"warn": "0.5s"}}, "expected"),
+    ({"idle": {"warn": "5s", "stop": "9s"}}, "or twice a shorter one"),
     ({"idle": {"warn": "10m", "stop": "10m"}}, "expected at least a minute more than warn"),
     ({"idle": {"wran": "10m"}}, "did you mean 'warn'"),
     ({"alerts": {"command": "page"}}, "expected an absolute path"),
+    ({"alerts": {"owner_command": "page"}}, "expected an absolute path"),
+    ({"alerts": {"owner_mail": "ana@example.org"}}, "expected what stands behind the @"),
     ({"alerts": {"webhook": "ftp://x"}}, "expected http:// or https://"),
 ])
 def test_rules_that_make_no_sense_change_nothing(machine, config, words):

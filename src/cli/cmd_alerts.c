@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+
+enum { ALL, OF, FOR, COMMENT };
+
+const struct option_entry options_alerts[] = {
+    [ALL] = { "all", 'a', NULL, "of every name" },
+    [OF] = { "of", 0, "SUBJECT", "only of this GPU (UUID), job:7 or queue:NAME:money" },
+    [FOR] = { "for", 0, "TIME", "how long it is silent" },
+    [COMMENT] = { "comment", 0, "WORDS", "why" },
+    { 0 },
+};
+
+/* ---- what is wrong ---- */
+
+/* "GPU 0 of box", "job 7 of ana", "queue:a:money" */
+static void add_place(const json_t *alert, struct text *text)
+{
+    if (!field_is_null(alert, "job"))
+        text_printf(text, "job %lld of %s", (long long)field_number(alert, "job"),
+                    field_text(alert, "user"));
+    else if (!field_is_null(alert, "gpu"))
+        text_printf(text, "gpu %lld of %s", (long long)field_number(alert, "gpu"),
+                    field_text(alert, "node"));
+    else
+        text_add(text, field_text(alert, "subject"));
+}
+
+/* Why nobody is told; "" where they are. */
+static void add_fate(const json_t *alert, struct text *text)
+{
+    const json_t *silence = json_object_get(alert, "silence");
+    char until[CLOCK_SIZE];
+
+    if (json_is_object(silence))
+        text_printf(text, "silent until %s · ", clock_format(until, field_time(silence, "until")));
+    else if (field_is_true(alert, "silenced"))
+        text_add(text, "silent by the configuration · ");
+    else if (field_is_true(alert, "over"))
+        text_add(text, "about to be over · ");
+}
+
+static void add_alert(struct table *table, const json_t *alert)
+{
+    AUTO_RELEASE(text) struct text place = { 0 }, words = { 0 };
+    const char *severity = field_text(alert, "severity");
+    char since[CLOCK_SIZE];
+
+    add_place(alert, &place);
+    add_fate(alert, &words);
+    text_add(&words, field_text(alert, "words"));
+    table_start_row(table);
+    table_add_text(table, field_text(alert, "name"));
+    table_add_text(table, severity);
+    table_style(table, strcmp(severity, "critical") == 0 ? TABLE_BAD : TABLE_WAITS);
+    table_add_text(table, clock_format(since, field_time(alert, "since")));
+    table_add_text(table, text_string(&place));
+    table_add_text(table, text_string(&words));
+}
+
+static void print_silences(const json_t *silences)
+{
+    const json_t *silence;
+    size_t i;
+
+    json_array_foreach(silences, i, silence)
+    {
+        AUTO_RELEASE(text) struct text line = { 0 };
+        const char *subject = field_text(silence, "subject"), *name = field_text(silence, "name");
+        char until[CLOCK_SIZE];
+        text_printf(&line, "silent until %s: %s%s%s",
+                    clock_format(until, field_time(silence, "until")),
+                    strcmp(name, "*") == 0 ? "all" : name, strcmp(subject, "*") == 0 ? "" : " of ",
+                    strcmp(subject, "*") == 0 ? "" : subject);
+        text_printf(&line, " (%s%s%s)", field_text(silence, "by"),
+                    field_is_null(silence, "comment") ? "" : ": ", field_text(silence, "comment"));
+        talk("%s", text_string(&line));
+    }
+}
+
+static void print(const json_t *reply, const struct options *options)
+{
+    static const struct table_column columns[] = {
+        { "ALERT", TABLE_LEFT, 0 }, { "SEVERITY", TABLE_LEFT, 0 }, { "SINCE", TABLE_LEFT, 0 },
+        { "OF", TABLE_LEFT, 0 },    { "WHAT", TABLE_LEFT, 10 },
+    };
+    const json_t *alerts = json_object_get(reply, "alerts"), *alert;
+    size_t i;
+
+    if (options->is_json) {
+        reply_print(reply);
+        return;
+    }
+    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
+    json_array_foreach(alerts, i, alert)
+    {
+        if (options->is_quiet)
+            printf("%s %s\n", field_text(alert, "name"), field_text(alert, "subject"));
+        else
+            add_alert(table, alert);
+    }
+    if (options->is_quiet)
+        return;
+    if (json_array_size(alerts) == 0)
+        talk("nothing is wrong");
+    else
+        screen_table(table);
+    print_silences(json_object_get(reply, "silences"));
+}
+
+static int list(const struct options *options)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    json_t *reply = NULL;
+    struct error err;
+
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_get(&session, "/v1/alerts", &reply, &err);
+    if (code < 0)
+        return complain(&err);
+    print(reply, options);
+    json_decref(reply);
+    return 0;
+}
+
+/* ---- silence ---- */
+
+static int silence(const struct options *options, const char *name)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    const char *of = options->values[OF], *comment = options->values[COMMENT];
+    json_t *reply = NULL;
+    struct error err;
+
+    json_t *body = json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "subject", of ? of : "*", "for",
+                             options->values[FOR], "comment", comment);
+    int code = body ? session_open(&session, &err)
+                    : error_set(&err, -EINVAL, "alerts: expected words that are UTF-8");
+    if (code == 0)
+        code = session_post(&session, "/v1/alerts/silences", body, &reply, &err);
+    json_decref(body);
+    if (code < 0)
+        return complain(&err);
+    char until[CLOCK_SIZE];
+    if (options->is_json)
+        reply_print(reply);
+    else
+        talk("silent until %s · tarn alerts unsilence ends it",
+             clock_format(until, field_time(json_object_get(reply, "silence"), "until")));
+    json_decref(reply);
+    return 0;
+}
+
+/* "*" is a name like others: what was silenced with --all. */
+static int unsilence(const struct options *options, const char *name)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(text) struct text path = { 0 };
+    json_t *reply = NULL;
+    struct error err;
+
+    text_add(&path, "/v1/alerts/silences");
+    if (name)
+        client_query_add(&path, "name", name);
+    if (options->values[OF])
+        client_query_add(&path, "subject", options->values[OF]);
+    struct client_request request = { .method = "DELETE", .path = text_string(&path) };
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_send(&session, &request, &reply, &err);
+    if (code < 0)
+        return complain(&err);
+    long long count = field_number(reply, "removed");
+    if (options->is_json)
+        reply_print(reply);
+    else
+        talk("%lld silence%s at an end", count, count == 1 ? " is" : "s are");
+    json_decref(reply);
+    return 0;
+}
+
+static int change(const struct options *options)
+{
+    const char *verb = options->words[0];
+    const char *name = options->word_count > 1 ? options->words[1] : NULL;
+    bool is_all = options->values[ALL] != NULL;
+
+    if (strcmp(verb, "silence") != 0 && strcmp(verb, "unsilence") != 0)
+        return usage_wrong("alerts", "'%s': expected silence or unsilence", verb);
+    if (options->word_count > 2 || (name != NULL) == is_all)
+        return usage_wrong("alerts", "%s: expected the name of one alert, or --all", verb);
+    if (strcmp(verb, "unsilence") == 0)
+        return unsilence(options, name);
+    if (!options->values[FOR])
+        return usage_wrong("alerts", "silence: for how long? expected --for 2h");
+    return silence(options, is_all ? "*" : name);
+}
+
+int run_alerts(int argc, char **argv)
+{
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    return options.word_count > 0 ? change(&options) : list(&options);
+}
