@@ -27,6 +27,7 @@ static void add_pool(struct config *config, const struct state *state, const str
     snprintf(added.name, sizeof(added.name), "%s", pool->name);
     snprintf(added.queue, sizeof(added.queue), "%s", pool->queue);
     snprintf(added.model, sizeof(added.model), "%s", pool->model);
+    snprintf(added.labels, sizeof(added.labels), "%s", pool->labels ? pool->labels : "");
     for (const char *at = pool->nodes; *at; at += strcspn(at, ","), at += *at == ',')
         list_add(&nodes, mem_string_of(at, strcspn(at, ",")));
     if (nodes.count > 0)

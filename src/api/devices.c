@@ -124,6 +124,15 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
 }
 
+json_t *view_labels(const char *labels)
+{
+    json_t *list = json_array();
+
+    for (const char *at = labels ? labels : ""; *at; at += strcspn(at, ","), at += *at == ',')
+        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    return list;
+}
+
 static json_t *view_gpu(const struct api *api, uint32_t number)
 {
     const struct state *state = api_state(api);
@@ -146,6 +155,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
         "sick", text_or_null(sick), "jobs", view_holders(api, number));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
+    json_object_set_new(view, "labels", view_labels(device->labels));
     json_object_set_new(
         view, "recorded",
         json_boolean(device->is_synthetic && string_starts(device->product, "Recorded ")));

@@ -63,12 +63,15 @@ json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last time that it was resized, and why; null when it never was. */
 json_t *view_resized(const struct api *api, const struct job *job);
 json_t *view_rescued(const struct api *api, const struct job *job);
+/* What is to be said of one that runs: a list of {name, text}. */
+json_t *view_warnings(const struct api *api, const struct job *job);
 json_t *view_moved(const struct api *api, const struct job *job);
 /* What moving others would do for one that waits; null, and no text: nothing. */
 json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text);
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
 json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
 json_t *view_milli(int64_t milli);
+json_t *view_labels(const char *labels); /* "a,b" as a list; NULL: none */
 json_t *view_isolation(const struct engine_isolation *isolation);
 /* "7", "7_3" */
 void view_id(const struct api *api, const struct job *job, struct text *text);

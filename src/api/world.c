@@ -66,10 +66,11 @@ static json_t *view_pool(const struct state *state, uint32_t number)
     if (pool->milli_max > 0 && total > pool->milli_max)
         total = pool->milli_max;
     static const char *const modes[] = { NULL, "off", "on" };
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", pool->name,
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", pool->name,
                      "type", pool->is_static ? "static" : "dynamic", "queue",
-                     text_or_null(pool->queue), "model", text_or_null(pool->model), "gpus",
-                     view_milli(total), "given", view_milli(state->room.pools.items[number]), "min",
+                     text_or_null(pool->queue), "model", text_or_null(pool->model), "labels",
+                     view_labels(pool->labels), "gpus", view_milli(total), "given",
+                     view_milli(state->room.pools.items[number]), "min",
                      pool->is_static ? json_null() : view_milli(pool->milli_min), "max",
                      pool->milli_max > 0 ? view_milli(pool->milli_max) : json_null(), "devices",
                      devices, "mig", modes[pool->mig]);

@@ -345,6 +345,10 @@ static void print_job(const json_t *job)
                 field_text(job, "name"), field_text(job, "user"), field_text(job, "queue"));
     add_state(&text, job);
     add_line(&text, job_is_ended(job) ? "reason" : "why", text_string(&why));
+    const json_t *warning;
+    size_t i;
+    json_array_foreach(json_object_get(job, "warnings"), i, warning)
+        add_line(&text, "warning", field_text(warning, "text"));
     add_asked(&text, job);
     add_line(&text, "pool", field_text(job, "pool"));
     if (field_number(job, "priority") != 0) {

@@ -147,6 +147,16 @@ static void add_rescued(const json_t *job, struct text *text)
         text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(rescued, "text"));
 }
 
+/* "its gpus do nothing, warned" */
+static void add_warnings(const json_t *job, struct text *text)
+{
+    const json_t *warning;
+    size_t i;
+
+    json_array_foreach(json_object_get(job, "warnings"), i, warning)
+        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(warning, "text"));
+}
+
 void job_why_add(const json_t *job, struct text *text)
 {
     const json_t *why = json_object_get(job, "why");
@@ -166,6 +176,15 @@ void job_why_add(const json_t *job, struct text *text)
         text_add(text, text->length > 0 ? " · " : "");
         job_expected_add(why, text);
     }
+}
+
+void job_listed_add(const json_t *job, struct text *text)
+{
+    add_warnings(job, text);
+    AUTO_RELEASE(text) struct text why = { 0 };
+    job_why_add(job, &why);
+    if (why.length > 0)
+        text_printf(text, "%s%s", text->length > 0 ? " · " : "", text_string(&why));
 }
 
 void job_end_add(const json_t *job, struct text *text)
@@ -224,7 +243,7 @@ static void add_row(struct table *table, const json_t *job)
     AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
 
     job_gpus_add(job, &gpus);
-    job_why_add(job, &why);
+    job_listed_add(job, &why);
     table_start_row(table);
     table_add_text(table, field_text(job, "label"));
     table_add_text(table, field_text(job, "name"));
@@ -236,6 +255,8 @@ static void add_row(struct table *table, const json_t *job)
     add_duration(table, job, "wait_seconds");
     add_duration(table, job, "run_seconds");
     table_add_text(table, text_string(&why));
+    if (json_array_size(json_object_get(job, "warnings")) > 0)
+        table_style(table, TABLE_WAITS);
 }
 
 struct table *jobs_table(const json_t *jobs)

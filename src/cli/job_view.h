@@ -22,6 +22,8 @@ void job_preempted_add(const json_t *job, struct text *text);
 void job_resized_add(const json_t *job, struct text *text);
 /* "moved for job 7 (from a:0,1 to b:2,3)" */
 void job_moved_add(const json_t *job, struct text *text);
+/* The same with what it is warned of before it. */
+void job_listed_add(const json_t *job, struct text *text);
 void job_why_add(const json_t *job, struct text *text); /* "gpus · about 14:20", "" */
 void job_expected_add(const json_t *why,
                       struct text *text); /* "about 14:20 (14:05 to 14:50)", "" */

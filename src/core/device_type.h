@@ -21,6 +21,7 @@ enum {
     DEVICE_TYPE_ENV_SIZE = 1024,
     DEVICE_TYPE_FILES_SIZE = 512,
     DEVICE_TYPE_VENDOR_SIZE = 16,
+    DEVICE_LABELS_SIZE = 256,
 };
 
 struct device_type {
@@ -29,6 +30,7 @@ struct device_type {
     char vendor[DEVICE_TYPE_VENDOR_SIZE]; /* "": not said */
     char env[DEVICE_TYPE_ENV_SIZE];       /* lines NAME=TEMPLATE */
     char files[DEVICE_TYPE_FILES_SIZE];   /* lines of templates: /dev/accel${index} */
+    char labels[DEVICE_LABELS_SIZE];      /* names with commas between */
     int64_t memory_mib;                   /* 0: not said */
     uint32_t count;
 };

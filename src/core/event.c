@@ -96,6 +96,7 @@ static const struct field device_type_fields[] = {
     RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
     RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
     RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
+    RECORD_CHARS(struct device_type, 8, labels, "names with commas between"),
 };
 const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
                                                 device_type_fields, COUNT_OF(device_type_fields) };

@@ -242,6 +242,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->address, event->address);
     set_string(&device->vendor, event->vendor);
     set_string(&device->boot, event->boot);
+    set_string(&device->labels, event->labels);
     set_reason(&device->sick, event->sick);
     settle_mig(state, device);
     if (number_model(state, device))
@@ -286,6 +287,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
     set_string(&pool->nodes, event->nodes);
+    set_string(&pool->labels, event->labels);
     return set_pool_during(state, pool, event, err);
 }
 

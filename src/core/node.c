@@ -24,6 +24,7 @@ void device_release(struct device *device)
     free(device->vendor);
     free(device->sick);
     free(device->boot);
+    free(device->labels);
 }
 
 void room_release(struct room *room)

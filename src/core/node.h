@@ -48,6 +48,7 @@ struct device {
     uint32_t xid;        /* of them; 0: none */
     uint8_t harm;        /* sick: what that does to jobs on it (enum harm) */
     char *boot;          /* the run of the machine in which they came; "" */
+    char *labels;        /* what an administrator calls it, with commas between */
     bool is_synthetic;
     bool mig_now;     /* its mode */
     bool mig_enabled; /* the one that it has, or is to have: it is not given out until it has it */

@@ -12,6 +12,7 @@ void pool_release(struct pool *pool)
     free(pool->queue);
     free(pool->model);
     free(pool->nodes);
+    free(pool->labels);
     list_release(&pool->during);
 }
 
@@ -26,11 +27,24 @@ static bool names_contain(const char *names, const char *name)
     return false;
 }
 
+static bool has_all(const char *names, const char *wanted)
+{
+    bool has = true;
+
+    for (const char *at = wanted; has && *at; at += strcspn(at, ","), at += *at == ',') {
+        AUTO_FREE char *name = mem_string_of(at, strcspn(at, ","));
+        has = names && names_contain(names, name);
+    }
+    return has;
+}
+
 bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node)
 {
     if (pool->model[0] && strcmp(pool->model, device->model) != 0)
         return false;
     if (pool->nodes[0] && !names_contain(pool->nodes, node->name))
+        return false;
+    if (pool->labels && !has_all(device->labels, pool->labels))
         return false;
     return pool->devices == 0 || (device->index < 64 && (pool->devices >> device->index & 1));
 }

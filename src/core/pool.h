@@ -31,6 +31,7 @@ struct pool {
     char *queue;                  /* static: the owner */
     char *model;                  /* "": any */
     char *nodes;                  /* comma-separated; "": any */
+    char *labels;                 /* that its devices have, all of them; "" or NULL: any */
     uint64_t devices;             /* bit i: index i on its node; 0: any */
     uint32_t gpus;                /* static: how many; 0: all that match */
     int64_t milli_min, milli_max; /* dynamic: that hold now */

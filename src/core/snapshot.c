@@ -292,6 +292,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
         return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
     device.uuid = mem_string(saved->uuid);
     device.boot = mem_string(saved->boot ? saved->boot : "");
+    device.labels = mem_string(saved->labels ? saved->labels : "");
     device.model = mem_string(saved->model);
     device.product = mem_string(saved->product);
     device.address = mem_string(saved->address);
@@ -314,6 +315,7 @@ static void load_pool(struct state *state, const struct saved_pool *saved)
     pool.queue = mem_string(pool.queue);
     pool.model = mem_string(pool.model);
     pool.nodes = mem_string(pool.nodes);
+    pool.labels = mem_string(pool.labels ? pool.labels : "");
     pool.during = (__typeof__(pool.during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++)
         list_add(&pool.during, saved->during[i]);

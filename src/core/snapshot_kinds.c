@@ -66,6 +66,7 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 17, xid, ""),
     RECORD_TEXT(struct device, 18, boot, ""),
     RECORD_UINT(struct device, 19, harm, "what it does to jobs, as in the event"),
+    RECORD_TEXT(struct device, 25, labels, ""),
 };
 
 static const struct field pool_during_fields[] = {
@@ -90,6 +91,7 @@ static const struct field pool_fields[] = {
     RECORD_UINT(struct saved_pool, 10, pool.is_removed, ""),
     RECORD_UINT(struct saved_pool, 11, pool.mig, "0: not said, 1: off, 2: on"),
     RECORD_LIST(struct saved_pool, 20, during, "while windows are open", &saved_pool_during_record),
+    RECORD_TEXT(struct saved_pool, 25, pool.labels, ""),
 };
 
 static const struct field quota_fields[] = {
@@ -395,6 +397,7 @@ static const struct field device_type_fields[] = {
     RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
     RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
     RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
+    RECORD_CHARS(struct device_type, 8, labels, "names with commas between"),
 };
 
 static const struct field mtbf_fields[] = {

@@ -198,6 +198,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .xid = device->xid,
         .boot = device->boot,
         .harm = device->harm,
+        .labels = device->labels,
     };
 }
 

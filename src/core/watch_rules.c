@@ -23,8 +23,8 @@ static const struct field rules_fields[] = {
     RECORD_CHARS(struct watch_rules, 14, health_before, "run on each device before a job"),
     RECORD_CHARS(struct watch_rules, 15, health_after, "run on each device after a job"),
     RECORD_INT(struct watch_rules, 16, health_timeout, "of each of them"),
-    RECORD_CHARS(struct watch_rules, 17, alert_owner_command, "for the owners of jobs"),
-    RECORD_CHARS(struct watch_rules, 18, alert_owner_mail, "the domain of their addresses"),
+    RECORD_CHARS(struct watch_rules, 30, alert_owner_command, "for the owners of jobs"),
+    RECORD_CHARS(struct watch_rules, 31, alert_owner_mail, "the domain of their addresses"),
 };
 const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
                                                 rules_fields, COUNT_OF(rules_fields) };

@@ -212,7 +212,8 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
            is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
            known->island == now->island && known->bridge == now->bridge &&
-           known->faults == now->faults && known->foreign_mib == now->foreign_mib &&
+           is_same(known->labels, now->labels) && known->faults == now->faults &&
+           known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
@@ -262,6 +263,7 @@ void machine_device_event(const char *node, const struct probe_device *device, u
                     .mig_enabled = device->mig_enabled,
                     .island = device->island,
                     .bridge = device->bridge,
+                    .labels = "",
                     .sick = device->sick },
     };
     if (!device->uuid[0] && !device->sick[0])
@@ -302,6 +304,7 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
         AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
         AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
         AUTO_FREE char *vendor = mem_string(known->vendor), *boot = mem_string(known->boot);
+        AUTO_FREE char *labels = mem_string(known->labels);
         struct event event = { .kind = EVENT_DEVICE };
         state_describe_device(hub_state(hub), known, &event.device);
         event.device.node = node;
@@ -311,6 +314,7 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
         event.device.address = address;
         event.device.vendor = vendor;
         event.device.boot = boot;
+        event.device.labels = labels;
         event.device.sick = MACHINE_GONE;
         hub_emit(hub, &event);
     }
@@ -354,6 +358,7 @@ static void describe_one(struct hub *hub, const char *node, const struct device_
                                        .vendor = type->vendor,
                                        .index = index,
                                        .memory_mib = type->memory_mib,
+                                       .labels = type->labels,
                                        .boot = "",
                                        .sick = "" } };
     if (!is_known_so(hub_state(hub), &event.device))

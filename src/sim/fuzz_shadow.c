@@ -92,6 +92,7 @@ static void release_world(struct shadow *shadow)
     }
     for (size_t i = 0; i < shadow->devices.count; i++) {
         free(shadow->devices.items[i].uuid);
+        free(shadow->devices.items[i].labels);
         free(shadow->devices.items[i].model);
     }
     for (size_t i = 0; i < shadow->queues.count; i++) {
@@ -105,6 +106,7 @@ static void release_world(struct shadow *shadow)
         free(shadow->pools.items[i].queue);
         free(shadow->pools.items[i].model);
         free(shadow->pools.items[i].nodes);
+        free(shadow->pools.items[i].labels);
         list_release(&shadow->pools.items[i].during);
     }
     shadow_times_release(&shadow->times);
@@ -219,12 +221,27 @@ struct shadow_group *shadow_bound(const struct shadow *shadow, const struct shad
     return group;
 }
 
+/* Each of the names that are wanted is among those that there are. */
+static bool has_labels(const char *labels, const char *wanted)
+{
+    AUTO_FREE char *copy = mem_string(wanted);
+    char *rest = copy;
+
+    for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ",")) {
+        if (name[0] && !shadow_is_named(labels, name))
+            return false;
+    }
+    return true;
+}
+
 bool shadow_pool_has(const struct shadow *shadow, const struct shadow_pool *pool,
                      const struct shadow_device *device)
 {
     if (pool->model[0] && strcmp(pool->model, device->model) != 0)
         return false;
     if (pool->nodes[0] && !shadow_is_named(pool->nodes, shadow->nodes.items[device->node].name))
+        return false;
+    if (!has_labels(device->labels, pool->labels))
         return false;
     return pool->devices == 0 || (device->index < 64 && (pool->devices >> device->index & 1));
 }
@@ -329,6 +346,7 @@ static void apply_device(struct shadow *shadow, const struct event_device *event
     device->is_synthetic = event->is_synthetic;
     device->has_mig = event->mig_enabled;
     set_string(&device->model, event->model);
+    set_string(&device->labels, event->labels);
     device->board = device->has_mig ? find_board(device->model, memory_mib) : NULL;
 }
 
@@ -356,6 +374,7 @@ static void apply_pool(struct shadow *shadow, const struct event_pool *event)
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
     set_string(&pool->nodes, event->nodes);
+    set_string(&pool->labels, event->labels);
 }
 
 static void apply_queue(struct shadow *shadow, const struct event_queue *event)

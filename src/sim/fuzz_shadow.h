@@ -45,7 +45,7 @@ struct shadow_node {
 };
 
 struct shadow_device {
-    char *uuid, *model;
+    char *uuid, *model, *labels;
     uint32_t node, index, island;
     int64_t memory_mib, memory_free;
     int64_t milli_free;
@@ -64,7 +64,7 @@ struct shadow_pool_during {
 };
 
 struct shadow_pool {
-    char *name, *queue, *model, *nodes;
+    char *name, *queue, *model, *nodes, *labels;
     uint64_t devices;
     uint32_t gpus;
     int64_t min, max, held;     /* milli-GPUs; of min and max those that hold now, */

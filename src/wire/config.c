@@ -153,6 +153,8 @@ static int read_selector(const struct reader *reader, const json_t *object,
         code = read_devices(reader, object, pool);
     if (code == 0 && reader_get(object, "nodes"))
         code = reader_names(reader, object, "nodes", CONFIG_NODES_MAX, &pool->nodes, &count);
+    if (code == 0)
+        code = config_labels_read(reader, object, pool->labels, sizeof(pool->labels));
     return code;
 }
 
@@ -180,8 +182,8 @@ static int check_pool(const struct reader *reader, const json_t *object,
 static int read_pool(const struct config *config, const struct reader *reader, const json_t *object,
                      struct config_pool *pool)
 {
-    static const char *const keys[] = { "type",  "queue",   "gpus",   "min", "max", "model",
-                                        "nodes", "devices", "during", "mig", NULL };
+    static const char *const keys[] = { "type",  "queue",   "gpus",   "min",    "max", "model",
+                                        "nodes", "devices", "labels", "during", "mig", NULL };
     static const char *const types[] = { "dynamic", "static", NULL };
     static const char *const modes[] = { "any", "off", "on", NULL }; /* enum pool_mig */
     const char *queue = NULL;

@@ -45,10 +45,11 @@ enum {
 
 struct config_pool {
     char name[REQUEST_NAME_SIZE];
-    char queue[REQUEST_NAME_SIZE];  /* who owns a static pool; "" for a dynamic one */
-    char model[REQUEST_MODEL_SIZE]; /* which devices; "": any */
-    char **nodes;                   /* NULL-terminated, NULL: any */
-    uint32_t *devices;              /* indices on each node, ascending; NULL: any */
+    char queue[REQUEST_NAME_SIZE];   /* who owns a static pool; "" for a dynamic one */
+    char model[REQUEST_MODEL_SIZE];  /* which devices; "": any */
+    char labels[DEVICE_LABELS_SIZE]; /* that they have, with commas between; "": any */
+    char **nodes;                    /* NULL-terminated, NULL: any */
+    uint32_t *devices;               /* indices on each node, ascending; NULL: any */
     size_t device_count;
     bool is_static;
     uint8_t mig;  /* enum pool_mig */

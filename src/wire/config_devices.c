@@ -90,11 +90,41 @@ static int read_files(const struct reader *reader, const json_t *object, struct 
     return 0;
 }
 
+int config_labels_read(const struct reader *reader, const json_t *object, char *ret, size_t size)
+{
+    const json_t *value = reader_get(object, "labels");
+    size_t count = json_is_array(value) ? json_array_size(value) : 1, length = 0;
+
+    for (size_t i = 0; value && i < count; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        const char *label = json_string_value(item);
+        if (!label || !name_is_valid(label))
+            return reader_fail(reader, -EINVAL, object, "labels",
+                               "expected a name or a list of names, like [edge, low-power]");
+        if (length + strlen(label) + 2 > size)
+            return reader_fail(reader, -E2BIG, object, "labels", "more than %zu bytes in all",
+                               size - 1);
+        length +=
+            (size_t)snprintf(ret + length, size - length, "%s%s", length > 0 ? "," : "", label);
+    }
+    return 0;
+}
+
+void config_labels_to_json(const char *labels, json_t *object)
+{
+    json_t *list = json_array();
+
+    for (const char *at = labels; *at; at += strcspn(at, ","), at += *at == ',')
+        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    if (json_array_size(list) > 0)
+        json_object_set(object, "labels", list);
+    json_decref(list);
+}
+
 static int read_type(const struct reader *reader, const json_t *object, struct device_type *type)
 {
-    static const char *const keys[] = {
-        "model", "vendor", "count", "memory", "env", "files", NULL
-    };
+    static const char *const keys[] = { "model", "vendor", "count",  "memory",
+                                        "env",   "files",  "labels", NULL };
     char buffer[READER_SCALAR_SIZE];
     const char *memory = NULL, *model = NULL, *vendor = NULL;
     int64_t count = 1;
@@ -121,7 +151,9 @@ static int read_type(const struct reader *reader, const json_t *object, struct d
     snprintf(type->vendor, sizeof(type->vendor), "%s", vendor ? vendor : "");
     type->count = (uint32_t)count;
     code = read_env(reader, object, type);
-    return code < 0 ? code : read_files(reader, object, type);
+    if (code == 0)
+        code = read_files(reader, object, type);
+    return code < 0 ? code : config_labels_read(reader, object, type->labels, sizeof(type->labels));
 }
 
 int config_devices_read(const struct reader *above, const json_t *document, struct device_type *ret,
@@ -186,6 +218,7 @@ json_t *config_devices_to_json(const struct device_type *types, size_t count)
             json_object_set_new(object, "memory", json_integer(type->memory_mib));
         add_lines(object, "env", type->env, true);
         add_lines(object, "files", type->files, false);
+        config_labels_to_json(type->labels, object);
         json_object_set_new(all, type->name, object);
     }
     return all;

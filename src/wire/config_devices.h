@@ -17,4 +17,8 @@ int config_devices_read(const struct reader *reader, const json_t *document,
                         struct device_type *ret, size_t *ret_count);
 json_t *config_devices_to_json(const struct device_type *types, size_t count);
 
+/* labels: a name or a list, of a device or a pool, with commas between them. */
+int config_labels_read(const struct reader *reader, const json_t *object, char *ret, size_t size);
+void config_labels_to_json(const char *labels, json_t *object);
+
 #endif

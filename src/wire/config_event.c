@@ -137,6 +137,7 @@ int config_pool_event(const struct config_pool *pool, struct text *nodes, struct
                   .is_static = pool->is_static,
                   .queue = pool->queue,
                   .model = pool->model,
+                  .labels = pool->labels,
                   .nodes = text_string(nodes),
                   .gpus = pool->gpus == CONFIG_NONE ? 0 : (uint32_t)pool->gpus,
                   .milli_min = milli_of(pool->min),

@@ -45,6 +45,7 @@ static json_t *pool_to_json(const struct config_pool *pool)
     }
     if (pool->mig != POOL_MIG_ANY)
         json_object_set_new(object, "mig", json_string(pool->mig == POOL_MIG_ON ? "on" : "off"));
+    config_labels_to_json(pool->labels, object);
     config_times_pool_to_json(pool, object);
     return object;
 }
@@ -327,6 +328,7 @@ static void pool_fields(const struct config_pool *pool, struct properties *field
               pool->mig == POOL_MIG_ON    ? "on"
               : pool->mig == POOL_MIG_OFF ? "off"
                                           : "");
+    add_field(fields, "labels", pool->labels);
 }
 
 static void watch_fields(const struct watch_rules *rules, struct properties *fields)

@@ -7,11 +7,12 @@ The stub is in tests/device/stub: a libnvidia-ml.so.1 that says what a file says
 import os
 import re
 import stat
+import subprocess
 import time
 
 import pytest
 
-from tarn_test import BUILD, IS_ROOT, Refused, wait_until
+from tarn_test import BUILD, IS_ROOT, Refused, TARN, wait_until
 
 STUB = os.path.join(BUILD, "tests", "device", "nvml", "libnvidia-ml.so.1")
 BUS = ["17", "65", "ca", "e3", "2a", "ab"]
@@ -428,6 +429,38 @@ def test_rules_are_kept_and_shown(machine):
     shown = shown.get("config", shown)
     assert shown["idle"]["exempt"] == ["interactive", "ana"] and shown["idle"]["action"] == "requeue"
     assert shown["alerts"] == {"command": "/bin/true", "mail": ["a@b.c"], "repeat": "1h"}
+
+
+def listed(machine, *words):
+    done = subprocess.run([TARN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                          env=dict(machine.daemon.environment(), TARN_SOCKET=machine.daemon.socket, LC_ALL="C.UTF-8"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_a_job_is_warned_of_is_said_where_it_is_listed(machine):
+    machine.api.put("/v1/config", {"idle": {"warn": "2s"}, "memory_grace": "1h"})
+    idle = machine.api.submit(command=["sleep", "600"], gpus="1", cpus=0, max_duration="40s")
+    wait_until("it runs", lambda: machine.api.job(idle)["state"] == "running")
+    assert machine.api.job(idle)["warnings"] == []
+    greedy = machine.api.submit(command=["sh", "-c", "echo $$; exec sleep 600"], gpus="0.5,mem=20G", cpus=0)
+    pid, index = worker(machine, greedy), machine.api.job(idle)["devices"][0]["index"]
+    machine.tell(gpu(index, use=0), gpu(1 - index, used=60000, use=50),
+                 "gpu %d process %d memory 40000 use 50" % (1 - index, pid), "gpu %d process 1 memory 12288" % (1 - index))
+
+    def names(job):
+        return {warning["name"] for warning in machine.api.job(job)["warnings"]}
+    wait_until("all is there", lambda: names(idle) >= {"idle"} and names(greedy) == {"memory", "foreign-memory"})
+    lines = {line.split()[0]: line for line in listed(machine, "ls").splitlines()[1:]}
+    assert "its gpus do nothing, warned" in lines[str(idle)]
+    assert "more gpu memory than given, warned" in lines[str(greedy)]
+    assert "others' processes have 12 GiB on its gpu" in lines[str(greedy)]
+    shown = listed(machine, "show", str(greedy))
+    assert re.search(r"^  warning     more gpu memory than given, warned$", shown, re.M), shown
+    wait_until("its limit is near", lambda: "limit" in names(idle))
+    assert re.search(r"its time limit is in \d", listed(machine, "ls"))
+    machine.tell(gpu(index, use=90), gpu(1 - index, use=50, used=10000), "gpu %d process %d memory 10000 use 50" % (1 - index, pid))
+    wait_until("it is over", lambda: names(greedy) == set())
 
 
 def test_the_history_says_to_the_second_when_it_was(machine):

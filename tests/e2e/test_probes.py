@@ -220,6 +220,42 @@ def test_described_devices_are_handed_out_as_they_are_said(make_daemon):
     assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384)
 
 
+LABELLED = {"near": {"model": "v5e", "count": 2, "labels": ["edge", "low-power"]}, "far": {"model": "v5e", "count": 2, "labels": "edge"},
+            "other": {"model": "v5e", "count": 1}}
+
+
+def test_pools_choose_devices_by_their_labels(make_daemon):
+    daemon = make_daemon(devices="none")
+    daemon.start()
+    config = {"devices": LABELLED, "queues": {"research": {}},
+              "pools": {"quiet": {"type": "static", "queue": "research", "labels": ["low-power", "edge"]},
+                        "outside": {"type": "dynamic", "labels": "edge"}}}
+    daemon.api.put("/v1/config", config)
+    assert {gpu["uuid"]: gpu["labels"] for gpu in gpus(daemon)} == {
+        "near-0": ["edge", "low-power"], "near-1": ["edge", "low-power"], "far-0": ["edge"], "far-1": ["edge"], "other-0": []}
+    shown = daemon.api.get("/v1/config")
+    assert shown["devices"]["far"]["labels"] == ["edge"] and shown["pools"]["quiet"]["labels"] == ["low-power", "edge"]
+    pools = {pool["name"]: pool for pool in daemon.api.get("/v1/pools")["pools"]}
+    assert pools["quiet"]["gpus"] == 2 and pools["outside"]["gpus"] == 2 and pools["quiet"]["labels"] == ["low-power", "edge"]
+
+    def held(**keys):
+        job = daemon.api.submit(command=["sleep", "60"], cpus=0, **keys)
+        daemon.api.wait_state(job, "running")
+        return {device["uuid"] for device in daemon.api.job(job)["devices"]}
+    assert held(gpus=2, pool="outside") == {"far-0", "far-1"}
+    assert held(gpus=2, queue="research") == {"near-0", "near-1"}
+    refused = daemon.api.submit(command=["true"], gpus=1, cpus=0, pool="outside")
+    assert daemon.api.job(refused)["state"] == "queued", "what has not the label is not of the pool"
+    daemon.kill()
+    daemon.start()
+    assert [gpu["labels"] for gpu in gpus(daemon)][0] == ["edge", "low-power"]
+    changed = dict(config, devices=dict(LABELLED, other={"model": "v5e", "count": 1, "labels": ["edge"]}))
+    daemon.api.put("/v1/config", changed)
+    daemon.api.wait_end(refused)
+    assert daemon.api.job(refused)["result"] == "ok", "labels that change are seen at once"
+    daemon.verify()
+
+
 def test_described_devices_survive_a_restart_and_go_with_their_description(make_daemon, tmp_path):
     daemon = make_daemon(devices="none")
     daemon.start()
@@ -253,7 +289,9 @@ def test_described_devices_survive_a_restart_and_go_with_their_description(make_
     ({"files": ["/etc/passwd"]},
      "device tpu: files: expected files below /dev, in which ${index} stands for the number of a device"),
     ({"files": ["/dev/accel"]}, "device tpu: files: expected ${index} in each, because there are several devices"),
-    ({"labels": {}}, "device tpu: unknown key 'labels'"),
+    ({"labels": {}}, "device tpu: labels: expected a name or a list of names, like [edge, low-power]"),
+    ({"labels": ["l%03d" % i for i in range(99)]}, "device tpu: labels: more than 255 bytes in all"),
+    ({"lables": ["a"]}, "device tpu: unknown key 'lables'; did you mean 'labels'"),
 ])
 def test_bad_descriptions_change_nothing(daemon, change, words):
     with pytest.raises(Refused) as refused:

@@ -251,6 +251,11 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
         { "pools:\n  p: {gpus: -1}\n", "t.yaml:2: pool p: gpus: -1, expected 0 to 1000000" },
         { "pools:\n  p: {gpus: 0.5}\n", "t.yaml:2: pool p: gpus: expected a whole number, not one "
                                         "with decimals" },
+        { "pools:\n  p: {labels: [a, 7]}\n",
+          "t.yaml:2: pool p: labels: expected a name or a list of names, like [edge, low-power]" },
+        { "devices:\n  d: {model: m, labels: 'a,b'}\n",
+          "t.yaml:2: device d: labels: expected a name or a list of names, like [edge, "
+          "low-power]" },
         { "pools:\n  p: {devices: []}\n", "t.yaml:2: pool p: devices: expected a list of 1 to 1024 "
                                           "numbers of devices" },
         { "pools:\n  p: {mig: maybe}\n",
