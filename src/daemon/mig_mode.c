@@ -61,9 +61,43 @@ static const struct device *find(const struct mig_modes *modes, uint32_t number)
     return found >= 0 ? &state->devices.items[found] : NULL;
 }
 
+/* That a device has another mode, told when all else that was reported of it is known. */
+struct news {
+    struct api_change change;
+    struct hub *hub;
+    char *uuid;
+    bool is_on;
+};
+
+static int run_news(struct api_change *change, struct error *err)
+{
+    const struct news *news = CONTAINER_OF(change, const struct news, change);
+    const struct state *state = hub_state(news->hub);
+    int64_t found = state_find_device(state, news->uuid);
+    struct event event = { .kind = EVENT_DEVICE };
+
+    (void)err;
+    if (found < 0)
+        return 0;
+    state_describe_device(state, &state->devices.items[found], &event.device);
+    event.device.mig_enabled = news->is_on;
+    hub_emit(news->hub, &event);
+    return 0;
+}
+
+/* When the disk is full it is not known, and the change is made once more. */
+static void done_news(struct api_change *change, int code, const struct error *err)
+{
+    struct news *news = CONTAINER_OF(change, struct news, change);
+
+    (void)code;
+    (void)err;
+    free(news->uuid);
+    free(news);
+}
+
 static void tell(struct mig_modes *modes, const struct change *change)
 {
-    const struct device *device = find(modes, change->device);
     const char *uuid = modes->options.devices->items[change->device].uuid;
 
     if (change->code < 0) {
@@ -72,12 +106,12 @@ static void tell(struct mig_modes *modes, const struct change *change)
         return;
     }
     log_line(LOG_NOTICE, "the MIG mode is changed device=%s on=%d", uuid, change->is_on);
-    if (!device)
-        return;
-    struct event event = { .kind = EVENT_DEVICE };
-    state_describe_device(hub_state(modes->options.hub), device, &event.device);
-    event.device.mig_enabled = change->is_on;
-    hub_report(modes->options.hub, &event);
+    struct news *news = mem_zero(1, sizeof(*news));
+    *news = (struct news){ .change = { .run = run_news, .done = done_news },
+                           .hub = modes->options.hub,
+                           .uuid = mem_string(uuid),
+                           .is_on = change->is_on };
+    hub_enqueue(modes->options.hub, &news->change);
 }
 
 static void free_when_over(struct mig_modes *modes)

@@ -264,38 +264,49 @@ static uint32_t lasting(const struct health *health)
     return health->faults & fault_mask_stays();
 }
 
-/* Tell the journal when it differs from what that knows. */
-void watcher_report(struct watcher *watcher, struct watched *watched)
+/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
+ * long as the event. */
+static bool find_news(struct watcher *watcher, struct watched *watched, char *sick,
+                      struct event *ret)
 {
     const struct state *state = watcher_state(watcher);
     const struct device *device = &state->devices.items[watched->device];
     enum health_fault worst = health_worst(&watched->health);
-    char sick[WATCHER_WORDS_SIZE] = "";
     int64_t foreign = watched->has_processes ? watched->foreign_mib : device->foreign_mib;
     /* What grows and shrinks by little is no news. */
     int64_t change = foreign - device->foreign_mib;
     bool is_foreign_news = (foreign == 0) != (device->foreign_mib == 0) ||
                            change > HEALTH_FOREIGN_MIB || change < -HEALTH_FOREIGN_MIB;
 
+    sick[0] = '\0';
     if (worst != FAULTS)
-        say_fault(watched, worst, sick, sizeof(sick));
+        say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
     bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
     if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
         device->harm == health_harm(&watched->health))
-        return;
-    struct event event = { .kind = EVENT_DEVICE };
-    state_describe_device(state, device, &event.device);
-    event.device.sick = sick;
-    event.device.foreign_mib = foreign;
-    event.device.faults = lasting(&watched->health);
-    event.device.xid = event.device.faults ? watched->health.xid : 0;
-    event.device.boot = text_string(&watcher->boot);
-    event.device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
+        return false;
+    *ret = (struct event){ .kind = EVENT_DEVICE };
+    state_describe_device(state, device, &ret->device);
+    ret->device.sick = sick;
+    ret->device.foreign_mib = foreign;
+    ret->device.faults = lasting(&watched->health);
+    ret->device.xid = ret->device.faults ? watched->health.xid : 0;
+    ret->device.boot = text_string(&watcher->boot);
+    ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
     if (is_news)
         log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
                  sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,
                  sick);
-    hub_report(watcher->options.hub, &event);
+    return true;
+}
+
+void watcher_report(struct watcher *watcher, struct watched *watched)
+{
+    char sick[WATCHER_WORDS_SIZE];
+    struct event event;
+
+    if (find_news(watcher, watched, sick, &event))
+        hub_report(watcher->options.hub, &event);
 }
 
 static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
@@ -577,6 +588,9 @@ const struct watch *watcher_watch(const struct watcher *watcher)
 
 int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
 {
+    char sick[WATCHER_WORDS_SIZE];
+    struct event event;
+
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
         if (watched->device != device)
@@ -585,7 +599,8 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
         enum health_fault worst = health_worst(&watched->health);
         if (worst != FAULTS)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
-        watcher_report(watcher, watched);
+        if (find_news(watcher, watched, sick, &event))
+            hub_emit(watcher->options.hub, &event);
         return 0;
     }
     return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
