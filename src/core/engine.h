@@ -59,11 +59,13 @@ struct engine_launch {
     bool append;              /* keep what is in output and error */
     int64_t output_bytes_max; /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;
-    uint32_t uid, gid;  /* who it runs as; ignored unless the engine is root */
-    usec_t grace;       /* between SIGTERM and SIGKILL */
-    int stop_signal;    /* instead of SIGTERM, for processes that catch it; 0: none */
-    int64_t cpu_milli;  /* limit to enforce where possible; 0: none */
-    int64_t memory_mib; /* the same */
+    uint32_t uid, gid;   /* who it runs as; ignored unless the engine is root */
+    usec_t grace;        /* between SIGTERM and SIGKILL */
+    int stop_signal;     /* instead of SIGTERM, for processes that catch it; 0: none */
+    int64_t cpu_milli;   /* limit to enforce where possible; 0: none */
+    int64_t memory_mib;  /* the same */
+    const char *cpus;    /* it runs on these, "0-3,8-11"; NULL: on any */
+    int64_t memory_node; /* with cpus: its memory comes from this node first; -1: from any */
     /* Device files that belong to other jobs, to be kept from it where possible. */
     const struct engine_device *denied;
     uint32_t denied_count;

@@ -22,6 +22,7 @@ static const struct field rules_fields[] = {
                 "which jobs leave a sick device: 0 those that can, 1 all, 2 none"),
     RECORD_CHARS(struct watch_rules, 14, health_before, "run on each device before a job"),
     RECORD_CHARS(struct watch_rules, 15, health_after, "run on each device after a job"),
+    RECORD_UINT(struct watch_rules, 17, cpus_anywhere, "jobs are not kept near to their devices"),
     RECORD_INT(struct watch_rules, 16, health_timeout, "of each of them"),
     RECORD_CHARS(struct watch_rules, 30, alert_owner_command, "for the owners of jobs"),
     RECORD_CHARS(struct watch_rules, 31, alert_owner_mail, "the domain of their addresses"),

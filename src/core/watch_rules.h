@@ -49,6 +49,7 @@ struct watch_rules {
     uint8_t sick_jobs;                       /* enum sick_jobs */
     char health_before[WATCH_TEXT_SIZE];     /* run on each device before a job; "": nothing */
     char health_after[WATCH_TEXT_SIZE];      /* and after it */
+    bool cpus_anywhere;                      /* jobs are not kept near to their devices */
     usec_t health_timeout;                   /* of each; 0: WATCH_HEALTH_TIMEOUT_S */
     /* How the owner of a job is told of what is wrong with it; "": not that way. */
     char alert_owner_command[WATCH_TEXT_SIZE];

@@ -16,6 +16,7 @@
 #include "core/role.h"
 #include "daemon/fence.h"
 #include "daemon/folders.h"
+#include "daemon/locality.h"
 #include "daemon/log.h"
 #include "daemon/prepare.h"
 #include "daemon/surroundings.h"
@@ -216,6 +217,8 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
     if (launcher->options.fence)
         fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
                      &denied_count, &is_fenced);
+    struct locality locality;
+    bool is_near = locality_find(state_of(launcher), job, place, &locality);
     struct surroundings surroundings = {
         .state = state_of(launcher),
         .job = job,
@@ -248,6 +251,8 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
         .stop_signal = launch->stop_signal,
         .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
         .memory_mib = part->memory_given ? part->memory_mib : 0,
+        .cpus = is_near ? locality.cpus : NULL,
+        .memory_node = is_near ? locality.memory_node : -1,
         .denied = denied,
         .denied_count = denied_count,
         .is_fenced = is_fenced,

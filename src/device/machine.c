@@ -161,6 +161,49 @@ static int64_t usable_cpus(void)
     return count > 0 ? count : sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Runs of numbers, as the kernel writes them; false: more than fits. */
+static bool format_cpus(const uint32_t *cpus, size_t count, char *ret, size_t size)
+{
+    size_t length = 0;
+
+    ret[0] = '\0';
+    for (size_t i = 0, last = 0; i < count && length < size; i = last + 1) {
+        for (last = i; last + 1 < count && cpus[last + 1] == cpus[last] + 1;)
+            last++;
+        length +=
+            (size_t)snprintf(ret + length, size - length, "%s%" PRIu32, i > 0 ? "," : "", cpus[i]);
+        if (last > i && length < size)
+            length += (size_t)snprintf(ret + length, size - length, "-%" PRIu32, cpus[last]);
+    }
+    return length < size;
+}
+
+uint32_t probe_node_cpus(const char *root, uint32_t node, char ret[MACHINE_CPUS_SIZE])
+{
+    AUTO_FREE char *path = mem_printf("/sys/devices/system/node/node%" PRIu32 "/cpulist", node);
+    char text[MACHINE_CPUS_SIZE];
+    cpu_set_t *ours = CPU_ALLOC(CPUS_MAX);
+    size_t size = CPU_ALLOC_SIZE(CPUS_MAX), count = 0, kept = 0;
+    uint32_t *cpus = NULL;
+
+    if (!ours || !read_file(root, path, text, sizeof(text)) ||
+        sched_getaffinity(0, size, ours) < 0) {
+        CPU_FREE(ours);
+        return 0;
+    }
+    text[strcspn(text, "\n")] = '\0';
+    if (units_parse_set(text, CPUS_MAX, CPUS_MAX - 1, &cpus, &count, NULL) < 0)
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (CPU_ISSET_S(cpus[i], size, ours))
+            cpus[kept++] = cpus[i];
+    }
+    CPU_FREE(ours);
+    bool fits = format_cpus(cpus, kept, ret, MACHINE_CPUS_SIZE);
+    mem_resize(cpus, 0, 1);
+    return fits ? (uint32_t)kept : 0;
+}
+
 static int32_t numa_count(const char *root)
 {
     char text[256];

@@ -10,6 +10,12 @@
 
 #include "core/probe.h"
 
+enum { MACHINE_CPUS_SIZE = 1024 };
+
+/* The CPUs of a memory node that we may run on, "0-15,32-47", and how many; 0: it has none, or
+ * nobody knows. */
+uint32_t probe_node_cpus(const char *root, uint32_t node, char ret[MACHINE_CPUS_SIZE]);
+
 /* Fails when /proc can't be read. */
 int probe_machine(struct probe_machine *ret, struct error *err);
 

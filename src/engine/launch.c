@@ -99,6 +99,10 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
     launch_add(order, ORDER_GRACE, "%" PRId64, launch->grace > 0 ? launch->grace / USEC_PER_MS : 0);
     if (launch->stop_signal > 0)
         launch_add(order, ORDER_SIGNAL, "%d", launch->stop_signal);
+    if (launch->cpus)
+        add_string(order, ORDER_CPUS, launch->cpus);
+    if (launch->cpus && launch->memory_node >= 0)
+        launch_add(order, ORDER_MEMORY, "%" PRId64, launch->memory_node);
     for (size_t i = 0; launch->argv[i]; i++)
         add_string(order, ORDER_ARG, launch->argv[i]);
     for (size_t i = 0; launch->envp && launch->envp[i]; i++)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
+#include <linux/mempolicy.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -68,6 +69,21 @@ static void child_limit(const struct order *order, int pipe_fd)
             child_fail(pipe_fd, errno, "cannot set resource limit %d: %s", wanted->resource,
                        words_errno(errno));
     }
+}
+
+/* Near to its devices, as far as the kernel has such CPUs and memory: it runs elsewhere, too. */
+static void child_stay_near(const struct order *order)
+{
+    const size_t bits = 8 * sizeof(unsigned long);
+    unsigned long nodes[ORDER_NODES_MAX / (8 * sizeof(unsigned long))] = { 0 };
+    size_t node = (size_t)(order->memory_node - 1);
+
+    if (!order->has_cpus || syscall(SYS_sched_setaffinity, 0, sizeof(order->cpus), order->cpus) < 0)
+        return;
+    if (order->memory_node == 0)
+        return;
+    nodes[node / bits] |= 1UL << node % bits;
+    syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, ORDER_NODES_MAX);
 }
 
 /* A session keyring of its own: the daemon's may hold keys that are not the job's to use. A kernel
@@ -237,6 +253,7 @@ child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
     setsid();
     child_join_groups(order, pipe_fd);
     child_limit(order, pipe_fd);
+    child_stay_near(order);
     child_become_user(order, pipe_fd);
     /* After the user: changing it clears this. A shim that died before is not noticed by it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -129,6 +129,39 @@ static bool deny_read(struct order *order, const char *value)
     return true;
 }
 
+/* "0-3,8-11" */
+static bool cpus_read(struct order *order, const char *text)
+{
+    const size_t bits = 8 * sizeof(order->cpus[0]);
+
+    do {
+        char *rest;
+        if (*text < '0' || *text > '9')
+            return false;
+        unsigned long first = strtoul(text, &rest, 10), last = first;
+        if (*rest == '-' && rest[1] >= '0' && rest[1] <= '9')
+            last = strtoul(rest + 1, &rest, 10);
+        if (last < first || last >= ORDER_CPUS_MAX || (*rest != ',' && *rest != '\0'))
+            return false;
+        for (unsigned long cpu = first; cpu <= last; cpu++)
+            order->cpus[cpu / bits] |= 1UL << cpu % bits;
+        text = *rest == ',' ? rest + 1 : rest;
+        if (*rest == ',' && *text == '\0')
+            return false;
+    } while (*text != '\0');
+    order->has_cpus = true;
+    return true;
+}
+
+static bool memory_read(struct order *order, const char *text)
+{
+    if (!number_read(text, '\0', &order->memory_node, NULL) ||
+        order->memory_node >= ORDER_NODES_MAX)
+        return false;
+    order->memory_node++;
+    return true;
+}
+
 static bool key_read(struct order *order, const char *key, const char *value)
 {
     bool ok = true;
@@ -139,6 +172,10 @@ static bool key_read(struct order *order, const char *key, const char *value)
         return ok;
     if (strcmp(key, ORDER_RLIMIT) == 0)
         return rlimit_read(order, value);
+    if (strcmp(key, ORDER_CPUS) == 0)
+        return cpus_read(order, value);
+    if (strcmp(key, ORDER_MEMORY) == 0)
+        return memory_read(order, value);
     if (strcmp(key, ORDER_DENY) == 0)
         return deny_read(order, value);
     if (strcmp(key, ORDER_MKDIR) == 0 && order->dir_count < ORDER_DIRS_MAX) {

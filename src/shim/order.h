@@ -10,8 +10,8 @@
  * and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
  *
  * Limits:  ORDER_BYTES_MAX bytes, ORDER_DIRS_MAX control groups, ORDER_RLIMITS_MAX limits,
- *          ORDER_DENY_MAX device files
- * Spec:    doc/spec/06-shim.md
+ *          ORDER_DENY_MAX device files, CPUs below ORDER_CPUS_MAX, memory nodes below
+ * ORDER_NODES_MAX Spec:    doc/spec/06-shim.md
  */
 
 enum {
@@ -22,6 +22,8 @@ enum {
     ORDER_DIRS_MAX = 4,
     ORDER_RLIMITS_MAX = 16,
     ORDER_DENY_MAX = 256,
+    ORDER_CPUS_MAX = 8192,
+    ORDER_NODES_MAX = 1024,
     ORDER_RECORD_SIZE = 512,       /* a record fits, with its newline; below PIPE_BUF */
     ORDER_NOTE_MAX = 2048,         /* bytes of a note */
     ORDER_TEXT_SIZE = 160,         /* the words of a failure, with the NUL */
@@ -52,6 +54,8 @@ enum {
 #define ORDER_GID       "gid"
 #define ORDER_GROUPS    "groups"    /* numbers with a comma between */
 #define ORDER_RLIMIT    "rlimit"    /* NUMBER:SOFT:HARD */
+#define ORDER_CPUS      "cpus"      /* runs on these: 0-3,8-11; where the kernel lets it */
+#define ORDER_MEMORY    "memory"    /* takes its memory from this node first, where it can */
 #define ORDER_MKDIR     "mkdir"     /* make this control group, remove it at the end */
 #define ORDER_WRITE     "write"     /* PATH=VALUE; the job fails when that does */
 #define ORDER_TRY_WRITE "try_write" /* the same, but failing is fine */

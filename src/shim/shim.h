@@ -43,6 +43,9 @@ struct order {
     size_t rlimit_count;
     struct deny_order denies[ORDER_DENY_MAX];
     size_t deny_count;
+    unsigned long cpus[ORDER_CPUS_MAX / (8 * sizeof(unsigned long))]; /* bits */
+    bool has_cpus;
+    int64_t memory_node; /* plus one; 0: none */
     bool append, has_user;
     int64_t bytes_max;
     unsigned keep;

@@ -29,11 +29,11 @@ const char *const config_order_words[ORDER_COUNT + 1] = {
     [ORDER_DEADLINE] = "deadline",
 };
 
-const char *const config_keys[] = { "pools",      "queues",    "prices",       "timezone",
-                                    "windows",    "tariffs",   "reservations", "backfill",
-                                    "fair_share", "placement", "order",        "predict",
-                                    "node_types", "defrag",    "idle",         "memory_grace",
-                                    "alerts",     "devices",   "health",       NULL };
+const char *const config_keys[] = {
+    "pools",    "queues",       "prices",    "timezone", "windows", "tariffs",    "reservations",
+    "backfill", "fair_share",   "placement", "order",    "predict", "node_types", "defrag",
+    "idle",     "memory_grace", "alerts",    "devices",  "health",  "affinity",   NULL
+};
 const char *const config_policy_keys[] = { "fair_share", "placement", "backfill", "order",
                                            "predict",    "defrag",    NULL };
 

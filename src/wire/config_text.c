@@ -344,6 +344,7 @@ static void watch_fields(const struct watch_rules *rules, struct properties *fie
     add_field(fields, "idle exempt", rules->idle_exempt);
     add_field(fields, "memory_grace",
               rules->memory_grace > 0 ? config_duration_spell(buffer, rules->memory_grace) : "1m");
+    add_field(fields, "affinity", rules->cpus_anywhere ? "any" : "near");
     add_field(fields, "health jobs", sick_jobs_name(rules->sick_jobs));
     add_field(fields, "health before", rules->health_before);
     add_field(fields, "health after", rules->health_after);

@@ -262,6 +262,17 @@ static int read_alerts(const struct reader *above, const json_t *document,
     return code < 0 ? code : reader_duration(&reader, alerts, "repeat", &rules->alert_repeat);
 }
 
+static int read_affinity(const struct reader *reader, const json_t *document,
+                         struct watch_rules *rules)
+{
+    static const char *const words[] = { "near", "any", NULL };
+    size_t word = 0;
+
+    int code = reader_word(reader, document, "affinity", words, &word);
+    rules->cpus_anywhere = word == 1;
+    return code;
+}
+
 int config_watch_read(const struct reader *reader, const json_t *document, struct watch_rules *ret)
 {
     struct watch_rules rules = { 0 };
@@ -269,6 +280,8 @@ int config_watch_read(const struct reader *reader, const json_t *document, struc
     int code = read_idle(reader, document, &rules);
     if (code == 0)
         code = reader_duration(reader, document, "memory_grace", &rules.memory_grace);
+    if (code == 0)
+        code = read_affinity(reader, document, &rules);
     if (code == 0)
         code = read_health(reader, document, &rules);
     if (code == 0)
@@ -366,6 +379,8 @@ void config_watch_to_json(const struct watch_rules *rules, json_t *document)
     put_text(health, "after", rules->health_after);
     put_duration(health, "timeout", rules->health_timeout);
     put_object(document, "health", health);
+    if (rules->cpus_anywhere)
+        json_object_set_new(document, "affinity", json_string("any"));
     put_text(alerts, "command", rules->alert_command);
     put_text(alerts, "webhook", rules->alert_webhook);
     put_names(alerts, "mail", rules->alert_mail);

@@ -6,6 +6,7 @@
  *
  *   idle: {warn: 30m, stop: 2h, action: requeue, dry_run: true, exempt: [interactive, ana]}
  *   memory_grace: 60s
+ *   affinity: near
  *   health: {jobs: able, before: "/usr/sbin/check-gpu --fast", after: /usr/sbin/check-gpu,
  *            timeout: 30s}
  *   alerts: {command: /usr/local/bin/page, webhook: "https://...", mail: [ops@example.org],

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,30 @@ static void a_machine_without_limits_is_ours_as_a_whole(void **state)
     assert_int_equal(machine.memory_mib, 32000);
     assert_int_equal(machine.numa_count, 3);
     assert_true(machine.cpu_milli >= 1000);
+}
+
+/* Of two nodes' CPUs those that we may run on; there is a CPU 0 or we would not be here. */
+static void cpus_of_a_memory_node_are_those_that_are_ours(void **state)
+{
+    char cpus[MACHINE_CPUS_SIZE], first[16];
+    cpu_set_t ours;
+    unsigned cpu = 0;
+
+    assert_int_equal(sched_getaffinity(0, sizeof(ours), &ours), 0);
+    while (!CPU_ISSET(cpu, &ours))
+        cpu++;
+    snprintf(first, sizeof(first), "%u", cpu);
+    put(*state, "/sys/devices/system/node/node0/cpulist", first);
+    put(*state, "/sys/devices/system/node/node1/cpulist", "0-8000\n");
+    put(*state, "/sys/devices/system/node/node2/cpulist", "\n"); /* memory alone */
+    put(*state, "/sys/devices/system/node/node3/cpulist", "0-x\n");
+    put(*state, "/sys/devices/system/node/node4/cpulist", "8001-8100\n");
+    assert_int_equal(probe_node_cpus(*state, 0, cpus), 1);
+    assert_string_equal(cpus, first);
+    assert_int_equal(probe_node_cpus(*state, 1, cpus), CPU_COUNT(&ours));
+    assert_int_equal(strncmp(cpus, first, strlen(first)), 0);
+    for (uint32_t i = 2; i < 6; i++)
+        assert_int_equal(probe_node_cpus(*state, i, cpus), 0);
 }
 
 static void what_the_machine_does_not_say_is_unknown(void **state)
@@ -157,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROOT(a_machine_without_limits_is_ours_as_a_whole),
+        WITH_ROOT(cpus_of_a_memory_node_are_those_that_are_ours),
         WITH_ROOT(what_the_machine_does_not_say_is_unknown),
         WITH_ROOT(limits_of_cgroup_v2_count_up_to_the_root),
         WITH_ROOT(limits_of_cgroup_v1_count),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of jobs when their devices are not well: they are saved where they can be, and nobody gets a dirty one."""
 
+import os
 import re
 import subprocess
 import time
@@ -303,3 +304,60 @@ def test_rules_of_health_that_make_no_sense_change_nothing(machine, config, word
     with pytest.raises(Refused) as refused:
         machine.api.put("/v1/config", config)
     assert words in refused.value.message
+
+
+# ---- near to the device ----
+
+WHERE = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status; head -1 /proc/self/numa_maps; sleep 1"]
+
+
+def two_nodes(machine, *lists):
+    """A machine whose memory nodes have these CPUs; GPU i is at node i."""
+    for node, cpus in enumerate(lists):
+        folder = machine.root / "sys" / "devices" / "system" / "node" / ("node%d" % node)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cpulist").write_text(cpus + "\n")
+    machine.daemon.kill()
+    machine.tell(gpu(0, numa=0), gpu(1, numa=1))
+    machine.daemon.start()
+
+
+def where(machine, **keys):
+    """The CPUs that a job may run on, and its memory policy; which GPUs it had."""
+    job = machine.api.submit(command=WHERE, **keys)
+    devices = running(machine, job)["devices"]
+    machine.api.wait_end(job)
+    lines = machine.api.output(job).splitlines()
+    return lines[0].split()[1], lines[1].split()[1], [device["index"] for device in devices]
+
+
+@pytest.mark.skipif(os.sched_getaffinity(0) != {0, 1}, reason="plays a machine with two memory nodes on CPUs 0 and 1")
+def test_a_job_runs_near_to_its_device(machine):
+    two_nodes(machine, "0", "1")
+    cpus, policy, devices = where(machine, gpus="1", cpus=1)
+    assert (cpus, policy, devices) == ("0", "prefer:0", [0])
+    other = machine.api.submit(command=["sleep", "60"], gpus="1", cpus=0.5)
+    assert index_of(running(machine, other)) == 0
+    cpus, policy, devices = where(machine, gpus="1", cpus=1)
+    assert (cpus, devices) == ("1", [1])  # the kernel here has no memory node 1: it stays with the default
+    machine.api.post("/v1/jobs/%d/cancel" % other)
+    ended(machine, other)
+    assert where(machine, gpus="2", cpus=2)[:2] == ("0-1", "default"), "near to both of its GPUs"
+    assert where(machine, gpus="1", cpus=2)[0] == "0-1", "where the CPUs do not suffice it runs anywhere"
+    assert where(machine, gpus="0", cpus=1)[0] == "0-1"
+    machine.api.put("/v1/config", {"affinity": "any"})
+    assert where(machine, gpus="1", cpus=1)[:2] == ("0-1", "default")
+
+
+@pytest.mark.skipif(os.sched_getaffinity(0) != {0, 1}, reason="plays a machine with two memory nodes on CPUs 0 and 1")
+def test_those_at_one_device_do_not_crowd_each_other(machine):
+    two_nodes(machine, "0", "1")
+    first = machine.api.submit(command=["sleep", "60"], gpus="mem=10G", cpus=1)
+    held = index_of(running(machine, first))
+    cpus, _, devices = where(machine, gpus="mem=10G", cpus=0.5)
+    assert devices != [held] or cpus == "0-1", "the CPUs there are given already"
+
+
+def test_without_a_topology_a_job_runs_anywhere(machine):
+    every = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    assert where(machine, gpus="1", cpus=1)[0] in (every, "%s-%s" % (every[0], every[-1]))
