@@ -274,7 +274,7 @@ def test_a_device_that_is_not_well_before_a_job_is_drained_and_the_job_goes_else
     assert machine.gpu(0)["sick"] == "its health check failed: exit 7: link 3 is slow"
     machine.api.put("/v1/config", {})
     machine.api.post("/v1/gpus/GPU-0/clear")
-    assert machine.gpu(0)["sick"] is None
+    wait_until("it is given out again", lambda: machine.gpu(0)["sick"] is None)
 
 
 @pytest.mark.parametrize("text,words", [
