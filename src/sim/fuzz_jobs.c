@@ -687,7 +687,7 @@ static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
     shadow->planned = shadow->now;
-    shadow->has_predicted |= shadow->settings.predict;
+    shadow->has_predicted |= shadow->settings.predict && shadow->jobs.count > 0;
     for (size_t i = shadow->waiting.count; i-- > 0;)
         settle(shadow, shadow_job(shadow, shadow->waiting.items[i]));
 }

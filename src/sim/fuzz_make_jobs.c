@@ -196,6 +196,19 @@ static void tell_needs(struct making *making, uint64_t job, uint32_t count, uint
     }
 }
 
+/* In some worlds with hours, by dice of their own: everybody waits for cheap ones, until a deadline
+ * presses. */
+static void be_thrifty(const struct making *making, struct event_submit *submit, usec_t limit)
+{
+    struct dice dice = dice_of(making->world->temper.seed ^ submit->id << 20);
+
+    if (!making->has_times || making->world->temper.seed % 8 != 5 || dice_below(&dice, 3) == 0)
+        return;
+    submit->tariff_most = (uint16_t)(800 + dice_below(&dice, 5) * 100);
+    submit->deadline = making->now + limit * (usec_t)(2 + dice_below(&dice, 4));
+    submit->estimate = 0;
+}
+
 /* What only happens in worlds with surprises. */
 static void surprise(struct making *making, struct event_submit *submit, usec_t limit)
 {
@@ -221,6 +234,7 @@ static void surprise(struct making *making, struct event_submit *submit, usec_t 
     }
     if (making_chance(making, 12))
         submit->need_count = 1 + making_below(making, 3);
+    be_thrifty(making, submit, limit);
 }
 
 static void submit(struct making *making, const struct request *request, uint64_t group,
