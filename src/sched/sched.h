@@ -28,7 +28,7 @@
 #include "core/state.h"
 #include "core/why.h"
 
-enum { SCHED_VERSION = 6 };
+enum { SCHED_VERSION = 7 };
 
 struct brain;
 
