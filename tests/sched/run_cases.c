@@ -464,6 +464,7 @@ static void do_health(struct run *run, const char *sick)
                               .memory_mib = device->memory_mib,
                               .numa_node = device->numa_node,
                               .foreign_mib = find(run, "foreign") ? mib_of(run, "foreign") : 0,
+                              .mig_enabled = has(run, "mig"),
                               .sick = sick,
                               .harm = harm } });
 }
@@ -523,17 +524,21 @@ static void do_pool(struct run *run)
                                         .milli_min = milli_of(run, "during_min", -1) + 1,
                                         .milli_max = milli_of(run, "during_max", -1) + 1 };
 
-    tell(run, &(struct event){ .kind = EVENT_POOL,
-                               .pool = { .name = word(run, 1),
-                                         .is_static = is_static,
-                                         .queue = string_of(run, "queue"),
-                                         .model = string_of(run, "model"),
-                                         .nodes = string_of(run, "nodes"),
-                                         .gpus = (uint32_t)number_of(run, "gpus", 0),
-                                         .milli_min = milli_of(run, "min", 0),
-                                         .milli_max = milli_of(run, "max", 0),
-                                         .during = &during,
-                                         .during_count = find(run, "during") ? 1 : 0 } });
+    tell(run,
+         &(struct event){ .kind = EVENT_POOL,
+                          .pool = { .name = word(run, 1),
+                                    .is_static = is_static,
+                                    .queue = string_of(run, "queue"),
+                                    .model = string_of(run, "model"),
+                                    .nodes = string_of(run, "nodes"),
+                                    .gpus = (uint32_t)number_of(run, "gpus", 0),
+                                    .mig = strcmp(string_of(run, "mig"), "on") == 0 ? POOL_MIG_ON
+                                           : find(run, "mig")                       ? POOL_MIG_OFF
+                                                                                    : POOL_MIG_ANY,
+                                    .milli_min = milli_of(run, "min", 0),
+                                    .milli_max = milli_of(run, "max", 0),
+                                    .during = &during,
+                                    .during_count = find(run, "during") ? 1 : 0 } });
 }
 
 /* As events say what may have no bound. */
