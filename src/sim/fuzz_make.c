@@ -315,14 +315,16 @@ static void add_quotas(struct making *making, struct event_queue *queue)
 static void add_subjects(struct making *making, struct event_queue *queue)
 {
     struct event_subject *subjects = arena_take(&making->world->strings, 3, sizeof(*subjects));
+    bool is_strict = making->world->temper.seed % 4 == 2; /* with people, more than with queues */
+    uint32_t most = is_strict ? making->gpus / 3 + 1 : making->gpus + 2;
 
-    for (uint32_t i = 0; i < 3 && making_chance(making, 15); i++) {
+    for (uint32_t i = 0; i < 3 && making_chance(making, is_strict ? 70 : 15); i++) {
         subjects[i].kind = (uint8_t)making_below(making, 3);
         subjects[i].name = subjects[i].kind == SUBJECT_USER ? "ana" : "";
         subjects[i].gid = subjects[i].kind == SUBJECT_GROUP ? 100 + making_below(making, 3) : 0;
         subjects[i].resource = "gpus";
-        subjects[i].limit = (int64_t)making_below(making, making->gpus + 2) * 1000;
-        if (making_chance(making, 30))
+        subjects[i].limit = (int64_t)making_below(making, most) * 1000;
+        if (making_chance(making, is_strict ? 10 : 30))
             subjects[i].resource = random_resource(making, &subjects[i].limit);
         queue->subjects_count++;
     }
