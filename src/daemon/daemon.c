@@ -542,7 +542,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code == 0)
         code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
     if (code == 0)
-        code = machine_find(daemon->probe, &daemon->found, err);
+        code = machine_find(&daemon->probe, &daemon->found, err);
     if (code == 0 && options->shim)
         daemon->shim = mem_string(options->shim);
     else if (code == 0)
@@ -649,6 +649,8 @@ int daemon_run(const struct daemon_options *options, struct error *err)
     struct daemon daemon = { .options = options };
     bool is_listening = false;
 
+    /* One that hangs with a device must not be one of few (libuv has four). */
+    setenv("UV_THREADPOOL_SIZE", "16", 0);
     uv_loop_init(&daemon.loop);
     start_signals(&daemon);
     int code = open_all(&daemon, err);

@@ -316,7 +316,7 @@ static int open_all(struct exporter *exporter, const char *devices, const char *
     int code = machine_probe(devices, &exporter->probe, &exporter->probe_name, err);
 
     if (code == 0)
-        code = machine_find(exporter->probe, &exporter->found, err);
+        code = machine_find(&exporter->probe, &exporter->found, err);
     if (code == 0)
         code = fill_state(exporter, err);
     if (code == 0)

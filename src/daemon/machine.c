@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "core/health.h"
@@ -18,6 +23,8 @@
 #include "device/several.h"
 #include "device/synthetic.h"
 #include "io/file.h"
+
+enum { FIND_MS = 30000, LOOK_MS = 1000 };
 
 enum { BOOT_BYTES_MAX = 64 };
 
@@ -320,10 +327,73 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
     }
 }
 
-int machine_find(struct probe *probe, struct machine_devices *ret, struct error *err)
+/* A look at all devices, in a thread of its own; who leaves second frees it. */
+struct search {
+    struct probe *probe;
+    struct machine_devices found;
+    int code;
+    struct error err;
+    int over; /* an eventfd */
+    atomic_bool is_left;
+};
+
+static void search_release(struct search *search)
 {
+    close(search->over);
+    free(search->found.items);
+    free(search);
+}
+
+static void *look(void *user)
+{
+    struct search *search = user;
+    uint64_t one = 1;
+
+    search->code = search->probe->ops->devices(search->probe, &search->found.items,
+                                               &search->found.count, &search->err);
+    if (write(search->over, &one, sizeof(one)) < 0)
+        search->code = -errno;
+    if (atomic_exchange(&search->is_left, true))
+        search_release(search);
+    return NULL;
+}
+
+int machine_find(struct probe **probe, struct machine_devices *ret, struct error *err)
+{
+    struct search *search = NULL;
+    struct pollfd over = { .events = POLLIN };
+    pthread_t thread;
+
     *ret = (struct machine_devices){ 0 };
-    return probe ? probe->ops->devices(probe, &ret->items, &ret->count, err) : 0;
+    if (!*probe)
+        return 0;
+    search = mem_zero(1, sizeof(*search));
+    search->probe = *probe;
+    search->over = over.fd = eventfd(0, EFD_CLOEXEC);
+    if (over.fd < 0 || pthread_create(&thread, NULL, look, search) != 0) {
+        search_release(search);
+        return (*probe)->ops->devices(*probe, &ret->items, &ret->count, err);
+    }
+    pthread_detach(thread);
+    for (int waited = 0; waited < FIND_MS && poll(&over, 1, LOOK_MS) <= 0;)
+        waited += LOOK_MS;
+    if (!(over.revents & POLLIN)) {
+        const char *name = (*probe)->ops->name;
+        *probe = NULL;
+        if (atomic_exchange(&search->is_left, true))
+            search_release(search);
+        return error_set(err, -ETIMEDOUT,
+                         "devices: the driver (%s) does not answer for %d s; does a device hang? "
+                         "(--devices none starts without)",
+                         name, FIND_MS / 1000);
+    }
+    int code = search->code;
+    *ret = search->found;
+    *err = search->err;
+    search->found = (struct machine_devices){ 0 };
+    if (atomic_exchange(&search->is_left, true))
+        search_release(search);
+    return code;
 }
 
 int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err)

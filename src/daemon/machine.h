@@ -30,8 +30,9 @@ struct machine_devices {
     uint32_t count;
 };
 
-/* probe may be NULL: there are none. May block in the driver. */
-int machine_find(struct probe *probe, struct machine_devices *ret, struct error *err);
+/* *probe may be NULL: there are none. Blocks, but not for as long as a device that hangs: fails
+ * with -ETIMEDOUT after half a minute, and *probe is NULL then, as somebody is in it still. */
+int machine_find(struct probe **probe, struct machine_devices *ret, struct error *err);
 
 /* Emit the events; for a change's run. */
 int machine_report(struct hub *hub, const struct machine_devices *found, struct error *err);

@@ -283,6 +283,18 @@ def test_mig_instances_are_made_on_demand_without_touching_neighbours(machine):
     assert machine.api.job(large)["state"] == "running"
 
 
+def test_a_device_that_hangs_when_the_daemon_starts_is_an_answer(machine):
+    machine.daemon.kill()
+    machine.tell(gpu(0), gpu(1), "gpu 1 hang 300")
+    process, words = machine.daemon.try_start(90)
+    assert words == ("devices: the driver (nvml) does not answer for 30 s; does a device hang? "
+                     "(--devices none starts without)")
+    assert process.returncode == 1
+    machine.tell(gpu(0), gpu(1))
+    machine.daemon.start()
+    assert machine.gpu(1)["sick"] is None
+
+
 def mode_of(machine, index):
     return machine.api.get("/v1/gpus")["gpus"][index]["mig"]
 
