@@ -236,6 +236,27 @@ static void what_is_not_known_is_not_zero(void **state)
     assert_hides(&view, &world, " 0 W");
 }
 
+static void one_that_is_sick_says_why_and_is_not_free(void **state)
+{
+    static const char *const owners[] = {
+        "", "{\"id\": 4, \"label\": \"4\", \"user\": \"ana\", \"share\": 1}"
+    };
+    static const char *const shown[] = { "  drained: XID 79\n", "  drained: XID 79 · 4 ana\n" };
+    (void)state;
+
+    for (size_t i = 0; i < 2; i++) {
+        AUTO_RELEASE(world) struct top_world world = { 0 };
+        struct top_view view;
+        json_t *gpu = gpu_of(0, "a", "null", owners[i]);
+        json_object_set_new(gpu, "sick", json_string("XID 79"));
+        world_take(&world, json_pack("{s:[o]}", "gpus", gpu), json_pack("{s:[]}", "jobs"));
+        view_80x24(&view, &world);
+        view.width = 120;
+        assert_shows(&view, &world, shown[i]);
+        assert_hides(&view, &world, "-  free");
+    }
+}
+
 static void a_plain_picture_has_every_row_and_no_cursor(void **state)
 {
     AUTO_RELEASE(world) struct top_world world = { 0 };
@@ -478,6 +499,7 @@ int main(void)
         cmocka_unit_test(signs_are_ascii_where_it_is_not_utf8),
         cmocka_unit_test(a_picture_has_gpus_jobs_and_the_queue),
         cmocka_unit_test(what_is_not_known_is_not_zero),
+        cmocka_unit_test(one_that_is_sick_says_why_and_is_not_free),
         cmocka_unit_test(a_plain_picture_has_every_row_and_no_cursor),
         cmocka_unit_test(many_gpus_are_a_map),
         cmocka_unit_test(the_cursor_goes_through_a_map),

@@ -23,6 +23,8 @@ static struct reading well(usec_t at)
     reading_set(&reading, READING_ECC_UNCORRECTED, 2);
     reading_set(&reading, READING_ENERGY, 1000 + at / 1000);
     reading_set(&reading, READING_NVLINKS_UP, 18);
+    reading_set(&reading, READING_NVLINK_REPLAYS, 1);
+    reading_set(&reading, READING_NVLINK_RECOVERIES, 1);
     reading_set(&reading, READING_PCIE_WIDTH, 16);
     reading_set(&reading, READING_PCIE_WIDTH_MAX, 16);
     return reading;
@@ -71,6 +73,9 @@ static void each_reading_makes_its_fault_and_no_other(void **state)
         { READING_CLOCK_REASONS, 0x4, FAULTS, -1, false, true }, /* a power cap is normal */
         { READING_CLOCK_REASONS, 0x80, FAULT_POWER_BRAKE, HEALTH_SLOW_S, false, true },
         { READING_NVLINKS_UP, 17, FAULT_LINK_DOWN, HEALTH_HOT_S, true, true },
+        { READING_NVLINK_REPLAYS, 1 + HEALTH_LINK_ERRORS, FAULTS, -1, false, true },
+        { READING_NVLINK_REPLAYS, 2 + HEALTH_LINK_ERRORS, FAULT_LINK_ERRORS, 0, false, true },
+        { READING_NVLINK_RECOVERIES, 2 + HEALTH_LINK_ERRORS, FAULT_LINK_ERRORS, 0, false, true },
         { READING_PCIE_WIDTH, 8, FAULT_PCIE, 600, false, true },
     };
     (void)state;
@@ -102,6 +107,44 @@ static void each_reading_makes_its_fault_and_no_other(void **state)
         health_clear(&health);
         assert_int_equal(health_worst(&health), FAULTS);
     }
+}
+
+/* Many within minutes are a storm; as many over hours are not. */
+static void errors_that_come_slowly_are_no_storm(void **state)
+{
+    (void)state;
+    struct health health = { 0 };
+
+    for (int s = 1; s < 5000; s++) {
+        struct reading reading = well(SECONDS(s));
+        reading_set(&reading, READING_ECC_CORRECTED, s);
+        judge(&health, &reading, SECONDS(s));
+        assert_int_equal(health.faults, 0);
+    }
+    for (int s = 5000; s < 5100; s++) {
+        struct reading reading = well(SECONDS(s));
+        reading_set(&reading, READING_ECC_CORRECTED, 5000 + (s - 4999) * 50);
+        judge(&health, &reading, SECONDS(s));
+    }
+    assert_int_equal(health.faults, UINT32_C(1) << FAULT_ECC_STORM);
+}
+
+static void what_a_program_did_is_told_for_a_while(void **state)
+{
+    (void)state;
+    struct health health = { 0 };
+    struct reading reading = well(SECONDS(1));
+
+    judge(&health, &reading, SECONDS(1));
+    assert_int_equal(health_xid(&health, 31, SECONDS(2)), FAULT_APP);
+    for (int s = 3; s < 600; s += 10) {
+        reading = well(SECONDS(s));
+        judge(&health, &reading, SECONDS(s));
+        assert_int_equal(health.faults, UINT32_C(1) << FAULT_APP);
+    }
+    reading = well(SECONDS(603));
+    judge(&health, &reading, SECONDS(603));
+    assert_int_equal(health.faults, 0);
 }
 
 static void a_reset_heals_what_stays(void **state)
@@ -136,6 +179,15 @@ static void who_is_lost_or_silent_is_kept_out_and_comes_back(void **state)
     assert_int_equal(health_worst(&health), FAULTS);
     health_judge(&health, &(struct health_ask){ .now = SECONDS(21), .silent = SECONDS(10) });
     assert_int_equal(health_worst(&health), FAULT_SILENT);
+    reading = well(SECONDS(22));
+    judge(&health, &reading, SECONDS(22));
+    assert_int_equal(health_worst(&health), FAULTS);
+    /* One that says that it has to be reset is not well because it says something again. */
+    health_judge(&health, &(struct health_ask){ .now = SECONDS(23), .code = -EIO });
+    assert_int_equal(health_worst(&health), FAULT_RESET);
+    reading = well(SECONDS(24));
+    judge(&health, &reading, SECONDS(24));
+    assert_int_equal(health_worst(&health), FAULT_RESET);
 }
 
 static void xids_are_told_apart_by_what_has_to_be_done(void **state)
@@ -195,6 +247,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_that_is_well_has_no_fault),
         cmocka_unit_test(each_reading_makes_its_fault_and_no_other),
+        cmocka_unit_test(errors_that_come_slowly_are_no_storm),
+        cmocka_unit_test(what_a_program_did_is_told_for_a_while),
         cmocka_unit_test(a_reset_heals_what_stays),
         cmocka_unit_test(who_is_lost_or_silent_is_kept_out_and_comes_back),
         cmocka_unit_test(xids_are_told_apart_by_what_has_to_be_done),

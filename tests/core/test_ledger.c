@@ -227,6 +227,31 @@ static void every_attempt_counts_and_of_a_share_what_was_given(void **state)
     world_destroy(world);
 }
 
+/* Of what nobody watched nothing is said, in a stretch and of a share alike. */
+static void only_what_was_watched_is_known(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+
+    submit(world, hour(1), 1, "ana");
+    submit(world, hour(1), 2, "ben");
+    grant(world, hour(8), 1, 1, 0, 1000); /* half of it within */
+    grant(world, hour(10), 2, 1, 1, 500);
+    end(world, hour(12), 1, 1, 0);
+    used(world, hour(12), 1, 1, 2, 50, 0);
+    end(world, hour(14), 2, 1, 0);
+    used(world, hour(14), 2, 1, 2, 50, 0);
+    ledger_finish(&world->ledger, hour(20));
+
+    const struct ledger_sum *ana = &entry_of(world, 1)->sum, *ben = &entry_of(world, 2)->sum;
+    assert_int_equal(ana->gpu_ms, 2 * HOUR_MS);
+    assert_int_equal(ana->watched_ms, 1 * HOUR_MS);
+    assert_int_equal(ana->busy_ms, HOUR_MS / 2);
+    assert_int_equal(ben->gpu_ms, 2 * HOUR_MS); /* four hours of a half */
+    assert_int_equal(ben->watched_ms, 1 * HOUR_MS);
+    world_destroy(world);
+}
+
 static void what_is_noticed_is_counted_and_the_worst_is_kept(void **state)
 {
     (void)state;
@@ -252,6 +277,7 @@ int main(void)
         cmocka_unit_test(only_what_is_within_counts),
         cmocka_unit_test(who_runs_counts_until_now_and_what_nobody_read_is_not_zero),
         cmocka_unit_test(every_attempt_counts_and_of_a_share_what_was_given),
+        cmocka_unit_test(only_what_was_watched_is_known),
         cmocka_unit_test(what_is_noticed_is_counted_and_the_worst_is_kept),
     };
 

@@ -92,6 +92,24 @@ static void another_attempt_begins_anew_and_who_is_forgotten_is_gone(void **stat
     tally_release(&tally);
 }
 
+/* A job idles while none of its devices works. */
+static void one_that_works_is_enough(void **state)
+{
+    (void)state;
+    struct tally tally = { 0 };
+
+    for (int i = 0; i < 20; i++) {
+        for (uint32_t device = 0; device < 3; device++) {
+            struct reading now = { 0 };
+            struct tally_part part = { .job = 1, .attempt = 1, .rank = 0, .use = -1 };
+            reading_set(&now, READING_GPU_USE, i < 10 && device == 1 ? 50 * PERCENT : 0);
+            tally_add(&tally, &(struct tally_ask){ device, &now, NULL, 1000, &part, 1 });
+        }
+        assert_int_equal(tally_idle_ms(&tally, 1), i < 10 ? 0 : (i - 9) * 1000);
+    }
+    tally_release(&tally);
+}
+
 /* What a job's readings say, and the one thing that follows. */
 static void a_signature_has_its_diagnosis(void **state)
 {
@@ -179,6 +197,27 @@ static void members_are_compared(void **state)
     assert_string_equal(found[0].evidence, "1 of 3 GPUs: 0 %");
 }
 
+static void what_was_not_read_is_no_signature(void **state)
+{
+    (void)state;
+    struct usage_gpu gpus[] = { { .rank = 0, .use = 900000 }, { .rank = 0, .use = 900000 } };
+    struct usage usage = {
+        .sums_count = USAGE_KINDS, .watched_ms = 1200000, .gpus = gpus, .gpus_count = 2
+    };
+    struct diagnosis found[2];
+    struct diagnosis_ask ask = { .usage = &usage, .run_ms = 600000, .cpu_ms = -1 };
+
+    assert_int_equal(diagnose(&ask, found, 2), 0); /* its use is not known: it is not idle */
+    usage_add(&usage.sums[USAGE_GPU], 70 * PERCENT, 1200000);
+    usage_add(&usage.sums[USAGE_LINKS], 9000, 1200000);
+    assert_int_equal(diagnose(&ask, found, 2), 0); /* nor is what its SMs do */
+    usage_add(&usage.sums[USAGE_SM], 30 * PERCENT, 1200000);
+    assert_int_equal(diagnose(&ask, found, 2), 1);
+    assert_int_equal(found[0].id, DIAGNOSIS_COMMUNICATION);
+    usage.gpus_count = 1; /* and one alone has nobody to talk to */
+    assert_int_equal(diagnose(&ask, found, 2), 0);
+}
+
 static void watch_for(struct tally *tally, const int64_t *uses, const int64_t *clocks, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -228,7 +267,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_jobs_of_a_device_sum_up_to_it),
         cmocka_unit_test(another_attempt_begins_anew_and_who_is_forgotten_is_gone),
+        cmocka_unit_test(one_that_works_is_enough),
         cmocka_unit_test(a_signature_has_its_diagnosis),
+        cmocka_unit_test(what_was_not_read_is_no_signature),
         cmocka_unit_test(members_are_compared),
         cmocka_unit_test(a_straggler_comes_and_goes),
     };

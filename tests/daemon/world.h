@@ -31,6 +31,7 @@ enum {
     WORLD_JOBS = 256,
     WORLD_WORDS = 400,
     WORLD_NAMES = 4096,
+    WORLD_GRACE_LEAST_S = 5,    /* of memory, as it is configured */
     WORLD_FOREIGN_PID = 100000, /* and above: nobody's that we started */
 };
 
@@ -77,6 +78,7 @@ struct world_gpu {
     int64_t leak_mib;
     uint32_t lies;  /* so many steps its mode is another than the daemon says */
     uint32_t waits; /* so many steps for another MIG mode, with nobody on it */
+    usec_t upset;   /* when its driver may have refused one the last time; 0: never */
 };
 
 struct world {
@@ -90,7 +92,8 @@ struct world {
     uint32_t next_pid;
     uint64_t jobs[WORLD_JOBS]; /* acknowledged */
     uint32_t job_count, asked_count;
-    bool was_greedy[WORLD_JOBS], is_configured, is_rebooted, wants_reboot;
+    bool was_greedy[WORLD_JOBS], was_blamed[WORLD_JOBS];
+    bool is_configured, is_rebooted, wants_reboot;
     uint32_t memory_grace_s;
     uint32_t die_in; /* so many calls of world_moment() until the daemon is killed; 0: not */
     uint32_t started, ended, greedy_stopped, made, faults, restarts, reboots; /* figures */

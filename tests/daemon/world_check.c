@@ -10,7 +10,8 @@
 enum {
     LOOK_S = 3,    /* so soon a fault that shows in a reading is seen */
     SILENT_S = 13, /* and one that keeps silent */
-    MODE_S = 10,   /* and gets another mode */
+    MODE_S = 10,   /* and gets another mode, */
+    AGAIN_S = 60,  /* or so much later, where the driver refused it */
     WELL_S = 90,   /* so soon a device is given out again */
 };
 
@@ -160,6 +161,9 @@ static void check_layouts(void)
             if (hold->slice.kind == SHARE_MIG && !find_instance(hold))
                 world_break("job %" PRIu64 " runs on %s, which is gone", member->id.job,
                             hold->name);
+            if (hold->slice.kind != SHARE_MIG && house.stub->migs[hold->gpu].is_on)
+                world_break("job %" PRIu64 " runs on gpu %u, which got MIG meanwhile",
+                            member->id.job, hold->gpu);
         }
     }
 }
@@ -237,7 +241,10 @@ static void check_mode(uint32_t number)
                   house.stub->gpus[number].process_count == 0;
 
     gpu->waits = can_be && device->mig_now != device->mig_enabled ? gpu->waits + 1 : 0;
-    if (gpu->waits > MODE_S)
+    if (gpu->lost > 0 || gpu->foreign.pid != 0 || stub_is_hanging(number))
+        gpu->upset = world->since_boot;
+    bool is_upset = gpu->upset > 0 && gpu->upset > ago(AGAIN_S + MODE_S);
+    if (gpu->waits > (is_upset ? MODE_S + AGAIN_S : MODE_S))
         world_break("gpu %u is idle for %u s, and does not get the MIG mode that it should have",
                     number, gpu->waits);
     if (!device->sick && device->mig_now != house.stub->migs[number].is_on && gpu->lost == 0 &&
@@ -248,6 +255,22 @@ static void check_mode(uint32_t number)
 }
 
 /* ---- nobody is blamed for his neighbour ---- */
+
+/* Nor stopped for memory before the grace is over, as far as those who took it are there still. */
+static void check_grace(uint64_t job)
+{
+    usec_t longest = -1;
+
+    for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
+        const struct world_member *member = &world->members[i];
+        if (member->id.job == job && member->phase == MEMBER_RUNS && member->is_greedy &&
+            world->since_boot - member->since > longest)
+            longest = world->since_boot - member->since;
+    }
+    if (longest >= 0 && longest < WORLD_GRACE_LEAST_S * USEC_PER_SEC)
+        world_break("job %" PRIu64 " is stopped for memory that it has for %" PRId64 " s", job,
+                    longest / USEC_PER_SEC);
+}
 
 static void check_blame(void)
 {
@@ -260,6 +283,9 @@ static void check_blame(void)
         if (is_blamed && !world->was_greedy[i])
             world_break("job %" PRIu64 " is stopped for memory that its neighbour took: %s",
                         job->id, why);
+        if (is_blamed && !world->was_blamed[i])
+            check_grace(job->id);
+        world->was_blamed[i] |= is_blamed;
     }
 }
 

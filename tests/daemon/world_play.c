@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens in a played world: people, faults, strangers, restarts. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,13 @@ static int run_asking(struct api_change *change, struct error *err)
     return submit_all(house.api, &who, asking->documents, err);
 }
 
-/* What was refused is nothing; what was acknowledged must never be lost. */
+/* A job that was refused is nothing; what was acknowledged must never be lost. */
 static void done_asking(struct api_change *change, int code, const struct error *err)
 {
     struct asking *asking = CONTAINER_OF(change, struct asking, change);
 
-    (void)err;
+    if (asking->config && code == -EINVAL)
+        world_break("a configuration is refused: %s", err->text);
     world->is_configured |= code == 0 && asking->config;
     for (const struct job *job = hub_state(house.hub)->first_job; job && code == 0;
          job = job->next) {
@@ -101,14 +103,13 @@ static void configure(void)
 {
     const char *action = world_chance(50) ? "requeue" : "cancel";
 
-    world->memory_grace_s = 5 + world_below(10);
-    json_t *watch =
+    world->memory_grace_s = WORLD_GRACE_LEAST_S + world_below(10);
+    json_t *config =
         json_pack("{s:o}", "memory_grace", json_sprintf("%us", (unsigned)world->memory_grace_s));
     if (world_chance(50))
         json_object_set_new(
-            watch, "idle",
-            json_pack("{s:s, s:s, s:s}", "warn", "60s", "stop", "100s", "action", action));
-    json_t *config = json_pack("{s:o}", "watch", watch);
+            config, "idle",
+            json_pack("{s:s, s:s, s:s}", "warn", "60s", "stop", "2m", "action", action));
     if (world_chance(60))
         json_object_set_new(config, "pools", wish_modes());
     ask(NULL, config);

@@ -303,22 +303,25 @@ static bool parse_seeds(const char *word, uint64_t *ret_first, uint64_t *ret_las
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, last = 100, broken = 0, steps = 0, started = 0, faults = 0, lives = 0;
+    uint64_t first = 1, last = 100, most = 5, broken = 0, steps = 0, started = 0, faults = 0,
+             lives = 0;
     bool is_verbose = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)
             is_verbose = true;
+        else if (strcmp(argv[i], "--first") == 0)
+            most = 1;
         else if (strcmp(argv[i], "--seeds") != 0 || i + 1 == argc ||
                  !parse_seeds(argv[++i], &first, &last)) {
-            fprintf(stderr, "usage: worlds [--seeds A..B] [--verbose]\n");
+            fprintf(stderr, "usage: worlds [--seeds A..B] [--first] [--verbose]\n");
             return 2;
         }
     }
     setenv("TARN_NVML_LIBRARY", TARN_TEST_NVML, 1);
     setenv("TARN_MPS_CONTROL", "/nowhere", 1);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (uint64_t seed = first; seed <= last && broken < 5; seed++) {
+    for (uint64_t seed = first; seed <= last && broken < most; seed++) {
         AUTO_FREE char *folder =
             mem_printf("%s/tarn-world-%d-%" PRIu64,
                        access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid(), seed);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,10 +198,11 @@ static void mig_is_seen(void **state)
     probe->ops->destroy(probe);
 }
 
+/* The driver wants a tenth of a second between two samples. */
+static const struct timespec apart = { .tv_nsec = 150000000 };
+
 static void sample_twice(struct probe *probe, uint32_t device, struct reading *ret)
 {
-    const struct timespec apart = { .tv_nsec =
-                                        150000000 }; /* the driver wants a tenth of a second */
     struct error err = { "" };
 
     for (int i = 0; i < 2; i++) {
@@ -208,6 +210,216 @@ static void sample_twice(struct probe *probe, uint32_t device, struct reading *r
         nanosleep(&apart, NULL);
     }
     assert_int_equal(probe->ops->sample(probe, device, ret, &err), 0);
+}
+
+static void readings_are_in_our_units(void **state)
+{
+    static const struct {
+        enum reading_id id;
+        int64_t value;
+    } expected[] = {
+        { READING_MEMORY_TOTAL, INT64_C(81559) << 20 },
+        { READING_MEMORY_USED, INT64_C(1000) << 20 },
+        { READING_MEMORY_RESERVED, INT64_C(500) << 20 },
+        { READING_MEMORY_FREE, INT64_C(80059) << 20 },
+        { READING_GPU_USE, 850000 },
+        { READING_MEMORY_BUS_USE, 410000 },
+        { READING_ENCODER_USE, 30000 },
+        { READING_DECODER_USE, 40000 },
+        { READING_POWER, 612000 },
+        { READING_POWER_LIMIT, 700000 },
+        { READING_TEMPERATURE, 64000 },
+        { READING_MEMORY_TEMPERATURE, 71000 },
+        { READING_SLOWDOWN_TEMPERATURE, 90000 },
+        { READING_SHUTDOWN_TEMPERATURE, 95000 },
+        { READING_FAN_SPEED, 330000 },
+        { READING_SM_CLOCK, INT64_C(1980000000) },
+        { READING_SM_CLOCK_MAX, INT64_C(1990000000) },
+        { READING_MEMORY_CLOCK, INT64_C(2619000000) },
+        { READING_PSTATE, 2 },
+        { READING_CLOCK_REASONS, 4 },
+        { READING_ECC_CORRECTED, 1 },
+        { READING_ECC_UNCORRECTED, 2 },
+        { READING_ECC_CORRECTED_EVER, 3 },
+        { READING_ECC_UNCORRECTED_EVER, 4 },
+        { READING_SRAM_THRESHOLD, 1 },
+        { READING_ROWS_REMAPPED, 5 },
+        { READING_ROWS_REMAPPED_UNCORRECTED, 6 },
+        { READING_ROW_REMAP_PENDING, 1 },
+        { READING_ROW_REMAP_FAILURE, 0 },
+        { READING_PAGES_RETIRED_SBE, 7 },
+        { READING_PAGES_RETIRED_DBE, 8 },
+        { READING_PAGES_PENDING, 1 },
+        { READING_POWER_VIOLATION, 1001 },
+        { READING_THERMAL_VIOLATION, 1002 },
+        { READING_PCIE_TX, 100000 },
+        { READING_PCIE_RX, 200000 },
+        { READING_PCIE_REPLAYS, 9 },
+        { READING_PCIE_GENERATION, 5 },
+        { READING_PCIE_WIDTH, 16 },
+        { READING_NVLINKS_UP, 17 },
+        { READING_NVLINK_CRC, 10 },
+        { READING_NVLINK_REPLAYS, 11 },
+        { READING_NVLINK_RECOVERIES, 12 },
+        { READING_NVLINK_TOTAL, (21 + 22) * 1024 },
+        { READING_RECOVERY_ACTION, 0 },
+    };
+    AUTO_FREE char *script = mem_printf(
+        "%sgpu 0 used 1000 reserved 500 use 85 memory_use 41 encoder 3 decoder 4 power 612000 "
+        "power_limit 700000 temp 64 memory_temp 71 slowdown 90 shutdown 95 fan 33 sm_clock 1980\n"
+        "gpu 0 sm_clock_max 1990 memory_clock 2619 pstate 2 reasons 4 ecc_corrected 1 "
+        "ecc_uncorrected 2 ecc_corrected_ever 3 ecc_uncorrected_ever 4 sram 1 rows_corrected 5\n"
+        "gpu 0 rows_uncorrected 6 row_pending 1 row_failed 0 retired_sbe 7 retired_dbe 8 "
+        "retired_pending 1 power_violation 1001 thermal_violation 1002 pcie_tx 100 pcie_rx 200\n"
+        "gpu 0 pcie_replays 9 pcie_generation 5 pcie_width 16 links_down 1 nvlink_crc 10 "
+        "nvlink_replay 11 nvlink_recovery 12 nvlink_tx 21 nvlink_rx 22 recovery_action 0\n"
+        "link 0 switch 18\n",
+        healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+    struct reading reading = { 0 }, other = { 0 };
+    struct error err = { "" };
+
+    for (int turn = 0; turn < 2; turn++) { /* also once it is known what is not supported */
+        assert_int_equal(probe->ops->sample(probe, 0, &reading, &err), 0);
+        assert_int_equal(probe->ops->sample(probe, 1, &other, &err), 0);
+        for (size_t i = 0; i < COUNT_OF(expected); i++) {
+            bool is_memory =
+                expected[i].id == READING_MEMORY_TOTAL || expected[i].id == READING_MEMORY_USED ||
+                expected[i].id == READING_MEMORY_FREE || expected[i].id == READING_MEMORY_RESERVED;
+            if (!reading_has(&reading, expected[i].id) ||
+                reading.values[expected[i].id] != expected[i].value)
+                fail_msg("%s: %lld, expected %lld", reading_about[expected[i].id].name,
+                         (long long)reading.values[expected[i].id], (long long)expected[i].value);
+            if (!is_memory && reading_has(&other, expected[i].id))
+                fail_msg("%s: there, and nobody said it", reading_about[expected[i].id].name);
+        }
+    }
+    assert_false(reading_has(&reading, READING_XID));
+    assert_false(reading_has(&reading, READING_SM_ACTIVE));
+    probe->ops->destroy(probe);
+}
+
+static void processes_have_what_they_use(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 1 process 41 memory 100 use 70\n"
+                                        "gpu 1 process 42 memory 200 use 20\n",
+                                        healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+    struct probe_process *processes = NULL;
+    struct error err = { "" };
+    uint32_t count = 0;
+
+    assert_int_equal(probe->ops->processes(probe, 0, &processes, &count, &err), 0);
+    assert_int_equal(count, 0);
+    free(processes);
+    assert_int_equal(probe->ops->processes(probe, 1, &processes, &count, &err), 0);
+    assert_int_equal(count, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_first = processes[i].pid == 41;
+        assert_int_equal(processes[i].memory_bytes, (is_first ? 100 : 200) << 20);
+        assert_int_equal(processes[i].use, is_first ? 700000 : 200000);
+        assert_int_equal(processes[i].instance, PROBE_UNKNOWN);
+        assert_false(processes[i].is_graphics);
+    }
+    free(processes);
+    probe->ops->destroy(probe);
+}
+
+static void an_event_is_of_its_device(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 1 xid 79\n", healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+    struct reading reading = { 0 };
+    struct probe_event event;
+    struct error err = { "" };
+
+    assert_int_equal(probe->ops->wait(probe, 1000, &event, &err), 1);
+    assert_int_equal(event.device, 1);
+    assert_int_equal(event.xid, 79);
+    assert_int_equal(event.instance, PROBE_UNKNOWN);
+    assert_int_equal(probe->ops->wait(probe, 0, &event, &err), 0);
+    assert_int_equal(probe->ops->sample(probe, 1, &reading, &err), 0);
+    assert_int_equal(reading.values[READING_XID], 79);
+    assert_int_equal(probe->ops->sample(probe, 0, &reading, &err), 0);
+    assert_false(reading_has(&reading, READING_XID));
+    probe->ops->destroy(probe);
+}
+
+/* Two by two on links, three of them at a switch, and what is left on PCIe. */
+static void links_are_as_the_driver_says(void **state)
+{
+    static const char *const words[6][6] = {
+        { "X", "NV4", "PXB", "PHB", "NODE", "?" }, { "NV4", "X", "PIX", "?", "SYS", "?" },
+        { "PXB", "PIX", "X", "NV12", "?", "?" },   { "PHB", "?", "NV12", "X", "?", "PIX" },
+        { "NODE", "SYS", "?", "?", "X", "?" },     { "?", "?", "?", "PIX", "?", "X" },
+    };
+    static const uint32_t islands[6] = { 1, 1, 2, 2, 0, 0 }, bridges[6] = { 0, 1, 1, 2, 0, 2 };
+    struct probe *probe =
+        probe_of(*state, "gpu 0 name \"NVIDIA A100\" uuid GPU-0 pci 00000000:01:00.0\n"
+                         "gpu 1 name \"NVIDIA A100\" uuid GPU-1 pci 00000000:02:00.0\n"
+                         "gpu 2 name \"NVIDIA A100\" uuid GPU-2 pci 00000000:03:00.0\n"
+                         "gpu 3 name \"NVIDIA A100\" uuid GPU-3 pci 00000000:04:00.0\n"
+                         "gpu 4 name \"NVIDIA A100\" uuid GPU-4 pci 00000000:05:00.0\n"
+                         "gpu 5 name \"NVIDIA A100\" uuid GPU-5 pci 00000000:06:00.0\n"
+                         "link 0 1 4\nlink 2 switch 12\nlink 3 switch 18\n"
+                         "near 0 2 20\nnear 0 3 30\nnear 0 4 40\nnear 1 4 50\nnear 1 2 10\n"
+                         "near 3 5 10\n");
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 6);
+    char word[16];
+
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(devices[i].island, islands[i]);
+        assert_int_equal(devices[i].bridge, bridges[i]);
+        for (uint32_t k = 0; k < 6; k++)
+            assert_string_equal(probe_link_word(probe->ops->link(probe, i, k), word, sizeof(word)),
+                                words[i][k]);
+    }
+    assert_int_equal(probe->ops->link(probe, 0, 6).near, PROBE_NEAR_UNKNOWN);
+    probe->ops->destroy(probe);
+}
+
+static void instances_are_made_listed_and_removed_one_at_a_time(void **state)
+{
+    AUTO_FREE char *script = mem_printf("%sgpu 1 mig 1\n", healthy);
+    struct probe *probe = probe_of(*state, script);
+    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
+    struct probe_instance wanted[] = { { .start = 4, .size = 4, .compute = 3 },
+                                       { .start = 2, .size = 1, .compute = 1, .media = true },
+                                       { .start = 0, .size = 1, .compute = 1 } };
+    struct probe_instance *found = NULL;
+    struct error err = { "" };
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        struct probe_instance asked = wanted[i];
+        if (probe->ops->mig_create(probe, 1, &wanted[i], &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(wanted[i].start, asked.start);
+        assert_int_equal(wanted[i].size, asked.size);
+        assert_int_equal(wanted[i].compute, asked.compute);
+        assert_int_equal(wanted[i].media, asked.media);
+        assert_true(wanted[i].uuid[0] != '\0');
+    }
+    assert_string_not_equal(wanted[0].uuid, wanted[1].uuid);
+    assert_string_not_equal(wanted[1].uuid, wanted[2].uuid);
+    struct probe_instance twice = { .start = 4, .size = 4, .compute = 3 };
+    assert_int_equal(probe->ops->mig_create(probe, 1, &twice, &err), -ENOSPC);
+    assert_int_equal(probe->ops->mig_remove(probe, 1, wanted[1].gpu_instance, &err), 0);
+    assert_int_equal(probe->ops->mig_remove(probe, 1, wanted[1].gpu_instance, &err), 0);
+    assert_int_equal(probe->ops->mig_list(probe, 1, &found, &count, &err), 0);
+    assert_int_equal(count, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct probe_instance *was = found[i].size == 4 ? &wanted[0] : &wanted[2];
+        assert_memory_equal(&found[i], was, sizeof(found[i]));
+    }
+    free(found);
+    assert_int_equal(probe->ops->mig_list(probe, 0, &found, &count, &err), 0);
+    assert_int_equal(count, 0);
+    free(found);
+    probe->ops->destroy(probe);
 }
 
 /* A device that is cut says nothing of its use: its instances do. */
@@ -245,6 +457,7 @@ static void what_mig_instances_do_is_what_their_device_does(void **state)
     /* An instance that is new has said nothing yet: a sum without it would be too small. */
     struct probe_instance other = { .start = 5, .size = 1, .compute = 1 };
     assert_int_equal(probe->ops->mig_create(probe, 1, &other, &err), 0);
+    nanosleep(&apart, NULL);
     assert_int_equal(probe->ops->sample(probe, 1, &reading, &err), 0);
     assert_false(reading_has(&reading, READING_GPU_USE));
     probe->ops->destroy(probe);
@@ -376,6 +589,11 @@ int main(void)
         WITH_SCRIPT(an_older_driver_gives_memory_by_the_older_call),
         WITH_SCRIPT(readings_that_cannot_be_had_are_absent),
         WITH_SCRIPT(mig_is_seen),
+        WITH_SCRIPT(readings_are_in_our_units),
+        WITH_SCRIPT(processes_have_what_they_use),
+        WITH_SCRIPT(an_event_is_of_its_device),
+        WITH_SCRIPT(links_are_as_the_driver_says),
+        WITH_SCRIPT(instances_are_made_listed_and_removed_one_at_a_time),
         WITH_SCRIPT(what_mig_instances_do_is_what_their_device_does),
         WITH_SCRIPT(no_gpu_is_an_answer),
         WITH_SCRIPT(a_driver_that_stops_answering_is_told_in_words),

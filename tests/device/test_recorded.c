@@ -89,6 +89,9 @@ static void readings_and_links_are_as_they_were(void **state)
     assert_int_equal(probe->ops->sample(probe, 2, &reading, &err), -ENODEV);
     assert_int_equal(probe->ops->link(probe, 0, 1).near, PROBE_NEAR_LINK);
     assert_int_equal(probe->ops->link(probe, 0, 1).links, 18);
+    assert_int_equal(probe->ops->link(probe, 1, 0).near, PROBE_NEAR_LINK);
+    assert_int_equal(probe->ops->link(probe, 1, 0).links, 18);
+    assert_int_equal(probe->ops->link(probe, 0, 0).near, PROBE_NEAR_SELF);
     assert_int_equal(probe->ops->link(probe, 1, 1).near, PROBE_NEAR_SELF);
     assert_int_equal(probe->ops->link(probe, 1, 2).near, PROBE_NEAR_UNKNOWN);
     assert_null(probe->ops->processes);

@@ -102,6 +102,11 @@ static void seconds_and_minutes_come_back_as_they_were(void **state)
         assert_int_equal(points->count, 30); /* what was not read is not there */
         points = ask(readings, READING_TEMPERATURE, start, start + USEC_PER_MIN, USEC_PER_MIN);
         assert_int_equal(points->mean[0], 3000);
+        /* Of a counter the last of a minute; what was read now and then is a mean of that. */
+        points = ask(readings, READING_ENERGY, start, start + 2 * USEC_PER_MIN, USEC_PER_MIN);
+        assert_int_equal(points->mean[0], 59 * 500);
+        points = ask(readings, READING_GPU_USE, start, start + USEC_PER_MIN, USEC_PER_MIN);
+        assert_int_equal(points->mean[0], 500000);
         points = ask(readings, READING_SM_CLOCK, start, start + USEC_PER_HOUR, USEC_PER_MIN);
         assert_int_equal(points->count, 0);
         if (turn == 0) {

@@ -484,15 +484,15 @@ int nvmlDeviceGetProcessUtilization(nvml_device_t device, struct nvml_process_us
     unsigned long long now = (unsigned long long)(script_now() * 1e6) + 1;
 
     BEGIN(device);
-    *count = device->process_count;
+    *count = 2 * device->process_count; /* a ring has several of each */
     if (seen >= now || *count == 0)
         return stub_done(NVML_NOT_FOUND);
     if (!ret || *count > room)
         return stub_done(NVML_INSUFFICIENT_SIZE);
     for (unsigned i = 0; i < *count; i++)
-        ret[i] = (struct nvml_process_use){ .pid = device->processes[i].pid,
+        ret[i] = (struct nvml_process_use){ .pid = device->processes[i / 2].pid,
                                             .at = now,
-                                            .sm = device->processes[i].use };
+                                            .sm = device->processes[i / 2].use };
     return stub_done(NVML_SUCCESS);
 }
 
