@@ -56,7 +56,8 @@ struct world_member {
     usec_t since, until, stopping; /* 0: nobody stops it */
     struct world_hold holds[WORLD_HOLDS];
     uint32_t hold_count;
-    bool is_idle, is_greedy, was_stopped, fails, is_lost, told_start, told_end;
+    bool is_idle, is_greedy, opens_none; /* of its devices */
+    bool was_stopped, fails, is_lost, told_start, told_end;
 };
 
 struct world_foreign {

@@ -71,7 +71,8 @@ static void fill_holds(struct world_member *member, const struct engine_launch *
         *hold = (struct world_hold){ .gpu = gpu_of(hub_state(house.hub), lease->slices[i].device),
                                      .slice = lease->slices[i],
                                      .instance = NVML_NO_INSTANCE };
-        hold->is_greedy = hold->slice.kind == SHARE_FRACTION && world_chance(15);
+        hold->is_greedy =
+            !member->opens_none && hold->slice.kind == SHARE_FRACTION && world_chance(15);
         member->is_greedy |= hold->is_greedy;
         if (!name || !name[0])
             world_break("job %llu is told of fewer devices than it holds",
@@ -93,6 +94,7 @@ static int start(struct engine *of, const struct engine_launch *launch, struct e
     if (member)
         return 0;
     member = claim_member(launch->id);
+    member->opens_none = world_chance(15);
     fill_holds(member, launch, job);
     member->since = world->since_boot;
     if (member->is_greedy)
@@ -207,11 +209,11 @@ static void tell(const struct world_member *member, enum engine_outcome_kind kin
     house.on_outcome(house.outcome_user, &outcome);
 }
 
-/* Its processes open the devices. */
+/* Its processes open the devices, if they do. */
 static void begin(struct world_member *member)
 {
     member->phase = MEMBER_RUNS;
-    for (uint32_t i = 0; i < member->hold_count; i++) {
+    for (uint32_t i = 0; i < member->hold_count && !member->opens_none; i++) {
         const struct world_hold *hold = &member->holds[i];
         char words[64] = "";
         int64_t mib = hold->slice.memory_mib / 2;
