@@ -595,10 +595,12 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
         struct watched *watched = &watcher->devices[i];
         if (watched->device != device)
             continue;
-        health_clear(&watched->health);
-        enum health_fault worst = health_worst(&watched->health);
+        struct health cleared = watched->health;
+        health_clear(&cleared);
+        enum health_fault worst = health_worst(&cleared);
         if (worst != FAULTS)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
+        watched->health = cleared;
         if (find_news(watcher, watched, sick, &event))
             hub_emit(watcher->options.hub, &event);
         return 0;

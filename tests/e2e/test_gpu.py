@@ -218,10 +218,14 @@ def test_a_job_opens_its_own_device_files_and_no_others(machine):
 
 def test_topology_is_told(machine):
     machine.daemon.kill()
-    machine.tell(gpu(0), gpu(1), gpu(2), gpu(3), "link 0 1 4", "near 0 2 40", "near 2 3 10", "near 1 2 50")
+    machine.tell(gpu(0), gpu(1), gpu(2, numa=0), gpu(3, numa=1), "link 0 1 4", "near 0 2 40", "near 2 3 10", "near 1 2 50")
     machine.daemon.start()
     rows = [entry["links"] for entry in machine.api.get("/v1/topology")["gpus"]]
     assert rows[0][:3] == ["X", "NV4", "NODE"] and rows[2][3] == "PIX" and rows[1][2] == "SYS"
+    shown = [line.split() for line in listed(machine, "gpus", "--topology").splitlines()]
+    assert shown == [["GPU0", "GPU1", "GPU2", "GPU3", "NUMA"], ["GPU0", "X", "NV4", "NODE", "?", "-"],
+                     ["GPU1", "NV4", "X", "SYS", "?", "-"], ["GPU2", "NODE", "SYS", "X", "PIX", "0"],
+                     ["GPU3", "?", "?", "PIX", "X", "1"]]
     job = machine.api.submit(command=["sleep", "60"], gpus="2,nvlink")
     wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
     assert sorted(device["index"] for device in machine.api.job(job)["devices"]) == [0, 1]
@@ -255,6 +259,20 @@ def test_only_an_administrator_says_that_a_device_is_well(machine):
     with pytest.raises(Refused) as refused:
         machine.api.post("/v1/gpus/GPU-9/clear")
     assert refused.value.status == 404 and "no such device" in refused.value.message
+
+
+def test_a_device_that_is_lost_can_not_be_cleared(machine):
+    wait_until("it was read", lambda: machine.gpu(1)["reading"])
+    machine.tell(gpu(0), gpu(1), "gpu 1 xid 79")
+    sick = wait_until("it needs a reboot", lambda: machine.gpu(1)["sick"])
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    wait_until("it is lost", lambda: "lost" in [fault["name"] for fault in machine.gpu(1)["faults"]])
+    with pytest.raises(Refused) as refused:
+        machine.api.post("/v1/gpus/GPU-1/clear")
+    assert "GPU-1: fell off the bus" in refused.value.message
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it answers again", lambda: "lost" not in [fault["name"] for fault in machine.gpu(1)["faults"]])
+    assert machine.gpu(1)["sick"] == sick == "XID 79: fell off the bus; reboot needed", "who is refused changes nothing"
 
 
 def visible(machine, job):
