@@ -270,6 +270,11 @@ bool health_is_seen(const struct health *health, enum health_fault fault)
     return ((health->faults | health->pending) & bit(fault)) != 0;
 }
 
+void health_change(struct health *health, bool is_changing, usec_t now)
+{
+    see(health, FAULT_CHANGING, is_changing, now, 0);
+}
+
 void health_clear(struct health *health)
 {
     for (enum health_fault i = 0; i < FAULTS; i++) {

@@ -83,6 +83,9 @@ void health_check_failed(struct health *health, usec_t now);
 /* Whether this fault holds, or may after a while. */
 bool health_is_seen(const struct health *health, enum health_fault fault);
 
+/* Its MIG mode is about to be changed, or that is over. */
+void health_change(struct health *health, bool is_changing, usec_t now);
+
 /* Somebody looked after it: what stays is forgotten. */
 void health_clear(struct health *health);
 

@@ -563,12 +563,11 @@ static int open_all(struct daemon *daemon, struct error *err)
     code = open_watcher(daemon, err);
     if (code < 0)
         return code;
-    daemon->mig_modes =
-        mig_modes_create(&(struct mig_modes_options){ .loop = &daemon->loop,
-                                                      .hub = daemon->hub,
-                                                      .probe = daemon->probe,
-                                                      .devices = &daemon->found,
-                                                      .watch = watcher_watch(daemon->watcher) });
+    daemon->mig_modes = mig_modes_create(&(struct mig_modes_options){ .loop = &daemon->loop,
+                                                                      .hub = daemon->hub,
+                                                                      .probe = daemon->probe,
+                                                                      .devices = &daemon->found,
+                                                                      .watcher = daemon->watcher });
     launcher_look(daemon->launcher);
     daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
                                      daemon->options->state_dir);

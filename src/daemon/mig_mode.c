@@ -15,6 +15,7 @@ struct change {
     struct mig_modes *modes;
     uint32_t device; /* of the probe */
     bool is_on, is_running;
+    bool is_held;      /* nothing is put there */
     usec_t not_before; /* journal time: it was refused */
     int code;
     struct error err;
@@ -122,6 +123,15 @@ static void free_when_over(struct mig_modes *modes)
     free(modes);
 }
 
+static void hold(struct change *change, const struct device *device, bool is_held)
+{
+    const struct mig_modes *modes = change->modes;
+
+    change->is_held = is_held;
+    watcher_keep_off(modes->options.watcher,
+                     (uint32_t)(device - hub_state(modes->options.hub)->devices.items), is_held);
+}
+
 static void after_work(uv_work_t *request, int status)
 {
     struct change *change = request->data;
@@ -134,6 +144,9 @@ static void after_work(uv_work_t *request, int status)
         change->not_before =
             clock_now(hub_clock(modes->options.hub)) + (usec_t)AGAIN_S * USEC_PER_SEC;
         tell(modes, change);
+        const struct device *device = find(modes, change->device);
+        if (device)
+            hold(change, device, false);
     }
     free_when_over(modes);
 }
@@ -154,7 +167,7 @@ static bool is_leased(const struct state *state, uint32_t device)
 static bool is_idle(const struct mig_modes *modes, const struct device *device)
 {
     const struct state *state = hub_state(modes->options.hub);
-    const struct watch *watch = modes->options.watch;
+    const struct watch *watch = watcher_watch(modes->options.watcher);
     uint32_t number = (uint32_t)(device - state->devices.items);
     struct watch_device seen;
 
@@ -162,16 +175,29 @@ static bool is_idle(const struct mig_modes *modes, const struct device *device)
            watch_is_fresh(&seen) && seen.has_processes && seen.process_count == 0;
 }
 
+static bool is_due(const struct change *change, const struct device *device)
+{
+    usec_t now = clock_now(hub_clock(change->modes->options.hub));
+
+    return device->mig_now != device->mig_enabled &&
+           (device->mig_enabled != change->is_on || now >= change->not_before) &&
+           is_idle(change->modes, device);
+}
+
+/* First it is held; once that is known and still nobody is there, it is changed. */
 static void look(struct mig_modes *modes, struct change *change)
 {
     const struct device *device = find(modes, change->device);
-    usec_t now = clock_now(hub_clock(modes->options.hub));
 
-    if (!device || device->mig_now == device->mig_enabled || device->sick || change->is_running)
+    if (!device || change->is_running)
         return;
-    if (device->mig_enabled == change->is_on && now < change->not_before)
+    bool is_known = device->sick && strcmp(device->sick, fault_words(FAULT_CHANGING)) == 0;
+    bool can_be = is_due(change, device) && (!device->sick || is_known);
+    if (can_be != change->is_held) {
+        hold(change, device, can_be);
         return;
-    if (!is_idle(modes, device))
+    }
+    if (!can_be || !is_known)
         return;
     change->is_on = device->mig_enabled;
     change->is_running = true;

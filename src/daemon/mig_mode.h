@@ -5,18 +5,19 @@
 /* mig_mode - gives devices the MIG mode that their pools want
  *
  * The state says which one that is (node.h); until a device has it, nothing new is put there. Once
- * nobody uses it any more, not even a stranger, its instances are removed and the mode is changed,
- * by a worker. So it is also after a restart of the machine, which most devices do not keep their
- * mode over. What the driver refuses is tried again each minute, and told.
+ * nobody uses it any more, not even a stranger, it is held, as a sick one is, so that nothing comes
+ * whatever is wanted meanwhile; then its instances are removed and the mode is changed, by a
+ * worker. So it is also after a restart of the machine, which most devices do not keep their mode
+ * over. What the driver refuses is tried again each minute, and told.
  *
  * Order of calls:  create, destroy before the watch, the probe and the hub go
  */
 
 #include <uv.h>
 
-#include "core/watch.h"
 #include "daemon/hub.h"
 #include "daemon/machine.h"
+#include "daemon/watcher.h"
 
 struct mig_modes;
 
@@ -25,7 +26,7 @@ struct mig_modes_options {
     struct hub *hub;
     struct probe *probe; /* may be NULL, or have no MIG: then nothing is done */
     const struct machine_devices *devices;
-    const struct watch *watch;
+    struct watcher *watcher;
 };
 
 struct mig_modes *mig_modes_create(const struct mig_modes_options *options);

@@ -586,6 +586,17 @@ const struct watch *watcher_watch(const struct watcher *watcher)
     return &watcher->watch;
 }
 
+void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing)
+{
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        struct watched *watched = &watcher->devices[i];
+        if (watched->device != device)
+            continue;
+        health_change(&watched->health, is_changing, sampler_now());
+        watcher_report(watcher, watched);
+    }
+}
+
 int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
 {
     char sick[WATCHER_WORDS_SIZE];

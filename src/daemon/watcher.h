@@ -56,6 +56,9 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
  * -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
 int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err);
 
+/* Nothing is to be put on a device (its number in the state) while its MIG mode is changed. */
+void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing);
+
 const struct watch *watcher_watch(const struct watcher *watcher);
 
 #endif

@@ -479,6 +479,32 @@ static bool is_within_budget(struct relocation *search)
     return false;
 }
 
+/* It may start only when they have gone: until it is done then, nothing of its place is kept for
+ * others. Which devices a reservation of GPUs keeps is settled anew each time, free ones first: its
+ * place may then be among them. */
+static bool is_open_for_it(const struct relocation *search)
+{
+    const struct brain *brain = search->brain;
+    const struct state *state = brain->state;
+    const struct job *job = search->job;
+    usec_t grace = 0;
+
+    for (size_t i = 0; i < brain->defrag.chosen.count; i++) {
+        const struct mover *mover = &brain->defrag.movers.items[brain->defrag.chosen.items[i]];
+        usec_t its = state_grace(state, mover->job);
+        grace = its > grace ? its : grace;
+    }
+    struct gate_ask ask = { job->queue, job->user, state->now,
+                            usec_after(usec_after(state->now, grace), gate_stay_of(job)) };
+    for (size_t i = 0; i < brain->gates.items.count; i++) {
+        const struct gate *gate = &brain->gates.items.items[i];
+        bool is_near = gate->slots != 0 || gate_has(gate, &brain->layout, &search->lease);
+        if (is_near && gate_bars(gate, state, &ask))
+            return false;
+    }
+    return true;
+}
+
 static bool try_set(struct relocation *search, size_t first)
 {
     struct brain *brain = search->brain;
@@ -489,8 +515,8 @@ static bool try_set(struct relocation *search, size_t first)
     fill_back(search);
     size_t count = brain->defrag.chosen.count;
     return count > 0 && count <= DEFRAG_MOVED &&
-           brain_may_have(brain, search->job, &search->lease, &why) && place_all(search) &&
-           is_within_budget(search);
+           brain_may_have(brain, search->job, &search->lease, &why) && is_open_for_it(search) &&
+           place_all(search) && is_within_budget(search);
 }
 
 /* Afterwards nothing is held differently; who moves is chosen. */

@@ -158,6 +158,9 @@ static void check_layouts(void)
         const struct world_member *member = &world->members[i];
         for (uint32_t k = 0; is_alive(member) && k < member->hold_count; k++) {
             const struct world_hold *hold = &member->holds[k];
+            if (house.stub->migs[hold->gpu].is_on != (hold->slice.kind == SHARE_MIG))
+                world_break("job %" PRIu64 " runs on gpu %u, whose MIG mode is changed",
+                            member->id.job, hold->gpu);
             if (hold->slice.kind == SHARE_MIG && !find_instance(hold))
                 world_break("job %" PRIu64 " runs on %s, which is gone", member->id.job,
                             hold->name);
