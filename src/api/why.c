@@ -194,22 +194,27 @@ static json_t *add_foreign(const struct api *api, json_t *lines)
     return list;
 }
 
-static void add_promise(const struct api *api, const struct why *why, bool is_first, json_t *lines)
+/* "At most" is what limits say: what was learned of others is no limit. */
+static void add_promise(const struct api *api, const struct job *job, const struct why *why,
+                        bool is_first, json_t *lines)
 {
     usec_t now = api->ports.now(api->ports.user);
+    struct start_estimate start;
 
     if (!is_first || why->at == 0)
         return;
+    bool is_open =
+        why->at == USEC_NEVER ||
+        (sched_estimate_start(api->ports.brain(api->ports.user), job, &start) && start.is_open);
     char left[UNITS_TEXT_SIZE];
     AUTO_FREE char *line =
-        why->at == USEC_NEVER
-            ? mem_string(
-                  "first in line: nothing that would delay it is started before it; those it "
-                  "waits for have no time limit")
-            : mem_printf(
-                  "first in line: nothing that would delay it is started before it; starts in "
-                  "at most %s",
-                  units_format_duration(left, why->at > now ? why->at - now : 0));
+        is_open ? mem_string(
+                      "first in line: nothing that would delay it is started before it; those it "
+                      "waits for have no time limit")
+                : mem_printf(
+                      "first in line: nothing that would delay it is started before it; starts in "
+                      "at most %s",
+                      units_format_duration(left, why->at > now ? why->at - now : 0));
     add_line(lines, "promised", line);
 }
 
@@ -368,7 +373,7 @@ void handle_why(struct call *call)
             owed = add_give_back(api, job, lines);
             json_decref(moves);
             moves = add_moves(api, state_job(state, job->id), lines);
-            add_promise(api, &why, is_promised, lines);
+            add_promise(api, job, &why, is_promised, lines);
             add_expected(api, job, &start, lines);
             add_sooner(api, job, lines, &sooner);
         }

@@ -195,6 +195,14 @@ static bool has_filter(const struct options *options)
            options->values[CANCEL_USER];
 }
 
+static bool is_given(const json_t *job)
+{
+    const char *state = field_text(job, "state");
+
+    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
+           strcmp(state, "stopping") == 0;
+}
+
 /* The jobs that the filters mean; nobody else's unless a user is named. */
 static int find_jobs(struct session *session, const struct options *options,
                      struct selection *selection, struct error *err)
@@ -219,8 +227,11 @@ static int find_jobs(struct session *session, const struct options *options,
     int code = session_get(session, path.bytes, &reply, err);
     if (code < 0)
         return code;
-    json_array_foreach(json_object_get(reply, "jobs"), i, job)
-        selection_add(selection, field_text(job, "label"));
+    /* Those that wait first: they are not to start with what the others leave. */
+    for (int is_active = 0; is_active < 2; is_active++) {
+        json_array_foreach(json_object_get(reply, "jobs"), i, job) if (is_given(job) == is_active)
+            selection_add(selection, field_text(job, "label"));
+    }
     json_decref(reply);
     return 0;
 }

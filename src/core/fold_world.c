@@ -283,7 +283,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     pool->base_min = event->milli_min;
     pool->base_max = event->milli_max;
     pool->devices = event->devices;
-    pool->mig = event->mig;
+    pool->mig = event->mig <= POOL_MIG_ON ? event->mig : POOL_MIG_ANY;
     set_string(&pool->queue, event->queue);
     set_string(&pool->model, event->model);
     set_string(&pool->nodes, event->nodes);

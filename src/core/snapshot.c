@@ -316,6 +316,7 @@ static void load_pool(struct state *state, const struct saved_pool *saved)
     pool.model = mem_string(pool.model);
     pool.nodes = mem_string(pool.nodes);
     pool.labels = mem_string(pool.labels ? pool.labels : "");
+    pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++)
         list_add(&pool.during, saved->during[i]);

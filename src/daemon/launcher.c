@@ -400,9 +400,8 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
         return;
     if (code == 0)
         start_prepared(launcher, job, prepared);
-    else /* a device that failed it is not the job's fault: it goes elsewhere */
-        report_all(launcher, job, code == -ENODEV || code == -EIO ? ENGINE_LOST : ENGINE_FAILED,
-                   err->text);
+    else /* one that is gone is no fault of the job's: it leaves it, as any sick one (rescue.h) */
+        report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : ENGINE_FAILED, err->text);
 }
 
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)

@@ -69,11 +69,12 @@ static char **environment_of(const struct mps_device *mps)
 static int wait_for(pid_t pid)
 {
     struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-    int status = 0, step = end.fd >= 0 ? WAIT_MS : LOOK_MS; /* kernels before 5.3 have none */
+    int status = 0;
     bool is_over = false;
 
-    for (int waited = 0; waited < WAIT_MS && !is_over; waited += step) {
-        poll(&end, end.fd >= 0, step);
+    /* Kernels before 5.3 have none: then, and when a signal comes between, it is looked again. */
+    for (int waited = 0; waited < WAIT_MS && !is_over; waited += LOOK_MS) {
+        poll(&end, end.fd >= 0, LOOK_MS);
         is_over = waitpid(pid, &status, WNOHANG) == pid;
     }
     if (end.fd >= 0)

@@ -32,7 +32,9 @@ struct nvml_meter {
 struct nvml_gpu {
     nvml_device_t handle;      /* NULL: it could not be had */
     struct probe_device known; /* how it was when last it worked */
-    uint64_t unsupported;      /* readings that this device or driver does not have */
+    uint64_t unsupported;      /* readings that it does not have, as far as it says */
+    uint32_t askings;          /* since those were asked for last */
+    bool had_mig;              /* its mode then */
     bool is_gpm_known, has_gpm;
     struct nvml_meter meters[NVML_METERS]; /* of GPM */
     uint32_t meter_count;

@@ -8,6 +8,8 @@
 
 enum { PERCENT = READING_RATIO_ONE / 100, MEMORY_CELSIUS_MAX = 200 };
 
+enum { ASK_AGAIN = 60 }; /* what a driver did not have may have been refused for a moment */
+
 struct asking {
     const struct nvml *nvml;
     const struct nvml_calls *call;
@@ -421,6 +423,12 @@ int nvml_sample(struct probe *probe, uint32_t device, struct reading *ret, struc
     if (!gpu)
         return code;
     struct reading taken = { .at = ret->at };
+    bool has_mig = atomic_load(&gpu->has_mig);
+    if (has_mig != gpu->had_mig || ++gpu->askings == ASK_AGAIN) {
+        gpu->unsupported = 0;
+        gpu->askings = 0;
+    }
+    gpu->had_mig = has_mig;
     const struct nvml *nvml = nvml_of(probe);
     struct asking asking = { .nvml = nvml, .call = &nvml->call, .gpu = gpu, .ret = &taken };
     for (size_t i = 0; i < COUNT_OF(parts) && asking.trouble == 0; i++)
