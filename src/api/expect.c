@@ -68,7 +68,7 @@ static void say_open(const struct api *api, struct text *text)
     AUTO_RELEASE(text) struct text label = { 0 };
 
     if (!job) {
-        text_add(text, "open-ended: a job in front of it has no time limit");
+        text_add(text, "open-ended: nobody can say when what it needs is free and well again");
         return;
     }
     view_id(api, job, &label);

@@ -235,7 +235,8 @@ static void count_memory(uint32_t number)
 
 void world_play(void)
 {
-    if (!world->is_configured || world_chance(1))
+    /* More often while something is under way. */
+    if (!world->is_configured || world_chance(world_hangs() ? 12 : 1))
         configure();
     if (world_chance(35))
         submit();
