@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worlds - plays random worlds (world.h), and says which breaks what
  *
- * Usage: worlds [--seeds A..B] [--verbose]
- * A world that breaks an invariant is told with its seed, and leaves the log of its daemons.
+ * Usage: worlds [--seeds A..B] [--first] [--verbose]
+ * A world that breaks an invariant is told with its seed, and leaves the log of its daemons; after
+ * five of them, or the first, it is enough.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -292,8 +292,10 @@ def test_mig_instances_are_made_on_demand_without_touching_neighbours(machine):
     assert machine.api.job(small[0])["devices"][0]["memory"] == 81559 // 8
     machine.api.post("/v1/jobs/%d/cancel" % small[1])
     wait_until("it ended", lambda: machine.api.job(small[1])["state"] == "ended")
+    machine.tell(gpu(0, mig=1), gpu(1, error="GPU_IS_LOST"), "gpu 0 fail nvmlDeviceCreateGpuInstanceWithPlacement INSUFFICIENT_RESOURCES")
     again = machine.api.submit(command=script, gpus="mig=1g.10gb", cpus=0)
-    assert visible(machine, again) == names[2], "the instance that is free is used again"
+    assert visible(machine, again) == names[2], "the instance that is free is used again, not made anew"
+    machine.tell(gpu(0, mig=1), gpu(1, error="GPU_IS_LOST"))
     for job in [small[0], small[2], again]:
         machine.api.post("/v1/jobs/%d/cancel" % job)
     other = machine.api.submit(command=script, gpus="mig=2g.20gb", cpus=0)
