@@ -146,6 +146,15 @@ static struct sampled await(struct sampler *sampler, uint32_t device)
     return got;
 }
 
+/* Its thread is in the driver. */
+static void await_inside(uint32_t device)
+{
+    pthread_mutex_lock(&fake.lock);
+    while (!fake.is_inside[device])
+        pthread_cond_wait(&fake.change, &fake.lock);
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static void pass(long ms)
 {
     const struct timespec moment = { .tv_nsec = ms * 1000000 };
@@ -171,6 +180,7 @@ static void one_that_hangs_delays_nobody(void **state)
             assert_int_equal(sampler_silent(sampler, i), 0);
             free(got.processes);
         }
+        await_inside(1);
         assert_false(sampler_take(sampler, 1, &got));
         assert_true(sampler_silent(sampler, 1) >= before); /* asked again, it is as silent */
         pass(50);
@@ -256,10 +266,7 @@ static void who_does_not_come_back_is_left_behind(void **state)
     sampler = create();
     say_hangs(0, true);
     sampler_ask(sampler);
-    pthread_mutex_lock(&fake.lock);
-    while (!fake.is_inside[0])
-        pthread_cond_wait(&fake.change, &fake.lock);
-    pthread_mutex_unlock(&fake.lock);
+    await_inside(0);
     assert_false(sampler_destroy(sampler));
     say_hangs(0, false);
 }
