@@ -31,7 +31,8 @@ enum {
     WORLD_JOBS = 256,
     WORLD_WORDS = 400,
     WORLD_NAMES = 4096,
-    WORLD_GRACE_LEAST_S = 5,    /* of memory, as it is configured */
+    WORLD_GRACE_LEAST_S = 5, /* of memory, as it is configured */
+    WORLD_GRACE_MORE_S = 10,
     WORLD_FOREIGN_PID = 100000, /* and above: nobody's that we started */
 };
 
@@ -68,13 +69,13 @@ struct world_foreign {
 
 /* What is true of a device, as the player made it. */
 struct world_gpu {
-    usec_t lost, well;   /* since when; 0: it is not */
-    uint32_t lost_looks; /* so often that could be seen */
-    usec_t lost_known;   /* and since when it must be known; 0: not yet */
-    usec_t harmed;       /* when something was done to it the last time that may drain it */
-    uint32_t harmed_life;
-    usec_t known_sick; /* since when the daemon says so; 0: it does not */
-    bool is_unfound;   /* lost when this daemon looked for devices */
+    usec_t lost, well;           /* since when; 0: it is not */
+    uint32_t lost_looks;         /* so often that could be seen */
+    usec_t lost_known;           /* and since when it must be known; 0: not yet */
+    usec_t harmed;               /* when something was done to it the last time that may drain it */
+    uint32_t harmed_life, harms; /* harms: since the machine started */
+    usec_t known_sick;           /* since when the daemon says so; 0: it does not */
+    bool is_unfound;             /* lost when this daemon looked for devices */
     struct world_foreign foreign;
     int64_t leak_mib;
     uint32_t lies;  /* so many steps its mode is another than the daemon says */

@@ -215,6 +215,10 @@ static void check_health(uint32_t number)
     if (gpu->known_sick == 0 && gpu->harmed > 0 && is_watched && device->sick &&
         device->faults != 0 && gpu->lost == 0)
         gpu->known_sick = world->since_boot;
+    if (gpu->harms == 0 && is_watched && device->faults != 0)
+        world_break(
+            "gpu %u: nothing was done to it since the machine started, and it needs a reset",
+            number);
     if (!is_well || !device->sick)
         gpu->well = world->since_boot;
     if (is_well && is_watched && gpu->well < ago(WELL_S) && device->sick)
@@ -295,11 +299,14 @@ static void check_blame(void)
 /* Who takes more for longer than the grace, where that can be seen, is ended. */
 static void check_greedy(const struct world_member *member)
 {
-    usec_t most = (usec_t)(world->memory_grace_s + 2 * LOOK_S + 60) * USEC_PER_SEC;
+    usec_t grace_s = WORLD_GRACE_LEAST_S + WORLD_GRACE_MORE_S;
+    usec_t most = (grace_s + 2 * LOOK_S + (world->is_configured ? 0 : 60)) * USEC_PER_SEC;
 
     for (uint32_t i = 0; i < member->hold_count; i++) {
         const struct world_hold *hold = &member->holds[i];
-        if (!hold->is_greedy || stub_is_hanging(hold->gpu) || world->gpus[hold->gpu].lost > 0)
+        const struct world_gpu *gpu = &world->gpus[hold->gpu];
+        bool is_upset = gpu->upset > 0 && gpu->upset > world->since_boot - most;
+        if (!hold->is_greedy || is_upset || gpu->is_unfound)
             return;
     }
     if (member->is_greedy && !member->was_stopped && world->since_boot - member->since > most &&

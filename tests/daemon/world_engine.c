@@ -102,6 +102,8 @@ static int start(struct engine *of, const struct engine_launch *launch, struct e
     member->is_idle = world_chance(10);
     member->fails = world_chance(10);
     member->until = world->since_boot + (1 + world_below(40)) * USEC_PER_SEC;
+    if (member->is_greedy) /* it would go on until somebody ends it */
+        member->until += USEC_PER_HOUR;
     world_check_start(member, job);
     member->phase = MEMBER_STARTS;
     world->started++;

@@ -103,7 +103,7 @@ static void configure(void)
 {
     const char *action = world_chance(50) ? "requeue" : "cancel";
 
-    world->memory_grace_s = WORLD_GRACE_LEAST_S + world_below(10);
+    world->memory_grace_s = WORLD_GRACE_LEAST_S + world_below(WORLD_GRACE_MORE_S);
     json_t *config =
         json_pack("{s:o}", "memory_grace", json_sprintf("%us", (unsigned)world->memory_grace_s));
     if (world_chance(50))
@@ -148,6 +148,7 @@ static void harm(uint32_t number)
     struct world_gpu *gpu = &world->gpus[number];
 
     world->faults++;
+    gpu->harms++;
     switch (world_below(6)) {
     case 0:
         if (gpu->lost > 0)

@@ -247,7 +247,8 @@ def script(path, text):
 
 def test_commands_run_before_and_after_each_job_and_know_their_device(machine, tmp_path):
     log = tmp_path / "log"
-    command = script(tmp_path / "check", "echo $TARN_CHECK $TARN_JOB_ID $TARN_GPU_INDEX $TARN_GPU_UUID $TARN_GPU_VENDOR >>%s\n" % log)
+    slow = "[ $TARN_CHECK = after ] || sleep 2\n"  # the job waits for it
+    command = script(tmp_path / "check", slow + "echo $TARN_CHECK $TARN_JOB_ID $TARN_GPU_INDEX $TARN_GPU_UUID $TARN_GPU_VENDOR >>%s\n" % log)
     machine.api.put("/v1/config", {"health": {"before": command, "after": command + " twice", "timeout": "5s"}})
     job = machine.api.submit(command=["sh", "-c", "cp %s %s" % (log, tmp_path / "seen")], gpus="2")
     ended(machine, job)
