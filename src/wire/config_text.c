@@ -163,7 +163,7 @@ struct changes {
 struct property {
     char name[REQUEST_NAME_SIZE * 2];
     char unit[REQUEST_MODEL_SIZE + 2]; /* "" or " gpus" */
-    char value[REQUEST_NAME_SIZE * 2]; /* "none" when there is none */
+    char value[WATCH_TEXT_SIZE];       /* "none" when there is none */
 };
 
 struct properties {
@@ -355,6 +355,8 @@ static void watch_fields(const struct watch_rules *rules, struct properties *fie
     add_field(fields, "alert webhook", rules->alert_webhook);
     add_field(fields, "alert mail", rules->alert_mail);
     add_field(fields, "alert mail_server", rules->alert_mail_server);
+    add_field(fields, "alert owner_command", rules->alert_owner_command);
+    add_field(fields, "alert owner_mail", rules->alert_owner_mail);
     add_field(fields, "alert silence", rules->alert_silence);
     add_field(fields, "alert repeat",
               rules->alert_repeat > 0 ? config_duration_spell(buffer, rules->alert_repeat) : "4h");

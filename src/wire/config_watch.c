@@ -229,12 +229,47 @@ static int read_owners(const struct reader *reader, const json_t *alerts, struct
     return code;
 }
 
+/* HOST, HOST:PORT or [ADDRESS]:PORT, with or without somebody's name before it. */
+static bool has_host(const char *rest)
+{
+    size_t length = strcspn(rest, "/?#");
+    const char *end = rest + length, *name = memrchr(rest, '@', length);
+    const char *host = name ? name + 1 : rest;
+    bool is_address = host[0] == '[';
+    size_t host_length = strcspn(host, is_address ? "]" : ":/?#");
+    const char *port = host + host_length + is_address;
+
+    if (host_length < 1u + is_address || port > end)
+        return false;
+    if (port == end)
+        return true;
+    size_t digits = strspn(port + 1, "0123456789");
+    return *port == ':' && digits > 0 && digits <= 5 && port + 1 + digits == end;
+}
+
+/* Of one of two schemes. What nothing could be sent to is refused where somebody reads it. */
+static int read_url(const struct reader *reader, const json_t *object, const char *key,
+                    const char *const schemes[2], char *ret)
+{
+    int code = read_text(reader, object, key, ret);
+    bool is_good = false;
+
+    for (size_t i = 0; code == 0 && i < 2; i++)
+        is_good |= string_starts(ret, schemes[i]) && has_host(ret + strlen(schemes[i]));
+    if (code < 0 || !ret[0] || (is_good && !strchr(ret, ' ') && !string_has_control(ret)))
+        return code;
+    return reader_fail(reader, -EINVAL, object, key, "expected %s or %s, and a host", schemes[0],
+                       schemes[1]);
+}
+
 static int read_alerts(const struct reader *above, const json_t *document,
                        struct watch_rules *rules)
 {
     static const char *const keys[] = { "command",       "webhook",     "mail",
                                         "repeat",        "mail_server", "silence",
                                         "owner_command", "owner_mail",  NULL };
+    static const char *const web[] = { "http://", "https://" };
+    static const char *const mail[] = { "smtp://", "smtps://" };
     const json_t *alerts = reader_get(document, "alerts");
     struct reader reader = *above;
 
@@ -247,14 +282,11 @@ static int read_alerts(const struct reader *above, const json_t *document,
     if (code == 0 && rules->alert_command[0] && rules->alert_command[0] != '/')
         code = reader_fail(&reader, -EINVAL, alerts, "command", "expected an absolute path");
     if (code == 0)
-        code = read_text(&reader, alerts, "webhook", rules->alert_webhook);
-    if (code == 0 && rules->alert_webhook[0] && !string_starts(rules->alert_webhook, "http://") &&
-        !string_starts(rules->alert_webhook, "https://"))
-        code = reader_fail(&reader, -EINVAL, alerts, "webhook", "expected http:// or https://");
+        code = read_url(&reader, alerts, "webhook", web, rules->alert_webhook);
     if (code == 0)
         code = read_names(&reader, alerts, "mail", rules->alert_mail, WATCH_TEXT_SIZE);
     if (code == 0)
-        code = read_text(&reader, alerts, "mail_server", rules->alert_mail_server);
+        code = read_url(&reader, alerts, "mail_server", mail, rules->alert_mail_server);
     if (code == 0)
         code = read_silences(&reader, alerts, rules);
     if (code == 0)

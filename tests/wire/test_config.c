@@ -178,6 +178,48 @@ static void differences_are_told_a_line_each(void **state)
                         "setting backfill   0 -> 1\n");
 }
 
+/* A member as its record has it, other than by default. */
+static void put_field(struct watch_rules *rules, const struct field *field, char last)
+{
+    uint8_t *member = (uint8_t *)rules + field->offset;
+    int64_t hours = 7 * USEC_PER_HOUR;
+
+    switch (field->kind) {
+    case FIELD_INT:
+        assert_int_equal(field->size, sizeof(hours));
+        memcpy(member, &hours, sizeof(hours));
+        break;
+    case FIELD_UINT:
+        member[0] = 1;
+        break;
+    case FIELD_CHARS:
+        memset(member, 'x', field->size - 1);
+        member[field->size - 2] = (uint8_t)last;
+        break;
+    default:
+        fail_msg("%s: of a kind that is not tested", field->name);
+    }
+}
+
+static void each_rule_of_watching_is_a_difference_alone(void **state)
+{
+    (void)state;
+    AUTO(config) struct config *plain = config_create();
+
+    for (size_t i = 0; i < watch_rules_record.field_count; i++) {
+        const struct field *field = &watch_rules_record.fields[i];
+        AUTO(config) struct config *set = config_create();
+        AUTO(config) struct config *other = config_create();
+        AUTO_RELEASE(text) struct text lines = { 0 };
+        put_field(&set->watch, field, 'x');
+        put_field(&other->watch, field, 'y');
+        if (config_diff(plain, set, &lines) != 1)
+            fail_msg("%s: set alone, the difference is '%s'", field->name, text_string(&lines));
+        if (field->kind == FIELD_CHARS && config_diff(set, other, &lines) != 1)
+            fail_msg("%s: its last letter makes no difference", field->name);
+    }
+}
+
 #define NAME_EXPECTED "expected 1 to 63 letters, digits and '._-+@'"
 
 static void amounts_of_a_queue_are_read_and_written_back(void **state)
@@ -223,6 +265,26 @@ static void amounts_of_a_queue_are_read_and_written_back(void **state)
         "setting price of memory  0.004 -> none\n");
 }
 
+#define WEBHOOK_EXPECTED "t.yaml:1: alerts: webhook: expected http:// or https://, and a host"
+#define MAIL_SERVER_EXPECTED                                                                       \
+    "t.yaml:1: alerts: mail_server: expected smtp:// or smtps://, and a host"
+
+static void places_that_alerts_can_go_to_are_taken(void **state)
+{
+    static const char *const urls[] = { "http://a",           "https://a.example:8443/x?y=z#w",
+                                        "http://[::1]:80/x",  "http://[::1]",
+                                        "http://ana:pw@a:80", "http://10.0.0.1/a@b:c" };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        AUTO_FREE char *yaml =
+            mem_printf("alerts: {webhook: '%s', mail_server: 'smtps://a:465'}\n", urls[i]);
+        AUTO(config) struct config *config = parsed(yaml);
+        assert_string_equal(config->watch.alert_webhook, urls[i]);
+        assert_string_equal(config->watch.alert_mail_server, "smtps://a:465");
+    }
+}
+
 static void a_bad_configuration_is_refused_with_line_and_words(void **state)
 {
     static const struct {
@@ -230,6 +292,17 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
         const char *text;
     } cases[] = {
         { "5\n", "t.yaml: expected a map of keys, not a number" },
+        { "alerts: {webhook: 'http://'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'https:///x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://:80/x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://a:b/x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://[]:80/x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://[::1/x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://ana@/x'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {webhook: 'http://a/b c'}\n", WEBHOOK_EXPECTED },
+        { "alerts: {mail_server: foo}\n", MAIL_SERVER_EXPECTED },
+        { "alerts: {mail_server: 'http://mail'}\n", MAIL_SERVER_EXPECTED },
+        { "alerts: {mail_server: 'smtp://'}\n", MAIL_SERVER_EXPECTED },
         { "queus: {}\n", "t.yaml:1: unknown key 'queus'; did you mean 'queues'?" },
         { "pools: [a]\n", "t.yaml:1: pools: expected a map from name to pool, not a list" },
         { "pools:\n  p: 5\n", "t.yaml: pool p: expected a map of keys, not a number" },
@@ -370,7 +443,9 @@ int main(void)
         cmocka_unit_test(order_and_prediction_are_settings_too),
         cmocka_unit_test(what_is_shown_reads_back_the_same),
         cmocka_unit_test(differences_are_told_a_line_each),
+        cmocka_unit_test(each_rule_of_watching_is_a_difference_alone),
         cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),
+        cmocka_unit_test(places_that_alerts_can_go_to_are_taken),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
         cmocka_unit_test(pools_and_queues_have_limits),
     };
