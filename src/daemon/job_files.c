@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -56,14 +57,20 @@ static void want(struct job_files *files, const struct job *job)
     }
 }
 
+/* A file of our own making: what stands there by that name, a link or a pipe, is somebody else's.
+ */
 static int put(struct job_files *files, const char *name, const struct text *bytes)
 {
-    int fd = openat(files->fd, SCRATCH_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    unlinkat(files->fd, SCRATCH_NAME, 0);
+    int fd =
+        openat(files->fd, SCRATCH_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
     if (fd < 0)
         return -errno;
     ssize_t written = write(fd, bytes->bytes, bytes->length);
     int code = written == (ssize_t)bytes->length ? 0 : written < 0 ? -errno : -ENOSPC;
+    if (code == 0 && fchmod(fd, 0644) < 0) /* whatever the umask is */
+        code = -errno;
     close(fd);
     if (code == 0 && renameat(files->fd, SCRATCH_NAME, files->fd, name) < 0)
         code = -errno;
@@ -110,11 +117,13 @@ static void on_soon(uv_timer_t *timer)
         log_line(LOG_WARNING, "who has which GPU can't be written folder=%s reason='%s'",
                  files->folder, strerror(-code));
     files->is_told = code < 0;
+    if (code < 0)
+        uv_timer_start(&files->soon, on_soon, JOB_FILES_RETRY_S * 1000, 0);
 }
 
 void job_files_changed(struct job_files *files)
 {
-    if (files && !uv_is_active((uv_handle_t *)&files->soon))
+    if (files)
         uv_timer_start(&files->soon, on_soon, 0, 0);
 }
 
@@ -147,6 +156,26 @@ static int empty(struct job_files *files, struct error *err)
     return 0;
 }
 
+/* In others' hands names could be swapped under ours. */
+static int check_folder(int fd, const char *folder, struct error *err)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return error_set(err, -errno, "hpc-job-dir %s: %s", folder, strerror(errno));
+    if (status.st_uid != 0 && status.st_uid != geteuid())
+        return error_set(err, -EPERM,
+                         "hpc-job-dir %s: it is the user's with number %u; expected a folder of "
+                         "root or of our own",
+                         folder, (unsigned)status.st_uid);
+    if ((status.st_mode & S_IWOTH) && !(status.st_mode & S_ISVTX))
+        return error_set(err, -EPERM,
+                         "hpc-job-dir %s: everybody may write there; expected one that others "
+                         "only read",
+                         folder);
+    return 0;
+}
+
 int job_files_create(uv_loop_t *loop, const struct hub *hub, const char *folder,
                      struct job_files **ret, struct error *err)
 {
@@ -154,12 +183,17 @@ int job_files_create(uv_loop_t *loop, const struct hub *hub, const char *folder,
 
     if (fd < 0)
         return error_set(err, -errno, "hpc-job-dir %s: %s", folder, strerror(errno));
+    int code = check_folder(fd, folder, err);
+    if (code < 0) {
+        close(fd);
+        return code;
+    }
     struct job_files *files = mem_zero(1, sizeof(*files));
     *files = (struct job_files){ .hub = hub, .folder = mem_string(folder), .fd = fd };
     uv_timer_init(loop, &files->soon);
     files->soon.data = files;
     *ret = files;
-    int code = empty(files, err);
+    code = empty(files, err);
     if (code == 0)
         job_files_changed(files);
     return code;

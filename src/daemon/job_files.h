@@ -11,13 +11,17 @@
  * ends, because jobs go on.
  *
  * Order of calls:  create, changed*, destroy
- * On failure:      create: words; later what can't be written is logged once, and tried again
+ * On failure:      create: words, also where others than root could swap files under our hands;
+ *                  later what can't be written is logged once, and tried again every
+ *                  JOB_FILES_RETRY_S seconds
  */
 
 #include <uv.h>
 
 #include "base/error.h"
 #include "daemon/hub.h"
+
+enum { JOB_FILES_RETRY_S = 5 };
 
 struct job_files;
 
