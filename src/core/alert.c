@@ -76,25 +76,55 @@ const struct alert_silence *alert_find_silence(const struct alert_silence *silen
 
 /* ---- what to tell ---- */
 
+static bool is_same(const struct alert_thing *a, const struct alert_thing *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->subject, b->subject) == 0;
+}
+
+static uint64_t hash_of(const struct alert_thing *thing)
+{
+    uint64_t hashes[] = { map_hash(thing->name, strlen(thing->name)),
+                          map_hash(thing->subject, strlen(thing->subject)) };
+
+    return map_hash_words(hashes, COUNT_OF(hashes));
+}
+
 static struct alert_entry *find(struct alerts *alerts, const struct alert_thing *thing)
 {
-    for (size_t i = 0; i < alerts->entries.count; i++) {
-        struct alert_entry *entry = &alerts->entries.items[i];
-        if (strcmp(entry->thing.name, thing->name) == 0 &&
-            strcmp(entry->thing.subject, thing->subject) == 0)
-            return entry;
+    uint64_t place;
+
+    if (!map_get(&alerts->by_thing, hash_of(thing), &place))
+        return NULL;
+    if (is_same(&alerts->entries.items[place - 1].thing, thing))
+        return &alerts->entries.items[place - 1];
+    for (size_t i = 0; i < alerts->entries.count; i++) { /* another one hashes alike */
+        if (is_same(&alerts->entries.items[i].thing, thing))
+            return &alerts->entries.items[i];
     }
     return NULL;
+}
+
+static struct alert_entry *add(struct alerts *alerts, const struct alert_entry *entry)
+{
+    list_add(&alerts->entries, *entry);
+    map_set(&alerts->by_thing, hash_of(&entry->thing), alerts->entries.count);
+    return &alerts->entries.items[alerts->entries.count - 1];
+}
+
+/* Places changed. */
+static void index_again(struct alerts *alerts)
+{
+    map_release(&alerts->by_thing);
+    for (size_t i = 0; i < alerts->entries.count; i++)
+        map_set(&alerts->by_thing, hash_of(&alerts->entries.items[i].thing), i + 1);
 }
 
 static void note(struct alerts *alerts, const struct alert_thing *thing, usec_t now)
 {
     struct alert_entry *entry = find(alerts, thing);
 
-    if (!entry) {
-        list_add(&alerts->entries, (struct alert_entry){ .since = now });
-        entry = &alerts->entries.items[alerts->entries.count - 1];
-    }
+    if (!entry)
+        entry = add(alerts, &(struct alert_entry){ .thing = *thing, .since = now });
     entry->thing = *thing;
     entry->seen = now;
     entry->is_seen = true;
@@ -142,7 +172,10 @@ void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct aler
         if (consider(&alerts->entries.items[i], ask, ret))
             alerts->entries.items[kept++] = alerts->entries.items[i];
     }
+    if (kept == alerts->entries.count)
+        return;
     alerts->entries.count = kept;
+    index_again(alerts);
 }
 
 void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
@@ -150,15 +183,15 @@ void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_
 {
     if (find(alerts, thing))
         return;
-    list_add(&alerts->entries,
-             (struct alert_entry){ .thing = *thing,
-                                   .since = since < now ? since : now,
-                                   .told = told < now ? told : now,
-                                   .seen = now + (ALERT_RECALL_S - ALERT_HOLD_S) * USEC_PER_SEC,
-                                   .was_told = true });
+    add(alerts, &(struct alert_entry){ .thing = *thing,
+                                       .since = since < now ? since : now,
+                                       .told = told < now ? told : now,
+                                       .seen = now + (ALERT_RECALL_S - ALERT_HOLD_S) * USEC_PER_SEC,
+                                       .was_told = true });
 }
 
 void alerts_release(struct alerts *alerts)
 {
     list_release(&alerts->entries);
+    map_release(&alerts->by_thing);
 }

@@ -15,6 +15,7 @@
  * Limits:          one entry for each name and subject that is wrong
  */
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "core/health.h"
@@ -77,6 +78,7 @@ struct alert_entry {
 
 struct alerts {
     LIST(struct alert_entry) entries;
+    struct map by_thing; /* hash of name and subject -> place plus one of one with it */
 };
 
 struct alert_ask {

@@ -211,6 +211,53 @@ static void a_silence_of_somebody_s_covers_what_it_says_until_then(void **state)
     alerts_release(&scene.alerts);
 }
 
+enum { MANY = 3000, ROUNDS = 40 };
+
+/* Things come and go at random; each is told when it comes and when it went, and nothing else is.
+ */
+static void very_many_that_come_and_go_are_told_once_each(void **state)
+{
+    (void)state;
+    static struct alert_thing things[MANY];
+    static bool is_there[MANY], was_there[MANY];
+    struct alerts alerts = { 0 };
+    uint64_t seed = 88172645463325252u;
+
+    for (usec_t round = 0; round < ROUNDS; round++) {
+        struct alert_messages messages = { 0 };
+        size_t count = 0, begun = 0, over = 0, begins = 0, ends = 0;
+        for (size_t i = 0; i < MANY; i++) {
+            char subject[32];
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            is_there[i] = seed % 3 > 0;
+            begins += is_there[i] && !was_there[i];
+            ends += !is_there[i] && was_there[i];
+            was_there[i] = is_there[i];
+            snprintf(subject, sizeof(subject), "GPU-%zu", i / 2);
+            if (is_there[i])
+                things[count++] = thing_of(i % 2 ? "hot" : "lost", subject);
+        }
+        struct alert_ask ask = { .things = things,
+                                 .count = count,
+                                 .now = round * ALERT_HOLD_S * USEC_PER_SEC,
+                                 .repeat = INT64_MAX,
+                                 .silence = "" };
+        alerts_look(&alerts, &ask, &messages);
+        for (size_t i = 0; i < messages.list.count; i++) {
+            begun += messages.list.items[i].state == ALERT_BEGINS;
+            over += messages.list.items[i].state == ALERT_OVER;
+        }
+        assert_int_equal(begun, begins);
+        assert_int_equal(over, ends);
+        assert_int_equal(messages.list.count, begins + ends);
+        assert_int_equal(alerts.entries.count, count);
+        list_release(&messages.list);
+    }
+    alerts_release(&alerts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +270,7 @@ int main(void)
         cmocka_unit_test(what_was_told_before_a_restart_is_not_told_again),
         cmocka_unit_test(a_silence_covers_what_it_names),
         cmocka_unit_test(a_silence_of_somebody_s_covers_what_it_says_until_then),
+        cmocka_unit_test(very_many_that_come_and_go_are_told_once_each),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
