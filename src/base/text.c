@@ -131,6 +131,42 @@ bool string_is_utf8(const char *bytes, size_t length)
     return true;
 }
 
+/* U+0000 to U+001F and U+007F to U+009F: a terminal may obey them. */
+static bool is_control(const unsigned char *s)
+{
+    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+void string_clean(char *ret, size_t size, const char *bytes, size_t length)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+    size_t at = 0, used = 0;
+
+    assert(size > 0);
+    while (at < length) {
+        size_t step = utf8_length(s + at, length - at);
+        bool is_good = step > 0 && !is_control(s + at);
+        size_t room = is_good ? step : 1;
+        if (used + room >= size)
+            break;
+        if (is_good)
+            memmove(ret + used, bytes + at, step);
+        else
+            ret[used] = '?';
+        used += room;
+        at += step > 0 ? step : 1;
+    }
+    ret[used] = '\0';
+}
+
+char *string_copy_clean(const char *words)
+{
+    char *copy = mem_string(words);
+
+    string_clean(copy, strlen(copy) + 1, copy, strlen(copy));
+    return copy;
+}
+
 bool string_is_name(const char *string, size_t max)
 {
     static const char letters[] =

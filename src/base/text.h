@@ -32,6 +32,10 @@ const char *text_string(const struct text *text); /* never NULL */
 bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equals NULL only */
 bool string_starts(const char *string, const char *prefix);
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
+/* Words of others, like the name of a program, fit for people and for JSON: what is not UTF-8, and
+ * control characters, become '?'; what has no room is cut between characters. ret may be bytes. */
+void string_clean(char *ret, size_t size, const char *bytes, size_t length);
+char *string_copy_clean(const char *words);
 /* A name of a job, queue, pool ...: 1 to max bytes of letters, digits and "._-+@", not first '-'.
  */
 bool string_is_name(const char *string, size_t max);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/mig.h"
 #include "core/rescue.h"
 #include "core/state.h"
@@ -205,6 +206,16 @@ static bool has_static_pools(const struct state *state)
     return false;
 }
 
+/* With what a program of somebody's is called, or says: older journals have its bytes as they were.
+ */
+static void set_sick(struct device *device, const char *words)
+{
+    char *copy = words && words[0] ? string_copy_clean(words) : NULL;
+
+    free(device->sick);
+    device->sick = copy;
+}
+
 static int fold_device(struct state *state, const struct event_device *event, struct error *err)
 {
     int64_t node = state_find_node(state, event->node ? event->node : "");
@@ -243,7 +254,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->vendor, event->vendor);
     set_string(&device->boot, event->boot);
     set_string(&device->labels, event->labels);
-    set_reason(&device->sick, event->sick);
+    set_sick(device, event->sick);
     settle_mig(state, device);
     if (number_model(state, device))
         state_recount(state);

@@ -20,7 +20,7 @@ enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
 struct node {
     char *name;
-    char *reason;       /* why it is not up, or NULL */
+    char *reason;       /* why it is not up, or NULL; fit for people and for JSON */
     char *rack, *block; /* where it stands; "": not known */
     int64_t cpu_milli;
     int64_t memory_mib;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/rescue.h"
 #include "core/snapshot_kinds.h"
 
@@ -221,6 +222,12 @@ static char *text_or_null(const char *string)
     return string && string[0] ? mem_string(string) : NULL;
 }
 
+/* Older ones have the bytes of what a program of somebody's is called, or says. */
+static char *clean_or_null(const char *string)
+{
+    return string && string[0] ? string_copy_clean(string) : NULL;
+}
+
 static int load_world(struct state *state, const struct state *saved, struct error *err)
 {
     if (saved->now < 0 || saved->settings.half_life <= 0 ||
@@ -297,7 +304,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.product = mem_string(saved->product);
     device.address = mem_string(saved->address);
     device.vendor = mem_string(saved->vendor);
-    device.sick = text_or_null(saved->sick);
+    device.sick = clean_or_null(saved->sick);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
     list_add(&state->room.devices,
@@ -399,7 +406,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     run->moved_from = text_or_null(saved->run.moved_from);
     run->moved_to = text_or_null(saved->run.moved_to);
     run->rescued_from = text_or_null(saved->run.rescued_from);
-    run->rescued_reason = text_or_null(saved->run.rescued_reason);
+    run->rescued_reason = clean_or_null(saved->run.rescued_reason);
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);

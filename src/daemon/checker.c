@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3 };
 
@@ -22,9 +23,9 @@ struct run {
     bool has_exited, has_output_ended, is_late;
     int64_t status;
     int signal;
-    int code;                   /* it could not be started */
-    char line[CHECK_LINE_SIZE]; /* the one that is being read */
-    char last[CHECK_LINE_SIZE]; /* the last that was not empty */
+    int code;                       /* it could not be started */
+    char line[CHECK_LINE_SIZE + 3]; /* the one that is being read; up to the end of a character */
+    char last[CHECK_LINE_SIZE];     /* the last that was not empty */
     size_t length;
     char chunk[CHUNK];
     void (*done)(void *user, uint64_t tag, bool is_well, const char *words);
@@ -40,7 +41,7 @@ struct checker {
 static void end_line(struct run *run)
 {
     if (run->length > 0)
-        snprintf(run->last, sizeof(run->last), "%.*s", (int)run->length, run->line);
+        string_clean(run->last, sizeof(run->last), run->line, run->length);
     run->length = 0;
 }
 
@@ -50,7 +51,7 @@ static void take_output(struct run *run, const char *bytes, size_t count)
         unsigned char byte = (unsigned char)bytes[i];
         if (byte == '\n' || byte == '\r')
             end_line(run);
-        else if (run->length < sizeof(run->line) - 1)
+        else if (run->length < sizeof(run->line))
             run->line[run->length++] = byte < ' ' || byte == 0x7f ? ' ' : (char)byte;
     }
 }

@@ -3,7 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 void log_line(int priority, const char *format, ...)
 {
@@ -16,6 +19,7 @@ void log_line(int priority, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    string_clean(line, sizeof(line), line, strlen(line)); /* whoever wrote what is in it */
     if (is_terminal)
         fprintf(stderr, "%s\n", line);
     else

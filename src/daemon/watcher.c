@@ -281,6 +281,7 @@ static bool find_news(struct watcher *watcher, struct watched *watched, char *si
     sick[0] = '\0';
     if (worst != FAULTS)
         say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
+    string_clean(sick, WATCHER_WORDS_SIZE, sick, strlen(sick)); /* as the state has it */
     bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
     if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
         device->harm == health_harm(&watched->health))

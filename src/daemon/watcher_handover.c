@@ -174,9 +174,11 @@ bool watcher_name(uint32_t pid, char *ret)
     AUTO_FREE char *path = mem_printf("/proc/%" PRIu32 "/comm", pid);
     AUTO_RELEASE(text) struct text comm = { 0 };
     bool is_there = file_read(path, WATCH_NAME_SIZE, &comm, NULL) == 0;
+    const char *name = text_string(&comm);
+    size_t length = strlen(name);
 
-    snprintf(ret, WATCH_NAME_SIZE, "%.*s", (int)strcspn(text_string(&comm), "\n"),
-             text_string(&comm));
+    string_clean(ret, WATCH_NAME_SIZE, name,
+                 length > 0 && name[length - 1] == '\n' ? length - 1 : length);
     return is_there;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,62 @@ static void every_character_is_utf8(void **state)
     }
 }
 
+static void words_of_others_are_made_fit_for_people(void **state)
+{
+    static const struct {
+        const char *words;
+        size_t size; /* of the room for them */
+        const char *clean;
+    } cases[] = {
+        { "", 1, "" },
+        { "plain", 6, "plain" },
+        { "plain", 5, "plai" },
+        { "a\x1b[2J\r\n\tb\x7f", 80, "a?[2J???b?" },
+        { "caf\xe9 \xff\xfe", 80, "caf? ??" }, /* Latin-1 */
+        { "\xc3\xa4\xc3\xa4", 5, "\xc3\xa4\xc3\xa4" },
+        { "\xc3\xa4\xc3\xa4", 4, "\xc3\xa4" }, /* cut before a character, not in it */
+        { "\xf0\x9f\x9a\x80", 4, "" },
+        { "\xe2\x82", 80, "??" }, /* the last one lacks an end */
+        { "\xc2\x9b"
+          "31m",
+          80, "?31m" }, /* a terminal takes U+009B for an escape */
+        { "\xc2\xa0", 80, "\xc2\xa0" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char ret[80], same[80];
+
+        memset(ret, 'x', sizeof(ret));
+        string_clean(ret, cases[i].size, cases[i].words, strlen(cases[i].words));
+        assert_string_equal(ret, cases[i].clean);
+        snprintf(same, sizeof(same), "%s", cases[i].words);
+        string_clean(same, cases[i].size, same, strlen(same));
+        assert_string_equal(same, cases[i].clean);
+    }
+}
+
+static void any_bytes_become_words(void **state)
+{
+    uint32_t random = 1;
+    (void)state;
+
+    for (int round = 0; round < 20000; round++) {
+        char bytes[12], ret[12];
+        size_t size = 1 + (size_t)round % sizeof(ret);
+
+        for (size_t i = 0; i < sizeof(bytes); i++) {
+            random = random * 1664525 + 1013904223;
+            bytes[i] = (char)(random >> 24);
+        }
+        string_clean(ret, size, bytes, sizeof(bytes));
+        assert_true(strlen(ret) < size);
+        assert_true(string_is_utf8(ret, strlen(ret)));
+        for (size_t i = 0; ret[i]; i++)
+            assert_false((unsigned char)ret[i] < ' ');
+    }
+}
+
 static void names_are_short_and_plain(void **state)
 {
     (void)state;
@@ -181,6 +238,8 @@ int main(void)
         cmocka_unit_test(strings_are_compared_also_when_absent),
         cmocka_unit_test(utf8_is_told_from_what_is_not),
         cmocka_unit_test(every_character_is_utf8),
+        cmocka_unit_test(words_of_others_are_made_fit_for_people),
+        cmocka_unit_test(any_bytes_become_words),
         cmocka_unit_test(names_are_short_and_plain),
         cmocka_unit_test(the_nearest_word_is_suggested_when_it_is_near),
     };

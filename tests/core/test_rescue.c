@@ -311,6 +311,30 @@ static void a_program_s_own_fault_harms_nobody(void **unused)
     }
 }
 
+/* Of journals and snapshots from before such words were made fit where they arise. */
+static void what_a_program_of_somebody_says_is_fit_for_people(void **unused)
+{
+    static const char raw[] = "process 4 (\xff\x1b[2J) of job 1 is still on it";
+    static const char clean[] = "process 4 (??[2J) of job 1 is still on it";
+    AUTO(state) struct state *state = world(), *loaded = NULL;
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct error err;
+    (void)unused;
+
+    const struct job *job = submit(state, (struct event_submit){ .retry = 1 });
+    start(state, 1, job);
+    tell_device(state, 2, raw, HARM_DIE);
+    rescue(state, 3, job);
+    assert_string_equal(state->devices.items[0].sick, clean);
+    assert_string_equal(job->run->rescued_reason, clean);
+    memcpy(state->devices.items[0].sick, raw, sizeof(raw));
+    memcpy(job->run->rescued_reason, raw, sizeof(raw));
+    snapshot_save(state, &bytes);
+    assert_int_equal(snapshot_load(bytes.bytes, bytes.length, &loaded, &err), 0);
+    assert_string_equal(loaded->devices.items[0].sick, clean);
+    assert_string_equal(state_job(loaded, job->id)->run->rescued_reason, clean);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +347,7 @@ int main(void)
         cmocka_unit_test(it_survives_a_snapshot),
         cmocka_unit_test(who_has_not_started_leaves_any_sick_device_and_nothing_is_counted),
         cmocka_unit_test(a_program_s_own_fault_harms_nobody),
+        cmocka_unit_test(what_a_program_of_somebody_says_is_fit_for_people),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -232,6 +233,32 @@ def test_why_names_the_process_that_has_the_memory(machine):
         assert words in ask(machine, "why", str(job))
         machine.tell(gpu(0), gpu(1))
         ended(machine, job)
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_any_bytes_as_the_name_of_a_program_leave_the_answers_whole(machine, tmp_path):
+    name = bytes(tmp_path) + b"/\xff\x1b[2J"
+    shutil.copy("/bin/sleep", name)
+    stranger = subprocess.Popen([name, "120"])
+    try:
+        machine.tell(gpu(0, used=60000), gpu(1, used=60000), "gpu 0 process %d memory 61440" % stranger.pid, "gpu 1 process 1 memory 61440")
+        wait_until("it is seen", lambda: machine.gpu(0)["foreign_memory"] and machine.gpu(1)["foreign_memory"])
+        job = machine.api.submit(command=["true"], gpus="mem=30G")
+        machine.api.wait_state(job, "queued")
+        why = machine.api.why(job)
+        assert len(why["foreign"]) == 2 and why["foreign"][0]["text"].endswith("(pid %d, ??[2J)" % stranger.pid)
+        machine.tell(gpu(0), gpu(1))
+        ended(machine, job)
+        mark = "TARN_MEMBER=" + member_of(machine, job)
+        left = subprocess.Popen(["env", mark, name, "120"])
+        machine.tell(gpu(0, used=4), gpu(1), "gpu 0 process %d memory 10" % left.pid)
+        sick = wait_until("it is drained", lambda: machine.gpu(0)["sick"])
+        assert sick == "process %d (??[2J) of job %d is still on it" % (left.pid, job)
+        assert len(machine.api.get("/v1/gpus")["gpus"]) == 2
+        left.kill()
+        left.wait()
     finally:
         stranger.kill()
         stranger.wait()
