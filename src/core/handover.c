@@ -5,10 +5,13 @@
 #include <stdio.h>
 
 #include "core/health.h"
+#include "core/probe.h"
 
 void handover_begin(struct handover *handover, uint64_t job, usec_t now)
 {
     handover->is_open = handover->is_after = true;
+    handover->is_mode_kept = false;
+    handover->reset = 0;
     handover->since = now;
     handover->job = job;
 }
@@ -22,8 +25,15 @@ static bool is_full(const struct handover *handover, const struct handover_look 
     return look->unowned_mib > most;
 }
 
+/* The administrator may change the mode at any time: the last counts. */
 static void learn(struct handover *handover, const struct handover_look *look)
 {
+    int mode = (int)look->reading->values[READING_COMPUTE_MODE];
+    bool is_of_shares =
+        look->is_shared || (handover->was_shared && mode == PROBE_COMPUTE_EXCLUSIVE);
+
+    if (reading_has(look->reading, READING_COMPUTE_MODE) && !is_of_shares)
+        handover->usual_mode = mode + 1;
     if (look->unowned_mib >= 0 &&
         (handover->usual_mib == 0 || look->unowned_mib < handover->usual_mib - 1))
         handover->usual_mib = look->unowned_mib + 1;
@@ -31,9 +41,20 @@ static void learn(struct handover *handover, const struct handover_look *look)
 
 bool handover_needs_reset(const struct handover *handover, const struct handover_look *look)
 {
-    return handover->is_after && !look->is_used && !look->is_shared && look->left_pid == 0 &&
+    return handover->is_after && !handover->is_mode_kept && !look->is_used && !look->is_shared &&
+           look->left_pid == 0 && handover->usual_mode > 0 &&
            reading_has(look->reading, READING_COMPUTE_MODE) &&
-           look->reading->values[READING_COMPUTE_MODE] != 0;
+           look->reading->values[READING_COMPUTE_MODE] != handover->usual_mode - 1;
+}
+
+/* Give the driver some time. */
+static void wait_for_reset(struct handover *handover, const struct handover_look *look)
+{
+    if (!handover_needs_reset(handover, look))
+        return;
+    if (handover->reset == 0)
+        handover->reset = look->began;
+    handover->is_mode_kept = look->began - handover->reset >= HANDOVER_RESET_S * USEC_PER_SEC;
 }
 
 static void say(struct handover *handover, const struct handover_look *look)
@@ -53,16 +74,19 @@ static void say(struct handover *handover, const struct handover_look *look)
                  (double)look->unowned_mib / 1024, handover->job);
     else if (handover_needs_reset(handover, look))
         snprintf(words, HANDOVER_WORDS_SIZE,
-                 "its compute mode is still %d after job %" PRIu64 ", and can't be reset",
-                 (int)look->reading->values[READING_COMPUTE_MODE], handover->job);
+                 "its compute mode is %d after job %" PRIu64 ", and %d without jobs",
+                 (int)look->reading->values[READING_COMPUTE_MODE], handover->job,
+                 handover->usual_mode - 1);
 }
 
 bool handover_judge(struct handover *handover, const struct handover_look *look)
 {
     if (look->began < handover->since)
         return handover->words[0] != '\0';
+    handover->was_shared |= look->is_shared;
     if (!handover->is_after && !look->is_used)
         learn(handover, look);
+    wait_for_reset(handover, look);
     say(handover, look);
     if (handover->words[0])
         return true;

@@ -6,7 +6,8 @@
  *
  * When a job gave a device back, or its part of one, the device is looked at before another job
  * starts there: nothing of the old one runs on it; and, when nobody else has any of it, its memory
- * is as it was without jobs and everybody may use it again. All well, the first look says so.
+ * and its compute mode are as they were without jobs. All well, the first look says so. A mode that
+ * can't be set back harms less than a device that nobody gets: after a while it stays.
  *
  * Order of calls:  begin, judge* until is_open is not set; judge at any other time keeps it up
  */
@@ -16,7 +17,7 @@
 
 #include "core/reading.h"
 
-enum { HANDOVER_WORDS_SIZE = 112 };
+enum { HANDOVER_WORDS_SIZE = 112, HANDOVER_RESET_S = 3 };
 
 struct handover {
     bool is_open;      /* nobody starts there now */
@@ -24,6 +25,10 @@ struct handover {
     usec_t since;      /* looks that began earlier say nothing */
     uint64_t job;      /* who gave it back */
     int64_t usual_mib; /* the least without a job that no process has, plus one; 0: not known */
+    int usual_mode;    /* compute mode, as it was last without a job, plus one; 0: not known */
+    bool was_shared;   /* whoever serves shares makes it exclusive, and is a little late to end */
+    usec_t reset;      /* since when another is to be set back; 0: none */
+    bool is_mode_kept; /* that did not help */
     char words[HANDOVER_WORDS_SIZE]; /* what is left; "": nothing */
 };
 
@@ -44,7 +49,7 @@ void handover_begin(struct handover *handover, uint64_t job, usec_t now);
  */
 bool handover_judge(struct handover *handover, const struct handover_look *look);
 
-/* What is left may be gone when the device is set back to everybody's use. */
+/* The compute mode is to be set back to the usual one. */
 bool handover_needs_reset(const struct handover *handover, const struct handover_look *look);
 
 #endif

@@ -93,6 +93,12 @@ struct probe_instance {
 
 struct probe;
 
+/* As the driver numbers them. */
+enum probe_compute {
+    PROBE_COMPUTE_DEFAULT = 0,   /* any number of processes */
+    PROBE_COMPUTE_EXCLUSIVE = 3, /* one: MPS's server */
+};
+
 struct probe_ops {
     const char *name; /* "nvml", "amd", "intel", "recorded", "synthetic" */
     /* Fill devices, malloc'd, in the driver's order. None is an answer, not a failure. */
@@ -120,8 +126,9 @@ struct probe_ops {
     /* Fails with -EBUSY while a process uses it. */
     int (*mig_remove)(struct probe *probe, uint32_t device, uint32_t gpu_instance,
                       struct error *err);
-    /* Whether several processes may use it at a time, or only one (MPS's server). */
-    int (*exclusive)(struct probe *probe, uint32_t device, bool is_exclusive, struct error *err);
+    /* How many processes may use it at a time. */
+    int (*compute_mode)(struct probe *probe, uint32_t device, enum probe_compute mode,
+                        struct error *err);
     void (*destroy)(struct probe *probe); /* NULL is fine */
 };
 

@@ -342,9 +342,9 @@ static void on_looked(void *user)
     launcher_look(((struct daemon *)user)->launcher);
 }
 
-static void on_reset(void *user, uint32_t device)
+static void on_reset(void *user, uint32_t device, int mode)
 {
-    launcher_reset(((struct daemon *)user)->launcher, device);
+    launcher_reset(((struct daemon *)user)->launcher, device, mode);
 }
 
 static void on_outcome(void *user, const struct engine_outcome *outcome)

@@ -559,9 +559,9 @@ void launcher_kill_all(struct launcher *launcher)
     }
 }
 
-void launcher_reset(struct launcher *launcher, uint32_t device)
+void launcher_reset(struct launcher *launcher, uint32_t device, int mode)
 {
-    preparer_reset(launcher->preparer, device);
+    preparer_reset(launcher->preparer, device, mode);
 }
 
 int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,

@@ -47,8 +47,8 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
 /* Devices that were waited for may be ready. */
 void launcher_look(struct launcher *launcher);
 
-/* A device (its place in options.devices) is everybody's again, as far as its driver can. */
-void launcher_reset(struct launcher *launcher, uint32_t device);
+/* A device (its place in options.devices) gets this compute mode, as far as its driver can. */
+void launcher_reset(struct launcher *launcher, uint32_t device, int mode);
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);

@@ -34,7 +34,8 @@ struct work {
     struct prepared prepared;
     bool is_cancelled, is_running;
     uint32_t stops; /* without a job: a device whose server is to end, plus one */
-    bool is_reset;  /* of stops: also when there is no server */
+    bool is_reset;  /* of stops: only its compute mode */
+    int mode;       /* to this one */
     int code;
     struct error err;
 };
@@ -170,10 +171,10 @@ static void on_work(uv_work_t *request)
 {
     struct work *work = request->data;
     struct preparer *preparer = work->preparer;
+    struct probe *probe = preparer->options.probe;
 
-    if (work->is_reset && preparer->options.probe && preparer->options.probe->ops->exclusive)
-        preparer->options.probe->ops->exclusive(preparer->options.probe, work->stops - 1, false,
-                                                NULL);
+    if (work->is_reset && probe && probe->ops->compute_mode)
+        probe->ops->compute_mode(probe, work->stops - 1, (enum probe_compute)work->mode, NULL);
     else if (work->stops > 0)
         stop_server(preparer, work->stops - 1);
     for (uint32_t i = 0; i < work->task_count && work->code == 0; i++) {
@@ -399,12 +400,13 @@ void preparer_release(struct preparer *preparer, const struct state *state)
     }
 }
 
-void preparer_reset(struct preparer *preparer, uint32_t device)
+void preparer_reset(struct preparer *preparer, uint32_t device, int mode)
 {
     struct work *work = mem_zero(1, sizeof(*work));
 
     work->stops = device + 1;
     work->is_reset = true;
+    work->mode = mode;
     enqueue(preparer, work);
 }
 

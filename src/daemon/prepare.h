@@ -48,8 +48,8 @@ bool preparer_is_needed(const struct preparer *preparer, const struct state *sta
 void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job);
 /* True: it was under way, and done will not be called. */
 bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt);
-/* Nobody has any of this device: whatever was kept to one process of it is everybody's. */
-void preparer_reset(struct preparer *preparer, uint32_t device);
+/* Nobody has any of this device: its compute mode is to be this one. */
+void preparer_reset(struct preparer *preparer, uint32_t device, int mode);
 /* A job is over; state: who still holds what. */
 void preparer_release(struct preparer *preparer, const struct state *state);
 

@@ -35,8 +35,8 @@ struct watcher_options {
     void *user;
     /* Who was told that a device is not ready may ask again. */
     void (*looked)(void *user);
-    /* A device (its place among devices) is to be everybody's again. */
-    void (*reset)(void *user, uint32_t device);
+    /* A device (its place among devices) is to have this compute mode again. */
+    void (*reset)(void *user, uint32_t device, int mode);
 };
 
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err);

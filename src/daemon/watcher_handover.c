@@ -231,9 +231,18 @@ bool watcher_has_left(struct watcher *watcher, struct watched *watched)
     find_users(watcher, watched, &look);
     if (handover_needs_reset(&watched->handover, &look) && !watched->was_reset) {
         watched->was_reset = true;
-        watcher->options.reset(watcher->options.user, (uint32_t)(watched - watcher->devices));
+        watcher->options.reset(watcher->options.user, (uint32_t)(watched - watcher->devices),
+                               watched->handover.usual_mode - 1);
     }
-    return handover_judge(&watched->handover, &look);
+    bool was_kept = watched->handover.is_mode_kept;
+    bool is_left = handover_judge(&watched->handover, &look);
+    if (watched->handover.is_mode_kept && !was_kept)
+        log_line(LOG_WARNING,
+                 "a compute mode can't be set back device=%s job=%" PRIu64 " mode=%" PRId64
+                 " before=%d",
+                 watched->uuid, watched->handover.job,
+                 watched->reading.values[READING_COMPUTE_MODE], watched->handover.usual_mode - 1);
+    return is_left;
 }
 
 /* Those that are looked at until nothing is left there. */

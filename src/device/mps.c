@@ -125,8 +125,8 @@ int mps_start(const struct mps_device *mps, struct error *err)
     chmod(mps->folder, 0755); /* clients of other users meet it there */
     if (control(mps, "get_server_list\n") == 0)
         return 0;
-    if (mps->probe && mps->probe->ops->exclusive)
-        mps->probe->ops->exclusive(mps->probe, mps->device, true, &unused);
+    if (mps->probe && mps->probe->ops->compute_mode)
+        mps->probe->ops->compute_mode(mps->probe, mps->device, PROBE_COMPUTE_EXCLUSIVE, &unused);
     if (control(mps, NULL) != 0 || control(mps, "get_server_list\n") != 0) {
         mps_stop(mps);
         return error_set(err, -EIO, "mps: its daemon for %s does not start; see %s/control.log",
@@ -141,6 +141,6 @@ void mps_stop(const struct mps_device *mps)
 
     if (mps_is_there())
         control(mps, "quit\n");
-    if (mps->probe && mps->probe->ops->exclusive)
-        mps->probe->ops->exclusive(mps->probe, mps->device, false, &unused);
+    if (mps->probe && mps->probe->ops->compute_mode)
+        mps->probe->ops->compute_mode(mps->probe, mps->device, PROBE_COMPUTE_DEFAULT, &unused);
 }

@@ -289,7 +289,8 @@ static int nvml_devices(struct probe *probe, struct probe_device **ret_devices, 
     return 0;
 }
 
-int nvml_exclusive(struct probe *probe, uint32_t device, bool is_exclusive, struct error *err)
+int nvml_compute_mode(struct probe *probe, uint32_t device, enum probe_compute mode,
+                      struct error *err)
 {
     const struct nvml_calls *call = &nvml_of(probe)->call;
     int code = 0;
@@ -299,8 +300,7 @@ int nvml_exclusive(struct probe *probe, uint32_t device, bool is_exclusive, stru
         return code;
     int result = NVML_FUNCTION_NOT_FOUND;
     if (call->set_compute_mode)
-        result = call->set_compute_mode(gpu->handle, is_exclusive ? NVML_COMPUTE_EXCLUSIVE_PROCESS
-                                                                  : NVML_COMPUTE_DEFAULT);
+        result = call->set_compute_mode(gpu->handle, (int)mode);
     return result == NVML_SUCCESS ? 0 : nvml_fail(result, "compute mode", err);
 }
 
@@ -329,7 +329,7 @@ static const struct probe_ops nvml_ops = {
     .mig_list = nvml_mig_list,
     .mig_create = nvml_mig_create,
     .mig_remove = nvml_mig_remove,
-    .exclusive = nvml_exclusive,
+    .compute_mode = nvml_compute_mode,
     .destroy = nvml_destroy,
 };
 

@@ -138,10 +138,10 @@ static int several_mig_remove(struct probe *probe, uint32_t device, uint32_t gpu
     FORWARD(mig_remove, device, gpu_instance, err);
 }
 
-static int several_exclusive(struct probe *probe, uint32_t device, bool is_exclusive,
-                             struct error *err)
+static int several_compute_mode(struct probe *probe, uint32_t device, enum probe_compute mode,
+                                struct error *err)
 {
-    FORWARD(exclusive, device, is_exclusive, err);
+    FORWARD(compute_mode, device, mode, err);
 }
 
 /* ---- what is between them ---- */
@@ -200,7 +200,7 @@ static const struct probe_ops several_ops = {
     .mig_list = several_mig_list,
     .mig_create = several_mig_create,
     .mig_remove = several_mig_remove,
-    .exclusive = several_exclusive,
+    .compute_mode = several_compute_mode,
     .destroy = several_destroy,
 };
 

@@ -190,6 +190,33 @@ def test_a_compute_mode_that_a_job_left_is_reset(machine):
     assert [machine.gpu(i)["reading"]["compute_mode"] for i in range(2)] == [0, 0]
 
 
+def test_a_compute_mode_of_the_administrator_s_is_left_alone(machine):
+    machine.tell(gpu(0, compute_mode=3), gpu(1, compute_mode=3))
+    wait_until("it is read", lambda: all((machine.gpu(i)["reading"] or {}).get("compute_mode") == 3 for i in range(2)))
+    job = machine.api.submit(command=["sleep", "60"], gpus="2")
+    running(machine, job)
+    machine.tell(gpu(0, compute_mode=3), gpu(1, compute_mode=0))
+    wait_until("it is read", lambda: machine.gpu(1)["reading"]["compute_mode"] == 0)
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    ended(machine, job)
+    ended(machine, machine.api.submit(command=["true"], gpus="2"))
+    assert [machine.gpu(i)["reading"]["compute_mode"] for i in range(2)] == [3, 3]
+
+
+def test_a_compute_mode_that_can_not_be_set_back_keeps_nobody_from_the_device(machine):
+    wait_until("it was seen without jobs", lambda: machine.gpu(0)["reading"] and machine.gpu(1)["reading"])
+    job = machine.api.submit(command=["sleep", "60"], gpus="2")
+    running(machine, job)
+    refuse = ["gpu %d fail nvmlDeviceSetComputeMode NO_PERMISSION" % i for i in range(2)]
+    machine.tell(gpu(0, compute_mode=3), gpu(1, compute_mode=3), *refuse)
+    wait_until("it is read", lambda: all(machine.gpu(i)["reading"]["compute_mode"] == 3 for i in range(2)))
+    machine.api.post("/v1/jobs/%d/cancel" % job)
+    ended(machine, job)
+    ended(machine, machine.api.submit(command=["true"], gpus="2"))
+    assert [machine.gpu(i)["sick"] for i in range(2)] == [None, None]
+    assert "a compute mode can't be set back device=GPU-0 job=%d mode=3 before=0" % job in machine.daemon.words()
+
+
 def test_a_new_daemon_still_sees_what_a_job_left(machine):
     job = machine.api.submit(command=["sleep", "60"], gpus="1")
     held = index_of(running(machine, job))
