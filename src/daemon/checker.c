@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/checker.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/file.h"
 
-enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3 };
+enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3, KILL_MS = 2000, STAT_BYTES_MAX = 4096 };
 
 /* One command. It goes when its handles have closed. */
 struct run {
@@ -21,6 +25,8 @@ struct run {
     uv_timer_t timer;
     unsigned closed;
     bool has_exited, has_output_ended, is_late;
+    bool is_stuck; /* it was killed, and has not ended */
+    bool is_told;
     int64_t status;
     int signal;
     int code;                       /* it could not be started */
@@ -60,6 +66,8 @@ static void say_end(const struct run *run, char *ret, size_t size)
 {
     if (run->code < 0)
         snprintf(ret, size, "could not be started: %s", uv_strerror(run->code));
+    else if (run->is_stuck)
+        snprintf(ret, size, "not done in time, and can't be killed");
     else if (run->is_late)
         snprintf(ret, size, "not done in time");
     else if (run->signal > 0)
@@ -98,25 +106,74 @@ static void close_handles(struct run *run)
     }
 }
 
-/* Its end, and that of its output; who keeps that open beyond the end is not waited for. */
-static void finish(struct run *run)
+static void tell(struct run *run)
 {
     char words[CHECK_LINE_SIZE + 64];
 
-    if (!run->checker)
+    if (run->is_told)
         return;
+    run->is_told = true;
     end_line(run);
     say_end(run, words, sizeof(words));
-    leave(run);
     run->done(run->user, run->tag,
               run->code == 0 && !run->is_late && run->signal == 0 && run->status == 0, words);
+}
+
+/* Its end, and that of its output; who keeps that open beyond the end is not waited for. */
+static void finish(struct run *run)
+{
+    if (!run->checker)
+        return;
+    tell(run);
+    leave(run);
     close_handles(run);
 }
 
-static void kill_all(const struct run *run)
+static void kill_group(const struct run *run)
 {
     if (run->process.pid > 0)
         kill(-run->process.pid, SIGKILL);
+}
+
+static bool is_in_session(pid_t pid, pid_t session)
+{
+    AUTO_FREE char *path = mem_printf("/proc/%d/stat", pid);
+    AUTO_RELEASE(text) struct text stat = { 0 };
+    int found = 0;
+
+    if (file_read(path, STAT_BYTES_MAX, &stat, NULL) < 0)
+        return false;
+    const char *fields = strrchr(text_string(&stat), ')');
+    return fields && sscanf(fields + 1, " %*c %*d %*d %d", &found) == 1 && found == session;
+}
+
+/* Asked once the process is held: from then on it is the same. */
+static void kill_of_session(pid_t pid, pid_t session)
+{
+    int pidfd = pidfd_open(pid, 0);
+
+    if (pidfd < 0)
+        return;
+    if (is_in_session(pid, session))
+        pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    close(pidfd);
+}
+
+/* Whoever made a process group of its own in the session, too; timeout(1) does. */
+static void kill_session(const struct run *run)
+{
+    struct dirent *entry;
+
+    kill_group(run);
+    DIR *stream = run->process.pid > 0 ? opendir("/proc") : NULL;
+    if (!stream)
+        return;
+    while ((entry = readdir(stream)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 1 && is_in_session(pid, run->process.pid))
+            kill_of_session(pid, run->process.pid);
+    }
+    closedir(stream);
 }
 
 static void on_end(uv_process_t *process, int64_t status, int signal)
@@ -126,14 +183,18 @@ static void on_end(uv_process_t *process, int64_t status, int signal)
     run->has_exited = true;
     run->status = status;
     run->signal = signal;
-    kill_all(run); /* what it left in its session */
+    if (run->is_late)
+        kill_session(run); /* those that were being born meanwhile */
+    else
+        kill_group(run); /* what it left there */
     if (run->has_output_ended)
         finish(run);
     else if (run->checker)
         uv_timer_start(&run->timer, run->timer.timer_cb, 100, 0);
 }
 
-/* It is late; or it has ended, and somebody still holds its output. */
+/* It is late; or it has ended, and somebody still holds its output. Who hangs in the kernel ends
+ * when that lets go of it: its handles stay until then, and nobody waits for it any more. */
 static void on_timer(uv_timer_t *timer)
 {
     struct run *run = timer->data;
@@ -142,8 +203,14 @@ static void on_timer(uv_timer_t *timer)
         finish(run);
         return;
     }
-    run->is_late = true;
-    kill_all(run);
+    kill_session(run);
+    if (!run->is_late) {
+        run->is_late = true;
+        uv_timer_start(&run->timer, on_timer, KILL_MS, 0);
+        return;
+    }
+    run->is_stuck = true;
+    tell(run);
 }
 
 static void on_chunk(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
@@ -264,7 +331,7 @@ void checker_destroy(struct checker *checker)
     while (checker->first) {
         struct run *run = checker->first;
         leave(run);
-        kill_all(run);
+        kill_session(run);
         close_handles(run);
     }
     free(checker);

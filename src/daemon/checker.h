@@ -6,7 +6,8 @@
  *
  * The command goes to /bin/sh, as the user of the daemon, in a session of its own, with nothing of
  * the daemon's environment but what says which device it is about. Its output is read, and the last
- * line kept. Who is not done in time is killed, with all of his session that did not leave it.
+ * line kept. Who is not done in time is killed, with all that did not leave his session. Who
+ * can't be killed (it hangs in the kernel) is not waited for.
  *
  * Order of calls:  create, start*, destroy
  * Limits:          CHECK_LINE_SIZE bytes of the last line

@@ -7,9 +7,32 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/mem.h"
+#include "base/text.h"
 #include "daemon/checker.h"
+#include "io/file.h"
+
+static bool are_all_immortal;
+
+int __real_kill(pid_t pid, int number);
+int __wrap_kill(pid_t pid, int number);
+int __wrap_kill(pid_t pid, int number)
+{
+    return are_all_immortal ? 0 : __real_kill(pid, number);
+}
+
+int __real_pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned flags);
+int __wrap_pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned flags);
+int __wrap_pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned flags)
+{
+    return are_all_immortal ? 0 : __real_pidfd_send_signal(fd, number, info, flags);
+}
 
 struct answer {
     unsigned count;
@@ -86,11 +109,43 @@ static void who_is_late_is_killed(void **state)
     assert_string_equal(answer.words, "not done in time: begun");
 }
 
+/* timeout(1) makes a process group of its own. */
+static void so_are_those_of_its_session_with_a_group_of_their_own(void **state)
+{
+    (void)state;
+    struct answer answer = check("timeout 600 sleep 600 & echo $!; wait; true", USEC_PER_SEC);
+
+    assert_false(answer.is_well);
+    assert_true(string_starts(answer.words, "not done in time: "));
+    pid_t pid = (pid_t)strtol(strrchr(answer.words, ' '), NULL, 10);
+    assert_true(pid > 1);
+    for (int i = 0; i < 100 && getpgid(pid) == pid; i++) /* its new parent takes its end */
+        usleep(20000);
+    AUTO_FREE char *path = mem_printf("/proc/%d/stat", pid);
+    AUTO_RELEASE(text) struct text stat = { 0 };
+    if (file_read(path, 4096, &stat, NULL) == 0)
+        assert_non_null(strstr(text_string(&stat), ") Z "));
+}
+
+/* The device and its job go on; the loop ends when the process does. */
+static void who_can_not_be_killed_is_not_waited_for(void **state)
+{
+    (void)state;
+    are_all_immortal = true;
+    struct answer answer = check("echo begun; exec sleep 5", USEC_PER_SEC);
+    are_all_immortal = false;
+
+    assert_false(answer.is_well);
+    assert_string_equal(answer.words, "not done in time, and can't be killed: begun");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_is_told_with_the_last_line),
         cmocka_unit_test(who_is_late_is_killed),
+        cmocka_unit_test(so_are_those_of_its_session_with_a_group_of_their_own),
+        cmocka_unit_test(who_can_not_be_killed_is_not_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
