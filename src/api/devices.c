@@ -163,13 +163,22 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
     return view;
 }
 
+/* One that was made up, or described, and is not any more, never was; hardware has an address. */
+bool is_no_more(const struct device *device)
+{
+    bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;
+
+    return device->is_synthetic ? device->sick != NULL : is_gone && !device->address[0];
+}
+
 void handle_gpus(struct call *call)
 {
     json_t *gpus = json_array();
 
     for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++) {
         const struct device *device = &api_state(call->api)->devices.items[i];
-        if (!device->is_synthetic || !device->sick) /* made up ones that are gone never were */
+        bool is_held = api_state(call->api)->room.devices.items[i].milli < GPU_MILLI;
+        if (is_held || !is_no_more(device))
             json_array_append_new(gpus, view_gpu(call->api, i));
     }
     reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));

@@ -62,6 +62,7 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last time that it was resized, and why; null when it never was. */
 json_t *view_resized(const struct api *api, const struct job *job);
+bool is_no_more(const struct device *device);
 json_t *view_rescued(const struct api *api, const struct job *job);
 /* What is to be said of one that runs: a list of {name, text}. */
 json_t *view_warnings(const struct api *api, const struct job *job);

@@ -22,7 +22,9 @@ void handle_nodes(struct call *call)
         const struct room_node *room = &state->room.nodes.items[i];
         int64_t total = 0, given = 0;
         for (size_t k = 0; k < state->devices.count; k++) {
-            if (state->devices.items[k].node != i)
+            bool is_held = state->room.devices.items[k].milli < GPU_MILLI;
+            if (state->devices.items[k].node != i ||
+                (is_no_more(&state->devices.items[k]) && !is_held))
                 continue;
             total += GPU_MILLI;
             given += GPU_MILLI - state->room.devices.items[k].milli;

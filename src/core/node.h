@@ -32,6 +32,9 @@ struct node {
     bool is_spot;        /* its owner may take it away */
 };
 
+/* What is wrong with a device that was there once. */
+#define DEVICE_GONE "not found any more"
+
 struct device {
     char *uuid, *model, *product, *address, *vendor;
     char *sick;         /* why it must not be given out, or NULL */

@@ -241,7 +241,7 @@ static void keep_what_was_seen(const struct state *state, const char *boot,
     if (!known->sick || event->sick[0])
         return;
     enum health_fault worst = health_worst(&(struct health){ .faults = known->faults });
-    if (strcmp(known->sick, MACHINE_GONE) != 0)
+    if (strcmp(known->sick, DEVICE_GONE) != 0)
         event->sick = known->sick;
     else if (worst != FAULTS) /* it was sick before it was gone */
         event->sick = fault_words(worst);
@@ -306,7 +306,7 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
         uint32_t number;
         if (is_among(known->uuid, devices, count) ||
             state_device_type(hub_state(hub), known->uuid, &number) ||
-            is_same(known->sick, MACHINE_GONE) || string_starts(known->uuid, "unnamed-"))
+            is_same(known->sick, DEVICE_GONE) || string_starts(known->uuid, "unnamed-"))
             continue;
         AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
         AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
@@ -322,7 +322,7 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
         event.device.vendor = vendor;
         event.device.boot = boot;
         event.device.labels = labels;
-        event.device.sick = MACHINE_GONE;
+        event.device.sick = DEVICE_GONE;
         hub_emit(hub, &event);
     }
 }

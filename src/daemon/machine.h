@@ -16,9 +16,6 @@
 
 #define MACHINE_SYNTHETIC "synthetic:h100:4"
 
-/* What is wrong with a device that was there once. */
-#define MACHINE_GONE "not found any more"
-
 /* ret_name: "nvml", "nvml+amd", "none", or what was asked for; malloc'd. ret_probe may be NULL
  * (none). */
 int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name,

@@ -109,7 +109,7 @@ static bool is_of(const struct device *device, const char *vendor)
 
 static bool is_here(const struct surroundings *s, const struct device *device)
 {
-    bool is_gone = device->sick && strcmp(device->sick, MACHINE_GONE) == 0;
+    bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;
 
     return !is_gone && device->node == s->job->run->lease->members[s->place].node;
 }
