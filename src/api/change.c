@@ -304,6 +304,8 @@ void handle_apply(struct call *call)
     json_decref(body);
     if (code == 0)
         code = configure_settle(apply->config, &err);
+    if (code == 0)
+        code = configure_find_programs(api_state(call->api), apply->config, &err);
     if (code < 0) {
         reply_error(call->request, code, &err);
         destroy_apply(apply);

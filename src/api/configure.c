@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/configure.h"
 #include "api/times.h"
@@ -172,6 +174,32 @@ int configure_settle(struct config *config, struct error *err)
         }
     }
     return 0;
+}
+
+/* The first word, where that says which program it is. */
+static int find_program(const char *key, const char *command, const char *before, struct error *err)
+{
+    size_t length = strcspn(command, " \t\n;&|<>()");
+    struct stat status;
+
+    if (strcmp(command, before) == 0 || strcspn(command, "'\"\\$`*?[{") < length)
+        return 0;
+    AUTO_FREE char *path = mem_printf("%.*s", (int)length, command);
+    if (length == 0 ||
+        (access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode)))
+        return 0;
+    int code = access(path, X_OK) < 0 ? -errno : -EACCES;
+    return error_set(err, code, "health: %s: %s: %s", key, path,
+                     code == -EACCES ? "not a program that the daemon may run" : strerror(-code));
+}
+
+int configure_find_programs(const struct state *state, const struct config *config,
+                            struct error *err)
+{
+    const struct watch_rules *now = &state->settings.watch, *new = &config->watch;
+
+    int code = find_program("before", new->health_before, now->health_before, err);
+    return code < 0 ? code : find_program("after", new->health_after, now->health_after, err);
 }
 
 /* Names of resources, each once. */

@@ -4,7 +4,7 @@
 
 /* configure - a configuration put into force
  *
- * Order of calls:  settle, check, then emit inside the run of the same change
+ * Order of calls:  settle, [find_programs], check, then emit inside the run of the same change
  */
 
 #include "api/inside.h"
@@ -12,6 +12,11 @@
 
 /* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
 int configure_settle(struct config *config, struct error *err);
+
+/* Whether the programs of its health commands are here, as far as they are new. Fails with -ENOENT,
+ * -EACCES ...; words name them. */
+int configure_find_programs(const struct state *state, const struct config *config,
+                            struct error *err);
 
 /* Whether it can be put into force. Fails with -EINVAL, and with -EALREADY when jobs are where
  * they could not be any more. */

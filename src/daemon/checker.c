@@ -34,7 +34,7 @@ struct run {
     char last[CHECK_LINE_SIZE];     /* the last that was not empty */
     size_t length;
     char chunk[CHUNK];
-    void (*done)(void *user, uint64_t tag, bool is_well, const char *words);
+    void (*done)(void *user, uint64_t tag, enum check_end end, const char *words);
     void *user;
     uint64_t tag;
 };
@@ -106,6 +106,18 @@ static void close_handles(struct run *run)
     }
 }
 
+/* 126 and 127 are the shell's: the program can't be run, or isn't there. */
+static enum check_end end_of(const struct run *run)
+{
+    if (run->code < 0)
+        return CHECK_NOT_RUN;
+    if (run->is_late || run->signal > 0)
+        return CHECK_SICK;
+    if (run->status == 126 || run->status == 127)
+        return CHECK_NOT_RUN;
+    return run->status == 0 ? CHECK_WELL : CHECK_SICK;
+}
+
 static void tell(struct run *run)
 {
     char words[CHECK_LINE_SIZE + 64];
@@ -115,8 +127,7 @@ static void tell(struct run *run)
     run->is_told = true;
     end_line(run);
     say_end(run, words, sizeof(words));
-    run->done(run->user, run->tag,
-              run->code == 0 && !run->is_late && run->signal == 0 && run->status == 0, words);
+    run->done(run->user, run->tag, end_of(run), words);
 }
 
 /* Its end, and that of its output; who keeps that open beyond the end is not waited for. */

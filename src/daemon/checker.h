@@ -22,6 +22,12 @@ enum { CHECK_LINE_SIZE = 80 };
 
 struct checker;
 
+enum check_end {
+    CHECK_WELL,
+    CHECK_SICK,   /* it said so, or was late */
+    CHECK_NOT_RUN /* it could not be started, or its shell found no program: that says nothing */
+};
+
 struct check {
     const char *command;
     usec_t timeout;
@@ -29,8 +35,8 @@ struct check {
     uint32_t index;   /* of the device on its machine */
     uint64_t job;     /* before or after which */
     const char *when; /* "before", "after" */
-    /* From the loop, once: did it exit with 0? Else words say how it ended, with its last line. */
-    void (*done)(void *user, uint64_t tag, bool is_well, const char *words);
+    /* From the loop, once. Words say how it ended, with its last line. */
+    void (*done)(void *user, uint64_t tag, enum check_end end, const char *words);
     void *user;
     uint64_t tag;
 };

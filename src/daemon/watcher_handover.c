@@ -18,13 +18,16 @@ static const struct watch_rules *rules_of(const struct watcher *watcher)
 
 /* ---- the health commands ---- */
 
-static void on_checked(void *user, uint64_t tag, bool is_well, const char *words)
+static void on_checked(void *user, uint64_t tag, enum check_end end, const char *words)
 {
     struct watcher *watcher = user;
     struct watched *watched = &watcher->devices[tag];
 
     watched->checks--;
-    if (!is_well) {
+    if (end == CHECK_NOT_RUN)
+        log_line(LOG_WARNING, "a health command can't be run device=%s reason='%s'", watched->uuid,
+                 words);
+    if (end == CHECK_SICK) {
         snprintf(watched->checked, sizeof(watched->checked), "its health check failed: %s", words);
         health_check_failed(&watched->health, sampler_now());
         if (watched->device != UINT32_MAX)

@@ -36,17 +36,17 @@ int __wrap_pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned flags
 
 struct answer {
     unsigned count;
-    bool is_well;
+    enum check_end end;
     char words[2 * CHECK_LINE_SIZE];
 };
 
-static void on_done(void *user, uint64_t tag, bool is_well, const char *words)
+static void on_done(void *user, uint64_t tag, enum check_end end, const char *words)
 {
     struct answer *answer = user;
 
     assert_int_equal(tag, 7);
     answer->count++;
-    answer->is_well = is_well;
+    answer->end = end;
     snprintf(answer->words, sizeof(answer->words), "%s", words);
 }
 
@@ -77,18 +77,20 @@ static void the_end_is_told_with_the_last_line(void **state)
 {
     static const struct {
         const char *command, *words;
-        bool is_well;
+        enum check_end end;
     } cases[] = {
-        { "true", "exit 0", true },
-        { "echo first; echo; echo fine", "exit 0: fine", true },
-        { "echo link 3 is slow >&2; exit 7", "exit 7: link 3 is slow", false },
-        { "printf 'no end'; exit 1", "exit 1: no end", false },
-        { "exec kill -9 $$", "signal 9", false },
-        { "printf 'a\\033[2Jb caf\\351\\n'; exit 1", "exit 1: a [2Jb caf?", false },
+        { "true", "exit 0", CHECK_WELL },
+        { "echo first; echo; echo fine", "exit 0: fine", CHECK_WELL },
+        { "echo link 3 is slow >&2; exit 7", "exit 7: link 3 is slow", CHECK_SICK },
+        { "printf 'no end'; exit 1", "exit 1: no end", CHECK_SICK },
+        { "exec kill -9 $$", "signal 9", CHECK_SICK },
+        { "printf 'a\\033[2Jb caf\\351\\n'; exit 1", "exit 1: a [2Jb caf?", CHECK_SICK },
         /* Cut before a character, not in it: 78 bytes, and one of two. */
         { "printf '%078d\\303\\244\\303\\244\\n' 0; exit 1",
           "exit 1: 000000000000000000000000000000000000000000000000000000000000000000000000000000",
-          false },
+          CHECK_SICK },
+        { "/bin/nothing-is-called-so 2>/dev/null", "exit 127", CHECK_NOT_RUN },
+        { "/dev/null 2>/dev/null", "exit 126", CHECK_NOT_RUN },
     };
     (void)state;
 
@@ -96,7 +98,7 @@ static void the_end_is_told_with_the_last_line(void **state)
         struct answer answer = check(cases[i].command, 60 * USEC_PER_SEC);
 
         assert_string_equal(answer.words, cases[i].words);
-        assert_int_equal(answer.is_well, cases[i].is_well);
+        assert_int_equal(answer.end, cases[i].end);
     }
 }
 
@@ -105,7 +107,7 @@ static void who_is_late_is_killed(void **state)
     (void)state;
     struct answer answer = check("echo begun; sleep 600 & sleep 600", USEC_PER_SEC);
 
-    assert_false(answer.is_well);
+    assert_int_equal(answer.end, CHECK_SICK);
     assert_string_equal(answer.words, "not done in time: begun");
 }
 
@@ -115,7 +117,7 @@ static void so_are_those_of_its_session_with_a_group_of_their_own(void **state)
     (void)state;
     struct answer answer = check("timeout 600 sleep 600 & echo $!; wait; true", USEC_PER_SEC);
 
-    assert_false(answer.is_well);
+    assert_int_equal(answer.end, CHECK_SICK);
     assert_true(string_starts(answer.words, "not done in time: "));
     pid_t pid = (pid_t)strtol(strrchr(answer.words, ' '), NULL, 10);
     assert_true(pid > 1);
@@ -135,7 +137,7 @@ static void who_can_not_be_killed_is_not_waited_for(void **state)
     struct answer answer = check("echo begun; exec sleep 5", USEC_PER_SEC);
     are_all_immortal = false;
 
-    assert_false(answer.is_well);
+    assert_int_equal(answer.end, CHECK_SICK);
     assert_string_equal(answer.words, "not done in time, and can't be killed: begun");
 }
 

@@ -348,7 +348,23 @@ def test_a_device_that_is_not_well_after_a_job_is_drained_with_the_reason(machin
     assert machine.api.job(job)["result"] == "ok"
 
 
+def test_a_command_that_can_not_be_run_says_nothing_of_the_device(machine, tmp_path):
+    command = script(tmp_path / "check", "exit 0\n")
+    machine.api.put("/v1/config", {"health": {"before": command, "after": command}})
+    os.unlink(command)
+    job = machine.api.submit(command=["true"], gpus="2")
+    ended(machine, job)
+    assert machine.api.job(job)["result"] == "ok" and machine.api.job(job)["attempt"] == 1
+    wait_until("it is told of both", lambda: machine.daemon.words().count("a health command can't be run device=GPU-") == 4)
+    assert "reason='exit 127: " in machine.daemon.words()
+    assert [machine.gpu(index)["sick"] for index in range(2)] == [None, None]
+    machine.api.put("/v1/config", {"health": {"before": command, "after": command}, "affinity": "any"})  # that is no news
+
+
 @pytest.mark.parametrize("config,words", [
+    ({"health": {"before": "/usr/sbin/chek-gpu --fast"}}, "health: before: /usr/sbin/chek-gpu: No such file or directory"),
+    ({"health": {"after": "/etc/passwd; true"}}, "health: after: /etc/passwd: not a program that the daemon may run"),
+    ({"health": {"after": "/etc"}}, "health: after: /etc: not a program"),
     ({"health": {"before": "check"}}, "expected an absolute path"),
     ({"health": {"timeout": "10s"}}, "of what?"),
     ({"health": {"after": "/bin/true", "timeout": "2h"}}, "expected 1s to 1h"),
