@@ -113,8 +113,9 @@ struct engine_ops {
     bool (*recover)(struct engine *engine, struct member_id id, bool was_started);
     /* The end of this job's attempt is recorded: what was kept for it may go. Logs stay. */
     void (*forget)(struct engine *engine, struct member_id id);
-    /* Which member a process of this machine belongs to; false: to none. */
-    bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret);
+    /* Which member a process of this machine belongs to; false: to none. ret_uid: only the process
+     * itself says so, and it is of this user; UINT32_MAX: it can't say anything else. */
+    bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
     void (*destroy)(struct engine *engine);
 };
 

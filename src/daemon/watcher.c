@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/log.h"
 #include "daemon/machine.h"
@@ -32,10 +33,20 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
 
 /* ---- who uses a device ---- */
 
+bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret)
+{
+    struct engine *engine = watcher->options.engine;
+    uint32_t uid = UINT32_MAX, own = geteuid();
+
+    if (!engine->ops->owner || !engine->ops->owner(engine, pid, ret, &uid))
+        return false;
+    const struct job *job = state_job(watcher_state(watcher), ret->job);
+    return uid == UINT32_MAX || (job && uid == (own == 0 ? job->uid : own));
+}
+
 const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
                                           uint32_t pid)
 {
-    struct engine *engine = watcher->options.engine;
     struct known_process now = { .pid = pid, .asked = sampler_now() };
     size_t place = watched->known.count;
 
@@ -47,7 +58,7 @@ const struct known_process *watcher_owner(struct watcher *watcher, struct watche
             return known;
         place = i;
     }
-    now.is_ours = engine->ops->owner && engine->ops->owner(engine, pid, &now.id);
+    now.is_ours = watcher_member(watcher, pid, &now.id);
     if (place == watched->known.count)
         list_add(&watched->known, now);
     else

@@ -156,7 +156,6 @@ void watcher_settle(struct watcher *watcher)
 /* Of a job that is over, or of an earlier attempt. Numbers are used again: asked anew. */
 static bool is_left(struct watcher *watcher, struct known_process *known)
 {
-    struct engine *engine = watcher->options.engine;
     struct member_id now;
 
     if (!known->is_ours)
@@ -165,7 +164,7 @@ static bool is_left(struct watcher *watcher, struct known_process *known)
         const struct job *job = state_job(watcher_state(watcher), known->id.job);
         if (job && job_is_active(job) && job->run->attempt == known->id.attempt)
             return false;
-        if (!engine->ops->owner(engine, known->pid, &now))
+        if (!watcher_member(watcher, known->pid, &now))
             return true; /* it ends, and the driver has not seen it yet */
         known->id = now;
     }

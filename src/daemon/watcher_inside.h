@@ -71,6 +71,9 @@ struct watcher {
 };
 
 const struct state *watcher_state(const struct watcher *watcher);
+/* To which member a process belongs. What only its environment says is believed when its user is
+ * the one that the job runs as. */
+bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret);
 const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
                                           uint32_t pid);
 struct watched *watcher_find(const struct watcher *watcher, uint32_t device);

@@ -321,9 +321,18 @@ static void local_destroy(struct engine *engine)
     local_release(local);
 }
 
-static bool local_owner(struct engine *engine, uint32_t pid, struct member_id *ret)
+static bool local_owner(struct engine *engine, uint32_t pid, struct member_id *ret,
+                        uint32_t *ret_uid)
 {
-    return owner_find("", local_of(engine)->members.key, pid, ret);
+    const struct local *local = local_of(engine);
+    const struct cgroup *cgroup = &local->cgroup;
+
+    return owner_find(&(struct owner_ask){ .root = "",
+                                           .key = local->members.key,
+                                           .pid = pid,
+                                           .has_groups = cgroup->tree || cgroup->memory ||
+                                                         cgroup->cpu || cgroup->devices },
+                      ret, ret_uid);
 }
 
 static const struct engine_ops local_ops = {

@@ -152,7 +152,7 @@ static void forget(struct engine *of, struct member_id id)
         member->phase = MEMBER_NONE;
 }
 
-static bool owner(struct engine *of, uint32_t pid, struct member_id *ret)
+static bool owner(struct engine *of, uint32_t pid, struct member_id *ret, uint32_t *ret_uid)
 {
     (void)of;
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
@@ -160,6 +160,7 @@ static bool owner(struct engine *of, uint32_t pid, struct member_id *ret)
         if (member->phase != MEMBER_RUNS || member->pid != pid)
             continue;
         *ret = member->id;
+        *ret_uid = UINT32_MAX;
         return true;
     }
     return false;

@@ -2,6 +2,7 @@
 """What becomes of jobs when their devices are not well: they are saved where they can be, and nobody gets a dirty one."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -222,9 +223,7 @@ def test_a_new_daemon_still_sees_what_a_job_left(machine):
     held = index_of(running(machine, job))
     machine.api.post("/v1/jobs/%d/cancel" % job)
     ended(machine, job)
-    # All of a job ends with it; what hangs in a driver is played by a process with its mark.
-    mark = "TARN_MEMBER=" + member_of(machine, job)
-    left = subprocess.Popen(["env", mark, "sleep", "120"])
+    left = play_left(machine, job, "sleep")
     try:
         machine.tell(*[gpu(i, used=4) for i in range(2)], "gpu %d process %d memory 10" % (held, left.pid))
         machine.daemon.kill()
@@ -232,15 +231,63 @@ def test_a_new_daemon_still_sees_what_a_job_left(machine):
         sick = wait_until("it is drained", lambda: machine.gpu(held)["sick"])
         assert sick == "process %d (sleep) of job %d is still on it" % (left.pid, job)
     finally:
-        left.kill()
-        left.wait()
+        end_left(left)
+
+
+def test_who_only_says_that_he_is_a_job_s_drains_nothing(machine):
+    job = machine.api.submit(command=["true"], gpus="1")
+    ended(machine, job)
+    member, _ = member_of(machine, job)
+    forged = subprocess.Popen(["env", "TARN_MEMBER=" + member, "sleep", "120"], user=65534 if os.geteuid() == 0 else None)
+    if os.geteuid() != 0 and not member_of(machine, job)[1]:
+        pytest.skip("without root and control groups, who says so is of the daemon's user, and believed")
+    try:
+        machine.tell(*[gpu(i, used=200) for i in range(2)], "gpu 0 process %d memory 128" % forged.pid)
+        wait_until("it is a stranger's", lambda: machine.gpu(0)["foreign_memory"])
+        assert machine.gpu(0)["sick"] is None
+    finally:
+        forged.kill()
+        forged.wait()
+
+
+def play_left(machine, job, program):
+    """All of a job ends with it; what hangs in a driver is played by a process in its control group, or with its mark."""
+    member, group = member_of(machine, job)
+    left = subprocess.Popen(["env", "TARN_MEMBER=" + member, program, "120"])
+    left.group = group
+    if group:
+        group.mkdir(parents=True)
+        (group / "cgroup.procs").write_text(str(left.pid))
+    return left
+
+
+def end_left(left):
+    left.kill()
+    left.wait()
+    if left.group:
+        wait_until("it is out of its group", lambda: (left.group / "cgroup.procs").read_text() == "")
+        left.group.rmdir()
 
 
 def member_of(machine, job):
-    """KEY/JOB.ATTEMPT.RANK, the mark of a job's processes; the key is that of the daemon."""
-    other = machine.api.submit(command=["sh", "-c", "tr '\\0' '\\n' </proc/self/environ; cat /proc/self/cgroup"], gpus="0")
+    """KEY/JOB.ATTEMPT.RANK, the mark of a job's processes, and their control group where there is one; the key is that of the daemon."""
+    script = "tr '\\0' '\\n' </proc/self/environ; cat /proc/self/cgroup; echo :; cat /proc/self/mountinfo"
+    other = machine.api.submit(command=["sh", "-c", script], gpus="0")
     machine.api.wait_end(other)
-    return "%s/%d.1.0" % (re.search(r"(?:/tarn/|TARN_MEMBER=)([^/]+)/%d\." % other, machine.api.output(other)).group(1), job)
+    said, mounts = machine.api.output(other).split("\n:\n")
+    key = re.search(r"(?:/tarn/|TARN_MEMBER=)([^/]+)/%d\." % other, said).group(1)
+    group = re.search(r"^\d+:([^:]*):(/.*/|/)tarn/%s/%d\.1\.0$" % (key, other), said, re.M)
+    member = "%s/%d.1.0" % (key, job)
+    if not group:
+        return member, None
+    for line in mounts.splitlines():
+        mount, kind = line.split(" - ")
+        controllers = kind.split()[-1].split(",") if kind.startswith("cgroup ") else [""] if kind.startswith("cgroup2 ") else []
+        if group.group(1).split(",")[0] in controllers:
+            root, place = mount.split()[3:5]
+            inside = os.path.relpath(group.group(2), root)
+            return member, pathlib.Path(place) / inside / "tarn" / member
+    return member, None
 
 
 def test_why_names_the_process_that_has_the_memory(machine):
@@ -278,14 +325,12 @@ def test_any_bytes_as_the_name_of_a_program_leave_the_answers_whole(machine, tmp
         assert len(why["foreign"]) == 2 and why["foreign"][0]["text"].endswith("(pid %d, ??[2J)" % stranger.pid)
         machine.tell(gpu(0), gpu(1))
         ended(machine, job)
-        mark = "TARN_MEMBER=" + member_of(machine, job)
-        left = subprocess.Popen(["env", mark, name, "120"])
+        left = play_left(machine, job, name)
         machine.tell(gpu(0, used=4), gpu(1), "gpu 0 process %d memory 10" % left.pid)
         sick = wait_until("it is drained", lambda: machine.gpu(0)["sick"])
         assert sick == "process %d (??[2J) of job %d is still on it" % (left.pid, job)
         assert len(machine.api.get("/v1/gpus")["gpus"]) == 2
-        left.kill()
-        left.wait()
+        end_left(left)
     finally:
         stranger.kill()
         stranger.wait()
