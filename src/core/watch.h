@@ -19,6 +19,13 @@ struct watch_xid {
     uint64_t count;
 };
 
+/* Once more; what is new when WATCH_XIDS_MAX are known is not counted. */
+void watch_count_xid(struct watch_xid *xids, uint32_t *count, uint32_t xid);
+
+/* Used on a device, and none of these processes has it, in MiB; -1: not known. */
+int64_t watch_unowned(const struct reading *reading, const struct probe_process *processes,
+                      uint32_t count);
+
 /* A process that was not started here. */
 struct watch_foreign {
     uint32_t pid;

@@ -117,23 +117,15 @@ static void settle(struct exporter *exporter, uint32_t number)
 
 /* ---- reading ---- */
 
-static int64_t unowned_mib(const struct exported *exported)
-{
-    if (!exported->has_processes || !reading_has(&exported->reading, READING_MEMORY_USED))
-        return -1;
-    int64_t used = exported->reading.values[READING_MEMORY_USED] >> 20;
-    for (uint32_t i = 0; i < exported->process_count; i++) {
-        int64_t bytes = exported->processes[i].memory_bytes;
-        used -= bytes > 0 ? bytes >> 20 : 0;
-    }
-    return used > 0 ? used : 0;
-}
-
 /* Who has it is not known here: it may be somebody who is just about to say so. */
 static void judge(struct exporter *exporter, uint32_t number)
 {
     struct exported *exported = &exporter->devices[number];
     bool has_reading = exported->reading.at > 0 && exported->code == 0;
+    int64_t unowned_mib =
+        exported->has_processes
+            ? watch_unowned(&exported->reading, exported->processes, exported->process_count)
+            : -1;
 
     health_judge(&exported->health, &(struct health_ask){
                                         .now = sampler_now(),
@@ -141,7 +133,7 @@ static void judge(struct exporter *exporter, uint32_t number)
                                         .code = exported->code,
                                         .silent = sampler_silent(exporter->sampler, number),
                                         .is_leased = exported->process_count > 0,
-                                        .unowned_mib = unowned_mib(exported),
+                                        .unowned_mib = unowned_mib,
                                     });
     settle(exporter, number);
 }
@@ -167,15 +159,8 @@ static void take(struct exporter *exporter, uint32_t number, struct sampled *got
 static void take_event(struct exporter *exporter, const struct probe_event *event)
 {
     struct exported *exported = &exporter->devices[event->device];
-    uint32_t place = 0;
 
-    while (place < exported->xid_count && exported->xids[place].xid != event->xid)
-        place++;
-    if (place < WATCH_XIDS_MAX) {
-        exported->xids[place].xid = event->xid;
-        exported->xids[place].count++;
-        exported->xid_count += place == exported->xid_count;
-    }
+    watch_count_xid(exported->xids, &exported->xid_count, event->xid);
     health_xid(&exported->health, event->xid, sampler_now());
     settle(exporter, event->device);
 }

@@ -121,17 +121,9 @@ static void measure_foreign(struct watcher *watcher, struct watched *watched)
 
 int64_t watcher_unowned(const struct watched *watched)
 {
-    int64_t used = 0;
-
-    if (!watched->has_processes || !reading_has(&watched->reading, READING_MEMORY_USED))
-        return -1;
-    used = watched->reading.values[READING_MEMORY_USED] >> 20;
-    for (uint32_t i = 0; i < watched->process_count; i++) {
-        if (watched->processes[i].memory_bytes < 0)
-            return -1; /* it has some, and nobody says how much */
-        used -= mib_of(&watched->processes[i]);
-    }
-    return used > 0 ? used : 0;
+    return watched->has_processes
+               ? watch_unowned(&watched->reading, watched->processes, watched->process_count)
+               : -1;
 }
 
 /* ---- what jobs did ---- */
@@ -344,18 +336,6 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
     watcher_report(watcher, watched);
 }
 
-static void count_xid(struct watched *watched, uint32_t xid)
-{
-    for (uint32_t i = 0; i < watched->xid_count; i++) {
-        if (watched->xids[i].xid == xid) {
-            watched->xids[i].count++;
-            return;
-        }
-    }
-    if (watched->xid_count < WATCH_XIDS_MAX)
-        watched->xids[watched->xid_count++] = (struct watch_xid){ xid, 1 };
-}
-
 static void take_event(struct watcher *watcher, const struct probe_event *event)
 {
     struct watched *watched =
@@ -363,7 +343,7 @@ static void take_event(struct watcher *watcher, const struct probe_event *event)
 
     if (!watched)
         return;
-    count_xid(watched, event->xid);
+    watch_count_xid(watched->xids, &watched->xid_count, event->xid);
     log_line(xid_action(event->xid) >= XID_RESET ? LOG_WARNING : LOG_NOTICE,
              "the driver reports xid=%" PRIu32 " device=%s action=%s reason='%s'", event->xid,
              watched->uuid, xid_action_name(xid_action(event->xid)), xid_words(event->xid));
