@@ -133,10 +133,13 @@ static void note(struct alerts *alerts, const struct alert_thing *thing, usec_t 
 static void tell(struct alert_entry *entry, enum alert_state state, usec_t now,
                  struct alert_messages *ret)
 {
+    list_add(&ret->list, (struct alert_message){ .state = state,
+                                                 .thing = entry->thing,
+                                                 .since = entry->since,
+                                                 .told = entry->told,
+                                                 .seen = entry->seen });
     entry->told = now;
     entry->was_told = true;
-    list_add(&ret->list, (struct alert_message){
-                             .state = state, .thing = entry->thing, .since = entry->since });
 }
 
 /* False: it is over, and may be forgotten. */
@@ -176,6 +179,18 @@ void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct aler
         return;
     alerts->entries.count = kept;
     index_again(alerts);
+}
+
+void alerts_take_back(struct alerts *alerts, const struct alert_message *message)
+{
+    struct alert_entry *entry = find(alerts, &message->thing);
+
+    if (!entry)
+        entry = add(alerts, &(struct alert_entry){ .thing = message->thing,
+                                                   .since = message->since,
+                                                   .seen = message->seen });
+    entry->told = message->told;
+    entry->was_told = message->state != ALERT_BEGINS;
 }
 
 void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,

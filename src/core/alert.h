@@ -11,7 +11,7 @@
  * What was told to begin is told to be over, silence or not; what was not, is not. It sends
  * nothing, and reads no clock. What there is that can be wrong is in health.h and alert_of.h.
  *
- * Order of calls:  recall*, look*, release
+ * Order of calls:  recall*, (look, take_back*)*, release
  * Limits:          one entry for each name and subject that is wrong
  */
 
@@ -64,6 +64,7 @@ struct alert_message {
     enum alert_state state;
     struct alert_thing thing; /* as it was seen last */
     usec_t since;
+    usec_t told, seen; /* before this */
 };
 
 struct alert_messages {
@@ -93,6 +94,9 @@ struct alert_ask {
 
 /* What to tell is added to ret, in the order in which it began. */
 void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret);
+/* Nobody could be told after all: as if that look had told nothing of it. The next one does. Before
+ * that one. */
+void alerts_take_back(struct alerts *alerts, const struct alert_message *message);
 /* This was told before a restart, and not to be over: it is, unless it is seen again within
  * ALERT_RECALL_S. */
 void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,

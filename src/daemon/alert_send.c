@@ -23,6 +23,8 @@
 
 enum way { WAY_COMMAND, WAY_WEBHOOK, WAY_MAIL, WAYS };
 
+enum audience { ADMINISTRATORS, OWNERS, AUDIENCES };
+
 enum { LOOK_MS = 200, PAUSE_S = 2, ALERT_OWNER_MAX = 63 };
 
 static const char *const way_names[WAYS] = { "command", "webhook", "mail" };
@@ -35,7 +37,7 @@ struct letter {
 struct channel {
     enum way way;
     pthread_t thread;
-    bool is_started, is_stopping;
+    bool is_started, is_stopping, is_told; /* is_told: that it is full */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     LIST(struct letter) queue;
@@ -43,8 +45,13 @@ struct channel {
 };
 
 struct alert_sender {
-    struct channel channels[WAYS];
+    struct channel channels[AUDIENCES * WAYS];
 };
+
+static struct channel *channel_of(struct alert_sender *sender, enum audience audience, enum way way)
+{
+    return &sender->channels[audience * WAYS + way];
+}
 
 static void release_letter(struct letter *letter)
 {
@@ -348,7 +355,8 @@ static bool start(struct channel *channel)
     return channel->is_started;
 }
 
-static void enqueue(struct channel *channel, const struct letter *letter)
+/* False: it is full, or can't begin. */
+static bool enqueue(struct channel *channel, const struct letter *letter)
 {
     pthread_mutex_lock(&channel->lock);
     bool has_room =
@@ -359,8 +367,18 @@ static void enqueue(struct channel *channel, const struct letter *letter)
                                                    .sentence = mem_string(letter->sentence),
                                                    .json = mem_string(letter->json) });
         pthread_cond_broadcast(&channel->wake);
-    } else if (channel->counts.dropped++ == 0)
-        log_line(LOG_WARNING, "alerts are dropped, too many wait by=%s", way_names[channel->way]);
+    } else if (!channel->is_told)
+        log_line(LOG_WARNING, "alerts can't be sent now, too many wait by=%s",
+                 way_names[channel->way]);
+    channel->is_told = !has_room;
+    pthread_mutex_unlock(&channel->lock);
+    return has_room;
+}
+
+static void count_dropped(struct channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    channel->counts.dropped++;
     pthread_mutex_unlock(&channel->lock);
 }
 
@@ -369,9 +387,9 @@ struct alert_sender *alert_sender_create(void)
     struct alert_sender *sender = mem_zero(1, sizeof(*sender));
 
     curl_global_init(CURL_GLOBAL_DEFAULT);
-    for (enum way way = 0; way < WAYS; way++) {
-        struct channel *channel = &sender->channels[way];
-        channel->way = way;
+    for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
+        struct channel *channel = &sender->channels[i];
+        channel->way = (enum way)(i % WAYS);
         pthread_mutex_init(&channel->lock, NULL);
         pthread_cond_init(&channel->wake, NULL);
     }
@@ -382,19 +400,19 @@ void alert_sender_destroy(struct alert_sender *sender)
 {
     if (!sender)
         return;
-    for (enum way way = 0; way < WAYS; way++) {
-        struct channel *channel = &sender->channels[way];
+    for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
+        struct channel *channel = &sender->channels[i];
         pthread_mutex_lock(&channel->lock);
         channel->is_stopping = true;
         pthread_cond_broadcast(&channel->wake);
         pthread_mutex_unlock(&channel->lock);
     }
-    for (enum way way = 0; way < WAYS; way++) {
-        struct channel *channel = &sender->channels[way];
+    for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
+        struct channel *channel = &sender->channels[i];
         if (channel->is_started)
             pthread_join(channel->thread, NULL);
-        for (size_t i = 0; i < channel->queue.count; i++)
-            release_letter(&channel->queue.items[i]);
+        for (size_t k = 0; k < channel->queue.count; k++)
+            release_letter(&channel->queue.items[k]);
         list_release(&channel->queue);
         pthread_cond_destroy(&channel->wake);
         pthread_mutex_destroy(&channel->lock);
@@ -402,31 +420,42 @@ void alert_sender_destroy(struct alert_sender *sender)
     free(sender);
 }
 
-static void send_to(struct alert_sender *sender, const struct watch_rules *rules,
-                    const char *const *to, const char *sentence, const char *json)
+/* Where nobody is to be told, that is done. */
+static bool send_to(struct alert_sender *sender, enum audience audience,
+                    const struct watch_rules *rules, const char *const to[WAYS],
+                    const char *sentence, const char *json)
 {
     /* Only read from here on. */
     struct letter letter = { .sentence = (char *)sentence, .json = (char *)json };
+    bool has_taken[WAYS] = { false }, is_taken = false, is_wanted = false;
 
     letter.server =
         (char *)(rules->alert_mail_server[0] ? rules->alert_mail_server : "smtp://localhost");
     for (enum way way = 0; way < WAYS; way++) {
         letter.to = (char *)to[way];
-        if (to[way][0])
-            enqueue(&sender->channels[way], &letter);
+        if (!to[way][0])
+            continue;
+        is_wanted = true;
+        has_taken[way] = enqueue(channel_of(sender, audience, way), &letter);
+        is_taken |= has_taken[way];
     }
+    for (enum way way = 0; way < WAYS; way++) {
+        if (is_taken && to[way][0] && !has_taken[way])
+            count_dropped(channel_of(sender, audience, way));
+    }
+    return is_taken || !is_wanted;
 }
 
-void alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
+bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
                        const char *sentence, const char *json)
 {
     const char *const to[WAYS] = { rules->alert_command, rules->alert_webhook, rules->alert_mail };
 
-    send_to(sender, rules, to, sentence, json);
+    return send_to(sender, ADMINISTRATORS, rules, to, sentence, json);
 }
 
 /* A user without a name, or with one that is no part of an address, gets no mail. */
-void alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
+bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
                              const char *owner, const char *sentence, const char *json)
 {
     bool has_address =
@@ -435,15 +464,15 @@ void alert_sender_send_owner(struct alert_sender *sender, const struct watch_rul
                                          has_address ? rules->alert_owner_mail : "");
     const char *const to[WAYS] = { rules->alert_owner_command, "", address };
 
-    send_to(sender, rules, to, sentence, json);
+    return send_to(sender, OWNERS, rules, to, sentence, json);
 }
 
 struct alert_counts alert_sender_counts(struct alert_sender *sender)
 {
     struct alert_counts sum = { 0 };
 
-    for (enum way way = 0; way < WAYS; way++) {
-        struct channel *channel = &sender->channels[way];
+    for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
+        struct channel *channel = &sender->channels[i];
         pthread_mutex_lock(&channel->lock);
         sum.sent += channel->counts.sent;
         sum.failed += channel->counts.failed;

@@ -4,9 +4,10 @@
 
 /* alert_send - brings messages to a command, a webhook and by mail, without keeping anybody waiting
  *
- * Each of the three ways has a thread and a queue of its own, so that one that hangs holds up none
- * of the others. A message is tried a few times, each within a deadline. A full queue drops what
- * comes, and counts it. What fails is logged.
+ * Each of the three ways has a thread and a queue of its own, and those to owners of jobs have
+ * theirs, so that one that hangs holds up none of the others. A message is tried a few times, each
+ * within a deadline. A full queue takes nothing; what another way took is dropped there, and
+ * counted. What fails is logged.
  *
  *   command  gets the message as JSON on its standard input and the sentence as its argument
  *   webhook  gets a POST of the JSON; an answer of 200 to 299 is success
@@ -16,6 +17,7 @@
  * Limits:          ALERT_QUEUE_MAX messages wait for each way
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/watch_rules.h"
@@ -36,12 +38,12 @@ struct alert_sender *alert_sender_create(void);
 /* What is under way is given up; that takes about a second at most. NULL is fine. */
 void alert_sender_destroy(struct alert_sender *sender);
 
-/* By all ways that the rules name. */
-void alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
+/* By all ways that the rules name. False: none of them takes it now, try again later. */
+bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
                        const char *sentence, const char *json);
 
-/* To the owner of a job, by the ways that the rules have for owners. */
-void alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
+/* The same to the owner of a job, by the ways that the rules have for owners. */
+bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
                              const char *owner, const char *sentence, const char *json);
 
 struct alert_counts alert_sender_counts(struct alert_sender *sender);

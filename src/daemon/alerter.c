@@ -14,7 +14,7 @@
 #include "daemon/silences.h"
 #include "wire/json.h"
 
-enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */ };
+enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */, MORE_MAX = 100 };
 
 struct alerter {
     uv_timer_t timer;
@@ -121,25 +121,88 @@ static json_t *view(const struct alert_message *message, const char *sentence, u
         thing->words, "since", json_time(message->since + ahead), "at", json_time(now + ahead));
 }
 
-static void tell(struct alerter *alerter, const struct alert_message *message, usec_t now,
-                 usec_t ahead)
+/* One letter is about one thing of the administrators', or about all that an owner is to be told in
+ * a look of one kind: the first, and of the others `more`. False: nobody takes it now. */
+struct letter {
+    const struct alert_message **messages;
+    size_t count;
+};
+
+static json_t *view_letter(const struct letter *letter, usec_t now, usec_t ahead, struct text *ret)
 {
     char sentence[ALERT_WORDS_SIZE + ALERT_NODE_SIZE + 64];
+    json_t *more = json_array();
 
-    write_sentence(message, sentence, sizeof(sentence));
-    json_t *value = view(message, sentence, now, ahead);
-    char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
-    const char *owner = message->thing.owner;
-    if (json && owner[0])
-        alert_sender_send_owner(alerter->sender, &hub_state(alerter->hub)->settings.watch, owner,
-                                sentence, json);
-    else if (json)
-        alert_sender_send(alerter->sender, &hub_state(alerter->hub)->settings.watch, sentence,
-                          json);
+    write_sentence(letter->messages[0], sentence, sizeof(sentence));
+    text_add(ret, sentence);
+    if (letter->count > 1)
+        text_printf(ret, ", and %zu more", letter->count - 1);
+    json_t *value = view(letter->messages[0], text_string(ret), now, ahead);
+    for (size_t i = 1; i < letter->count && i <= MORE_MAX; i++) {
+        write_sentence(letter->messages[i], sentence, sizeof(sentence));
+        json_array_append_new(more, view(letter->messages[i], sentence, now, ahead));
+    }
+    if (value && letter->count > 1) {
+        json_object_set(value, "more", more);
+        json_object_set_new(value, "count", json_integer((json_int_t)letter->count));
+    }
+    json_decref(more);
+    return value;
+}
+
+static bool tell(struct alerter *alerter, const struct letter *letter, usec_t now, usec_t ahead)
+{
+    const struct watch_rules *rules = &hub_state(alerter->hub)->settings.watch;
+    const struct alert_thing *thing = &letter->messages[0]->thing;
+    AUTO_RELEASE(text) struct text sentence = { 0 };
+    AUTO(json) json_t *value = view_letter(letter, now, ahead, &sentence);
+    AUTO_FREE char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+    if (!json)
+        log_line(LOG_WARNING, "an alert can't be written fault=%s", thing->name);
+    else if (thing->owner[0])
+        return alert_sender_send_owner(alerter->sender, rules, thing->owner, text_string(&sentence),
+                                       json);
     else
-        log_line(LOG_WARNING, "an alert can't be written fault=%s", message->thing.name);
-    free(json);
-    json_decref(value);
+        return alert_sender_send(alerter->sender, rules, text_string(&sentence), json);
+    return true;
+}
+
+static bool is_in_letter(const struct alert_message *first, const struct alert_message *message)
+{
+    return first == message || (first->thing.owner[0] && first->state == message->state &&
+                                strcmp(first->thing.owner, message->thing.owner) == 0);
+}
+
+/* How many were told; the others will be at the next look. */
+static size_t tell_all(struct alerter *alerter, const struct alert_messages *messages, usec_t now,
+                       usec_t ahead)
+{
+    size_t count = messages->list.count, told = 0;
+    const struct alert_message **items = mem_zero(count + 1, sizeof(const void *));
+    bool *is_done = mem_zero(count + 1, sizeof(bool));
+
+    for (size_t i = 0; i < count; i++) {
+        struct letter letter = { .messages = items };
+        for (size_t k = i; k < count && !is_done[i]; k++) {
+            const struct alert_message *message = &messages->list.items[k];
+            if (is_in_letter(&messages->list.items[i], message))
+                items[letter.count++] = message;
+            if (!messages->list.items[i].thing.owner[0])
+                break;
+        }
+        if (letter.count == 0)
+            continue;
+        for (size_t k = 0; k < letter.count; k++)
+            is_done[items[k] - messages->list.items] = true;
+        bool is_told = tell(alerter, &letter, now, ahead);
+        told += is_told ? letter.count : 0;
+        for (size_t k = 0; k < letter.count && !is_told; k++)
+            alerts_take_back(&alerter->alerts, items[k]);
+    }
+    free(items);
+    free(is_done);
+    return told;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -172,9 +235,7 @@ static void on_timer(uv_timer_t *timer)
         .silence_count = alerter->silences.list.count,
     };
     alerts_look(&alerter->alerts, &ask, &messages);
-    for (size_t i = 0; i < messages.list.count; i++)
-        tell(alerter, &messages.list.items[i], now, ahead);
-    if (messages.list.count > 0)
+    if (tell_all(alerter, &messages, now, ahead) > 0)
         alert_memory_save(&alerter->memory, &alerter->alerts);
     list_release(&messages.list);
     list_release(&things.list);

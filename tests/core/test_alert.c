@@ -18,6 +18,7 @@ struct scene {
     const struct alert_silence *silences;
     size_t silence_count;
     usec_t wall_ahead;
+    bool takes_back;
     char said[512];
 };
 
@@ -52,6 +53,8 @@ static const char *look(struct scene *scene, usec_t second, const struct alert_t
                  i > 0 ? "; " : "", alert_state_name(message->state), message->thing.name,
                  message->thing.subject);
     }
+    for (size_t i = 0; scene->takes_back && i < messages.list.count; i++)
+        alerts_take_back(&scene->alerts, &messages.list.items[i]);
     list_release(&messages.list);
     return scene->said;
 }
@@ -211,6 +214,39 @@ static void a_silence_of_somebody_s_covers_what_it_says_until_then(void **state)
     alerts_release(&scene.alerts);
 }
 
+/* As somebody who can tell nobody just now. */
+static const char *look_in_vain(struct scene *scene, usec_t second,
+                                const struct alert_thing *things, size_t count)
+{
+    scene->takes_back = true;
+    const char *said = look(scene, second, things, count);
+    scene->takes_back = false;
+    return said;
+}
+
+static void what_nobody_could_be_told_is_told_at_the_next_look(void **state)
+{
+    (void)state;
+    struct scene scene = { 0 };
+    struct alert_thing hot = thing_of("hot", "GPU-0");
+
+    assert_string_equal(look_in_vain(&scene, 1, &hot, 1), "begins hot GPU-0");
+    assert_false(scene.alerts.entries.items[0].was_told);
+    assert_string_equal(look_in_vain(&scene, 2, &hot, 1), "begins hot GPU-0");
+    assert_string_equal(look(&scene, 3, &hot, 1), "begins hot GPU-0");
+    assert_string_equal(look(&scene, 4, &hot, 1), "");
+    assert_string_equal(look_in_vain(&scene, 3603, &hot, 1), "goes_on hot GPU-0");
+    assert_string_equal(look(&scene, 3604, &hot, 1), "goes_on hot GPU-0");
+    assert_string_equal(look(&scene, 3605, &hot, 1), "");
+    assert_string_equal(look_in_vain(&scene, 3620, NULL, 0), "over hot GPU-0");
+    assert_string_equal(look_in_vain(&scene, 3621, NULL, 0), "over hot GPU-0");
+    assert_string_equal(look(&scene, 3622, &hot, 1), "");
+    assert_string_equal(look(&scene, 3640, NULL, 0), "over hot GPU-0");
+    assert_string_equal(look(&scene, 3641, NULL, 0), "");
+    assert_int_equal(scene.alerts.entries.count, 0);
+    alerts_release(&scene.alerts);
+}
+
 enum { MANY = 3000, ROUNDS = 40 };
 
 /* Things come and go at random; each is told when it comes and when it went, and nothing else is.
@@ -270,6 +306,7 @@ int main(void)
         cmocka_unit_test(what_was_told_before_a_restart_is_not_told_again),
         cmocka_unit_test(a_silence_covers_what_it_names),
         cmocka_unit_test(a_silence_of_somebody_s_covers_what_it_says_until_then),
+        cmocka_unit_test(what_nobody_could_be_told_is_told_at_the_next_look),
         cmocka_unit_test(very_many_that_come_and_go_are_told_once_each),
     };
 

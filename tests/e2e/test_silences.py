@@ -37,6 +37,11 @@ def script(tmp_path, name):
     return path
 
 
+def each_of(bodies):
+    """What a letter is about, and what more there is in it."""
+    return [body for first in bodies for body in [first, *first.get("more", [])]]
+
+
 def tarn(machine, *words, status=0):
     done = subprocess.run([TARN, "alerts", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
                           env=dict(machine.daemon.environment(), TARN_SOCKET=machine.daemon.socket, LC_ALL="C.UTF-8"))
@@ -122,11 +127,30 @@ def test_idle_and_memory_warnings_reach_the_owner(machine, tmp_path):
     pid = worker(machine, greedy)
     held = machine.api.job(greedy)["devices"][0]["index"]
     machine.tell(gpu(held, used=40000, use=50), gpu(1 - held, use=0), "gpu %d process %d memory 40000 use 50" % (held, pid))
-    wait_until("both are told", lambda: {(body["fault"], body["job"], body["state"]) for _, body in told(owners)} >=
+    wait_until("both are told", lambda: {(body["fault"], body["job"], body["state"]) for body in each_of(body for _, body in told(owners))} >=
                {("job-idle", idle, "begins"), ("job-memory", greedy, "begins")})
     machine.tell(gpu(held, used=10000, use=50), gpu(1 - held, use=90), "gpu %d process %d memory 10000 use 50" % (held, pid))
-    wait_until("both are over", lambda: {(body["fault"], body["job"]) for _, body in told(owners) if body["state"] == "over"} ==
+    wait_until("both are over", lambda: {(body["fault"], body["job"]) for body in each_of(body for _, body in told(owners)) if body["state"] == "over"} ==
                {("job-idle", idle), ("job-memory", greedy)})
+
+
+def test_an_owner_gets_one_letter_about_many_jobs_and_holds_up_no_administrator(machine, hook, tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    owners = script(tmp_path, "owners")
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url, "owner_command": str(owners)}})
+    jobs = [machine.api.submit(command=["sleep", "600"], gpus="0.25", cpus=0, requeue=False) for _ in range(8)]
+    for job in jobs:
+        wait_until("it runs", lambda: machine.api.job(job)["state"] == "running")
+    read_once(machine)
+    machine.tell(gpu(0, recovery_action=1), gpu(1, recovery_action=1))
+    bodies = wait_until("all are told", lambda: [body for _, body in told(owners)] if len(each_of(body for _, body in told(owners))) == 8 else None)
+    assert sorted(body["job"] for body in each_of(bodies)) == jobs
+    assert len(bodies) <= 2 and "count" in bodies[0] and " more" in bodies[0]["text"], "one for each look"
+    machine.api.put("/v1/config", {"alerts": {"webhook": hook.url, "owner_command": str(slow)}})
+    machine.tell(gpu(0), gpu(1))
+    wait_until("the administrator hears the end of both", lambda: [state for state, _, _ in hook.states()].count("over") == 2)
 
 
 def test_a_budget_that_is_spent_is_told(machine, hook):
