@@ -139,11 +139,14 @@ static void note_usage(struct ledger *ledger, const struct event_usage *event)
 
     if (!entry || event->usage.sums_count > USAGE_KINDS)
         return;
-    const struct ledger_attempt *attempt = entry->now.number == event->attempt    ? &entry->now
-                                           : entry->last.number == event->attempt ? &entry->last
-                                                                                  : NULL;
-    if (!attempt || attempt->inside_ms == 0)
+    struct ledger_attempt *attempt = entry->now.number == event->attempt    ? &entry->now
+                                     : entry->last.number == event->attempt ? &entry->last
+                                                                            : NULL;
+    /* One that ended while the question was asked is told of by the journal, and as running, too.
+     */
+    if (!attempt || attempt->inside_ms == 0 || attempt->is_told)
         return;
+    attempt->is_told = true;
     add_use(&entry->sum, attempt, &event->usage);
     if (!job)
         return;

@@ -42,6 +42,7 @@ struct ledger_attempt {
     usec_t since; /* held from then on; 0: no more */
     int64_t milli, slices, memory_mib;
     int64_t inside_ms, whole_ms; /* GPU-time */
+    bool is_told;                /* what it used: only once */
 };
 
 struct ledger_job {

@@ -16,7 +16,7 @@ struct folding {
     struct state *state;
     struct ledger *ledger;
     struct arena arena;
-    usec_t from;
+    usec_t from, now; /* what came after now is not of the question */
     bool has_begun;
 };
 
@@ -27,6 +27,8 @@ static int on_record(void *user, const struct journal_record *record, struct err
 
     arena_clear(&folding->arena);
     int code = event_decode(record->bytes, record->length, &folding->arena, &event, err);
+    if (code == 0 && event.at > folding->now)
+        return 0;
     if (code == 0 && !folding->has_begun && event.at >= folding->from) {
         /* Of the time before the first record nothing can be said. */
         ledger_begin(folding->ledger, folding->state,
@@ -99,6 +101,7 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
         .state = state_create(),
         .ledger = &ledger,
         .from = json_integer_value(json_object_get(question, "now")) - last,
+        .now = json_integer_value(json_object_get(question, "now")),
     };
     struct report_ask ask = {
         .by = (enum report_by)json_integer_value(json_object_get(question, "by")),

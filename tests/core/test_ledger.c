@@ -227,6 +227,26 @@ static void every_attempt_counts_and_of_a_share_what_was_given(void **state)
     world_destroy(world);
 }
 
+static void one_that_ends_while_it_is_asked_counts_once(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+
+    submit(world, hour(10), 1, "ana");
+    grant(world, hour(10), 1, 1, 0, 1000);
+    end(world, hour(14), 1, 1, 0);
+    used(world, hour(14), 1, 1, 4, 50, 1);
+    ledger_finish(&world->ledger, hour(15));
+    used(world, 0, 1, 1, 3, 50, 1); /* as it was when it still ran */
+
+    const struct ledger_sum *sum = &entry_of(world, 1)->sum;
+    assert_int_equal(sum->gpu_ms, 4 * HOUR_MS);
+    assert_int_equal(sum->watched_ms, 4 * HOUR_MS);
+    assert_int_equal(sum->busy_ms, 2 * HOUR_MS);
+    assert_int_equal(sum->energy_mj, 4000000);
+    world_destroy(world);
+}
+
 /* Of what nobody watched nothing is said, in a stretch and of a share alike. */
 static void only_what_was_watched_is_known(void **state)
 {
@@ -276,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_is_within_counts),
         cmocka_unit_test(who_runs_counts_until_now_and_what_nobody_read_is_not_zero),
+        cmocka_unit_test(one_that_ends_while_it_is_asked_counts_once),
         cmocka_unit_test(every_attempt_counts_and_of_a_share_what_was_given),
         cmocka_unit_test(only_what_was_watched_is_known),
         cmocka_unit_test(what_is_noticed_is_counted_and_the_worst_is_kept),
