@@ -163,11 +163,14 @@ void handle_unsilence(struct call *call)
 {
     const struct api_ports *ports = &call->api->ports;
     struct error err = { "" };
+    static const char *const keys[] = { "name", "subject", NULL };
     unsigned count = 0;
 
     if (!may_change(call))
         return;
-    int code = ports->unsilence(ports->user, http_query(call->request, "name"),
+    int code = check_query(call->request, keys, &err);
+    if (code == 0)
+        code = ports->unsilence(ports->user, http_query(call->request, "name"),
                                 http_query(call->request, "subject"), &count, &err);
     if (code < 0)
         reply_error(call->request, code, &err);

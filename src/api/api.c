@@ -103,6 +103,19 @@ static bool has_too_many_values(const char *bytes, size_t length)
     return values > BODY_VALUES_MAX || containers > BODY_CONTAINERS_MAX;
 }
 
+int check_query(const struct http_request *request, const char *const *keys, struct error *err)
+{
+    const char *unknown = http_query_unknown(request, keys);
+    AUTO_RELEASE(text) struct text known = { 0 };
+
+    if (!unknown)
+        return 0;
+    for (size_t i = 0; keys[i]; i++)
+        text_printf(&known, "%s%s", i > 0 ? ", " : "", keys[i]);
+    return error_set(err, -EINVAL, "unknown parameter '%.40s'; expected %s", unknown,
+                     text_string(&known));
+}
+
 json_t *read_body(struct http_request *request)
 {
     const struct text *bytes = &request->body;

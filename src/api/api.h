@@ -60,6 +60,8 @@ struct api_study {
     const char *hides_from;          /* whose name: (sim/rehearse.h), or NULL */
     /* Report of the last: the question's own keys (daemon/report.c), the asker's. NULL: none */
     json_t *report;
+    /* Called when it is taken: what of the question takes work. NULL: nothing. */
+    void (*complete)(struct api_study *study);
     const char *note; /* to go with the answer, or NULL */
     /* Whether who asked has gone: then it is not worked on any more. */
     bool (*is_left)(const struct api_study *study);

@@ -35,6 +35,9 @@ void reply_error(struct http_request *request, int code, const struct error *err
 /* The body as JSON, or NULL after an error was replied. */
 json_t *read_body(struct http_request *request);
 
+/* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
+int check_query(const struct http_request *request, const char *const *keys, struct error *err);
+
 bool is_admin(const struct api *api, uid_t uid);
 
 /* The job, or NULL after "no job 7" was replied; also the one of "7_3". */

@@ -13,6 +13,7 @@ enum { REPORT_DAYS_MAX = 366, ROWS = 20, ROWS_MAX = 10000 };
 struct question {
     struct api_study study;
     struct http_request *request;
+    const struct api *api;
     char user[64];
 };
 
@@ -44,6 +45,7 @@ static void done(struct api_study *study, int code, struct text *answer, const s
 static json_t *view_live(const struct api *api)
 {
     const struct watch *watch = api->ports.watch ? api->ports.watch(api->ports.user) : NULL;
+    static const char digits[] = "0123456789abcdef";
     json_t *list = json_array();
 
     for (const struct job *job = api_state(api)->first_job; watch && job; job = job->next) {
@@ -57,11 +59,21 @@ static json_t *view_live(const struct api *api)
             .usage = { .job = job->id, .attempt = job->run->attempt, .usage = *usage },
         };
         event_encode(&event, &bytes);
-        for (size_t i = 0; i < bytes.length; i++)
-            text_printf(&words, "%02x", (unsigned char)bytes.bytes[i]);
+        for (size_t i = 0; i < bytes.length; i++) {
+            unsigned char byte = (unsigned char)bytes.bytes[i];
+            text_add_bytes(&words, (char[]){ digits[byte >> 4], digits[byte & 15] }, 2);
+        }
         json_array_append_new(list, json_string(text_string(&words)));
     }
     return list;
+}
+
+/* Much work where many jobs run: only for a question that is taken. */
+static void complete(struct api_study *study)
+{
+    const struct question *question = CONTAINER_OF(study, struct question, study);
+
+    json_object_set_new(study->report, "live", view_live(question->api));
 }
 
 static int read_by(struct http_request *request, int *ret, struct error *err)
@@ -99,10 +111,14 @@ static int read_question(struct call *call, struct question *question, struct er
 {
     const char *last = http_query(call->request, "last");
     struct api_study *study = &question->study;
+    static const char *const keys[] = { "last", "by", "shown", NULL };
     int by, shown;
 
+    int code = check_query(call->request, keys, err);
+    if (code < 0)
+        return code;
     study->last = 7 * USEC_PER_DAY;
-    int code = last ? units_parse_duration(last, &study->last, err) : 0;
+    code = last ? units_parse_duration(last, &study->last, err) : 0;
     if (code < 0)
         return error_prefix(err, code, "last");
     if (study->last <= 0 || study->last > REPORT_DAYS_MAX * USEC_PER_DAY)
@@ -115,8 +131,7 @@ static int read_question(struct call *call, struct question *question, struct er
         return code;
     if (!is_admin(call->api, study->uid))
         study->hides_from = question->user;
-    study->report =
-        json_pack("{s:i, s:i, s:o}", "by", by, "shown", shown, "live", view_live(call->api));
+    study->report = json_pack("{s:i, s:i}", "by", by, "shown", shown);
     return 0;
 }
 
@@ -126,9 +141,11 @@ void handle_report(struct call *call)
     struct question *question = mem_zero(1, sizeof(*question));
     struct error err = { "" };
 
-    question->study =
-        (struct api_study){ .uid = call->request->uid, .is_left = is_left, .done = done };
+    question->study = (struct api_study){
+        .uid = call->request->uid, .is_left = is_left, .complete = complete, .done = done
+    };
     question->request = call->request;
+    question->api = call->api;
     user_name_of(call->request->uid, question->user, sizeof(question->user));
     int code = read_question(call, question, &err);
     if (code == 0)

@@ -376,6 +376,8 @@ int studies_start(struct studies *studies, const struct api_ports *ports, struct
     int code = check_count(studies, study->uid, err);
     if (code < 0)
         return code;
+    if (study->complete)
+        study->complete(study);
     struct work *work = mem_zero(1, sizeof(*work));
     *work = (struct work){ .studies = studies, .study = study, .ports = ports };
     code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);

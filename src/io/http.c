@@ -59,6 +59,35 @@ const char *http_query(const struct http_request *request, const char *key)
     return found == MHD_YES && !value ? "" : value;
 }
 
+struct unknown {
+    const char *const *keys;
+    const char *found;
+};
+
+static enum MHD_Result on_key(void *user, enum MHD_ValueKind kind, const char *key,
+                              const char *value)
+{
+    struct unknown *unknown = user;
+    (void)kind;
+    (void)value;
+
+    for (const char *const *at = unknown->keys; *at; at++) {
+        if (strcmp(*at, key) == 0)
+            return MHD_YES;
+    }
+    unknown->found = key;
+    return MHD_NO;
+}
+
+const char *http_query_unknown(const struct http_request *request, const char *const *keys)
+{
+    struct unknown unknown = { .keys = keys };
+
+    MHD_get_connection_values(exchange_of(request)->connection, MHD_GET_ARGUMENT_KIND, on_key,
+                              &unknown);
+    return unknown.found;
+}
+
 static void on_timer(uv_timer_t *timer);
 
 /* The library goes on with it the next time that it runs: soon, but not from in here. */

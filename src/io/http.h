@@ -70,6 +70,9 @@ int http_listen_tcp(const char *address, int *ret_fd, struct error *err);
 /* NULL when the query has no such key; "" when it has no value. */
 const char *http_query(const struct http_request *request, const char *key);
 
+/* A key of the query that is none of these (NULL at the end); NULL: all are. */
+const char *http_query_unknown(const struct http_request *request, const char *const *keys);
+
 /* Whether the peer of a request that has no reply yet has gone. */
 bool http_is_left(const struct http_request *request);
 
