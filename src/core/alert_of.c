@@ -89,7 +89,9 @@ static void add_device(const struct state *state, const struct job *job, struct 
         thing.severity = HEALTH_CRITICAL;
         thing.gpu = device->index;
         put(thing.node, sizeof(thing.node), state->nodes.items[device->node].name);
-        snprintf(thing.words, sizeof(thing.words), "it runs on a sick GPU: %.120s", device->sick);
+        char sick[121];
+        string_clean(sick, sizeof(sick), device->sick, strlen(device->sick));
+        snprintf(thing.words, sizeof(thing.words), "it runs on a sick GPU: %s", sick);
         list_add(&ret->list, thing);
         return;
     }
