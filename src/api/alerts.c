@@ -85,22 +85,72 @@ static bool may_change(struct call *call)
     return false;
 }
 
-static int check_words(const char *name, const char *subject, struct error *err)
+static int check_name(const char *name, struct error *err)
 {
     if (strcmp(name, "*") != 0 && !alert_name_is_known(name))
         return error_set(err, -EINVAL,
                          "silence: name: '%.40s' is none; expected a fault's name, job-idle, "
                          "job-memory, job-limit, job-device, budget, journal or *",
                          name);
-    if (!subject[0] || string_has_control(subject))
-        return error_set(err, -EINVAL,
-                         "silence: subject: expected a UUID, job:7, queue:NAME:money "
-                         "or *");
     return 0;
 }
 
-static int read_silence(const json_t *body, usec_t wall, struct alert_silence *ret,
+static bool is_job(const char *subject)
+{
+    const char *number = subject + strlen("job:");
+
+    return string_starts(subject, "job:") && *number >= '1' && *number <= '9' &&
+           strspn(number, "0123456789") == strlen(number);
+}
+
+static bool is_budget(const struct state *state, const char *subject)
+{
+    const char *kind = strrchr(subject, ':');
+    char queue[REQUEST_NAME_SIZE + 1];
+
+    if (!string_starts(subject, "queue:") || kind < subject + strlen("queue:") ||
+        (strcmp(kind, ":money") != 0 && strcmp(kind, ":gpu_hours") != 0))
+        return false;
+    const char *name = subject + strlen("queue:");
+    snprintf(queue, sizeof(queue), "%.*s", (int)(kind - name), name);
+    return state_find_queue(state, queue) >= 0;
+}
+
+/* The UUID of a GPU, where its number is that of one device only; NULL: it is none. */
+static const char *uuid_of(const struct state *state, const char *subject)
+{
+    const char *found = NULL;
+    char number[16];
+
+    if (state_find_device(state, subject) >= 0)
+        return subject;
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        snprintf(number, sizeof(number), "%" PRIu32, state->devices.items[i].index);
+        if (strcmp(number, subject) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = state->devices.items[i].uuid;
+    }
+    return found;
+}
+
+/* What an alert can be about, by the name that alerts have for it. */
+static int read_subject(const struct state *state, const char *subject, const char **ret,
                         struct error *err)
+{
+    bool is_itself = strcmp(subject, "*") == 0 || is_job(subject) || is_budget(state, subject);
+
+    *ret = is_itself ? subject : uuid_of(state, subject);
+    return *ret ? 0
+                : error_set(err, -EINVAL,
+                            "silence: subject: '%.60s' is none; expected the UUID or the number of "
+                            "a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *",
+                            subject);
+}
+
+static int read_silence(const struct state *state, const json_t *body, usec_t wall,
+                        struct alert_silence *ret, struct error *err)
 {
     static const char *const keys[] = { "name", "subject", "for", "comment", NULL };
     struct reader reader = { .where = "silence", .err = err };
@@ -123,7 +173,9 @@ static int read_silence(const json_t *body, usec_t wall, struct alert_silence *r
     if (length <= 0 || length > SILENCE_DAYS_MAX * USEC_PER_DAY)
         return error_set(err, -EINVAL, "silence: for: expected a time up to %d days, like 2h",
                          SILENCE_DAYS_MAX);
-    code = check_words(name, subject, err);
+    code = check_name(name, err);
+    if (code == 0)
+        code = read_subject(state, subject, &subject, err);
     if (code == 0 && string_has_control(comment))
         code = error_set(err, -EINVAL, "silence: comment: expected one line");
     if (code < 0)
@@ -146,7 +198,7 @@ void handle_silence(struct call *call)
     json_t *body = read_body(call->request);
     if (!body)
         return;
-    int code = read_silence(body, wall_of(call->api), &silence, &err);
+    int code = read_silence(api_state(call->api), body, wall_of(call->api), &silence, &err);
     json_decref(body);
     if (code == 0) {
         user_name_of(call->request->uid, silence.by, sizeof(silence.by));
@@ -164,14 +216,17 @@ void handle_unsilence(struct call *call)
     const struct api_ports *ports = &call->api->ports;
     struct error err = { "" };
     static const char *const keys[] = { "name", "subject", NULL };
+    const char *subject = http_query(call->request, "subject");
     unsigned count = 0;
 
     if (!may_change(call))
         return;
     int code = check_query(call->request, keys, &err);
+    if (subject && uuid_of(api_state(call->api), subject))
+        subject = uuid_of(api_state(call->api), subject);
     if (code == 0)
-        code = ports->unsilence(ports->user, http_query(call->request, "name"),
-                                http_query(call->request, "subject"), &count, &err);
+        code =
+            ports->unsilence(ports->user, http_query(call->request, "name"), subject, &count, &err);
     if (code < 0)
         reply_error(call->request, code, &err);
     else

@@ -14,7 +14,7 @@ enum { ALL, OF, FOR, COMMENT };
 
 const struct option_entry options_alerts[] = {
     [ALL] = { "all", 'a', NULL, "of every name" },
-    [OF] = { "of", 0, "SUBJECT", "only of this GPU (UUID), job:7 or queue:NAME:money" },
+    [OF] = { "of", 0, "SUBJECT", "only of this GPU (UUID or number), job:7 or queue:NAME:money" },
     [FOR] = { "for", 0, "TIME", "how long it is silent" },
     [COMMENT] = { "comment", 0, "WORDS", "why" },
     { 0 },

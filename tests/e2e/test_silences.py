@@ -182,6 +182,34 @@ def test_a_silence_that_makes_no_sense_is_refused(daemon, body, words):
     assert daemon.api.get("/v1/alerts")["silences"] == []
 
 
+def test_a_key_of_the_query_that_is_none_ends_no_silence(daemon):
+    daemon.api.post("/v1/alerts/silences", {"name": "hot", "for": "2h"})
+    with pytest.raises(Refused) as refused:
+        daemon.api.ask("DELETE", "/v1/alerts/silences?nmae=foo")
+    assert refused.value.status == 400
+    assert refused.value.message == "unknown parameter 'nmae'; expected name, subject"
+    assert len(daemon.api.get("/v1/alerts")["silences"]) == 1
+    assert daemon.api.ask("DELETE", "/v1/alerts/silences?name=hot")["removed"] == 1
+
+
+@pytest.mark.parametrize("subject", ["GPU-9", "7", "job:", "job:x", "job:0", "job:7_3", "job:-7", "queue:none:money",
+                                     "queue:default", "queue:default:cpus", "../../etc", "hot"])
+def test_a_subject_that_is_none_is_refused(daemon, subject):
+    with pytest.raises(Refused) as refused:
+        daemon.api.post("/v1/alerts/silences", {"name": "*", "for": "2h", "subject": subject})
+    assert refused.value.status == 400
+    assert "expected the UUID or the number of a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *" in refused.value.message
+    assert daemon.api.get("/v1/alerts")["silences"] == []
+
+
+def test_a_gpu_can_be_called_by_its_number(daemon):
+    gpus = {gpu["index"]: gpu["uuid"] for gpu in daemon.api.get("/v1/gpus")["gpus"]}
+    for subject, kept in [("0", gpus[0]), (gpus[1], gpus[1]), ("job:7", "job:7"), ("queue:default:money", "queue:default:money")]:
+        reply = daemon.api.post("/v1/alerts/silences", {"name": "*", "for": "2h", "subject": subject})
+        assert reply["silence"]["subject"] == kept
+    assert daemon.api.ask("DELETE", "/v1/alerts/silences?subject=0")["removed"] == 1
+
+
 def test_wrong_usage_is_told(machine):
     for words in [["mute"], ["silence", "hot"], ["silence", "--for", "2h"], ["silence", "hot", "--all", "--for", "2h"], ["unsilence"]]:
         assert "see tarn alerts --help" in tarn(machine, *words, status=2).stderr
