@@ -103,7 +103,9 @@ static void on_saved(uv_work_t *work, int status)
     struct alert_saving *saving = work->data;
     struct alert_memory *memory = saving->memory;
 
-    if (status == 0 && saving->code < 0)
+    bool failed = status < 0 || saving->code < 0;
+
+    if (status == 0 && saving->code < 0 && memory && !memory->is_behind)
         log_line(LOG_WARNING, "what was told is not kept reason='%s'", saving->err.text);
     free(saving->path);
     free(saving->bytes);
@@ -111,6 +113,7 @@ static void on_saved(uv_work_t *work, int status)
     if (!memory)
         return;
     memory->saving = NULL;
+    memory->is_behind = failed;
     if (memory->next)
         start(memory, TAKE(memory->next));
 }

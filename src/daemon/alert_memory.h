@@ -5,7 +5,8 @@
 /* alert_memory - what people were told, over restarts of the daemon
  *
  * A small file of JSON, written by a thread of the loop's pool whenever something was told. Without
- * it, or when it can't be read, things are told once more; that is all.
+ * it, or when it can't be read, things are told once more; that is all. What can't be written is
+ * said in the log once, and is_behind until it could.
  *
  * Order of calls:  load, save*, release
  */
@@ -21,6 +22,7 @@ struct alert_memory {
     char *path;
     struct alert_saving *saving; /* under way */
     char *next;                  /* to be saved after that */
+    bool is_behind;              /* what was saved last is not on disk: to be saved again */
 };
 
 /* Takes path. */

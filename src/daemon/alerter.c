@@ -235,7 +235,7 @@ static void on_timer(uv_timer_t *timer)
         .silence_count = alerter->silences.list.count,
     };
     alerts_look(&alerter->alerts, &ask, &messages);
-    if (tell_all(alerter, &messages, now, ahead) > 0)
+    if (tell_all(alerter, &messages, now, ahead) > 0 || alerter->memory.is_behind)
         alert_memory_save(&alerter->memory, &alerter->alerts);
     list_release(&messages.list);
     list_release(&things.list);

@@ -130,6 +130,8 @@ void silences_load(struct silences *silences, char *path)
         return;
     if (code == 0)
         code = json_parse(text_string(&text), text.length, FILE_MAX, path, &list, &err);
+    if (code == 0 && !json_is_array(list))
+        code = error_set(&err, -EBADMSG, "%s: expected a list", path);
     for (size_t i = 0; code == 0 && i < json_array_size(list); i++) {
         if (i >= ALERT_SILENCES_MAX || !recall(silences, json_array_get(list, i)))
             code = error_set(&err, -EBADMSG, "%s: entry %zu makes no sense", path, i);
