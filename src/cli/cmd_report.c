@@ -218,9 +218,19 @@ static void put_value(const json_t *value)
 static void print_csv(const json_t *report)
 {
     static const char *const keys[] = {
-        "ok",          "failed",       "cancelled",         "running",
-        "preempted",   "gpu_hours",    "watched_gpu_hours", "gpu_use",
-        "memory_used", "memory_given", "idle_gpu_hours",    "energy_joules",
+        "ok",
+        "failed",
+        "cancelled",
+        "running",
+        "preempted",
+        "gpu_hours",
+        "watched_gpu_hours",
+        "gpu_use",
+        "memory_used",
+        "memory_given",
+        "idle_gpu_hours",
+        "energy_joules",
+        "energy_gpu_hours",
         "cost",
     };
     static const char *const job_keys[] = { "name", "user", "queue", "model" };

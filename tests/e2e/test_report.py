@@ -101,6 +101,7 @@ def test_it_fits_a_screen_says_what_is_missing_and_is_csv_too(machine):
     rows = list(csv.DictReader(io.StringIO(tarn(machine, "report", "--by", "job", "--csv").stdout)))
     assert [row["job"] for row in rows] == [str(busy), str(idle)] or [row["job"] for row in rows] == [str(idle), str(busy)]
     named = {row["job"]: row for row in rows}
+    assert float(named[str(busy)]["energy_gpu_hours"]) > 0, "of which the energy speaks"
     assert named[str(idle)]["name"] == "bare" and float(named[str(busy)]["gpu_use"]) > 0.4
     assert json.loads(tarn(machine, "report", "--json").stdout)["by"] == "user"
 
