@@ -48,7 +48,7 @@ static struct state *running_world(void)
     return state;
 }
 
-static void warn(struct state *state, enum warning kind, uint8_t count)
+static void warn(struct state *state, uint8_t kind, uint8_t count)
 {
     tell(state, 2,
          (struct event){ .kind = EVENT_WARN,

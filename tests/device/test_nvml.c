@@ -276,10 +276,10 @@ static void readings_are_in_our_units(void **state)
         "link 0 switch 18\n",
         healthy);
     struct probe *probe = probe_of(*state, script);
-    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
     struct reading reading = { 0 }, other = { 0 };
     struct error err = { "" };
 
+    free(devices_of(probe, 2));
     for (int turn = 0; turn < 2; turn++) { /* also once it is known what is not supported */
         assert_int_equal(probe->ops->sample(probe, 0, &reading, &err), 0);
         assert_int_equal(probe->ops->sample(probe, 1, &other, &err), 0);
@@ -306,11 +306,11 @@ static void processes_have_what_they_use(void **state)
                                         "gpu 1 process 42 memory 200 use 20\n",
                                         healthy);
     struct probe *probe = probe_of(*state, script);
-    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
     struct probe_process *processes = NULL;
     struct error err = { "" };
     uint32_t count = 0;
 
+    free(devices_of(probe, 2));
     assert_int_equal(probe->ops->processes(probe, 0, &processes, &count, &err), 0);
     assert_int_equal(count, 0);
     free(processes);
@@ -331,11 +331,11 @@ static void an_event_is_of_its_device(void **state)
 {
     AUTO_FREE char *script = mem_printf("%sgpu 1 xid 79\n", healthy);
     struct probe *probe = probe_of(*state, script);
-    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
     struct reading reading = { 0 };
     struct probe_event event;
     struct error err = { "" };
 
+    free(devices_of(probe, 2));
     assert_int_equal(probe->ops->wait(probe, 1000, &event, &err), 1);
     assert_int_equal(event.device, 1);
     assert_int_equal(event.xid, 79);
@@ -385,7 +385,6 @@ static void instances_are_made_listed_and_removed_one_at_a_time(void **state)
 {
     AUTO_FREE char *script = mem_printf("%sgpu 1 mig 1\n", healthy);
     struct probe *probe = probe_of(*state, script);
-    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
     struct probe_instance wanted[] = { { .start = 4, .size = 4, .compute = 3 },
                                        { .start = 2, .size = 1, .compute = 1, .media = true },
                                        { .start = 0, .size = 1, .compute = 1 } };
@@ -393,6 +392,7 @@ static void instances_are_made_listed_and_removed_one_at_a_time(void **state)
     struct error err = { "" };
     uint32_t count = 0;
 
+    free(devices_of(probe, 2));
     for (size_t i = 0; i < COUNT_OF(wanted); i++) {
         struct probe_instance asked = wanted[i];
         if (probe->ops->mig_create(probe, 1, &wanted[i], &err) < 0)
@@ -431,7 +431,6 @@ static void what_mig_instances_do_is_what_their_device_does(void **state)
                                       "gpu 1 process 43 memory 100 use 28 instance 2\n",
                                       script);
     struct probe *probe = probe_of(*state, script);
-    AUTO_FREE struct probe_device *devices = devices_of(probe, 2);
     struct probe_instance half = { .start = 0, .size = 4, .compute = 3 };
     struct probe_instance small = { .start = 4, .size = 1, .compute = 1 };
     AUTO_FREE struct probe_process *processes = NULL;
@@ -439,6 +438,7 @@ static void what_mig_instances_do_is_what_their_device_does(void **state)
     uint32_t count = 0;
     struct error err = { "" };
 
+    free(devices_of(probe, 2));
     sample_twice(probe, 1, &reading);
     assert_false(reading_has(&reading, READING_GPU_USE)); /* there is no instance */
     assert_int_equal(probe->ops->mig_create(probe, 1, &half, &err), 0);
