@@ -342,6 +342,15 @@ static bool moves(const struct brain *brain, const struct event *event)
     }
 }
 
+/* Asked of the state: the event's own words may be what the fold has replaced. */
+static bool makes_sick(const struct state *state, const struct event *event)
+{
+    int64_t device =
+        event->kind == EVENT_DEVICE ? state_find_device(state, event->device.uuid) : -1;
+
+    return device >= 0 && state->devices.items[device].sick;
+}
+
 static void note_world(struct brain *brain, const struct event *event)
 {
     int64_t queue =
@@ -350,8 +359,7 @@ static void note_world(struct brain *brain, const struct event *event)
     brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
-    brain->is_sick |= event->kind == EVENT_SETTINGS ||
-                      (event->kind == EVENT_DEVICE && event->device.sick && event->device.sick[0]);
+    brain->is_sick |= event->kind == EVENT_SETTINGS || makes_sick(brain->state, event);
     if (queue >= 0)
         preempt_note_queue(&brain->preempt, brain->state, (uint32_t)queue);
     else if (event->kind != EVENT_PRICE)
