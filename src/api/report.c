@@ -4,41 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inside.h"
+#include "api/asked.h"
 #include "base/mem.h"
 #include "base/units.h"
 
 enum { REPORT_DAYS_MAX = 366, ROWS = 20, ROWS_MAX = 10000 };
 
-struct question {
-    struct api_study study;
-    struct http_request *request;
-    const struct api *api;
-    char user[64];
-};
-
-static void destroy_question(struct question *question)
+static void destroy(struct asked *asked)
 {
-    json_decref(question->study.report);
-    free(question);
-}
-
-static bool is_left(const struct api_study *study)
-{
-    return http_is_left(CONTAINER_OF(study, struct question, study)->request);
-}
-
-static void done(struct api_study *study, int code, struct text *answer, const struct error *err)
-{
-    struct question *question = CONTAINER_OF(study, struct question, study);
-
-    if (code < 0)
-        reply_error(question->request, code, err);
-    else {
-        size_t length = answer->length;
-        http_reply(question->request, 200, "application/json", text_take(answer), length);
-    }
-    destroy_question(question);
+    json_decref(asked->study.report);
+    free(asked);
 }
 
 /* What those that run did so far: the journal has that at their end only. */
@@ -71,9 +46,9 @@ static json_t *view_live(const struct api *api)
 /* Much work where many jobs run: only for a question that is taken. */
 static void complete(struct api_study *study)
 {
-    const struct question *question = CONTAINER_OF(study, struct question, study);
+    const struct asked *asked = CONTAINER_OF(study, struct asked, study);
 
-    json_object_set_new(study->report, "live", view_live(question->api));
+    json_object_set_new(study->report, "live", view_live(asked->api));
 }
 
 static int read_by(struct http_request *request, int *ret, struct error *err)
@@ -107,10 +82,10 @@ static int read_shown(struct http_request *request, int *ret, struct error *err)
     return 0;
 }
 
-static int read_question(struct call *call, struct question *question, struct error *err)
+static int read_question(struct call *call, struct asked *asked, struct error *err)
 {
     const char *last = http_query(call->request, "last");
-    struct api_study *study = &question->study;
+    struct api_study *study = &asked->study;
     static const char *const keys[] = { "last", "by", "shown", NULL };
     int by, shown;
 
@@ -130,28 +105,17 @@ static int read_question(struct call *call, struct question *question, struct er
     if (code < 0)
         return code;
     if (!is_admin(call->api, study->uid))
-        study->hides_from = question->user;
+        study->hides_from = asked->user;
     study->report = json_pack("{s:i, s:i}", "by", by, "shown", shown);
     return 0;
 }
 
 void handle_report(struct call *call)
 {
-    struct api_ports *ports = &call->api->ports;
-    struct question *question = mem_zero(1, sizeof(*question));
+    struct asked *asked = mem_zero(1, sizeof(*asked));
     struct error err = { "" };
 
-    question->study = (struct api_study){
-        .uid = call->request->uid, .is_left = is_left, .complete = complete, .done = done
-    };
-    question->request = call->request;
-    question->api = call->api;
-    user_name_of(call->request->uid, question->user, sizeof(question->user));
-    int code = read_question(call, question, &err);
-    if (code == 0)
-        code = ports->study(ports->user, &question->study, &err);
-    if (code == 0)
-        return; /* done is called */
-    reply_error(call->request, code, &err);
-    destroy_question(question);
+    asked_init(asked, call, destroy);
+    asked->study.complete = complete;
+    asked_begin(asked, read_question(call, asked, &err), &err);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/asked.h"
 #include "api/configure.h"
 #include "api/submit.h"
 #include "base/mem.h"
@@ -21,11 +22,8 @@ static const int64_t plenty_cpu_milli = INT64_C(1000000000);
 static const int64_t plenty_memory_mib = INT64_C(1) << 40;
 
 struct question {
-    struct api_study study;
-    struct api *api;
-    struct http_request *request;
+    struct asked asked;
     struct whatif *whatif; /* NULL: a rehearsal */
-    char user[64];
     struct submitter submitter;
 };
 
@@ -33,7 +31,7 @@ struct question {
 
 static void emit(const struct question *question, struct event *event)
 {
-    question->api->ports.emit(question->api->ports.user, event);
+    question->asked.api->ports.emit(question->asked.api->ports.user, event);
 }
 
 static uint32_t devices_of(const struct state *state, uint32_t node, const char *model)
@@ -76,7 +74,7 @@ static const struct device *sibling(const struct state *state, const struct devi
 static void add_device(const struct question *question, const struct whatif_nodes *nodes,
                        const char *node, uint32_t index, int64_t like)
 {
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     AUTO_FREE char *uuid = mem_printf("%s.%" PRIu32, node, index);
     struct event event = { .kind = EVENT_DEVICE,
                            .device = { .node = node,
@@ -105,7 +103,7 @@ static void add_device(const struct question *question, const struct whatif_node
  */
 static void add_node(const struct question *question, const struct whatif_nodes *nodes)
 {
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     int64_t like = find_like(state, nodes);
     AUTO_FREE char *name = NULL;
     uint32_t number = 1;
@@ -134,7 +132,7 @@ static void add_node(const struct question *question, const struct whatif_nodes 
 /* Who has a member there loses it. The last first: who goes on without has a smaller lease then. */
 static void lose_members(const struct question *question, uint32_t node)
 {
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
 
     for (const struct job *job = state->first_job; job; job = job->next) {
         uint32_t place = job_is_active(job) ? job->run->lease->members_count : 0;
@@ -155,7 +153,7 @@ static void lose_members(const struct question *question, uint32_t node)
 static int put_node(const struct question *question, const char *name, enum node_state to,
                     struct error *err)
 {
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     int64_t number = state_find_node(state, name);
 
     if (number < 0)
@@ -201,7 +199,7 @@ static int put_nodes(const struct question *question, struct error *err)
 static void cancel(const struct question *question, const struct job *job)
 {
     struct event event = { .kind = EVENT_CANCEL,
-                           .cancel = { .job = job->id, .user = question->user } };
+                           .cancel = { .job = job->id, .user = question->asked.user } };
 
     if (job->state != JOB_ENDED)
         emit(question, &event);
@@ -210,7 +208,7 @@ static void cancel(const struct question *question, const struct job *job)
 /* "7", "7_3"; of a group all. */
 static int cancel_by_label(const struct question *question, const char *label, struct error *err)
 {
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     char *end;
     uint64_t id = strtoull(label, &end, 10);
     const struct group *group = state_group(state, id);
@@ -250,7 +248,7 @@ static int cancel_all(const struct question *question, struct error *err)
 static int put_config(const struct question *question, struct error *err)
 {
     const struct whatif *whatif = question->whatif;
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     AUTO(config) struct config *config = NULL;
     AUTO(json) json_t *document = NULL;
     const json_t *assignment;
@@ -277,77 +275,45 @@ static int put_config(const struct question *question, struct error *err)
     if (code == 0)
         code = configure_check(state, config, err);
     if (code == 0)
-        configure_emit(question->api, config);
+        configure_emit(question->asked.api, config);
     return code;
 }
 
 static int change(struct api_study *study, const struct api_ports *copy, struct error *err)
 {
-    struct question *question = CONTAINER_OF(study, struct question, study);
+    struct question *question = CONTAINER_OF(study, struct question, asked.study);
 
-    question->api->ports = *copy; /* of the copy: ours has its own */
+    question->asked.api->ports = *copy; /* of the copy: ours has its own */
     int code = put_nodes(question, err);
     if (code == 0)
         code = cancel_all(question, err);
     if (code == 0)
         code = put_config(question, err);
     if (code == 0 && question->whatif->submit)
-        code = submit_all(question->api, &question->submitter, question->whatif->submit, err);
+        code = submit_all(question->asked.api, &question->submitter, question->whatif->submit, err);
     return code;
 }
 
 /* ---- the question and its answer ---- */
 
-static void destroy_question(struct question *question)
+static void destroy(struct asked *asked)
 {
+    struct question *question = CONTAINER_OF(asked, struct question, asked);
+
     whatif_destroy(question->whatif);
-    json_decref(question->study.old_config);
-    json_decref(question->study.new_config);
+    json_decref(asked->study.old_config);
+    json_decref(asked->study.new_config);
     free(question);
-}
-
-static bool is_left(const struct api_study *study)
-{
-    return http_is_left(CONTAINER_OF(study, struct question, study)->request);
-}
-
-static void done(struct api_study *study, int code, struct text *answer, const struct error *err)
-{
-    struct question *question = CONTAINER_OF(study, struct question, study);
-
-    if (code < 0)
-        reply_error(question->request, code, err);
-    else {
-        size_t length = answer->length;
-        http_reply(question->request, 200, "application/json", text_take(answer), length);
-    }
-    destroy_question(question);
 }
 
 static struct question *create_question(struct call *call)
 {
     struct question *question = mem_zero(1, sizeof(*question));
 
-    *question = (struct question){
-        .study = { .uid = call->request->uid, .is_left = is_left, .done = done },
-        .api = call->api,
-        .request = call->request,
-        .submitter = { .uid = call->request->uid, .gid = call->request->gid },
-    };
-    user_name_of(call->request->uid, question->user, sizeof(question->user));
+    asked_init(&question->asked, call, destroy);
+    question->submitter =
+        (struct submitter){ .uid = call->request->uid, .gid = call->request->gid };
     return question;
-}
-
-static void ask(struct question *question, int code, struct error *err)
-{
-    struct api_ports *ports = &question->api->ports;
-
-    if (code == 0)
-        code = ports->study(ports->user, &question->study, err);
-    if (code == 0)
-        return; /* done is called */
-    reply_error(question->request, code, err);
-    destroy_question(question);
 }
 
 /* What the answer does not know of. */
@@ -371,21 +337,21 @@ void handle_whatif(struct call *call)
     int code = whatif_parse(body, &question->whatif, &err);
     json_decref(body);
     if (code == 0) {
-        question->study.change = change;
-        question->study.shown = question->whatif->shown;
-        question->study.note = note_of(question->whatif);
+        question->asked.study.change = change;
+        question->asked.study.shown = question->whatif->shown;
+        question->asked.study.note = note_of(question->whatif);
     }
-    ask(question, code, &err);
+    asked_begin(&question->asked, code, &err);
 }
 
 static int read_rehearsal(struct question *question, const json_t *body, struct error *err)
 {
     static const char *const keys[] = { "config", "last", "shown", NULL };
     struct reader reader = { .where = "rehearsal", .err = err };
-    const struct state *state = api_state(question->api);
+    const struct state *state = api_state(question->asked.api);
     AUTO(config) struct config *old = config_of_state(state);
     AUTO(config) struct config *new = NULL;
-    struct api_study *study = &question->study;
+    struct api_study *study = &question->asked.study;
     int64_t shown = WHATIF_SHOWN;
 
     study->last = 7 * USEC_PER_DAY;
@@ -408,8 +374,8 @@ static int read_rehearsal(struct question *question, const json_t *body, struct 
     study->shown = (uint32_t)shown;
     study->old_config = config_to_json(old);
     study->new_config = config_to_json(new);
-    if (!is_admin(question->api, study->uid))
-        study->hides_from = question->user;
+    if (!is_admin(question->asked.api, study->uid))
+        study->hides_from = question->asked.user;
     return 0;
 }
 
@@ -423,5 +389,5 @@ void handle_rehearsal(struct call *call)
     struct question *question = create_question(call);
     int code = read_rehearsal(question, body, &err);
     json_decref(body);
-    ask(question, code, &err);
+    asked_begin(&question->asked, code, &err);
 }

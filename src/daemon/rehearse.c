@@ -13,8 +13,6 @@
 #include "io/file.h"
 #include "wire/json.h"
 
-enum { QUESTION_MAX = 80 << 20 };
-
 struct configs {
     const json_t *old, *new;
     usec_t wall_ahead;
@@ -91,23 +89,5 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
 
 int run_rehearsal(void)
 {
-    AUTO_RELEASE(text) struct text bytes = { 0 };
-    json_t *question = NULL, *said = NULL;
-    struct error err = { "" };
-
-    int code = file_read("/dev/stdin", QUESTION_MAX, &bytes, &err);
-    if (code == 0)
-        code = json_parse(text_string(&bytes), bytes.length, QUESTION_MAX, "question", &question,
-                          &err);
-    if (code == 0)
-        code = answer(question, &said, &err);
-    json_decref(question);
-    if (code < 0) {
-        printf("-%d %s", -code, err.text);
-        return 1;
-    }
-    putchar('+');
-    json_dumpf(said, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(said);
-    return fflush(stdout) == 0 ? 0 : 1;
+    return study_answer(answer);
 }

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "io/file.h"
+#include "daemon/study.h"
 #include "wire/json.h"
-
-enum { QUESTION_MAX = 64 << 20 };
 
 struct folding {
     struct state *state;
@@ -109,7 +107,9 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
         .wall_ahead = json_integer_value(json_object_get(question, "wall_ahead")),
         .hides_from = json_string_value(json_object_get(question, "hides_from")),
     };
-    int code = fold(&folding, question, err);
+    int code = json_is_string(json_object_get(question, "dir"))
+                   ? fold(&folding, question, err)
+                   : error_set(err, -EINVAL, "question: it lacks dir");
 
     if (code == 0)
         *ret = report_view(&ledger, &ask);
@@ -121,25 +121,5 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
 
 int run_report_study(void)
 {
-    AUTO_RELEASE(text) struct text bytes = { 0 };
-    json_t *question = NULL, *said = NULL;
-    struct error err = { "" };
-
-    int code = file_read("/dev/stdin", QUESTION_MAX, &bytes, &err);
-    if (code == 0)
-        code = json_parse(text_string(&bytes), bytes.length, QUESTION_MAX, "question", &question,
-                          &err);
-    if (code == 0 && !json_is_string(json_object_get(question, "dir")))
-        code = error_set(&err, -EINVAL, "question: it lacks dir");
-    if (code == 0)
-        code = answer(question, &said, &err);
-    json_decref(question);
-    if (code < 0) {
-        printf("-%d %s", -code, err.text);
-        return 1;
-    }
-    putchar('+');
-    json_dumpf(said, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(said);
-    return fflush(stdout) == 0 ? 0 : 1;
+    return study_answer(answer);
 }

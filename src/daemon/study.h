@@ -37,7 +37,11 @@ void studies_destroy(struct studies *studies); /* NULL is fine; before the loop 
 int studies_start(struct studies *studies, const struct api_ports *ports, struct api_study *study,
                   struct error *err);
 
-/* The program that a rehearsal is: question on standard input, answer on standard output. */
+/* For the program that a study is: question on standard input, answer on standard output. Returns
+ * the exit status. */
+typedef int study_answer_fn(const json_t *question, json_t **ret, struct error *err);
+int study_answer(study_answer_fn *answer);
+
 int run_rehearsal(void);
 
 #endif
