@@ -117,6 +117,16 @@ static size_t utf8_length(const unsigned char *s, size_t left)
     return 0;
 }
 
+bool string_has_control(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+        if (*c < 0x20 || *c == 0x7f || is_c1)
+            return true;
+    }
+    return false;
+}
+
 bool string_is_utf8(const char *bytes, size_t length)
 {
     const unsigned char *s = (const unsigned char *)bytes;

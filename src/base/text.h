@@ -32,6 +32,9 @@ const char *text_string(const struct text *text); /* never NULL */
 bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equals NULL only */
 bool string_starts(const char *string, const char *prefix);
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
+/* Whether UTF-8 contains a control character: C0, DEL or C1 (U+0080 to U+009F). Text that is shown
+ * to other users must not. */
+bool string_has_control(const char *text);
 /* Words of others, like the name of a program, fit for people and for JSON: what is not UTF-8, and
  * control characters, become '?'; what has no room is cut between characters. ret may be bytes. */
 void string_clean(char *ret, size_t size, const char *bytes, size_t length);

@@ -20,7 +20,7 @@
  * the jump, and one which ends in the hour that comes twice ends with the second.
  *
  * Spec:       doc/spec/08-calendar.md
- * Owner:      the caller of calendar_parse() or calendar_read()
+ * Owner:      the caller of calendar_parse()
  * On failure: no ret_ parameter was written, no list changed
  * Limits:     CALENDAR_WORDS_MAX bytes, CALENDAR_RULES_MAX items, CALENDAR_SPANS_MAX spans
  */
@@ -30,7 +30,6 @@
 #include "base/span.h"
 #include "base/text.h"
 #include "base/zone.h"
-#include "wire/reader.h"
 
 enum {
     CALENDAR_WORDS_MAX = 32768, /* more than any normal form has */
@@ -45,11 +44,6 @@ struct calendar;
 /* Fails with -EINVAL (not such words, a time that there is not, nothing but exceptions), -ERANGE
  * (a value too large) or -E2BIG (too long, too many). */
 int calendar_parse(const char *words, struct calendar **ret, struct error *err);
-
-/* A key of a document: words, a list of words, or a map of `during` and `except`, each words or a
- * list. Errors: "SOURCE:LINE: window NAME: words". ret is NULL when the key is absent. */
-int calendar_read(const struct reader *reader, const json_t *object, const char *key,
-                  const char *name, struct calendar **ret);
 
 void calendar_destroy(struct calendar *calendar); /* NULL is fine */
 DEFINE_AUTO(calendar)

@@ -2,6 +2,8 @@
 
 /* A calendar from a value of a document. */
 
+#include "wire/calendar_read.h"
+
 #include <errno.h>
 #include <stdio.h>
 

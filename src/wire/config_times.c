@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "wire/calendar.h"
+#include "wire/calendar_read.h"
 #include "wire/config.h"
 
 const char *const config_times_keys[CONFIG_TIMES_KEYS] = { "timezone", "windows", "tariffs",

@@ -145,16 +145,6 @@ int reader_string(const struct reader *reader, const json_t *object, const char 
     return 0;
 }
 
-bool string_has_control(const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
-        if (*c < 0x20 || *c == 0x7f || is_c1)
-            return true;
-    }
-    return false;
-}
-
 bool name_is_valid(const char *name)
 {
     return string_is_name(name, NAME_MAX_BYTES) && strcmp(name, ".") != 0 &&

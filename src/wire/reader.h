@@ -84,10 +84,6 @@ const char *number_spell(const json_t *number, char *buffer);
 /* string_is_name() of at most 63 bytes, and neither "." nor "..": it may be a directory. */
 bool name_is_valid(const char *name);
 
-/* Whether UTF-8 has a control character: C0, DEL or C1 (U+0080 to U+009F). What is shown to others
- * must not. */
-bool string_has_control(const char *text);
-
 char **string_list_copy(char *const *strings);
 void string_list_destroy(char **strings); /* NULL-terminated; NULL is fine */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/calendar.h"
+#include "wire/calendar_read.h"
 
 #include <errno.h>
 #include <setjmp.h>
