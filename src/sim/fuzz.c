@@ -59,10 +59,9 @@ int fuzz_parse_steps(const char *text, struct fuzz_options *options, struct erro
 static void command_of(const struct fuzz_options *options, uint64_t seed, struct text *out)
 {
     if (options->replay)
-        text_printf(out, "tarn simulate --replay %s", options->replay);
+        text_printf(out, "brain-worlds --replay %s", options->replay);
     else
-        text_printf(out, "tarn simulate --fuzz --seed %" PRIu64 " --steps %u", seed,
-                    options->steps);
+        text_printf(out, "brain-worlds --seed %" PRIu64 " --steps %u", seed, options->steps);
 }
 
 static void describe(const struct fuzz_failure *failure, struct text *out)
@@ -119,7 +118,7 @@ static void print_failure(const struct fuzz_options *options, const struct fuzz_
     } else if (!options->keeps_all)
         printf("%s", text_string(&bytes));
     if (options->save && save(options, seed, failure->invariant, &bytes, &err) < 0)
-        fprintf(stderr, "tarn: %s\n", err.text);
+        fprintf(stderr, "brain-worlds: %s\n", err.text);
 }
 
 /* ---- worlds ---- */
@@ -139,7 +138,7 @@ static int replay(const struct fuzz_options *options)
     if (code == 0)
         code = fuzz_world_parse(text_string(&bytes), bytes.length, options->replay, &world, &err);
     if (code < 0) {
-        fprintf(stderr, "tarn: %s\n", err.text);
+        fprintf(stderr, "brain-worlds: %s\n", err.text);
         return 1;
     }
     fuzz_run(world, &look, &result);

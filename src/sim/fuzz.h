@@ -2,7 +2,7 @@
 #ifndef SIM_FUZZ_H
 #define SIM_FUZZ_H
 
-/* fuzz - tarn simulate --fuzz: random worlds against the brain, until an invariant does not hold
+/* fuzz - runs the brain in random worlds until an invariant does not hold
  *
  * The first failure ends it. It is made small (fuzz_shrink.h) and printed as a world, which
  * --replay reads; with a folder to save to it is written there as well, as SEED-INVARIANT.world.

@@ -11,30 +11,18 @@
 
 #include "base/table.h"
 #include "sim/batch.h"
-#include "sim/fuzz.h"
 #include "sim/listing.h"
 #include "sim/report.h"
 
 static const char usage[] =
     "Usage: tarn simulate FILE.yaml... [--json] [--report FILE.html] [--set KEY=VALUE]...\n"
-    "       tarn simulate --fuzz [--seeds A..B | --seed N] [--steps N] [--save DIR] [--json]\n"
-    "       tarn simulate --replay WORLD\n"
-    "Run experiments: workloads on made-up clusters, with the scheduler that runs live.\n"
+    "Run experiments: workloads on synthetic clusters, with the scheduler that runs live.\n"
     "\n"
     "  --json           print the results as JSON\n"
     "  --report FILE    write a page with plots\n"
     "  --set KEY=VALUE  change a key of the files: --set policy.order=fifo\n"
     "  --skip-bad       count bad lines of a trace, and go on\n"
     "  -j, --jobs N     runs at a time (default: one a CPU)\n"
-    "  --fuzz           random worlds instead: is what must always hold so in all of them?\n"
-    "  --seeds A..B     one world a seed (default: 1..100)\n"
-    "  --seed N         only this one\n"
-    "  --steps N        what happens in each (default: 300)\n"
-    "  --save DIR       write what does not hold, made small, there\n"
-    "  --whole          don't make it small\n"
-    "  --strict         also what is known not to hold\n"
-    "  --replay WORLD   run a world that was printed or saved\n"
-    "  --trace          with --replay: print all that is told and decided\n"
     "  -h, --help       this\n"
     "\n"
     "tarn-simulate(1) describes the files.\n";
@@ -47,8 +35,6 @@ struct options {
     const char *report;
     bool is_json;
     struct batch_options batch;
-    bool is_fuzzing, has_fuzz_option;
-    struct fuzz_options fuzz;
 };
 
 static int refuse(const char *words, const char *value)
@@ -69,70 +55,16 @@ static int read_jobs(const char *text, unsigned *ret)
     return 0;
 }
 
-/* Those of --fuzz; any other is wrong. */
-static int read_fuzz_option(int option, const char *value, struct options *options)
-{
-    struct error err;
-    int code = 0;
-
-    options->has_fuzz_option |= option != 'f';
-    switch (option) {
-    case 'f':
-        options->is_fuzzing = true;
-        break;
-    case 'S':
-        code = fuzz_parse_seeds(value, &options->fuzz, &err);
-        break;
-    case 'n':
-        code = fuzz_parse_steps(value, &options->fuzz, &err);
-        break;
-    case 'd':
-        options->fuzz.save = value;
-        break;
-    case 'w':
-        options->fuzz.keeps_all = true;
-        break;
-    case 'k':
-        options->fuzz.is_strict = true;
-        break;
-    case 't':
-        options->fuzz.is_traced = true;
-        break;
-    case 'R':
-        options->fuzz.replay = value;
-        options->is_fuzzing = true;
-        break;
-    default:
-        fputs("tarn simulate --help tells how it is used\n", stderr);
-        return 2;
-    }
-    return code < 0 ? refuse("", err.text) : 0;
-}
-
-static int check_options(const struct options *options)
-{
-    if (options->is_fuzzing && options->file_count > 0)
-        return refuse("--fuzz makes its own worlds, and takes no file: ", options->files[0]);
-    if (options->is_fuzzing && (options->change_count > 0 || options->report))
-        return refuse("--fuzz takes neither --set nor --report", "");
-    if (!options->is_fuzzing && options->has_fuzz_option)
-        return refuse("--seeds, --seed, --steps, --save and --whole go with --fuzz", "");
-    if (!options->is_fuzzing && options->file_count < 1)
-        return refuse("expected a file that describes an experiment", "");
-    return 0;
-}
-
 static int read_options(int argc, char **argv, struct options *options)
 {
     static const struct option longs[] = {
-        { "json", no_argument, NULL, 'J' },        { "report", required_argument, NULL, 'r' },
-        { "set", required_argument, NULL, 's' },   { "skip-bad", no_argument, NULL, 'b' },
-        { "jobs", required_argument, NULL, 'j' },  { "fuzz", no_argument, NULL, 'f' },
-        { "seeds", required_argument, NULL, 'S' }, { "seed", required_argument, NULL, 'S' },
-        { "steps", required_argument, NULL, 'n' }, { "save", required_argument, NULL, 'd' },
-        { "whole", no_argument, NULL, 'w' },       { "strict", no_argument, NULL, 'k' },
-        { "trace", no_argument, NULL, 't' },       { "replay", required_argument, NULL, 'R' },
-        { "help", no_argument, NULL, 'h' },        { 0 },
+        { "json", no_argument, NULL, 'J' },
+        { "report", required_argument, NULL, 'r' },
+        { "set", required_argument, NULL, 's' },
+        { "skip-bad", no_argument, NULL, 'b' },
+        { "jobs", required_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { 0 },
     };
     int option, status = 0;
 
@@ -161,12 +93,15 @@ static int read_options(int argc, char **argv, struct options *options)
             fputs(usage, stdout);
             exit(0);
         default:
-            status = read_fuzz_option(option, optarg, options);
+            fputs("tarn simulate --help tells how it is used\n", stderr);
+            status = 2;
         }
     }
     options->files = argv + optind;
     options->file_count = argc - optind;
-    return status == 0 ? check_options(options) : status;
+    if (status == 0 && options->file_count < 1)
+        status = refuse("expected a file that describes an experiment", "");
+    return status;
 }
 
 /* The runs' drawings are for the report alone. */
@@ -267,16 +202,11 @@ static int write_report(const char *path, const json_t *reports, struct error *e
 int simulate(int argc, char **argv, const struct sim_ports *ports)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct options options = { .batch = { .jobs = cpus > 0 && cpus <= 256 ? (unsigned)cpus : 1 },
-                               .fuzz = { .from = 1, .to = 100, .steps = FUZZ_STEPS_DEFAULT } };
+    struct options options = { .batch = { .jobs = cpus > 0 && cpus <= 256 ? (unsigned)cpus : 1 } };
     struct error err = { "" };
 
     int status = read_options(argc, argv, &options);
-    if (status == 0 && options.is_fuzzing) {
-        options.fuzz.is_json = options.is_json;
-        options.fuzz.has_progress = isatty(STDERR_FILENO) == 1;
-        status = fuzz(&options.fuzz);
-    } else if (status == 0) {
+    if (status == 0) {
         json_t *reports = json_array();
         size_t *counts = mem_zero((size_t)options.file_count, sizeof(counts[0]));
         options.batch.has_series = options.report != NULL;

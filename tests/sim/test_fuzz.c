@@ -43,7 +43,7 @@ static void in_fifty_random_worlds_every_invariant_holds(void **state)
         fuzz_run(world, &usual, &result);
         if (result.failure.invariant)
             fail_msg("seed %" PRIu64 ", step %zu: %s: %s\n"
-                     "tarn simulate --fuzz --seed %" PRIu64 " --steps %d",
+                     "brain-worlds --seed %" PRIu64 " --steps %d",
                      seed, result.failure.step, result.failure.invariant, result.failure.found.text,
                      seed, STEPS);
         events += result.events;
@@ -149,7 +149,7 @@ static void try_known(const char *path)
     AUTO(fuzz_world) struct fuzz_world *world = world_of(text_string(&text));
     fuzz_run(world, &strict, &result);
     if (!result.failure.invariant)
-        fail_msg("%s: holds now: take the world away, and its line out of src/sim/fuzz_known.c",
+        fail_msg("%s: holds now: take the world away, and its line out of tests/worlds/fuzz_known.c",
                  path);
     assert_string_equal(result.failure.invariant, name);
     fuzz_run(world, &(struct fuzz_look){ .sample = 1 }, &result);
