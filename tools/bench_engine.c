@@ -13,9 +13,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "engine/launch.h"
-#include "engine/local.h"
-#include "engine/status.h"
+#include "engine/local/local.h"
+#include "engine/local/shim_launch.h"
+#include "engine/local/status_file.h"
 #include "io/file.h"
 
 struct bench {

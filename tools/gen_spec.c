@@ -13,10 +13,10 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "core/event.h"
-#include "core/job.h"
-#include "core/snapshot.h"
-#include "core/why.h"
+#include "core/job/job.h"
+#include "core/job/why.h"
+#include "core/state/event.h"
+#include "core/state/snapshot.h"
 
 enum { DOCUMENT_MAX = 1 << 20, TYPES_MAX = 32 };
 
@@ -24,7 +24,7 @@ static const char records_mark[] = "\n## Records\n";
 
 static const char records_intro[] =
     "\n"
-    "*Made by `tools/gen_spec` from `core/event.def` and the field tables of the code.*\n"
+    "*Made by `tools/gen_spec` from `core/state/event.def` and the field tables of the code.*\n"
     "\n"
     "    record := (key value)*       key := tag << 2 | form\n"
     "    event  := kind time record   a row of the table `record`: its `bytes`\n"
@@ -49,7 +49,8 @@ static const char records_intro[] =
 static const char job_intro[] =
     "# Jobs\n"
     "\n"
-    "*Made by `tools/gen_spec` from `core/job_state.def`, `core/why.def` and `core/event.def`.*\n"
+    "*Made by `tools/gen_spec` from `core/job/job_state.def`, `core/job/why.def` and "
+    "`core/state/event.def`.*\n"
     "\n"
     "A job has one state at a time. Events change it; `state = fold(events)`. An attempt begins\n"
     "with a grant and ends when all members of the job have ended. What an engine says late,\n"
@@ -154,7 +155,7 @@ static const struct {
     enum job_state from, to;
     const char *event, *meaning;
 } transitions[] = {
-#include "core/job_state.def"
+#include "core/job/job_state.def"
 };
 
 static void add_job(struct text *out)

@@ -9,8 +9,8 @@
 #include "api/inside.h"
 #include "api/when.h"
 #include "base/mem.h"
-#include "wire/begin.h"
-#include "wire/submission.h"
+#include "time/begin.h"
+#include "wire/job/submission.h"
 
 struct act {
     struct api_change change;

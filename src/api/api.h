@@ -19,10 +19,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "core/alert.h"
-#include "core/event.h"
-#include "core/state.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
+#include "core/health/alert.h"
+#include "core/state/event.h"
+#include "core/state/state.h"
 #include "io/http.h"
 #include "sched/sched.h"
 
@@ -57,8 +57,9 @@ struct api_study {
     /* Rehearsal: the last days, under the configuration that there is and a new one. */
     usec_t last;
     json_t *old_config, *new_config; /* the asker's */
-    const char *hides_from;          /* whose name: (sim/rehearse.h), or NULL */
-    /* Report of the last: the question's own keys (daemon/report.c), the asker's. NULL: none */
+    const char *hides_from;          /* whose name: (forecast/rehearse.h), or NULL */
+    /* Report of the last: the question's own keys (daemon/study/study_report.c), the asker's. NULL:
+     * none */
     json_t *report;
     /* Called when it is taken: what of the question takes work. NULL: nothing. */
     void (*complete)(struct api_study *study);

@@ -6,7 +6,7 @@
 #include "api/inside.h"
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/config.h"
+#include "wire/config/config.h"
 
 static int64_t gpus_or_none(int64_t milli)
 {

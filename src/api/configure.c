@@ -10,9 +10,9 @@
 #include "api/configure.h"
 #include "api/times.h"
 #include "base/mem.h"
-#include "sched/cells.h"
-#include "wire/config.h"
-#include "wire/config_event.h"
+#include "sched/placement/cells.h"
+#include "wire/config/config.h"
+#include "wire/config/config_event.h"
 
 struct apply {
     struct api *api;

@@ -8,7 +8,7 @@
  */
 
 #include "api/inside.h"
-#include "wire/config.h"
+#include "wire/config/config.h"
 
 /* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
 int configure_settle(struct config *config, struct error *err);

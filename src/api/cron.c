@@ -7,7 +7,7 @@
 
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/cron.h"
+#include "time/cron.h"
 
 /* The next time after a moment of the wall clock, in journal time; USEC_NEVER: it can't be told. */
 usec_t cron_next_after(const struct api *api, const char *schedule, usec_t wall)

@@ -7,9 +7,9 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "sched/advise.h"
-#include "sched/scale.h"
-#include "wire/submission.h"
+#include "sched/explain/advice.h"
+#include "sched/explain/wanted_nodes.h"
+#include "wire/job/submission.h"
 
 static usec_t now_of(const struct api *api)
 {

@@ -15,7 +15,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "core/elastic.h"
+#include "core/job/gang_size.h"
 
 enum {
     TICK_MS = 50,

@@ -7,7 +7,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "wire/launch.h"
+#include "wire/job/job_launch.h"
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000 };
 

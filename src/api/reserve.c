@@ -7,7 +7,7 @@
 
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/config_event.h"
+#include "wire/config/config_event.h"
 
 static const struct window *window_of(const struct api *api, const struct reservation *reservation)
 {

@@ -5,7 +5,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "core/role.h"
+#include "core/job/role.h"
 
 const char *plural(int64_t count)
 {

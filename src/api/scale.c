@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/scale: machines that are wanted, and that may go. */
-#include "sched/scale.h"
 #include "api/inside.h"
+#include "sched/explain/wanted_nodes.h"
 
 static json_t *money(int64_t micro)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "api/inside.h"
-#include "core/elastic.h"
+#include "core/job/gang_size.h"
 
 /* "grew from 2 to 4 (idle GPUs)" */
 static void say_resized(const struct api *api, const struct job *job, struct text *text)

@@ -10,9 +10,9 @@
 #include "api/times.h"
 #include "api/when.h"
 #include "base/mem.h"
+#include "wire/job/job_launch.h"
+#include "wire/job/submission.h"
 #include "wire/json.h"
-#include "wire/launch.h"
-#include "wire/submission.h"
 
 enum {
     DOCUMENTS_MAX = 10000, /* of a request */

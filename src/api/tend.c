@@ -6,7 +6,7 @@
 
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/cron.h"
+#include "time/cron.h"
 
 struct tending {
     struct api_change change;

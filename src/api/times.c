@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "io/zone_file.h"
-#include "wire/calendar.h"
-#include "wire/config_event.h"
+#include "time/calendar.h"
+#include "wire/config/config_event.h"
 
 void times_release(struct times *times)
 {

@@ -9,9 +9,9 @@
  */
 
 #include "api/inside.h"
-#include "base/zone.h"
-#include "wire/config.h"
-#include "wire/window_event.h"
+#include "time/zone.h"
+#include "wire/config/config.h"
+#include "wire/config/window_event.h"
 
 /* Events to be emitted, worked out before anything is. */
 struct times {

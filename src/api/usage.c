@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "api/inside.h"
-#include "core/diagnosis.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
+#include "core/health/diagnosis.h"
 
 enum { DIAGNOSES_SHOWN = 3 };
 

@@ -5,9 +5,9 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "core/daly.h"
-#include "core/rescue.h"
-#include "core/role.h"
+#include "core/job/checkpoint_interval.h"
+#include "core/job/rescue.h"
+#include "core/job/role.h"
 #include "wire/json.h"
 
 json_t *view_time(const struct api *api, usec_t at)

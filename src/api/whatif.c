@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/whatif and POST /v1/rehearsal: what would be, worked out beside the daemon.
  *
- * A what-if changes the state of a copy of the daemon (daemon/study.h) by what would change it
- * here: what is refused there would be refused here, in the same words.
+ * A what-if changes the state of a copy of the daemon (daemon/study/study.h) by what would change
+ * it here: what is refused there would be refused here, in the same words.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "api/submit.h"
 #include "base/mem.h"
 #include "wire/json.h"
-#include "wire/whatif.h"
+#include "wire/whatif_request.h"
 
 enum { REHEARSAL_DAYS_MAX = 366 };
 

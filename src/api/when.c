@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "wire/begin.h"
+#include "time/begin.h"
 
 int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, struct error *err)
 {

@@ -5,8 +5,8 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "core/elastic.h"
-#include "core/role.h"
+#include "core/job/gang_size.h"
+#include "core/job/role.h"
 
 enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 

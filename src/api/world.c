@@ -5,7 +5,7 @@
 
 #include "api/inside.h"
 #include "base/mem.h"
-#include "core/queue.h"
+#include "core/cluster/queue.h"
 
 static json_t *text_or_null(const char *text)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "io/file.h"
-#include "wire/config.h"
+#include "wire/config/config.h"
 
 int config_file_read(const char *path, json_t **ret, struct error *err)
 {

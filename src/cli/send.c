@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/screen.h"
 #include "io/file.h"
-#include "wire/submission.h"
+#include "wire/job/submission.h"
 
 #define DEVICES                                                                                    \
     {                                                                                              \

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "core/reading.h"
+#include "core/health/reading.h"
 
 enum { PROBE_UUID_SIZE = 96, PROBE_MODEL_SIZE = 64, PROBE_ADDRESS_SIZE = 32, PROBE_UNKNOWN = -1 };
 

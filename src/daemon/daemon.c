@@ -14,19 +14,19 @@
 
 #include "api/api.h"
 #include "base/mem.h"
-#include "daemon/alerter.h"
+#include "daemon/alert/alerter.h"
 #include "daemon/cleaner.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
 #include "daemon/job_files.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
-#include "daemon/machine.h"
 #include "daemon/mig_mode.h"
-#include "daemon/study.h"
+#include "daemon/node_report.h"
+#include "daemon/study/study.h"
 #include "daemon/watcher.h"
 #include "device/mps.h"
-#include "engine/local.h"
+#include "engine/local/local.h"
 #include "io/file.h"
 #include "io/http.h"
 #include "store/readings.h"
@@ -374,7 +374,8 @@ static void done_first(struct api_change *change, int code, const struct error *
         daemon->first_error = *err;
 }
 
-/* Many jobs are many descriptors; the jobs themselves get the old limit back (engine/local.h). */
+/* Many jobs are many descriptors; the jobs themselves get the old limit back
+ * (engine/local/local.h). */
 static int64_t raise_file_limit(void)
 {
     struct rlimit limit;

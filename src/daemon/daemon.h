@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "core/journal.h"
+#include "core/journal_port.h"
 
 #define DAEMON_GRACE_DEFAULT       (30 * USEC_PER_SEC)
 #define DAEMON_STUDY_LIMIT_DEFAULT (60 * USEC_PER_SEC)

@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "daemon/daemon.h"
-#include "device/machine.h"
-#include "device/nvml.h"
-#include "engine/cgroup.h"
+#include "device/host.h"
+#include "device/nvml/nvml.h"
+#include "engine/local/cgroup.h"
 #include "io/paths.h"
 #include "store/journal.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
 #include "daemon/log.h"
-#include "daemon/machine.h"
-#include "device/machine.h"
+#include "daemon/node_report.h"
+#include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"
 

@@ -11,9 +11,9 @@
  */
 
 #include "core/engine.h"
-#include "core/job.h"
+#include "core/job/job.h"
 #include "core/probe.h"
-#include "core/state.h"
+#include "core/state/state.h"
 
 struct fence;
 

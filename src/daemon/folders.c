@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "wire/pattern.h"
+#include "wire/job/pattern.h"
 
 int folders_prepare(const char *state_dir, struct error *err)
 {

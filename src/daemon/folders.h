@@ -4,8 +4,8 @@
 
 /* folders - what a job finds on disk when it starts (the list is in launcher.h) */
 
-#include "core/state.h"
-#include "wire/launch.h"
+#include "core/state/state.h"
+#include "wire/job/job_launch.h"
 
 struct folders {
     char *out, *in, *checkpoint; /* NULL: not made */

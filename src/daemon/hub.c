@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/snapshot.h"
+#include "core/state/snapshot.h"
 #include "daemon/log.h"
 
 enum {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/elastic.h"
-#include "core/role.h"
+#include "core/job/gang_size.h"
+#include "core/job/role.h"
 #include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/locality.h"
@@ -21,7 +21,7 @@
 #include "daemon/prepare.h"
 #include "daemon/surroundings.h"
 #include "io/file.h"
-#include "wire/launch.h"
+#include "wire/job/job_launch.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lease.h"
-#include "device/machine.h"
+#include "core/job/lease.h"
+#include "device/host.h"
 
 enum { NODES_MAX = 64 };
 

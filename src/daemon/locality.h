@@ -9,7 +9,7 @@
  * that are at the same nodes. Who would find them full runs anywhere.
  */
 
-#include "core/state.h"
+#include "core/state/state.h"
 
 enum { LOCALITY_CPUS_SIZE = 4096 };
 

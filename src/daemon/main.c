@@ -5,8 +5,8 @@
 #include "cli/options.h"
 #include "daemon/daemon.h"
 #include "daemon/exporter.h"
-#include "daemon/report.h"
-#include "daemon/study.h"
+#include "daemon/study/study.h"
+#include "daemon/study/study_report.h"
 
 int main(int argc, char **argv)
 {

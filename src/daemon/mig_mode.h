@@ -16,7 +16,7 @@
 #include <uv.h>
 
 #include "daemon/hub.h"
-#include "daemon/machine.h"
+#include "daemon/node_report.h"
 #include "daemon/watcher.h"
 
 struct mig_modes;

@@ -14,8 +14,8 @@
 
 #include <uv.h>
 
-#include "core/state.h"
-#include "daemon/machine.h"
+#include "core/state/state.h"
+#include "daemon/node_report.h"
 
 struct preparer;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/retention.h"
 
-#include "core/elastic.h"
+#include "core/job/gang_size.h"
 
 /* The outermost group has nothing left to do: its jobs are not needed any more. */
 static bool may_be_forgotten(const struct state *state, const struct job *job)

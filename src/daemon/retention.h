@@ -9,7 +9,7 @@
  */
 
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/state/state.h"
 
 enum { RETENTION_KEPT = 20000, RETENTION_STEP = 1000 };
 

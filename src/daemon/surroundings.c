@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "core/role.h"
-#include "daemon/machine.h"
+#include "core/job/role.h"
+#include "daemon/node_report.h"
 #include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;

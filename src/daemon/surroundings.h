@@ -9,7 +9,7 @@
  * doc/spec/04-jobfile.md, "Inside a job", lists them.
  */
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "daemon/folders.h"
 
 struct prepared;

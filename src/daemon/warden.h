@@ -4,13 +4,14 @@
 
 /* warden - jobs that leave their GPUs idle, or take more of a shared one than they were given
  *
- * By the rules of the configuration (core/watch_rules.h). Idle: warned, warned again half way, then
- * requeued or cancelled; whoever does something in between begins anew. Memory, where neither MIG
- * nor MPS bounds it: warned at once, ended when it goes on past the grace, as out of memory. Who is
- * stopped is told the numbers; a neighbour never is. Warnings are events: a restart forgets none.
+ * By the rules of the configuration (core/health/watch_rules.h). Idle: warned, warned again half
+ * way, then requeued or cancelled; whoever does something in between begins anew. Memory, where
+ * neither MIG nor MPS bounds it: warned at once, ended when it goes on past the grace, as out of
+ * memory. Who is stopped is told the numbers; a neighbour never is. Warnings are events: a restart
+ * forgets none.
  */
 
-#include "core/tally.h"
+#include "core/health/tally.h"
 #include "daemon/hub.h"
 
 /* What a job has on one device now, for as long as the devices are as they are. */

@@ -16,8 +16,8 @@
 
 #include <uv.h>
 
+#include "core/device_watch.h"
 #include "core/engine.h"
-#include "core/watch.h"
 #include "daemon/hub.h"
 
 struct watcher;

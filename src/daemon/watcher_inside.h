@@ -4,8 +4,8 @@
 
 /* watcher_inside - what the watcher's own files share */
 
-#include "core/handover.h"
-#include "core/tally.h"
+#include "core/health/handover.h"
+#include "core/health/tally.h"
 #include "daemon/checker.h"
 #include "daemon/warden.h"
 #include "daemon/watcher.h"

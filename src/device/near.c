@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "device/sysfs.h"
+#include "device/drm/sysfs.h"
 
 static int64_t numa_of(const char *root, const char *address)
 {

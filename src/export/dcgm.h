@@ -10,8 +10,8 @@
  */
 
 #include "base/text.h"
-#include "core/state.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
+#include "core/state/state.h"
 
 struct dcgm_options {
     bool old_hostname; /* "Hostname", as before May 2026; else "hostname" */

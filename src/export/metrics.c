@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/straggler.h"
+#include "core/health/straggler.h"
 #include "export/exposition.h"
 
 struct exporting {

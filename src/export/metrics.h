@@ -9,8 +9,8 @@
  */
 
 #include "base/text.h"
-#include "core/state.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
+#include "core/state/state.h"
 
 /* What the daemon itself did. */
 struct metrics_self {

@@ -9,7 +9,7 @@
  * /usr/share/zoneinfo where that is not set.
  */
 
-#include "base/zone.h"
+#include "time/zone.h"
 
 /* Fails with -EINVAL (no such name, not a zone), -ENOENT (no such zone), or as reading does. */
 int zone_load(const char *name, struct zone **ret, struct error *err);

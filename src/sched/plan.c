@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "core/elastic.h"
-#include "core/rescue.h"
+#include "core/job/gang_size.h"
+#include "core/job/rescue.h"
 #include "sched/brain.h"
-#include "sched/quota.h"
+#include "sched/ordering/quota_check.h"
 
 static int compare_ids(const void *a, const void *b)
 {

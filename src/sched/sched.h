@@ -25,8 +25,8 @@
  */
 
 #include "base/arena.h"
-#include "core/state.h"
-#include "core/why.h"
+#include "core/job/why.h"
+#include "core/state/state.h"
 
 enum { SCHED_VERSION = 7 };
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shim/order.h"
+#include "shim/shim_order.h"
 
 struct rlimit_order {
     int resource;

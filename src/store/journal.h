@@ -27,7 +27,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "core/journal.h"
+#include "core/journal_port.h"
 
 enum {
     JOURNAL_FORMAT = 1, /* what this tarn writes, and the newest that it knows */

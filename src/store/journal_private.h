@@ -9,8 +9,8 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "store/compress.h"
 #include "store/journal.h"
-#include "store/pack.h"
 
 enum {
     JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": file(1) and we know our files by it */

@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
-#include "core/record.h"
+#include "base/record.h"
 
 #define MINUTE USEC_PER_MIN
 

@@ -17,7 +17,7 @@
  */
 
 #include "base/text.h"
-#include "core/reading.h"
+#include "core/health/reading.h"
 
 struct readings;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/civil.h"
+#include "time/civil.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/span.h"
+#include "time/span.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

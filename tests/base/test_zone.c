@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/zone.h"
+#include "time/zone.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "base/civil.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/zone_rule.h"
+#include "time/civil.h"
+#include "time/zone_rule.h"
 
 static usec_t moment(int64_t year, int month, int day, int hour, int minute)
 {

@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/top_bar.h"
-#include "cli/top_draw.h"
-#include "cli/top_view.h"
+#include "cli/top/top_bar.h"
+#include "cli/top/top_draw.h"
+#include "cli/top/top_view.h"
 
 /* ---- bars ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agenda.h"
+#include "core/state/agenda.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/snapshot.h"
-#include "core/state.h"
+#include "core/state/snapshot.h"
+#include "core/state/state.h"
 
 static void tell_at(struct state *state, usec_t at, struct event event)
 {

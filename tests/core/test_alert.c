@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/alert.h"
+#include "core/health/alert.h"
 
 /* What is told over time, as text: "begins hot GPU-0\n". */
 struct scene {

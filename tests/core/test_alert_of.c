@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/alert_of.h"
+#include "core/state/job_alert.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

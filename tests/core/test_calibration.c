@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/calibration.h"
+#include "core/predict/calibration.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

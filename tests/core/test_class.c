@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/class.h"
+#include "core/job/class.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

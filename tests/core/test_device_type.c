@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "core/device_type.h"
+#include "core/cluster/device_type.h"
 
 static void templates_have_what_a_job_has(void **state)
 {

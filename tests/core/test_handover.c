@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "core/handover.h"
-#include "core/health.h"
+#include "core/health/handover.h"
+#include "core/health/health.h"
 
 static const struct reading clean = { .at = 1 };
 

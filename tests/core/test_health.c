@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/compiler.h"
-#include "core/health.h"
+#include "core/health/health.h"
 
 #define SECONDS(n) ((usec_t)(n)*USEC_PER_SEC)
 

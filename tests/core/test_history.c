@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/log2.h"
-#include "core/history.h"
+#include "core/predict/history.h"
 
 static struct history_job job_of(uint32_t user, const char *name, usec_t limit)
 {

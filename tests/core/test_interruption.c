@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "core/daly.h"
-#include "core/progress.h"
-#include "core/snapshot.h"
-#include "core/state.h"
+#include "core/job/checkpoint_interval.h"
+#include "core/job/deadline_start.h"
+#include "core/state/snapshot.h"
+#include "core/state/state.h"
 
 /* The formula as it stands in the paper; here floats are fine. */
 static double daly(double d, double m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/ledger.h"
+#include "core/state/ledger.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/mig.h"
+#include "core/cluster/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "core/request.h"
+#include "core/job/request.h"
 
 /* The geometry once more, as the tables of NVIDIA have it. */
 struct geometry {

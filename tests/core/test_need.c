@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/need.h"
+#include "core/job/need.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

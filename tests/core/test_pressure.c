@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/pressure.h"
+#include "core/predict/pressure.h"
 
 static void the_fair_clock_slows_down_by_what_is_wanted(void **state)
 {

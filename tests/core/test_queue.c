@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/queue.h"
+#include "core/cluster/queue.h"
 
 #include <math.h>
 #include <setjmp.h>

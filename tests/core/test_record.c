@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/record.h"
+#include "base/record.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/event.h"
+#include "core/state/event.h"
 
 struct part {
     int64_t size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/request.h"
+#include "core/job/request.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "core/health.h"
-#include "core/rescue.h"
-#include "core/snapshot.h"
-#include "core/state.h"
+#include "core/health/health.h"
+#include "core/job/rescue.h"
+#include "core/state/snapshot.h"
+#include "core/state/state.h"
 
 static void tell(struct state *state, usec_t at, struct event event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state.h"
+#include "core/state/state.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/snapshot.h"
+#include "core/state/snapshot.h"
 
 static void tell(struct state *state, const struct event *event)
 {

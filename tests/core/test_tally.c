@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "core/diagnosis.h"
-#include "core/straggler.h"
-#include "core/tally.h"
+#include "core/health/diagnosis.h"
+#include "core/health/straggler.h"
+#include "core/health/tally.h"
 
 enum { PERCENT = READING_RATIO_ONE / 100 };
 

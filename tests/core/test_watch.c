@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "core/watch.h"
+#include "core/device_watch.h"
 
 static void what_no_process_has_is_known_when_all_say_what_they_have(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/window.h"
+#include "core/cluster/window.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "daemon/alert_memory.h"
+#include "daemon/alert/alert_memory.h"
+#include "daemon/alert/silences.h"
 #include "daemon/log.h"
-#include "daemon/silences.h"
 
 static char said[1024];
 static unsigned warnings;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Letters to commands: whose hang holds up whose. */
-#include "daemon/alert_send.h"
+#include "daemon/alert/alert_send.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

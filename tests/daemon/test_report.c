@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/report.h"
+#include "daemon/study/study_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,10 +18,10 @@
 
 #include "api/api.h"
 #include "core/engine.h"
-#include "core/lease.h"
+#include "core/job/lease.h"
 #include "daemon/hub.h"
 #include "daemon/watcher.h"
-#include "sim/dice.h"
+#include "sim/trace/dice.h"
 #include "tests/device/stub/stub.h"
 
 enum {

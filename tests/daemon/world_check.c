@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/request.h"
+#include "core/job/request.h"
 #include "world.h"
 
 enum {

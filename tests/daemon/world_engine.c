@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/local.h"
+#include "engine/local/local.h"
 #include "world.h"
 
 static struct engine engine;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/amd.h"
+#include "device/drm/amd.h"
 #include "probed.h"
 #include "tree.h"
 

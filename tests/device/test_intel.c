@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/intel.h"
+#include "device/drm/intel.h"
 #include "probed.h"
 #include "tree.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "device/machine.h"
+#include "device/host.h"
 
 static int set_up(void **state)
 {

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "device/numa.h"
-#include "device/nvml.h"
+#include "device/nvml/nvml.h"
 
 static const char healthy[] =
     "driver 550.54\n"

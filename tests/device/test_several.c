@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/amd.h"
-#include "device/intel.h"
+#include "device/drm/amd.h"
+#include "device/drm/intel.h"
 #include "device/several.h"
 #include "device/synthetic.h"
 #include "tree.h"

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/launch.h"
-#include "engine/local.h"
-#include "engine/status.h"
+#include "engine/local/local.h"
+#include "engine/local/shim_launch.h"
+#include "engine/local/status_file.h"
 #include "io/file.h"
 
 enum { TICK_MS = 5, HANG_TICKS = 12000 };

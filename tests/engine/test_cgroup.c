@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "engine/cgroup.h"
-#include "engine/launch.h"
+#include "engine/local/cgroup.h"
+#include "engine/local/shim_launch.h"
 
 static const char systemd_mounts[] =
     "24 30 0:22 / /proc rw,nosuid - proc proc rw\n"

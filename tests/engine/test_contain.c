@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/launch.h"
-#include "engine/local.h"
+#include "engine/local/local.h"
+#include "engine/local/shim_launch.h"
 #include "harness.h"
 #include "io/file.h"
 

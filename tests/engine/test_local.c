@@ -16,12 +16,12 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/launch.h"
-#include "engine/local.h"
+#include "engine/local/local.h"
+#include "engine/local/shim_launch.h"
 #include "harness.h"
 #include "io/child.h"
 #include "io/file.h"
-#include "shim/order.h"
+#include "shim/shim_order.h"
 
 static void an_exit_status_comes_back(void **state)
 {

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/local.h"
+#include "engine/local/local.h"
 #include "harness.h"
 #include "io/file.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "engine/owner.h"
+#include "engine/local/owner.h"
 
 static void put(const char *folder, const char *name, const char *bytes, size_t length)
 {

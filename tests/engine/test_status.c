@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "engine/launch.h"
-#include "engine/status.h"
+#include "engine/local/shim_launch.h"
+#include "engine/local/status_file.h"
 
 static void apply(struct status *status, const char *record)
 {

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/zone.h"
 #include "fuzz.h"
-#include "wire/calendar.h"
-#include "wire/cron.h"
+#include "time/calendar.h"
+#include "time/cron.h"
+#include "time/zone.h"
 
 static void must(bool holds)
 {

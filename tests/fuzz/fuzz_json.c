@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "fuzz.h"
+#include "wire/job/submission.h"
 #include "wire/json.h"
-#include "wire/submission.h"
-#include "wire/whatif.h"
+#include "wire/whatif_request.h"
 
 static void must(bool holds)
 {

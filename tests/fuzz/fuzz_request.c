@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/request.h"
+#include "core/job/request.h"
 #include "fuzz.h"
 
 static void must(bool holds)

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "fuzz.h"
-#include "wire/sbatch.h"
-#include "wire/submission.h"
+#include "wire/job/sbatch.h"
+#include "wire/job/submission.h"
 
 enum { WORDS_MAX = 32 };
 

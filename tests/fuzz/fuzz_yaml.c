@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "fuzz.h"
-#include "wire/config.h"
+#include "wire/config/config.h"
+#include "wire/job/submission.h"
 #include "wire/json.h"
-#include "wire/submission.h"
 #include "wire/yaml.h"
 
 static void must(bool holds)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/zone.h"
 #include "fuzz.h"
+#include "time/zone.h"
 
 static void must(bool holds)
 {

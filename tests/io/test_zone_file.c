@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "base/civil.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "time/civil.h"
 
 enum { MOMENTS_A_ZONE = 400 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/elastic.h"
+#include "core/job/gang_size.h"
 
 uint64_t random_next(struct random *random)
 {

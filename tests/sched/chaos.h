@@ -8,7 +8,7 @@
  * give another world for a seed: it may work out the parts of an expression in another order.
  */
 
-#include "core/role.h"
+#include "core/job/role.h"
 #include "lab.h"
 
 struct random {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/elastic.h"
-#include "core/role.h"
+#include "core/job/gang_size.h"
+#include "core/job/role.h"
 
 #define FAIL(err, ...) (error_set(err, -EINVAL, __VA_ARGS__), false)
 

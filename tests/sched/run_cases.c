@@ -17,11 +17,11 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "core/elastic.h"
-#include "core/rescue.h"
-#include "core/role.h"
+#include "core/job/gang_size.h"
+#include "core/job/rescue.h"
+#include "core/job/role.h"
 #include "lab.h"
-#include "sched/scale.h"
+#include "sched/explain/wanted_nodes.h"
 
 enum { WORDS_MAX = 24, SPANS_MAX = 16, FILE_MAX = 1 << 20 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/cells.h"
+#include "sched/placement/cells.h"
 
 #include <errno.h>
 #include <inttypes.h>

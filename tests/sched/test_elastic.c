@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "core/elastic.h"
-#include "core/snapshot.h"
+#include "core/job/gang_size.h"
+#include "core/state/snapshot.h"
 
 static struct request gang(uint32_t least, uint32_t most, enum request_sizes sizes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/estimate.h"
+#include "sched/explain/estimate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "sched/advise.h"
+#include "sched/explain/advice.h"
 
 static struct lab *machine(uint32_t gpus)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/fair.h"
+#include "sched/ordering/fair_share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

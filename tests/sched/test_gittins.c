@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How far jobs came (core/residual.h), and the ranks that follow: against the definition, worked
- * out anew in floating point, one choice of an end after another. */
+/* How far jobs came (core/predict/residual.h), and the ranks that follow: against the definition,
+ * worked out anew in floating point, one choice of an end after another. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "sched/gittins.h"
+#include "sched/ordering/gittins.h"
 
 static double hazard(const struct residual *residual, uint32_t class, uint32_t bin)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/order.h"
+#include "sched/ordering/job_order.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "core/role.h"
+#include "core/job/role.h"
 
 /* What a job wants the largest part of. */
 static enum share naive_kind(const struct state *state, const struct job *job)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/pending.h"
+#include "sched/ordering/pending.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "sched/deadline.h"
+#include "sched/preemption/time_limit.h"
 
 /* What the brain has under the jobs, counted over the jobs themselves. */
 static void assert_whole(const struct state *state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/quota.h"
+#include "sched/ordering/quota_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

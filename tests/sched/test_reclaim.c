@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/reclaim.h"
+#include "sched/preemption/reclaim.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "lab.h"
 #include "sched/brain.h"
-#include "sched/quota.h"
+#include "sched/ordering/quota_check.h"
 
 static void queue(struct lab *lab, const char *name, int64_t guarantee, usec_t min_runtime)
 {

@@ -2,7 +2,7 @@
 
 /* Gangs with roles: what is placed is sound, and there is nearly always a place where a search of
  * all of them finds one. */
-#include "core/role.h"
+#include "core/job/role.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "chaos.h"
 #include "sched/brain.h"
-#include "sched/cast.h"
+#include "sched/placement/role_order.h"
 
 enum { SEEDS = 3000, NODES = 3, MEMBERS = 6, DEVICES = 12 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/adapt.h"
+#include "sim/trace/adapt.h"
 
 static char path[64];
 

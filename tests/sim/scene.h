@@ -4,8 +4,8 @@
 
 /* scene - what the tests of sim share: files that go away again, and experiments from text */
 
-#include "sim/result.h"
-#include "sim/run.h"
+#include "sim/report/result.h"
+#include "sim/run/run.h"
 
 /* The path of a new file with this content; good until the next call. */
 const char *scene_file(const char *content, size_t length);

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "scene.h"
-#include "sim/dice.h"
-#include "sim/lines.h"
+#include "sim/trace/dice.h"
+#include "sim/trace/lines.h"
 
 #define SEC USEC_PER_SEC
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/forward.h"
+#include "forecast/forward.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "../sched/lab.h"
-#include "sim/rehearse.h"
-#include "sim/twice.h"
+#include "forecast/rehearse.h"
+#include "forecast/twice.h"
 
 #define SECONDS(n) ((usec_t)(n)*USEC_PER_SEC)
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "io/file.h"
-#include "sim/fuzz_check.h"
-#include "sim/fuzz_shrink.h"
+#include "worlds/fuzz_check.h"
+#include "worlds/fuzz_shrink.h"
 
 enum { WORLDS = 50, STEPS = 200, BYTES_MAX = 1 << 20 };
 
@@ -149,8 +149,9 @@ static void try_known(const char *path)
     AUTO(fuzz_world) struct fuzz_world *world = world_of(text_string(&text));
     fuzz_run(world, &strict, &result);
     if (!result.failure.invariant)
-        fail_msg("%s: holds now: take the world away, and its line out of tests/worlds/fuzz_known.c",
-                 path);
+        fail_msg(
+            "%s: holds now: take the world away, and its line out of tests/worlds/fuzz_known.c",
+            path);
     assert_string_equal(result.failure.invariant, name);
     fuzz_run(world, &(struct fuzz_look){ .sample = 1 }, &result);
     if (result.failure.invariant)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A time of day or a date: what a document takes, the daemon takes too, and nothing else. */
-#include "wire/begin.h"
+#include "time/begin.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -17,11 +17,11 @@
 
 #include <cmocka.h>
 
-#include "base/civil.h"
 #include "base/mem.h"
 #include "io/zone_file.h"
-#include "wire/calendar.h"
-#include "wire/cron.h"
+#include "time/calendar.h"
+#include "time/civil.h"
+#include "time/cron.h"
 
 enum {
     ROUNDS = 100,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/config_times.h"
+#include "wire/config/config_times.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "wire/config.h"
-#include "wire/config_event.h"
+#include "wire/config/config.h"
+#include "wire/config/config_event.h"
+#include "wire/config/window_event.h"
 #include "wire/json.h"
-#include "wire/window_event.h"
 
 static int parse(const char *yaml, struct config **ret, struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/cron.h"
+#include "time/cron.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/civil.h"
 #include "base/mem.h"
+#include "time/civil.h"
 
 static usec_t moment(int64_t year, int month, int day, int hour, int minute)
 {

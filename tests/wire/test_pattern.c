@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/pattern.h"
+#include "wire/job/pattern.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/period.h"
+#include "time/period.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/civil.h"
+#include "time/civil.h"
 
 static usec_t moment(int64_t year, int month, int day, int hour, int minute)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/sbatch.h"
+#include "wire/job/sbatch.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "wire/submission.h"
+#include "wire/job/submission.h"
 
 enum { WORDS_MAX = 64 };
 

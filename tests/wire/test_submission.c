@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/submission.h"
+#include "wire/job/submission.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "core/elastic.h"
+#include "core/job/gang_size.h"
+#include "wire/job/job_launch.h"
 #include "wire/json.h"
-#include "wire/launch.h"
 
 static int parse(const char *yaml, struct submission **ret, struct error *err)
 {

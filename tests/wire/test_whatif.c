@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/whatif.h"
+#include "wire/whatif_request.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/snapshot.h"
+#include "core/state/snapshot.h"
 #include "sched/brain.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/engine.h"
-#include "sim/forward.h"
+#include "forecast/forward.h"
 #include "store/journal.h"
 
 enum { NODES = 1250, NODE_GPUS = 8, JOBS = 100000, USERS = 60, NAMES = 12, QUEUES = 8, DAYS = 7 };

@@ -38,7 +38,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/nvml_abi.h"
+#include "device/nvml/nvml_abi.h"
 
 #define VALUE(name) STUB_##name,
 enum stub_value {

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_RECORD_H
+#define BASE_RECORD_H
+
+/* record - a struct as bytes that an older or newer tarn can read
+ *
+ * A record type lists the fields of a struct, each with a tag that never changes its meaning.
+ * What is zero or empty is not written; what is missing reads as zero; an unknown tag is skipped.
+ * So a field can be added at any time, and none is ever reused. Events and snapshots are both
+ * written this way, and both are documented from these tables (doc/spec/01-journal.md, "Records").
+ *
+ *   record := (key value)*          key := tag << 2 | form, a varint
+ *   form 0: unsigned varint         form 1: zigzag varint
+ *   form 2: length, bytes           form 3: length, record (one of a list when the tag repeats)
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum field_kind {
+    FIELD_UINT,    /* unsigned of any size, also bool and enum bytes */
+    FIELD_INT,     /* signed of any size */
+    FIELD_TEXT,    /* const char *; NULL and "" are the same */
+    FIELD_CHARS,   /* char[n], NUL-terminated */
+    FIELD_RECORD,  /* a struct inside */
+    FIELD_RECORDS, /* pointer to structs, the count (uint32_t) elsewhere; or an array inside */
+};
+
+struct field {
+    const char *name;
+    const char *meaning;
+    const struct record_type *type; /* of RECORD and RECORDS */
+    uint16_t tag;
+    uint16_t offset;
+    uint16_t count_offset; /* RECORDS: of the uint32_t that counts them */
+    uint16_t size;         /* of the member; RECORDS inside the struct: of the whole array */
+    uint8_t kind;
+    uint8_t is_inside; /* RECORDS: an array in the struct, not a pointer */
+    uint8_t is_bool;   /* UINT: whatever is not 0 reads as true */
+};
+
+struct record_type {
+    const char *name;
+    size_t size;
+    const struct field *fields;
+    size_t field_count;
+};
+
+/* One line of a field table:  RECORD_UINT(struct job, 1, id, "its number") */
+#define RECORD_FIELD(owner, tag_, member, meaning_, kind_)                                         \
+    .name = #member, .meaning = meaning_, .tag = tag_, .kind = kind_,                              \
+    .offset = offsetof(owner, member), .size = sizeof(((owner *)0)->member)
+#define RECORD_UINT(owner, tag_, member, meaning_)                                                 \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_UINT),                                   \
+            .is_bool = _Generic(((owner *)0)->member, bool : 1, default : 0)                       \
+    }
+#define RECORD_INT(owner, tag_, member, meaning_)                                                  \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_INT)                                     \
+    }
+#define RECORD_TEXT(owner, tag_, member, meaning_)                                                 \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_TEXT)                                    \
+    }
+#define RECORD_CHARS(owner, tag_, member, meaning_)                                                \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_CHARS)                                   \
+    }
+#define RECORD_INNER(owner, tag_, member, meaning_, type_)                                         \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORD), .type = type_                   \
+    }
+#define RECORD_LIST(owner, tag_, member, meaning_, type_)                                          \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORDS),                                \
+            .type = type_, .count_offset = offsetof(owner, member##_count)                         \
+    }
+#define RECORD_ARRAY(owner, tag_, member, meaning_, type_, count_)                                 \
+    {                                                                                              \
+        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORDS),                                \
+            .type = type_, .count_offset = offsetof(owner, count_), .is_inside = 1                 \
+    }
+
+void record_encode(const struct record_type *type, const void *object, struct text *out);
+
+/* Fill *ret_object (zeroed first, missing texts are ""); strings and lists live in arena. Fails
+ * with -EBADMSG. */
+int record_decode(const struct record_type *type, const void *bytes, size_t length,
+                  struct arena *arena, void *ret_object, struct error *err);
+
+/* A varint, for those who frame records. Returns bytes used, 0 when it is cut short or too long. */
+void record_put_varint(struct text *out, uint64_t value);
+size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "wire/job/sbatch.h"
+
+enum { NAME_WIDTH = 12, OPTION_WIDTH = 26 };
+
+static const struct command own[] = {
+#define COMMAND(name, usage, summary) { #name, usage, summary, run_##name, options_##name },
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+static const struct command *all[COMMANDS_MAX + 1];
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct command *const *left = a, *const *right = b;
+
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static void collect(const struct command *more)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < COUNT_OF(own); i++)
+        all[count++] = &own[i];
+    for (; more && more->name; more++) {
+        assert(count < COMMANDS_MAX);
+        all[count++] = more;
+    }
+    qsort(all, count, sizeof(all[0]), compare_names);
+    all[count] = NULL;
+}
+
+const struct command *const *commands_all(void)
+{
+    return all;
+}
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; all[i]; i++) {
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    }
+    return NULL;
+}
+
+static void add_option(struct text *text, const struct option_entry *option)
+{
+    AUTO_RELEASE(text) struct text name = { 0 };
+
+    text_printf(&name, "--%s%s%s", option->name, option->argument ? "=" : "",
+                option->argument ? option->argument : "");
+    if (option->letter)
+        text_printf(text, "  -%c, ", option->letter);
+    else
+        text_add(text, "      ");
+    text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
+}
+
+void command_help(const struct command *command)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    bool sends = strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0;
+
+    text_printf(&text, "tarn %s%s%s\n  %s\n", command->name, command->usage[0] ? " " : "",
+                command->usage, command->summary);
+    if (command->options)
+        text_add(&text, "\n");
+    for (const struct option_entry *option = command->options; option && option->name; option++)
+        add_option(&text, option);
+    if (sends)
+        sbatch_help(&text);
+    for (const struct option_entry *option = options_common; command->options && option->name;
+         option++) {
+        if (!sends)
+            add_option(&text, option);
+    }
+    screen_put(stdout, text.bytes);
+}
+
+static void help_all(void)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n\n");
+    for (size_t i = 0; all[i]; i++)
+        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, all[i]->name, all[i]->summary);
+    text_add(&text, "\ntarn help COMMAND has the options of one; man tarn has more\n");
+    screen_put(stdout, text.bytes);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS_MAX + 1] = { 0 };
+
+    for (size_t i = 0; all[i]; i++)
+        names[i] = all[i]->name;
+    const char *nearest = string_nearest(name, names);
+    if (nearest)
+        say("unknown command '%s'; did you mean '%s'?", name, nearest);
+    else
+        say("unknown command '%s'; tarn help lists them", name);
+    return 2;
+}
+
+const struct option_entry options_help[] = { { 0 } };
+
+int run_help(int argc, char **argv)
+{
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0) {
+        help_all();
+        return 0;
+    }
+    const struct command *command = command_find(options.words[0]);
+    if (!command)
+        return unknown_command(options.words[0]);
+    if (command->options) {
+        command_help(command);
+        return 0;
+    }
+    char *args[] = { options.words[0], (char[]){ "--help" }, NULL };
+    return command->run(2, args);
+}
+
+/* A result that could not be written is no result; a reader that has gone has had enough. */
+static int flush(int status)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != 0)
+        return status;
+    say("standard output: %s", strerror(errno));
+    return 1;
+}
+
+int cli_main(int argc, char **argv, const struct command *more)
+{
+    static const struct {
+        const char *word, *verb;
+    } spellings[] = {
+        { "--help", "help" }, { "-h", "help" }, { "--version", "version" }, { "-V", "version" }
+    };
+
+    collect(more);
+    if (argc < 2) {
+        help_all();
+        return 0;
+    }
+    const char *verb = argv[1];
+    for (size_t i = 0; i < COUNT_OF(spellings); i++) {
+        if (strcmp(argv[1], spellings[i].word) == 0)
+            verb = spellings[i].verb;
+    }
+    if (verb[0] == '-')
+        return usage_wrong("", "unknown option '%s' before a command", verb);
+    const struct command *command = command_find(verb);
+    if (!command)
+        return unknown_command(verb);
+    argv[1] = (char *)(uintptr_t)command->name;
+    return flush(command->run(argc - 1, argv + 1));
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cancel, checkpoint, hold, release, requeue, update: what changes jobs */
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/select.h"
+#include "cli/session.h"
+#include "wire/job/submission.h"
+
+enum { CANCEL_ALL, CANCEL_NAME, CANCEL_STATE, CANCEL_QUEUE, CANCEL_USER, CANCEL_NOW };
+enum { UPDATE_PRIORITY, UPDATE_QUEUE, UPDATE_TIME, UPDATE_MAX_DURATION, UPDATE_BEGIN };
+enum { SHOWN_MAX = 10 };
+
+const struct option_entry options_cancel[] = {
+    [CANCEL_ALL] = { "all", 'a', NULL, "all jobs of mine that have not ended" },
+    [CANCEL_NAME] = { "name", 'n', "NAME", "those with this name" },
+    [CANCEL_STATE] = { "state", 's', "STATES", "those in these states" },
+    [CANCEL_QUEUE] = { "queue", 0, "NAME", "those of this queue" },
+    [CANCEL_USER] = { "user", 'u', "NAME", "those of this user; mine unless given" },
+    [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
+    { 0 },
+};
+const struct option_entry options_checkpoint[] = { { 0 } };
+const struct option_entry options_hold[] = { { 0 } };
+const struct option_entry options_release[] = { { 0 } };
+const struct option_entry options_requeue[] = { { 0 } };
+const struct option_entry options_update[] = {
+    [UPDATE_PRIORITY] = { "priority", 0, "N", "low, normal, high or -1000 to 1000" },
+    [UPDATE_QUEUE] = { "queue", 0, "NAME", "who it counts for" },
+    [UPDATE_TIME] = { "time", 't', "TIME", "ended after it: 2h, 04:00:00, 90 (minutes)" },
+    [UPDATE_MAX_DURATION] = { "max-duration", 0, "TIME", "the same, 90 is seconds" },
+    [UPDATE_BEGIN] = { "begin", 'b', "TIME", "not before: now+1h, 14:30, 2030-01-31T08:00" },
+    { 0 },
+};
+
+/* One change to several jobs. */
+struct change {
+    const char *method;
+    const char *action; /* "/hold", "" */
+    const char *past;   /* "held" */
+    const json_t *body; /* NULL: none */
+};
+
+static void print_changed(const struct change *change, const json_t *changed)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    size_t count = json_array_size(changed), i;
+    const json_t *id;
+
+    if (count > SHOWN_MAX) {
+        printf("%s %zu jobs\n", change->past, count);
+        return;
+    }
+    json_array_foreach(changed, i, id)
+    {
+        text_add(&line, line.length > 0 ? ", " : "");
+        if (json_is_string(id))
+            text_add(&line, json_string_value(id));
+        else
+            text_printf(&line, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+    }
+    printf("%s %s\n", change->past, text_string(&line));
+}
+
+static void print_ids(const json_t *changed)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(changed, i, id)
+    {
+        if (json_is_string(id))
+            printf("%s\n", json_string_value(id));
+        else
+            printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(id));
+    }
+}
+
+/* Do it to each; one that refuses does not keep the others. Returns the exit status. */
+static int apply_to(struct session *session, const struct selection *selection,
+                    const struct change *change, const struct options *options)
+{
+    char *bytes = change->body ? json_dumps(change->body, JSON_COMPACT) : NULL;
+    json_t *changed = json_array();
+    int status = 0;
+
+    for (size_t i = 0; i < selection->count; i++) {
+        AUTO_FREE char *path = mem_printf("/v1/jobs/%s%s", selection->ids[i], change->action);
+        const struct client_request request = { .method = change->method,
+                                                .path = path,
+                                                .body = bytes,
+                                                .length = bytes ? strlen(bytes) : 0 };
+        json_t *reply = NULL;
+        struct error err;
+
+        int code = session_send(session, &request, &reply, &err);
+        if (code == 0)
+            json_array_extend(changed,
+                              json_object_get(reply, options->is_json ? "changed" : "labels"));
+        else
+            status = complain(&err);
+        json_decref(reply);
+        if (code == -ENODATA)
+            break;
+    }
+    if (options->is_json)
+        json_dumpf(changed, stdout, JSON_COMPACT), putchar('\n');
+    else if (options->is_quiet)
+        print_ids(changed);
+    else if (json_array_size(changed) > 0)
+        print_changed(change, changed);
+    json_decref(changed);
+    free(bytes);
+    return status;
+}
+
+static int change_jobs(const struct options *options, const struct change *change)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+    struct error err;
+
+    if (selection_read(&selection, options->words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
+    if (session_open(&session, &err) < 0)
+        return complain(&err);
+    return apply_to(&session, &selection, change, options);
+}
+
+static int change_by_id(int argc, char **argv, const struct change *change)
+{
+    const char *verb = argv[0]; /* the words take its place */
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0)
+        return usage_wrong(verb, "%s: expected the number of a job", verb);
+    return change_jobs(&options, change);
+}
+
+int run_hold(int argc, char **argv)
+{
+    return change_by_id(argc, argv, &(struct change){ "POST", "/hold", "held", NULL });
+}
+
+int run_release(int argc, char **argv)
+{
+    return change_by_id(argc, argv, &(struct change){ "POST", "/release", "released", NULL });
+}
+
+int run_requeue(int argc, char **argv)
+{
+    return change_by_id(argc, argv, &(struct change){ "POST", "/requeue", "requeued", NULL });
+}
+
+int run_checkpoint(int argc, char **argv)
+{
+    const struct change change = { "POST", "/checkpoint", "saved", NULL };
+    char *own[] = { getenv("TARN_JOB_ID"), NULL };
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0 && !own[0])
+        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
+                                         "this is not inside one");
+    if (options.word_count == 0) {
+        options.words = own;
+        options.word_count = 1;
+    }
+    return change_jobs(&options, &change);
+}
+
+static bool has_filter(const struct options *options)
+{
+    return options->values[CANCEL_ALL] || options->values[CANCEL_NAME] ||
+           options->values[CANCEL_STATE] || options->values[CANCEL_QUEUE] ||
+           options->values[CANCEL_USER];
+}
+
+static bool is_given(const json_t *job)
+{
+    const char *state = field_text(job, "state");
+
+    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
+           strcmp(state, "stopping") == 0;
+}
+
+/* The jobs that the filters mean; nobody else's unless a user is named. */
+static int find_jobs(struct session *session, const struct options *options,
+                     struct selection *selection, struct error *err)
+{
+    static const char *const keys[] = { [CANCEL_NAME] = "name",
+                                        [CANCEL_STATE] = "state",
+                                        [CANCEL_QUEUE] = "queue",
+                                        [CANCEL_USER] = "user" };
+    AUTO_RELEASE(text) struct text path = { 0 };
+    const struct passwd *me = getpwuid(geteuid());
+    json_t *reply = NULL;
+    const json_t *job;
+    size_t i;
+
+    text_add(&path, "/v1/jobs?limit=10000");
+    for (size_t key = CANCEL_NAME; key < COUNT_OF(keys); key++) {
+        if (options->values[key])
+            client_query_add(&path, keys[key], options->values[key]);
+    }
+    if (!options->values[CANCEL_USER] && me)
+        client_query_add(&path, "user", me->pw_name);
+    int code = session_get(session, path.bytes, &reply, err);
+    if (code < 0)
+        return code;
+    /* Those that wait first: they are not to start with what the others leave. */
+    for (int is_active = 0; is_active < 2; is_active++) {
+        json_array_foreach(json_object_get(reply, "jobs"), i, job) if (is_given(job) == is_active)
+            selection_add(selection, field_text(job, "label"));
+    }
+    json_decref(reply);
+    return 0;
+}
+
+static int cancel_found(const struct options *options, const struct change *change)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+    struct error err;
+
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = find_jobs(&session, options, &selection, &err);
+    if (code < 0)
+        return complain(&err);
+    if (selection.count == 0) {
+        say("no such job");
+        return 0;
+    }
+    return apply_to(&session, &selection, change, options);
+}
+
+int run_cancel(int argc, char **argv)
+{
+    struct change change = { "POST", "/cancel", "cancelled", NULL };
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.values[CANCEL_NOW])
+        change.action = "/cancel?signal_now=1";
+    if (options.word_count > 0 && has_filter(&options))
+        return usage_wrong("cancel", "expected numbers of jobs or filters, not both");
+    if (has_filter(&options))
+        return cancel_found(&options, &change);
+    if (options.word_count == 0)
+        return usage_wrong("cancel", "expected the number of a job, or --all");
+    return change_jobs(&options, &change);
+}
+
+/* The keys of PATCH /v1/jobs/ID; the daemon checks what it knows better. */
+static int build_update(const struct options *options, json_t *body, struct error *err)
+{
+    const char *priority = options->values[UPDATE_PRIORITY], *time = options->values[UPDATE_TIME];
+    int32_t number;
+    usec_t duration;
+
+    if (priority && priority_parse(priority, &number, err) < 0)
+        return error_prefix(err, -EINVAL, "--priority");
+    if (priority)
+        json_object_set_new(body, "priority", json_integer(number));
+    if (options->values[UPDATE_QUEUE])
+        json_object_set_new(body, "queue", json_string(options->values[UPDATE_QUEUE]));
+    if (options->values[UPDATE_MAX_DURATION])
+        json_object_set_new(body, "max_duration",
+                            json_string(options->values[UPDATE_MAX_DURATION]));
+    if (time && units_parse_slurm_time(time, &duration, err) < 0)
+        return error_prefix(err, -EINVAL, "--time");
+    if (time) {
+        AUTO_FREE char *text = duration == USEC_NEVER || duration == 0
+                                   ? mem_string("unlimited")
+                                   : mem_printf("%" PRId64 "ms", duration / USEC_PER_MS);
+        json_object_set_new(body, "max_duration", json_string(text));
+    }
+    if (options->values[UPDATE_BEGIN])
+        json_object_set_new(body, "begin", json_string(options->values[UPDATE_BEGIN]));
+    return 0;
+}
+
+int run_update(int argc, char **argv)
+{
+    struct options options;
+    struct error err;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count == 0)
+        return usage_wrong("update", "expected the number of a job");
+    json_t *body = json_object();
+    if (build_update(&options, body, &err) < 0) {
+        complain(&err);
+        status = 2;
+    } else if (json_object_size(body) == 0) {
+        status = usage_wrong("update", "expected what to change: --priority, --queue, --time, "
+                                       "--max-duration or --begin");
+    } else {
+        status = change_jobs(&options, &(struct change){ "PATCH", "", "changed", body });
+    }
+    json_decref(body);
+    return status;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion for shells, made from the tables of commands and options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "wire/job/sbatch.h"
+
+const struct option_entry options_completion[] = { { 0 } };
+
+static bool sends_jobs(const struct command *command)
+{
+    return strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0 ||
+           strcmp(command->name, "when") == 0;
+}
+
+/* Whether its words are numbers of jobs. */
+static bool takes_jobs(const struct command *command)
+{
+    return string_starts(command->usage, "ID...");
+}
+
+/* "--all --state ..." of a command. */
+static void add_options(struct text *text, const struct command *command)
+{
+    for (const struct option_entry *option = command->options; option && option->name; option++)
+        text_printf(text, "--%s ", option->name);
+    for (size_t i = 0; sends_jobs(command) && sbatch_option_names()[i]; i++)
+        text_printf(text, "--%s ", sbatch_option_names()[i]);
+    for (const struct option_entry *option = options_common; option->name; option++)
+        text_printf(text, "--%s ", option->name);
+}
+
+static void print_verbs(struct text *text)
+{
+    for (size_t i = 0; commands_all()[i]; i++)
+        text_printf(text, "%s ", commands_all()[i]->name);
+}
+
+static void bash(struct text *text)
+{
+    text_add(text, "_tarn()\n{\n"
+                   "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+                   "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+                   "        COMPREPLY=($(compgen -W \"");
+    print_verbs(text);
+    text_add(text, "\" -- \"$word\"))\n"
+                   "        return\n"
+                   "    fi\n"
+                   "    case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; commands_all()[i]; i++) {
+        const struct command *command = commands_all()[i];
+
+        text_printf(text, "    %s) words=\"", command->name);
+        add_options(text, command);
+        text_add(text, "\"");
+        if (takes_jobs(command))
+            text_add(text, "\n        [[ $word == -* ]] || words=$(tarn ls -q 2>/dev/null)");
+        if (strcmp(command->name, "help") == 0)
+            text_add(text, "\n        words=$(tarn completion verbs)");
+        text_add(text, " ;;\n");
+    }
+    text_add(text, "    esac\n"
+                   "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+                   "}\n"
+                   "complete -o default -F _tarn tarn\n");
+}
+
+static void zsh(struct text *text)
+{
+    text_add(text, "#compdef tarn\n_tarn()\n{\n    local -a verbs\n    verbs=(\n");
+    for (size_t i = 0; commands_all()[i]; i++)
+        text_printf(text, "        '%s:%s'\n", commands_all()[i]->name, commands_all()[i]->summary);
+    text_add(text, "    )\n"
+                   "    if (( CURRENT == 2 )); then\n"
+                   "        _describe command verbs\n"
+                   "        return\n"
+                   "    fi\n"
+                   "    case $words[2] in\n");
+    for (size_t i = 0; commands_all()[i]; i++) {
+        const struct command *command = commands_all()[i];
+
+        text_printf(text, "    %s)\n        compadd -- ", command->name);
+        add_options(text, command);
+        if (takes_jobs(command))
+            text_add(text, "\n        compadd -- ${(f)\"$(tarn ls -q 2>/dev/null)\"}");
+        text_add(text, "\n        ;;\n");
+    }
+    text_add(text, "    esac\n    _files\n}\n"
+                   "if [ \"$funcstack[1]\" = _tarn ]; then\n    _tarn \"$@\"\n"
+                   "else\n    compdef _tarn tarn\nfi\n");
+}
+
+static void fish(struct text *text)
+{
+    for (size_t i = 0; commands_all()[i]; i++) {
+        const struct command *command = commands_all()[i];
+        const char *name = command->name;
+
+        text_printf(text, "complete -c tarn -n __fish_use_subcommand -f -a %s -d '%s'\n", name,
+                    command->summary);
+        for (const struct option_entry *option = command->options; option && option->name;
+             option++) {
+            text_printf(text, "complete -c tarn -n '__fish_seen_subcommand_from %s' -l %s", name,
+                        option->name);
+            if (option->letter)
+                text_printf(text, " -s %c", option->letter);
+            text_printf(text, "%s -d '%s'\n", option->argument ? " -r" : "", option->meaning);
+        }
+        for (size_t k = 0; sends_jobs(command) && sbatch_option_names()[k]; k++)
+            text_printf(text, "complete -c tarn -n '__fish_seen_subcommand_from %s' -l %s\n", name,
+                        sbatch_option_names()[k]);
+        if (takes_jobs(command))
+            text_printf(text,
+                        "complete -c tarn -n '__fish_seen_subcommand_from %s' -f -a "
+                        "'(tarn ls -q 2>/dev/null)'\n",
+                        name);
+    }
+}
+
+int run_completion(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*print)(struct text *text);
+    } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish }, { "verbs", print_verbs } };
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    for (size_t i = 0; options.word_count == 1 && i < COUNT_OF(shells); i++) {
+        if (strcmp(shells[i].name, options.words[0]) == 0) {
+            shells[i].print(&text);
+            fputs(text.bytes, stdout);
+            return 0;
+        }
+    }
+    return usage_wrong("completion", "expected bash, zsh or fish");
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/follow/follow_job.h"
+#include "cli/job_view.h"
+#include "cli/screen.h"
+#include "cli/send.h"
+
+/* "job 7 · waits: 4 gpus wanted, 2 free · starts about 14:20" */
+static void add_submitted(const json_t *item, bool is_dry, struct text *text)
+{
+    const char *kind = field_text(item, "kind"), *waits = field_text(item, "waits");
+    AUTO_RELEASE(text) struct text expected = { 0 };
+    bool is_job = strcmp(kind, "job") == 0;
+    char next[CLOCK_SIZE];
+
+    if (strcmp(kind, "cron") == 0) {
+        text_printf(text, "cron %" PRId64 " · %s · next %s\n", field_number(item, "id"),
+                    field_text(item, "name"), clock_format(next, field_time(item, "next")));
+        return;
+    }
+    if (is_dry)
+        text_printf(text, "%s %s", kind, field_text(item, "name"));
+    else
+        text_printf(text, "%s %" PRId64, kind, field_number(item, "id"));
+    if (!is_job && !is_dry)
+        text_printf(text, " · %s", field_text(item, "name"));
+    if (!is_job)
+        text_printf(text, " · %" PRId64 " %s", field_number(item, "job_count"),
+                    strcmp(kind, "array") == 0 ? "tasks" : "jobs");
+    if (waits[0])
+        text_printf(text, is_dry ? " · would wait: %s" : " · waits: %s", waits);
+    else
+        text_add(text, is_dry ? " · would start at once" : " · starts");
+    job_expected_add(item, &expected);
+    if (expected.length > 0)
+        text_printf(text, " · starts %s", expected.bytes);
+    text_add_char(text, '\n');
+}
+
+static void print_reply(const struct sending *sending, const json_t *reply)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    const json_t *item;
+    size_t i;
+
+    if (sending->sbatch.is_json) {
+        reply_print(reply);
+        return;
+    }
+    if (sending->is_dry && json_array_size(json_object_get(reply, "submitted")) == 0)
+        text_add(&text, "it can run here; nothing was submitted\n");
+    json_array_foreach(json_object_get(reply, "submitted"), i, item)
+    {
+        if (sending->is_ids && !sending->is_dry)
+            text_printf(&text, "%" PRId64 "\n", field_number(item, "id"));
+        else if (!sending->sbatch.is_quiet)
+            add_submitted(item, sending->is_dry, &text);
+    }
+    screen_put(stdout, text_string(&text));
+    fflush(stdout);
+}
+
+static int wait_for(struct session *session, const json_t *reply, struct error *err)
+{
+    const json_t *item = json_array_get(json_object_get(reply, "submitted"), 0);
+    char id[32];
+    int status;
+
+    snprintf(id, sizeof(id), "%" PRId64, field_number(item, "id"));
+    int code = follow_quietly(session, id, &status, err);
+    return code < 0 ? code : status;
+}
+
+int run_submit(int argc, char **argv)
+{
+    AUTO_RELEASE(sending) struct sending sending;
+    AUTO_RELEASE(session) struct session session = { 0 };
+    json_t *reply = NULL;
+    struct error err;
+
+    int code = sending_read(&sending, argc, argv, &err);
+    if (code == 0 && sending.sbatch.is_help) {
+        command_help(command_find("submit"));
+        return 0;
+    }
+    if (code == 0)
+        code = session_open(&session, &err);
+    if (code == 0)
+        code = sending_post(&sending, &session, &reply, &err);
+    if (code == 0) {
+        print_reply(&sending, reply);
+        if (sending.sbatch.is_waiting && !sending.is_dry)
+            code = wait_for(&session, reply, &err);
+    }
+    json_decref(reply);
+    if (code >= 0)
+        return code;
+    complain(&err);
+    return sending.is_usage ? 2 : 1;
+}

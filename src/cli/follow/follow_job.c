@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/follow/follow_job.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/fields.h"
+#include "cli/follow/ctrl_c.h"
+#include "cli/follow/job_watch.h"
+#include "cli/job_view.h"
+#include "cli/screen.h"
+
+enum { WAIT_MS = 5000, ASK_AGAIN_S = 15 };
+
+/* One job on its way. */
+struct following {
+    const struct follow_plan *plan;
+    char id[ID_SIZE];
+    struct watch watch;
+    struct client_stream output;
+    uint64_t offset;             /* bytes of output that have come */
+    json_t *job;                 /* as last heard; NULL: not yet */
+    char *said;                  /* the last reason that was told */
+    bool is_introduced, is_deaf; /* who would read the output has gone */
+    bool has_failed_output;
+    time_t asked_at;
+};
+
+int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status)
+{
+    const int64_t id = field_number(plan->submitted, "id");
+    json_t *reply = NULL;
+    struct error err;
+    int signal;
+
+    switch (interrupt_ask(plan->signal_fd, what, &signal)) {
+    case INTERRUPT_GO_ON:
+        return 0;
+    case INTERRUPT_LEAVE:
+        say(string_starts(what, "job ")
+                ? "%s goes on; tarn logs -f %" PRId64 " follows it, tarn cancel %" PRId64 " ends it"
+                : "%s goes on; tarn show %" PRId64 " tells how it is, tarn cancel %" PRId64
+                  " ends it",
+            what, id, id);
+        *ret_status = INTERRUPT_STATUS + signal;
+        return 1;
+    case INTERRUPT_CANCEL:
+        break;
+    }
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%" PRId64 "/cancel", id);
+    if (session_post(plan->session, path, NULL, &reply, &err) < 0)
+        complain(&err);
+    json_decref(reply);
+    return 0;
+}
+
+/* "1 x H100 (gpu 3) · synthetic", or its CPUs. */
+static void add_devices(const json_t *job, struct text *text)
+{
+    const json_t *devices = json_object_get(job, "devices");
+    const json_t *first = json_array_get(devices, 0);
+    AUTO_RELEASE(text) struct text indices = { 0 };
+    char buffer[UNITS_TEXT_SIZE];
+
+    const char *asked = field_text(job, "gpus");
+    if (!first && asked[0] && strcmp(asked, "0") != 0) {
+        text_printf(text, " · --gpus %s%s", asked,
+                    json_is_true(json_object_get(job, "synthetic")) ? " · synthetic"
+                                                                    : ""); /* given back already */
+        return;
+    }
+    if (!first) {
+        int64_t milli = field_milli(job, "cpus");
+        text_printf(text, " · %s cpu%s", units_format_milli(buffer, milli),
+                    milli == 1000 ? "" : "s");
+        return;
+    }
+    size_t count = json_array_size(devices);
+    AUTO_FREE char *model = mem_string(field_text(first, "model"));
+    for (char *s = model; *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+    numbers_format(json_object_get(job, "gpu_indices"), &indices);
+    if (field_milli(first, "share") == 1000)
+        text_printf(text, " · %zu x %s", count, model);
+    else
+        text_printf(text, " · %s of %s", units_format_milli(buffer, field_milli(first, "share")),
+                    model);
+    text_printf(text, " (gpu%s %s)%s", count == 1 ? "" : "s", text_string(&indices),
+                field_is_true(first, "synthetic") ? " · synthetic" : "");
+}
+
+/* The least of what is promised; a word for all of it must hold for each. */
+static const char *weakest_isolation(const json_t *job)
+{
+    static const char *const words[] = { "accounted", "watched", "isolated" };
+    json_t *isolation = json_object_get(job, "isolation"), *value;
+    bool has_gpu = json_array_size(json_object_get(job, "devices")) > 0;
+    size_t weakest = COUNT_OF(words);
+    const char *key;
+
+    json_object_foreach(isolation, key, value)
+    {
+        for (size_t i = 0; i < weakest; i++) {
+            if (string_equal(json_string_value(value), words[i]) &&
+                (has_gpu || strcmp(key, "gpu") != 0))
+                weakest = i;
+        }
+    }
+    return weakest < COUNT_OF(words) ? words[weakest] : "";
+}
+
+static bool is_silent(const struct following *following)
+{
+    return following->plan->is_quiet || following->plan->is_json;
+}
+
+/* Once, when it runs: on what. One that was too fast for that is only named. */
+static void introduce(struct following *following)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    json_t *details = NULL;
+
+    if (following->is_introduced || is_silent(following))
+        return;
+    following->is_introduced = true;
+    text_printf(&text, "job %s · %s", field_text(following->job, "label"),
+                field_text(following->job, "name"));
+    if (!job_is_ended(following->job) &&
+        session_get(following->plan->session, path, &details, NULL) == 0) {
+        const char *isolation = weakest_isolation(details);
+
+        add_devices(details, &text);
+        if (isolation[0])
+            text_printf(&text, " · %s", isolation);
+        json_decref(details);
+    }
+    if (field_number(following->job, "attempt") > 1)
+        text_printf(&text, " · attempt %" PRId64, field_number(following->job, "attempt"));
+    talk("%s", text.bytes);
+}
+
+static void tell_reason(struct following *following)
+{
+    const json_t *why = json_object_get(following->job, "why");
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    following->is_introduced = false;
+    if (is_silent(following) || !field_text(why, "text")[0] ||
+        strcmp(field_text(why, "kind"), "new") == 0)
+        return;
+    job_why_add(following->job, &text);
+    if (string_equal(following->said, text_string(&text)))
+        return;
+    mem_auto_free(&following->said);
+    following->said = mem_string(text_string(&text));
+    talk("job %s · %s · waits: %s", field_text(following->job, "label"),
+         field_text(following->job, "name"), following->said);
+}
+
+/* Takes over job. */
+static void hear(struct following *following, json_t *job)
+{
+    json_decref(following->job);
+    following->job = job;
+    const char *state = field_text(job, "state");
+    if (strcmp(state, "running") == 0 || job_is_ended(job))
+        introduce(following);
+    else if (strcmp(state, "granted") != 0 && strcmp(state, "stopping") != 0)
+        tell_reason(following);
+}
+
+static void hear_all(struct following *following)
+{
+    bool is_group;
+
+    for (json_t *job = watch_take(&following->watch, &is_group); job;
+         job = watch_take(&following->watch, &is_group)) {
+        if (is_group)
+            json_decref(job);
+        else
+            hear(following, job);
+    }
+}
+
+/* A reason changes without an event when others come and go. */
+static void ask_again(struct following *following)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
+    json_t *job = NULL;
+
+    if (is_silent(following) || following->is_introduced ||
+        time(NULL) - following->asked_at < ASK_AGAIN_S)
+        return;
+    following->asked_at = time(NULL);
+    if (session_get(following->plan->session, path, &job, NULL) == 0)
+        hear(following, job);
+}
+
+static int open_output(struct following *following, struct error *err)
+{
+    AUTO_FREE char *path =
+        mem_printf("/v1/jobs/%s/output?follow=1&offset=%" PRIu64, following->id, following->offset);
+
+    return client_stream_open(following->plan->session->client, path, &following->output, err);
+}
+
+static bool wants_output(const struct following *following)
+{
+    return !following->plan->is_json && !following->has_failed_output;
+}
+
+/* Give on what has come; the job does not notice when its reader leaves. */
+static void copy_output(struct following *following)
+{
+    struct client_stream *output = &following->output;
+    struct error err;
+
+    if (output->status >= 400) {
+        if (output->is_over && !following->has_failed_output) {
+            following->has_failed_output = true;
+            refusal_read(output->status, text_string(&output->bytes), output->bytes.length, &err);
+            say("no output: %s", err.text);
+        }
+        return;
+    }
+    following->offset += output->bytes.length;
+    for (size_t at = 0; at < output->bytes.length && !following->is_deaf;) {
+        ssize_t done = write(STDOUT_FILENO, output->bytes.bytes + at, output->bytes.length - at);
+        if (done < 0 && errno != EINTR)
+            following->is_deaf = true;
+        else if (done > 0)
+            at += (size_t)done;
+    }
+    text_clear(&output->bytes);
+}
+
+enum { STATUS_BROKEN_PIPE = 128 + SIGPIPE };
+
+/* Connections that broke while the job goes on. */
+static int mend(struct following *following, struct error *err)
+{
+    bool has_ended = following->job && job_is_ended(following->job);
+    int code = 0;
+
+    if (watch_is_over(&following->watch) && !has_ended)
+        code = watch_mend(&following->watch, err);
+    bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
+    if (code == 0 && wants_output(following) && is_cut) {
+        client_stream_close(&following->output);
+        code = open_output(following, err);
+    }
+    return code;
+}
+
+/* The output is whole when its stream has ended well. */
+static bool is_complete(const struct following *following)
+{
+    return following->job && job_is_ended(following->job) &&
+           (!wants_output(following) || (following->output.is_over && following->output.code == 0));
+}
+
+static int follow_on(struct following *following, int *ret_status, struct error *err)
+{
+    struct client *client = following->plan->session->client;
+    AUTO_FREE char *what = mem_printf("job %s", following->id);
+
+    while (!is_complete(following)) {
+        int code = client_wait(client, WAIT_MS, err);
+        if (code < 0 && code != -EINTR)
+            return code;
+        if (code == -EINTR && follow_interrupted(following->plan, what, ret_status) != 0)
+            return 1;
+        hear_all(following);
+        copy_output(following);
+        if (following->is_deaf && !(following->job && job_is_ended(following->job))) {
+            talk("job %s goes on; tarn logs -f %s, tarn cancel %s\n", following->id, following->id,
+                 following->id);
+            *ret_status = STATUS_BROKEN_PIPE;
+            return 1;
+        }
+        ask_again(following);
+        code = mend(following, err);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+static void tell_end(struct following *following)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    json_t *job = NULL;
+
+    if (following->plan->is_json) {
+        if (session_get(following->plan->session, path, &job, NULL) == 0)
+            reply_print(job);
+        json_decref(job);
+    } else if (!following->plan->is_quiet) {
+        job_end_add(following->job, &text);
+        talk("%s", text.bytes);
+    }
+}
+
+int follow_job(const struct follow_plan *plan, int *ret_status, struct error *err)
+{
+    struct following following = { .plan = plan, .asked_at = time(NULL) };
+
+    snprintf(following.id, sizeof(following.id), "%" PRId64, field_number(plan->submitted, "id"));
+    int code = watch_open(&following.watch, plan->session, following.id, err);
+    if (code == 0 && wants_output(&following))
+        code = open_output(&following, err);
+    if (code == 0)
+        code = follow_on(&following, ret_status, err);
+    if (code == 0) {
+        tell_end(&following);
+        *ret_status = job_exit_status(following.job);
+    }
+    client_stream_close(&following.output);
+    watch_close(&following.watch);
+    json_decref(following.job);
+    mem_auto_free(&following.said);
+    return code < 0 ? code : 0;
+}
+
+int follow_quietly(struct session *session, const char *id, int *ret_status, struct error *err)
+{
+    struct watch watch;
+    bool is_over = false, is_group, has_group = false;
+
+    int code = watch_open(&watch, session, id, err);
+    while (code == 0 && !is_over) {
+        code = client_wait(session->client, WAIT_MS, err);
+        for (json_t *change = watch_take(&watch, &is_group); change;
+             change = watch_take(&watch, &is_group)) {
+            const char *result = field_text(change, "result");
+
+            has_group = has_group || is_group;
+            if (is_group ? result[0] != '\0' : !has_group && job_is_ended(change)) {
+                is_over = is_group || strcmp(field_text(change, "label"), id) == 0;
+                *ret_status = is_group ? strcmp(result, "ok") != 0 : job_exit_status(change);
+            }
+            json_decref(change);
+        }
+        if (code == 0 && !is_over && watch_is_over(&watch))
+            code = watch_mend(&watch, err);
+    }
+    watch_close(&watch);
+    return code;
+}

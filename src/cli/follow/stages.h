@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_FOLLOW_STAGES_H
+#define CLI_FOLLOW_STAGES_H
+
+/* stages - what is known of the jobs of an array or a pipeline, and how it adds up
+ *
+ * Order of calls:  read, hear*, sum*, release
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+struct stage {
+    char *name;
+    char *needs;  /* "train, evaluate"; "" */
+    char *last;   /* the last line of a running job's output; NULL */
+    size_t *jobs; /* indexes into struct stages.jobs */
+    size_t job_count;
+};
+
+struct stage_sum {
+    size_t ok, bad, running, waiting;
+    int64_t gpu_milli; /* of those that run */
+    double cpus;       /* of those that run */
+    usec_t gpu_time;
+    usec_t wait_max;
+    usec_t began, ended;                         /* wall time; 0: not yet */
+    const json_t *a_running, *a_waiting, *a_bad; /* the first of each; NULL: none */
+};
+
+struct stages {
+    char *name, *kind;
+    uint64_t id;
+    struct stage *items;
+    size_t count;
+    json_t **jobs; /* each as last heard */
+    size_t job_count;
+    struct map by_id; /* of a job, into jobs */
+    size_t *stage_of; /* for each of jobs */
+    char *result;     /* "ok", "failed"; "" as long as it is not over */
+    usec_t submitted;
+    bool is_synthetic; /* some of its GPUs are */
+};
+
+/* From the reply of GET /v1/jobs/ID. */
+void stages_read(struct stages *stages, const json_t *group);
+void stages_release(struct stages *stages);
+
+/* A job or the group has changed; it is taken over. Returns the job's stage where its state is
+ * another than before, else NULL. */
+const struct stage *stages_hear(struct stages *stages, json_t *change, bool is_group);
+
+void stage_sum(const struct stages *stages, const struct stage *stage, struct stage_sum *ret);
+
+/* Wall time now. */
+usec_t wall_now(void);
+
+#endif

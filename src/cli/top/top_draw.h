@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_TOP_TOP_DRAW_H
+#define CLI_TOP_TOP_DRAW_H
+
+/* top_draw - the picture of tarn top: a line of sums, the GPUs, the jobs, the queue, the keys
+ *
+ * The same world and view give the same picture. The lists share the lines that there are: each
+ * gets what it needs, until there are no more; the rest is scrolled with the cursor. The one
+ * number that is not known is '-'.
+ */
+
+#include "cli/top/top_frame.h"
+#include "cli/top/top_view.h"
+#include "cli/top/top_world.h"
+
+/* The frame has been initialised with the view's width. Remembers in view what is scrolled. */
+void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world);
+
+/* ---- its parts ---- */
+
+/* Which rows of a list are shown. */
+struct top_window {
+    size_t first, count;
+};
+
+/* A title line and the window's rows. */
+void draw_gpus(struct frame *frame, const struct top_view *view, const struct top_world *world,
+               struct top_window window);
+/* One GPU and all that is known of it, in DETAIL_LINES lines. */
+enum { DETAIL_LINES = 5 };
+void draw_details(struct frame *frame, const struct top_view *view, const struct top_world *world,
+                  const struct top_gpu *gpu);
+/* A title line and lines of machines, from the first of the window's. */
+void draw_map(struct frame *frame, const struct top_view *view, const struct top_world *world,
+              struct top_window window);
+void draw_jobs(struct frame *frame, const struct top_view *view, const struct top_world *world,
+               enum top_list list, struct top_window window);
+
+/* "4 ana, 9 ben" */
+void gpu_jobs_add(const json_t *gpu, struct text *text);
+/* "71/80 GiB", "612/700 W", "92%"; "-" of what is not known. */
+void gpu_value_add(const struct top_gpu *gpu, enum top_reading reading, struct text *text);
+
+#endif

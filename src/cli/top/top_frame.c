@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/top_frame.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void frame_init(struct frame *frame, size_t width, bool is_utf8)
+{
+    *frame = (struct frame){ .width = width, .is_utf8 = is_utf8 };
+}
+
+void frame_release(struct frame *frame)
+{
+    text_release(&frame->bytes);
+    list_release(&frame->spans);
+}
+
+void frame_start_line(struct frame *frame, unsigned style)
+{
+    frame->line_count++;
+    frame->column = 0;
+    frame->line_style = style;
+}
+
+/* One sign of several bytes as ASCII, as wide as it was. */
+static void add_ascii(struct text *text, const char *sign)
+{
+    static const struct {
+        const char *sign, *ascii;
+    } known[] = {
+        { "·", "-" }, { "…", "~" }, { "°", " " }, { "→", ">" }, { "–", "-" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (strcmp(known[i].sign, sign) == 0) {
+            text_add(text, known[i].ascii);
+            return;
+        }
+    }
+    for (size_t width = string_width(sign); width > 0; width--)
+        text_add_char(text, '?');
+}
+
+static void add_as_ascii(struct text *text, const char *words)
+{
+    while (*words) {
+        char sign[8] = { *words++ };
+        size_t length = 1;
+
+        if ((sign[0] & 0x80) == 0) {
+            text_add_char(text, sign[0]);
+            continue;
+        }
+        while ((*words & 0xc0) == 0x80 && length < sizeof(sign) - 1)
+            sign[length++] = *words++;
+        add_ascii(text, sign);
+    }
+}
+
+void frame_add(struct frame *frame, unsigned style, const char *words)
+{
+    AUTO_RELEASE(text) struct text cut = { 0 };
+
+    assert(frame->line_count > 0);
+    if (frame->column >= frame->width || words[0] == '\0')
+        return;
+    text_add_cut(&cut, words, frame->width - frame->column);
+    struct frame_span span = {
+        .line = frame->line_count - 1,
+        .start = frame->bytes.length,
+        .style = style | frame->line_style,
+    };
+    if (frame->is_utf8)
+        text_add(&frame->bytes, text_string(&cut));
+    else
+        add_as_ascii(&frame->bytes, text_string(&cut));
+    span.length = frame->bytes.length - span.start;
+    frame->column += string_width(text_string(&cut));
+    list_add(&frame->spans, span);
+}
+
+void frame_printf(struct frame *frame, unsigned style, const char *format, ...)
+{
+    va_list args;
+    char *words;
+
+    va_start(args, format);
+    int length = vasprintf(&words, format, args);
+    va_end(args);
+    if (length < 0)
+        abort();
+    frame_add(frame, style, words);
+    free(words);
+}
+
+void frame_pad(struct frame *frame, size_t column)
+{
+    if (column > frame->width)
+        column = frame->width;
+    if (column > frame->column)
+        frame_printf(frame, TABLE_PLAIN, "%*s", (int)(column - frame->column), "");
+}
+
+void frame_add_left(struct frame *frame, unsigned style, size_t width, const char *words)
+{
+    AUTO_RELEASE(text) struct text cut = { 0 };
+    size_t end = frame->column + width;
+
+    text_add_cut(&cut, words, width);
+    frame_add(frame, style, text_string(&cut));
+    frame_pad(frame, end);
+}
+
+void frame_add_right(struct frame *frame, unsigned style, size_t width, const char *words)
+{
+    AUTO_RELEASE(text) struct text cut = { 0 };
+
+    text_add_cut(&cut, words, width);
+    size_t used = string_width(text_string(&cut));
+    frame_pad(frame, frame->column + (used < width ? width - used : 0));
+    frame_add(frame, style, text_string(&cut));
+}
+
+const char *frame_text(const struct frame *frame, const struct frame_span *span)
+{
+    return text_string(&frame->bytes) + span->start;
+}
+
+static void end_line(struct text *text, size_t start)
+{
+    while (text->length > start && text->bytes[text->length - 1] == ' ')
+        text->bytes[--text->length] = '\0';
+    text_add_char(text, '\n');
+}
+
+void frame_format(const struct frame *frame, struct text *text)
+{
+    size_t at = 0;
+
+    for (size_t line = 0; line < frame->line_count; line++) {
+        size_t start = text->length;
+
+        for (; at < frame->spans.count && frame->spans.items[at].line == line; at++) {
+            const struct frame_span *span = &frame->spans.items[at];
+            text_add_bytes(text, frame_text(frame, span), span->length);
+        }
+        end_line(text, start);
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cluster/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/mig.h"
+
+void node_release(struct node *node)
+{
+    free(node->name);
+    free(node->reason);
+    free(node->rack);
+    free(node->block);
+    free(node->type);
+}
+
+void device_release(struct device *device)
+{
+    free(device->uuid);
+    free(device->model);
+    free(device->product);
+    free(device->address);
+    free(device->vendor);
+    free(device->sick);
+    free(device->boot);
+    free(device->labels);
+}
+
+void room_release(struct room *room)
+{
+    list_release(&room->nodes);
+    list_release(&room->devices);
+    list_release(&room->pools);
+}
+
+void room_copy(struct room *to, const struct room *from)
+{
+    list_reserve(&to->nodes, from->nodes.count);
+    list_reserve(&to->devices, from->devices.count);
+    list_reserve(&to->pools, from->pools.count);
+    to->nodes.count = from->nodes.count;
+    to->devices.count = from->devices.count;
+    to->pools.count = from->pools.count;
+    if (from->pools.count > 0)
+        memcpy(to->pools.items, from->pools.items,
+               from->pools.count * sizeof(from->pools.items[0]));
+    if (from->nodes.count > 0)
+        memcpy(to->nodes.items, from->nodes.items,
+               from->nodes.count * sizeof(from->nodes.items[0]));
+    if (from->devices.count > 0)
+        memcpy(to->devices.items, from->devices.items,
+               from->devices.count * sizeof(from->devices.items[0]));
+}
+
+void room_add(struct room *room, const struct lease *lease, int sign)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        struct room_node *node = &room->nodes.items[lease->members[i].node];
+        node->cpu_milli += sign * lease_cpu_milli(lease, i);
+        node->memory_mib += sign * lease_memory_mib(lease, i);
+    }
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        struct room_device *device = &room->devices.items[slice->device];
+        device->milli += sign * (int64_t)slice->milli;
+        device->memory_mib += sign * slice->memory_mib;
+        device->mig -= (uint32_t)sign * mig_hold_of_slice(slice);
+        room->pools.items[slice->pool] -= sign * (int64_t)slice->milli;
+    }
+}
+
+const char *node_state_name(enum node_state state)
+{
+    static const char *const names[] = { "up", "drained", "down" };
+
+    return (size_t)state < COUNT_OF(names) ? names[state] : "unknown";
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLUSTER_NODE_H
+#define CORE_CLUSTER_NODE_H
+
+/* node - a machine, its devices, and the room that is left on them
+ *
+ * What a machine has stands in node and device and changes rarely. What is free stands in a
+ * room, a plain table of numbers: the state keeps the true one, a plan works on copies.
+ * A device that is known never goes away: it turns sick, and its number stays.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "core/job/lease.h"
+
+enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
+
+struct node {
+    char *name;
+    char *reason;       /* why it is not up, or NULL; fit for people and for JSON */
+    char *rack, *block; /* where it stands; "": not known */
+    int64_t cpu_milli;
+    int64_t memory_mib;
+    char *type;          /* what it is rented as; "": not known */
+    int64_t price_micro; /* for an hour; 0: not known */
+    usec_t used_at;      /* when a job last gave something of it back, or it came */
+    usec_t going_at;     /* it is taken away then; 0: nobody said so */
+    uint8_t state;       /* enum node_state */
+    bool is_spot;        /* its owner may take it away */
+};
+
+/* What is wrong with a device that was there once. */
+#define DEVICE_GONE "not found any more"
+
+struct device {
+    char *uuid, *model, *product, *address, *vendor;
+    char *sick;         /* why it must not be given out, or NULL */
+    int64_t memory_mib; /* 0: not known */
+    uint32_t node;
+    uint32_t index;      /* on its node */
+    int32_t numa_node;   /* plus one; 0: not known */
+    uint32_t pool;       /* the static pool that owns it; 0: shared */
+    uint32_t island;     /* linked with those of its node that have the same; 0: with none */
+    uint32_t resource;   /* number of its model among the resources; 0: it has none */
+    uint32_t bridge;     /* behind the same PCIe switch; 0: not known */
+    int64_t foreign_mib; /* of its memory: processes that were not started here have it */
+    uint32_t faults;     /* that stay until a reset (health.h), as bits */
+    uint32_t xid;        /* of them; 0: none */
+    uint8_t harm;        /* sick: what that does to jobs on it (enum harm) */
+    char *boot;          /* the run of the machine in which they came; "" */
+    char *labels;        /* what an administrator calls it, with commas between */
+    bool is_synthetic;
+    bool mig_now;     /* its mode */
+    bool mig_enabled; /* the one that it has, or is to have: it is not given out until it has it */
+};
+
+/* What is free. Index i is node, device or pool i of the state. */
+struct room_node {
+    int64_t cpu_milli;
+    int64_t memory_mib;
+};
+
+struct room_device {
+    int64_t memory_mib;
+    int64_t milli;
+    uint32_t mig; /* what its MIG instances hold (mig.h) */
+};
+
+struct room {
+    LIST(struct room_node) nodes;
+    LIST(struct room_device) devices;
+    LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
+};
+
+/* Whether anything new may be put there. */
+static inline bool node_is_usable(const struct node *node)
+{
+    return node->state == NODE_UP && node->going_at == 0;
+}
+
+void node_release(struct node *node);
+void device_release(struct device *device);
+
+void room_release(struct room *room);
+void room_copy(struct room *to, const struct room *from); /* to is reused */
+/* Free minus what this lease holds, or plus (sign 1). Free may go below zero when a machine
+ * shrank under its jobs. */
+void room_add(struct room *room, const struct lease *lease, int sign);
+
+const char *node_state_name(enum node_state state);
+
+#endif

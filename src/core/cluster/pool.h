@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLUSTER_POOL_H
+#define CORE_CLUSTER_POOL_H
+
+/* pool - a named set of devices
+ *
+ * A static pool owns devices: they serve the jobs of one queue and are never lent. Devices are
+ * dealt to static pools in the order of the pools' numbers, lowest device first.
+ * A dynamic pool shares what no static pool owns. It has no devices of its own: `min` GPUs are
+ * kept free for it whatever others want, its jobs never hold more than `max`, and between the
+ * two it grows and shrinks with its jobs. Pool 0 is the dynamic pool "default": no min, no max,
+ * used by jobs that name no pool.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+/* The MIG mode that its devices are to have, where they can. */
+enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
+
+/* Another size while a window is open. */
+struct pool_during {
+    uint32_t window;              /* number in the agenda */
+    int64_t milli_min, milli_max; /* -1: not said */
+};
+
+struct pool {
+    char *name;
+    char *queue;                  /* static: the owner */
+    char *model;                  /* "": any */
+    char *nodes;                  /* comma-separated; "": any */
+    char *labels;                 /* that its devices have, all of them; "" or NULL: any */
+    uint64_t devices;             /* bit i: index i on its node; 0: any */
+    uint32_t gpus;                /* static: how many; 0: all that match */
+    int64_t milli_min, milli_max; /* dynamic: that hold now */
+    int64_t base_min, base_max;   /* when no window is open */
+    LIST(struct pool_during) during;
+    bool is_static;
+    bool is_removed;
+    uint8_t mig; /* enum pool_mig */
+};
+
+struct device;
+struct node;
+
+void pool_release(struct pool *pool);
+
+/* Whether the device is of the kind that the pool is made of. */
+bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node);
+
+#endif

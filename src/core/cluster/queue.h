@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLUSTER_QUEUE_H
+#define CORE_CLUSTER_QUEUE_H
+
+/* queue - a tenant in the tree, what it may have and what it had
+ *
+ * Use is counted for GPUs, CPUs and memory apart, in shares of the cluster (parts of 2^20, GPUs by
+ * what they cost) times milliseconds, and halves every half-life. It is charged
+ * as it is used; ordering adds an hour of what runs now, so that many starts in one instant
+ * count at once (sched/ordering/job_order.h). Integers only: 2^-x comes from twelve constants and a
+ * short series, policies 2.1.
+ *
+ * Queue 0 is the root, queue 1 is "default". A number stays with its name.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "core/cluster/quota.h"
+#include "core/job/account.h"
+#include "core/job/lease.h"
+
+enum { QUEUE_ROOT = 0, QUEUE_DEFAULT = 1, QUEUE_SHARE_ONE = 1 << 20 };
+
+#define QUEUE_HALF_LIFE_DEFAULT (7 * USEC_PER_DAY)
+#define QUEUE_HALF_LIFE_MAX     (90 * USEC_PER_DAY)
+#define QUEUE_UNLIMITED         QUOTA_NONE
+
+/* Other bounds of one resource while a window is open; bit i of given: the i-th of quota. */
+struct queue_during {
+    uint32_t window; /* number in the agenda */
+    uint8_t resource, given;
+    struct quota quota;
+};
+
+enum { DURING_GUARANTEE = 1, DURING_LIMIT = 2, DURING_BORROW = 4, DURING_LEND = 8 };
+
+struct queue {
+    char *name;
+    uint32_t parent;
+    uint32_t child_count;
+    uint32_t weight;
+    struct quota quota[RESOURCES_MAX]; /* that hold now */
+    struct quota base[RESOURCES_MAX];  /* when no window is open */
+    LIST(struct queue_during) during;  /* of several open ones the last counts */
+    struct amounts owned;              /* what static pools have for it, with all below */
+    struct amounts used;               /* held now, with all below */
+    struct amounts firm;               /* of that by jobs that are never stopped for others */
+    LIST(struct subject_limit) subjects;
+    LIST(struct cell_quota) cells; /* it can always have; at most QUEUE_CELLS_MAX */
+    usec_t min_runtime;            /* its jobs are not stopped for other queues before */
+    bool firm_within;              /* above its guarantee only jobs that may be stopped */
+    int64_t share[SHARES];         /* of the cluster held now, with all below */
+    uint64_t usage[SHARES];        /* share x ms, decayed, as of usage_at */
+    usec_t usage_at;
+    struct account accounts[ACCOUNTS]; /* with all below, up to charged_at */
+    int64_t rate;                      /* what is held costs so much an hour, with all below */
+    uint64_t charged_clock;            /* of the tariff (agenda.h) */
+    usec_t charged_at;
+    bool is_removed;
+};
+
+void queue_release(struct queue *queue);
+
+/* value * 2^-(elapsed / half_life) */
+uint64_t usage_decay(uint64_t value, usec_t elapsed, usec_t half_life);
+
+/* What the usage of one kind is at now, with what runs since usage_at. */
+uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life);
+
+/* Bring its accounts up to now, where the tariff's clock stands at `clock`; before what it holds
+ * changes. */
+void queue_charge(struct queue *queue, usec_t now, uint64_t clock);
+
+/* Bring usage up to now; before share changes. */
+void queue_advance(struct queue *queue, usec_t now, usec_t half_life);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cluster/quota.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/state.h"
+
+const char *cell_level_name(enum cell_level level)
+{
+    static const char *const names[CELL_LEVELS] = { "pair", "island", "node", "rack" };
+
+    return names[level];
+}
+
+void amounts_add(struct amounts *to, const struct amounts *more, int sign)
+{
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        to->of[i] += sign * more->of[i];
+}
+
+void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret)
+{
+    *ret = (struct amounts){
+        .of = { [RESOURCE_GPUS] = lease->milli,
+                [RESOURCE_CPUS] = lease_cpus(lease),
+                [RESOURCE_MEMORY] = lease_memory(lease) },
+    };
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t resource = state->devices.items[lease->slices[i].device].resource;
+        if (resource > 0)
+            ret->of[resource] += lease->slices[i].milli;
+    }
+}
+
+int64_t quota_owed(const struct quota *quota, int64_t owned)
+{
+    return quota->guarantee + owned;
+}
+
+int64_t quota_most(const struct quota *quota, int64_t owned)
+{
+    int64_t most =
+        quota->borrow == QUOTA_NONE ? QUOTA_NONE : quota->guarantee + owned + quota->borrow;
+
+    if (quota->limit != QUOTA_NONE && (most == QUOTA_NONE || quota->limit < most))
+        most = quota->limit;
+    return most;
+}
+
+int resource_find(const resource_list *resources, const char *name)
+{
+    for (size_t i = 0; i < resources->count; i++) {
+        if (strcmp(resources->items[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+int resource_claim(resource_list *resources, const char *name)
+{
+    int found = resource_find(resources, name);
+
+    if (found >= 0)
+        return found;
+    if (resources->count == RESOURCES_MAX)
+        return -1;
+    list_add(resources, (struct resource_name){ .name = mem_string(name) });
+    return (int)resources->count - 1;
+}
+
+void resources_release(resource_list *resources)
+{
+    for (size_t i = 0; i < resources->count; i++)
+        free(resources->items[i].name);
+    list_release(resources);
+}

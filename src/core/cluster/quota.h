@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLUSTER_QUOTA_H
+#define CORE_CLUSTER_QUOTA_H
+
+/* quota - what a queue may have of each resource, and what is counted against it
+ *
+ * Resources have numbers: GPUs of any model (thousandths), CPUs (thousandths), memory (MiB), then
+ * GPUs of one model each, for the models that a quota or a price names. A number stays with its
+ * name. A device counts for the GPUs and for its model.
+ *
+ *   guarantee   served before those that are above theirs, and given back when it is wanted
+ *   limit       never more, whatever is free
+ *   borrow      never more than this above the guarantee
+ *   lend        others may use no more of the unused guarantee than this; the rest stays free
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+enum resource {
+    RESOURCE_GPUS,
+    RESOURCE_CPUS,
+    RESOURCE_MEMORY,
+    RESOURCE_MODELS, /* the first model's number */
+    RESOURCES_MAX = 16,
+};
+
+#define QUOTA_NONE INT64_C(-1)
+
+struct amounts {
+    int64_t of[RESOURCES_MAX];
+};
+
+struct quota {
+    int64_t guarantee;
+    int64_t limit, borrow, lend; /* QUOTA_NONE: no bound */
+};
+
+/* Whole cells of GPUs that a queue can always have (sched/placement/cells.h). A cell is two
+ * neighbours (pair), all GPUs of a model that one NVLink links (island), that one machine (node) or
+ * one rack has, and as many as gpus says. */
+enum cell_level { CELL_PAIR, CELL_ISLAND, CELL_NODE, CELL_RACK, CELL_LEVELS };
+enum { QUEUE_CELLS_MAX = 16, CELL_MODEL_SIZE = 32 }; /* kinds of cells of a queue */
+
+struct cell_quota {
+    char model[CELL_MODEL_SIZE]; /* as devices have it */
+    uint32_t gpus, count;
+    uint8_t level; /* enum cell_level */
+};
+
+const char *cell_level_name(enum cell_level level); /* "node" */
+
+/* A limit for users: for each one of a queue by himself, for one by name, for a Unix group. */
+enum subject_kind { SUBJECT_EACH_USER, SUBJECT_USER, SUBJECT_GROUP };
+enum { SUBJECTS_MAX = 256 }; /* of a queue */
+
+struct subject_limit {
+    uint8_t kind;     /* enum subject_kind */
+    uint8_t resource; /* a number */
+    uint32_t id;      /* number of the user in the state, gid of the group; 0 for each user */
+    int64_t limit;
+};
+
+struct resource_name {
+    char *name;
+    int64_t price_micro; /* of one for an hour, in millionths of the currency; 0: not said */
+};
+
+typedef LIST(struct resource_name) resource_list;
+
+struct state;
+struct lease;
+
+void amounts_add(struct amounts *to, const struct amounts *more, int sign);
+
+/* What a lease takes of everything. */
+void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);
+
+/* guarantee and what static pools it owns; then the bound that holds: limit, or guarantee and
+ * borrow. QUOTA_NONE: none. */
+int64_t quota_owed(const struct quota *quota, int64_t owned);
+int64_t quota_most(const struct quota *quota, int64_t owned);
+
+/* It says nothing. */
+static inline bool quota_is_empty(const struct quota *quota)
+{
+    return quota->guarantee == 0 && quota->limit == QUOTA_NONE && quota->borrow == QUOTA_NONE &&
+           quota->lend == QUOTA_NONE;
+}
+
+/* "gpus", "cpus", "memory", "h100": its number; -1: none has that name. */
+int resource_find(const resource_list *resources, const char *name);
+/* The same, a new number when it is a model not seen before; -1: there are too many. */
+int resource_claim(resource_list *resources, const char *name);
+void resources_release(resource_list *resources);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLUSTER_WINDOW_H
+#define CORE_CLUSTER_WINDOW_H
+
+/* window - a named set of moments, as spans of absolute time
+ *
+ * It knows no days, weeks or time zones: who has a clock turns words into spans (time/calendar.h)
+ * for some time ahead, and gives more as time goes on. Behind its last span a window is over.
+ *
+ * Order of calls:  window_create, window_set*, (queries | window_trim)*, window_destroy
+ * Owner:           the caller of window_create()
+ * On failure:      nothing has changed
+ * Limits:          WINDOW_SPANS_MAX spans; every query is a binary search
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "time/span.h"
+
+enum { WINDOW_SPANS_MAX = 10000 };
+
+struct window {
+    char *name;
+    char *words;            /* what they were made of (time/calendar.h); NULL: nobody said */
+    struct span_list spans; /* in order (span.h) */
+    usec_t made, until;     /* when the spans were given, and how far ahead they go */
+};
+
+struct window *window_create(const char *name);
+void window_destroy(struct window *window); /* NULL is fine */
+DEFINE_AUTO(window)
+
+/* These spans in place of what it has. Fails with -EINVAL (one that is empty, not behind the one
+ * before it, or touches it) or -E2BIG. */
+int window_set(struct window *window, const struct span *spans, size_t count, struct error *err);
+
+/* Whether a moment is inside. ret_until (which may be NULL): until when the answer holds;
+ * USEC_NEVER: for good. */
+bool window_at(const struct window *window, usec_t at, usec_t *ret_until);
+
+/* The first moment after `at` when a span begins or ends; USEC_NEVER: none. */
+usec_t window_next_edge(const struct window *window, usec_t at);
+
+/* Whether any moment of [from, until) is inside. */
+bool window_overlaps(const struct window *window, usec_t from, usec_t until);
+
+/* Forget the spans that end at `now` or before. */
+void window_trim(struct window *window, usec_t now);
+
+#endif

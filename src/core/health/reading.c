@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/health/reading.h"
+
+#include <string.h>
+
+#define READING(ID, word, unit_of, kind_of, dcgm_name, factor, words)                              \
+    [READING_##ID] = { .name = word,                                                               \
+                       .dcgm = dcgm_name,                                                          \
+                       .meaning = words,                                                           \
+                       .unit = READING_##unit_of,                                                  \
+                       .kind = READING_##kind_of,                                                  \
+                       .dcgm_factor = factor },
+const struct reading_about reading_about[READINGS] = {
+#include "core/health/reading.def"
+};
+#undef READING
+
+static const struct {
+    const char *name;
+    double factor;
+} bases[] = {
+    [READING_RATIO] = { "ratio", 1e-6 },
+    [READING_BYTES] = { "bytes", 1 },
+    [READING_BYTES_A_SECOND] = { "bytes_per_second", 1 },
+    [READING_MILLIWATTS] = { "watts", 1e-3 },
+    [READING_MILLIJOULES] = { "joules", 1e-3 },
+    [READING_MILLICELSIUS] = { "celsius", 1e-3 },
+    [READING_HERTZ] = { "hertz", 1 },
+    [READING_NANOSECONDS] = { "seconds", 1e-9 },
+    [READING_COUNT] = { "", 1 },
+    [READING_BITS] = { "", 1 },
+};
+
+enum reading_id reading_find(const char *name)
+{
+    enum reading_id id = 0;
+
+    while (id < READINGS && strcmp(reading_about[id].name, name) != 0)
+        id++;
+    return id;
+}
+
+double reading_in_base(enum reading_id id, int64_t value)
+{
+    return (double)value * bases[reading_about[id].unit].factor;
+}
+
+const char *reading_base_unit(enum reading_unit unit)
+{
+    return bases[unit].name;
+}

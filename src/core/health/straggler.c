@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/health/straggler.h"
+
+static int64_t clock_of(const struct straggler_ask *ask, uint32_t i)
+{
+    const struct usage_gpu *gpu = &ask->usage->gpus[i];
+
+    return ask->is_lately ? gpu->clock_lately_mhz : gpu->clock_mhz;
+}
+
+static int64_t use_of(const struct straggler_ask *ask, uint32_t i)
+{
+    const struct usage_gpu *gpu = &ask->usage->gpus[i];
+
+    return ask->is_lately ? gpu->use_lately : gpu->use;
+}
+
+/* The lowest clock against the mean of the others. */
+static struct straggler find_slow(const struct straggler_ask *ask)
+{
+    struct straggler found = { .of = STRAGGLER_OF_CLOCK };
+    int64_t sum = 0, count = 0;
+
+    for (uint32_t i = 0; i < ask->usage->gpus_count; i++) {
+        int64_t clock = clock_of(ask, i);
+        if (clock <= 0)
+            continue;
+        sum += clock;
+        count++;
+        if (found.gpu && clock >= found.its)
+            continue;
+        found.gpu = &ask->usage->gpus[i];
+        found.its = clock;
+    }
+    if (count < 2)
+        return (struct straggler){ .of = STRAGGLER_OF_NONE };
+    found.others = (sum - found.its) / (count - 1);
+    if (found.its * 100 >= found.others * STRAGGLER_CLOCK)
+        return (struct straggler){ .of = STRAGGLER_OF_NONE };
+    return found;
+}
+
+/* The least used against the next one: when only one works, the others are no stragglers. */
+static struct straggler find_idle(const struct straggler_ask *ask)
+{
+    struct straggler found = { .of = STRAGGLER_OF_USE, .others = INT64_MAX };
+
+    for (uint32_t i = 0; i < ask->usage->gpus_count; i++) {
+        int64_t use = use_of(ask, i);
+        if (use < 0)
+            continue;
+        if (!found.gpu || use < found.its) {
+            found.others = found.gpu ? found.its : INT64_MAX;
+            found.gpu = &ask->usage->gpus[i];
+            found.its = use;
+        } else if (use < found.others)
+            found.others = use;
+    }
+    if (found.others == INT64_MAX || found.others < STRAGGLER_BUSY ||
+        found.its * 100 >= found.others * STRAGGLER_USE)
+        return (struct straggler){ .of = STRAGGLER_OF_NONE };
+    return found;
+}
+
+struct straggler straggler_find(const struct straggler_ask *ask)
+{
+    struct straggler found = find_slow(ask);
+
+    return found.of == STRAGGLER_OF_NONE && ask->are_alike ? find_idle(ask) : found;
+}
+
+const char *straggler_of_name(enum straggler_of of)
+{
+    static const char *const names[] = { "", "clock", "use" };
+
+    return names[of];
+}

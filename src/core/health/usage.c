@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/health/usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+static const struct field sum_fields[] = {
+    RECORD_INT(struct usage_sum, 1, sum, "value x milliseconds"),
+    RECORD_INT(struct usage_sum, 2, ms, "device-time in which it was read; 0: never"),
+    RECORD_INT(struct usage_sum, 3, peak, "the largest"),
+};
+static const struct record_type sum_record = { "usage_sum", sizeof(struct usage_sum), sum_fields,
+                                               COUNT_OF(sum_fields) };
+
+static const struct field gpu_fields[] = {
+    RECORD_UINT(struct usage_gpu, 1, device, "its number"),
+    RECORD_UINT(struct usage_gpu, 2, rank, "the member that held it"),
+    RECORD_INT(struct usage_gpu, 3, watched_ms, "how long it was watched"),
+    RECORD_INT(struct usage_gpu, 4, use, "mean, in millionths"),
+    RECORD_INT(struct usage_gpu, 5, memory_mib, "peak"),
+    RECORD_INT(struct usage_gpu, 6, clock_mhz, "mean while it was busy; 0: not known"),
+};
+static const struct record_type gpu_record = { "usage_gpu", sizeof(struct usage_gpu), gpu_fields,
+                                               COUNT_OF(gpu_fields) };
+
+static const struct field usage_fields[] = {
+    RECORD_ARRAY(struct usage, 1, sums,
+                 "GPU, SM, tensor, FP32, memory bandwidth (millionths), memory (MiB), links "
+                 "(MiB/s), power (mW)",
+                 &sum_record, sums_count),
+    RECORD_INT(struct usage, 2, watched_ms, "device-time that was watched"),
+    RECORD_INT(struct usage, 3, low_ms, "of that: used for less than a tenth"),
+    RECORD_INT(struct usage, 4, swings, "times that it went from below a tenth to above"),
+    RECORD_INT(struct usage, 5, energy_mj, "millijoules"),
+    RECORD_INT(struct usage, 6, idle_ms, "the last stretch in which none of its devices worked"),
+    RECORD_INT(struct usage, 7, device_mib, "memory of its largest device"),
+    RECORD_LIST(struct usage, 8, gpus, "one by one", &gpu_record),
+};
+const struct record_type usage_record = { "usage", sizeof(struct usage), usage_fields,
+                                          COUNT_OF(usage_fields) };
+
+struct usage *usage_copy(const struct usage *usage)
+{
+    uint32_t count = usage->gpus_count < USAGE_GPUS_MAX ? usage->gpus_count : USAGE_GPUS_MAX;
+    size_t bytes = count * sizeof(usage->gpus[0]);
+    struct usage *copy = mem_zero(1, sizeof(*copy) + bytes);
+
+    *copy = *usage;
+    copy->gpus = (struct usage_gpu *)(copy + 1);
+    copy->gpus_count = count;
+    if (count > 0)
+        memcpy(copy->gpus, usage->gpus, bytes);
+    return copy;
+}
+
+void usage_destroy(struct usage *usage)
+{
+    free(usage);
+}
+
+void usage_add(struct usage_sum *sum, int64_t value, int64_t ms)
+{
+    sum->sum += value * ms;
+    sum->ms += ms;
+    if (value > sum->peak || sum->ms == ms)
+        sum->peak = value;
+}
+
+int64_t usage_mean(const struct usage *usage, enum usage_kind kind)
+{
+    const struct usage_sum *sum = &usage->sums[kind];
+
+    return sum->ms > 0 ? sum->sum / sum->ms : -1;
+}
+
+int64_t usage_peak(const struct usage *usage, enum usage_kind kind)
+{
+    return usage->sums[kind].ms > 0 ? usage->sums[kind].peak : -1;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/job/class.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job/role.h"
+
+static struct class *class_of(const struct class_table *table, uint64_t number_plus_one)
+{
+    return table->classes.items[number_plus_one - 1];
+}
+
+/* By words: there is one for every job that comes. Where a class lies in the map steers nothing. */
+static uint64_t hash_words(uint64_t hash, const struct request *request)
+{
+    uint64_t words[offsetof(struct request, roles) / sizeof(uint64_t)];
+
+    static_assert(sizeof(words) == offsetof(struct request, roles), "a number of words");
+    memcpy(words, request, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static uint64_t hash_of(const struct request *request)
+{
+    uint64_t hash = hash_words(0, request);
+
+    for (uint32_t i = 0; i < request->roles_count; i++)
+        hash = hash_words(hash, &request->roles[i].request);
+    return hash;
+}
+
+static bool is_same(const struct request *a, const struct request *b)
+{
+    return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
+           (a->roles_count == 0 ||
+            memcmp(a->roles, b->roles, a->roles_count * sizeof(a->roles[0])) == 0);
+}
+
+/* Each of them complete: where one role alone is looked at, it is a request like others. */
+static void copy_roles(struct role *to, const struct request *from)
+{
+    for (uint32_t i = 0; i < from->roles_count; i++) {
+        memcpy(to[i].name, from->roles[i].name, sizeof(to[i].name));
+        request_take_part(from, i, &to[i].request);
+    }
+}
+
+uint32_t class_claim(struct class_table *table, const struct request *request)
+{
+    struct role roles[REQUEST_ROLES_MAX];
+    struct request shape = *request;
+    shape.max_duration = USEC_NEVER;
+    if (shape.roles_count > 0)
+        copy_roles(roles, &shape);
+    shape.roles = shape.roles_count > 0 ? roles : NULL;
+    uint64_t hash = hash_of(&shape);
+    uint64_t first = 0;
+
+    map_get(&table->by_hash, hash, &first);
+    for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
+        struct class *class = class_of(table, at);
+        if (is_same(&class->request, &shape)) {
+            class->references++;
+            return (uint32_t)at - 1;
+        }
+    }
+
+    struct class *class = mem_zero(1, sizeof(*class) + shape.roles_count * sizeof(roles[0]));
+    class->request = shape;
+    if (shape.roles_count > 0)
+        class->request.roles = memcpy(class + 1, roles, shape.roles_count * sizeof(roles[0]));
+    class->references = 1;
+    class->serial = ++table->serial;
+    class->next_alike = (uint32_t)first;
+    uint32_t number;
+    if (table->unused.count > 0) {
+        number = table->unused.items[--table->unused.count];
+        table->classes.items[number] = class;
+    } else {
+        number = (uint32_t)table->classes.count;
+        list_add(&table->classes, class);
+    }
+    map_set(&table->by_hash, hash, (uint64_t)number + 1);
+    return number;
+}
+
+static void unlink_class(struct class_table *table, uint32_t number)
+{
+    struct class *class = table->classes.items[number];
+    uint64_t hash = hash_of(&class->request);
+    uint64_t first = 0;
+
+    map_get(&table->by_hash, hash, &first);
+    if (first == (uint64_t)number + 1) {
+        if (class->next_alike != 0)
+            map_set(&table->by_hash, hash, class->next_alike);
+        else
+            map_remove(&table->by_hash, hash);
+        return;
+    }
+    struct class *before = class_of(table, first);
+    while (before->next_alike != number + 1)
+        before = class_of(table, before->next_alike);
+    before->next_alike = class->next_alike;
+}
+
+void class_release(struct class_table *table, uint32_t number)
+{
+    struct class *class = table->classes.items[number];
+
+    assert(class->references > 0);
+    if (--class->references > 0)
+        return;
+    unlink_class(table, number);
+    free(class);
+    table->classes.items[number] = NULL;
+    list_add(&table->unused, number);
+}
+
+void class_table_release(struct class_table *table)
+{
+    for (size_t i = 0; i < table->classes.count; i++)
+        free(table->classes.items[i]);
+    list_release(&table->classes);
+    list_release(&table->unused);
+    map_release(&table->by_hash);
+}

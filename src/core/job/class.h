@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_CLASS_H
+#define CORE_JOB_CLASS_H
+
+/* class - the interned shape of a request, with its roles
+ *
+ * Jobs of one class are interchangeable for placement, so the brain looks at classes, not jobs.
+ * A class lives as long as a job refers to it; its number may then be given to another.
+ * Numbers never steer a decision. How long a job may run is not part of its shape: max_duration
+ * of a class is USEC_NEVER, that of a job stands in the job.
+ */
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "core/job/request.h"
+
+struct class
+{
+    struct request request;
+    uint64_t serial; /* no other class ever has it */
+    uint32_t references;
+    uint32_t next_alike; /* with the same hash, plus one; 0: last */
+    /* The roles follow, where there are some. */
+};
+
+struct class_table {
+    LIST(struct class *) classes; /* NULL: free number */
+    LIST(uint32_t) unused;
+    uint64_t serial;
+    struct map by_hash; /* hash -> number plus one of the first */
+};
+
+uint32_t class_claim(struct class_table *table, const struct request *request);
+void class_release(struct class_table *table, uint32_t number);
+static inline const struct request *class_request(const struct class_table *table, uint32_t number)
+{
+    return &table->classes.items[number]->request;
+}
+void class_table_release(struct class_table *table);
+
+#endif

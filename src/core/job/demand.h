@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_DEMAND_H
+#define CORE_JOB_DEMAND_H
+
+/* demand - what is asked for mostly: the shapes of the jobs that were submitted, by weight
+ *
+ * A space-saving counter (Metwally 2005): at most DEMAND_SHAPES_MAX shapes; a new one takes the
+ * place, and the weight, of the lightest. Each member counts one; weights halve in 24 hours.
+ * Placement keeps room for what is asked for mostly (sched/placement/fragmentation.h,
+ * policies 2.5).
+ */
+
+#include "base/units.h"
+#include "core/job/class.h"
+
+enum { DEMAND_SHAPES_MAX = 64, DEMAND_ONE = 1 << 16 };
+
+struct demand_shape {
+    uint32_t class; /* holds a reference */
+    uint64_t weight;
+};
+
+struct demand {
+    LIST(struct demand_shape) shapes;
+    uint64_t noted; /* members ever */
+    usec_t decayed; /* up to when */
+};
+
+void demand_note(struct demand *demand, struct class_table *classes, uint32_t class,
+                 uint32_t members, usec_t now);
+void demand_release(struct demand *demand); /* before the classes */
+
+#endif

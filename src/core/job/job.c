@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/job/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/job/checkpoint_interval.h"
+
+const struct job_run job_no_run;
+
+struct job *job_create(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    struct job *job = mem_zero(1, sizeof(*job) + length + 1);
+
+    job->run = &job_no_run;
+    job->name = (char *)(job + 1);
+    if (length > 0)
+        memcpy(job->name, name, length);
+    return job;
+}
+
+struct job_run *job_claim_run(struct job *job)
+{
+    if (job->run == &job_no_run)
+        job->run = mem_zero(1, sizeof(*job->run));
+    return (struct job_run *)(uintptr_t)job->run;
+}
+
+void job_destroy(struct job *job)
+{
+    if (!job)
+        return;
+    if (job->run != &job_no_run) {
+        struct job_run *run = job_claim_run(job);
+        lease_destroy(run->lease);
+        free(run->member_states);
+        free(run->end.reason);
+        free(run->cancelled_by);
+        usage_destroy(run->usage);
+        free(run->moved_from);
+        free(run->moved_to);
+        free(run->rescued_from);
+        free(run->rescued_reason);
+        free(run);
+    }
+    free(job);
+}
+
+#define RESULT(ID, name, meaning)
+#define TRANSITION(FROM, TO, event, meaning)
+#define STATE(ID, name, meaning) { name, meaning },
+static const struct {
+    const char *name, *meaning;
+} states[] = {
+#include "core/job/job_state.def"
+};
+#undef STATE
+#undef RESULT
+
+#define STATE(ID, name, meaning)
+#define RESULT(ID, name, meaning) { name, meaning },
+static const struct {
+    const char *name, *meaning;
+} results[] = {
+#include "core/job/job_state.def"
+};
+#undef RESULT
+#undef TRANSITION
+
+#define RESULT(ID, name, meaning)
+#define TRANSITION(FROM, TO, event, meaning) [JOB_##FROM][JOB_##TO] = true,
+static const bool transitions[JOB_STATE_COUNT][JOB_STATE_COUNT] = {
+#include "core/job/job_state.def"
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return (size_t)state < COUNT_OF(states) ? states[state].name : "unknown";
+}
+
+const char *job_state_meaning(enum job_state state)
+{
+    return (size_t)state < COUNT_OF(states) ? states[state].meaning : "";
+}
+
+const char *job_result_name(enum job_result result)
+{
+    return (size_t)result < COUNT_OF(results) ? results[result].name : "unknown";
+}
+
+const char *job_result_meaning(enum job_result result)
+{
+    return (size_t)result < COUNT_OF(results) ? results[result].meaning : "";
+}
+
+bool job_may_become(enum job_state from, enum job_state to)
+{
+    return transitions[from][to];
+}
+
+usec_t job_unsaved(const struct job *job, usec_t now)
+{
+    const struct job_run *run = job->run;
+    bool has_run = run->members_started > 0 && run->started >= run->granted;
+    usec_t since = run->checkpointed > run->started ? run->checkpointed : run->started;
+
+    if (!has_run || now <= since)
+        return 0;
+    if (job->checkpoint_every == 0)
+        return 0; /* it saves its work when it is stopped */
+    /* What it did not say it does when it said it would. */
+    return run->checkpointed > run->started ? now - since : (now - since) % job->checkpoint_every;
+}
+
+bool job_is_near_limit(const struct job *job, usec_t now)
+{
+    usec_t ran = now - job->run->started;
+
+    return job->state == JOB_RUNNING && job->run->started > 0 && job->max_duration != USEC_NEVER &&
+           ran > job->max_duration / 10 * 9;
+}
+
+bool job_may_heal(const struct job *job)
+{
+    const struct job_run *run = job->run;
+
+    /* A command that can't be run won't be there the next time either. */
+    return run->heals < job->heal_max && run->end.kind != ENGINE_FAILED && !run->is_cancel_wanted;
+}
+
+usec_t job_checkpoint_takes(const struct job *job)
+{
+    return job->checkpoint_takes_ms > 0 ? job->checkpoint_takes_ms * USEC_PER_MS
+                                        : DALY_TAKES_DEFAULT;
+}
+
+static const struct {
+    const char *name, *meaning;
+} rules[] = {
+    [STOP_IN_QUEUE] = { "in_queue", "comes before it in its queue" },
+    [STOP_FOR_GUARANTEE] = { "guarantee", "is within its guarantee" },
+    [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
+    [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
+    [STOP_FOR_EARLIER] = { "earlier", "comes before what it had beyond its least" },
+    [STOP_FOR_RESERVATION] = { "reservation", "its place is reserved" },
+    [STOP_FOR_WINDOW] = { "window", "its queue may hold less now" },
+    [STOP_FOR_BUDGET] = { "budget", "the budget is used up" },
+    [STOP_FOR_MACHINE] = { "machine", "its machine is taken away" },
+    [STOP_TO_MOVE] = { "defrag", "finds room when others move" },
+};
+
+bool stop_rule_is_of_time(uint8_t rule)
+{
+    return rule >= STOP_FOR_RESERVATION && rule <= STOP_FOR_BUDGET;
+}
+
+const char *stop_rule_name(uint8_t rule)
+{
+    return rule < COUNT_OF(rules) && rules[rule].name ? rules[rule].name : "unknown";
+}
+
+const char *stop_rule_meaning(uint8_t rule)
+{
+    return rule < COUNT_OF(rules) && rules[rule].meaning ? rules[rule].meaning : "";
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/job/lease.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct field slice_fields[] = {
+    RECORD_UINT(struct slice, 1, device, "number of the device"),
+    RECORD_UINT(struct slice, 2, rank, "the member that holds it"),
+    RECORD_UINT(struct slice, 3, milli, "thousandths of its compute"),
+    RECORD_UINT(struct slice, 4, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
+    RECORD_UINT(struct slice, 5, mig_start, "first memory slice"),
+    RECORD_UINT(struct slice, 6, mig_size, "memory slices"),
+    RECORD_INT(struct slice, 7, memory_mib, "device memory"),
+    RECORD_UINT(struct slice, 8, pool, "number of the pool that it counts against"),
+    RECORD_UINT(struct slice, 9, mig_compute, "compute slices"),
+    RECORD_UINT(struct slice, 10, mig_media, "with the media engines"),
+};
+static const struct record_type slice_record = { "slice", sizeof(struct slice), slice_fields,
+                                                 COUNT_OF(slice_fields) };
+
+static const struct field member_fields[] = {
+    RECORD_UINT(struct lease_member, 1, node, "number of the machine"),
+    RECORD_UINT(struct lease_member, 2, gone, "how many members of lower rank were lost"),
+    RECORD_UINT(struct lease_member, 3, role, "of a gang with roles: its number"),
+};
+static const struct record_type member_record = { "member", sizeof(struct lease_member),
+                                                  member_fields, COUNT_OF(member_fields) };
+
+static const struct field lease_role_fields[] = {
+    RECORD_INT(struct lease_role, 1, cpu_milli, "CPUs of a member, thousandths"),
+    RECORD_INT(struct lease_role, 2, memory_mib, "memory of a member"),
+    RECORD_UINT(struct lease_role, 3, alternative, "the one of its request that was met"),
+};
+static const struct record_type lease_role_record = { "lease_role", sizeof(struct lease_role),
+                                                      lease_role_fields,
+                                                      COUNT_OF(lease_role_fields) };
+
+static const struct field lease_fields[] = {
+    RECORD_LIST(struct lease, 1, members, "the machine of each member", &member_record),
+    RECORD_LIST(struct lease, 2, slices, "parts of devices", &slice_record),
+    RECORD_UINT(struct lease, 3, alternative, "the one of the request that was met"),
+    RECORD_UINT(struct lease, 4, share, "dominant share of the cluster, parts of 2^20"),
+    RECORD_INT(struct lease, 5, milli, "GPUs in all, thousandths"),
+    RECORD_INT(struct lease, 6, cpu_milli, "CPUs of a member, thousandths"),
+    RECORD_INT(struct lease, 7, memory_mib, "memory of a member"),
+    RECORD_UINT(struct lease, 8, shares[0],
+                "of the cluster's GPUs by what they cost, parts of 2^20"),
+    RECORD_UINT(struct lease, 9, shares[1], "of its CPUs"),
+    RECORD_UINT(struct lease, 10, shares[2], "of its memory"),
+    RECORD_LIST(struct lease, 11, roles, "of a gang that has some", &lease_role_record),
+};
+const struct record_type lease_record = { "lease", sizeof(struct lease), lease_fields,
+                                          COUNT_OF(lease_fields) };
+
+static bool are_amounts(int64_t milli, int64_t mib)
+{
+    const int64_t most = INT64_C(1) << 40;
+
+    return milli >= 0 && milli <= most && mib >= 0 && mib <= most;
+}
+
+static bool are_members(const struct lease *lease)
+{
+    uint32_t roles = lease->roles_count > 0 ? lease->roles_count : 1;
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        const struct lease_member *member = &lease->members[i];
+        if (member->role >= roles || member->gone > LEASE_GONE_MAX ||
+            (i > 0 && member->gone < lease->members[i - 1].gone))
+            return false;
+    }
+    return true;
+}
+
+bool lease_is_plausible(const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        if (slice->rank >= lease->members_count || slice->milli > 1000 ||
+            !are_amounts(0, slice->memory_mib) || slice->mig_start + slice->mig_size > 8 ||
+            slice->mig_compute > 7 || slice->mig_media > 1)
+            return false;
+    }
+    for (uint32_t i = 0; i < lease->roles_count; i++) {
+        if (!are_amounts(lease->roles[i].cpu_milli, lease->roles[i].memory_mib))
+            return false;
+    }
+    return are_members(lease) && are_amounts(lease->milli, 0) &&
+           are_amounts(lease->cpu_milli, lease->memory_mib);
+}
+
+int64_t lease_cpus(const struct lease *lease)
+{
+    int64_t sum = lease->cpu_milli * lease->members_count;
+
+    for (uint32_t i = 0; lease->roles_count > 0 && i < lease->members_count; i++)
+        sum += lease_cpu_milli(lease, i);
+    return sum;
+}
+
+int64_t lease_memory(const struct lease *lease)
+{
+    int64_t sum = lease->memory_mib * lease->members_count;
+
+    for (uint32_t i = 0; lease->roles_count > 0 && i < lease->members_count; i++)
+        sum += lease_memory_mib(lease, i);
+    return sum;
+}
+
+void lease_complete(struct lease *lease)
+{
+    for (size_t i = 0; i < SHARES; i++) {
+        if (lease->shares[i] > 0)
+            return;
+    }
+    lease->shares[lease->milli > 0 ? SHARE_OF_GPUS : SHARE_OF_CPUS] = lease->share;
+}
+
+uint32_t lease_rank(const struct lease *lease, uint32_t place)
+{
+    return place + lease->members[place].gone;
+}
+
+uint32_t lease_place(const struct lease *lease, uint32_t rank)
+{
+    uint32_t low = 0, high = lease->members_count;
+
+    while (low < high) { /* ranks rise with the places */
+        uint32_t middle = low + (high - low) / 2;
+        if (lease_rank(lease, middle) < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lease->members_count && lease_rank(lease, low) == rank ? low
+                                                                        : lease->members_count;
+}
+
+struct lease *lease_copy(const struct lease *lease)
+{
+    size_t slices_size = lease->slices_count * sizeof(struct slice);
+    size_t roles_size = lease->roles_count * sizeof(struct lease_role);
+    size_t members_size = lease->members_count * sizeof(struct lease_member);
+    struct lease *copy =
+        mem_resize(NULL, 1, sizeof(*copy) + slices_size + roles_size + members_size);
+    char *slices = (char *)(copy + 1);
+    char *roles = slices + slices_size;
+    char *members = roles + roles_size;
+
+    *copy = *lease;
+    if (slices_size > 0)
+        memcpy(slices, lease->slices, slices_size);
+    if (roles_size > 0)
+        memcpy(roles, lease->roles, roles_size);
+    if (members_size > 0)
+        memcpy(members, lease->members, members_size);
+    copy->slices = (const struct slice *)(void *)slices;
+    copy->roles = (const struct lease_role *)(void *)roles;
+    copy->members = (const struct lease_member *)(void *)members;
+    return copy;
+}
+
+struct lease *lease_without(const struct lease *lease, uint32_t place)
+{
+    struct lease *made = lease_copy(lease);
+    /* The copy is ours to write to. */
+    struct slice *slices = (struct slice *)(uintptr_t)made->slices;
+    struct lease_member *members = (struct lease_member *)(uintptr_t)made->members;
+
+    made->members_count = made->slices_count = 0;
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        struct slice slice = lease->slices[i];
+        if (slice.rank == place) {
+            made->milli -= slice.milli;
+            continue;
+        }
+        slice.rank -= slice.rank > place;
+        slices[made->slices_count++] = slice;
+    }
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (i == place)
+            continue;
+        members[made->members_count] = lease->members[i];
+        members[made->members_count++].gone += i > place;
+    }
+    return made;
+}
+
+void lease_destroy(struct lease *lease)
+{
+    free(lease);
+}

@@ -1,0 +1,732 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/job/request.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "core/job/gang_size.h"
+#include "core/job/role.h"
+
+enum {
+    GPUS_TEXT_MAX = 512,
+    CPU_MILLI_MAX = 100000 * 1000,
+    MIG_SLICES = 7, /* a whole GPU in MIG compute slices */
+};
+
+/* What the items of one alternative have said so far. */
+struct draft {
+    struct gpu_ask ask;
+    bool has_count, has_fraction, has_size, has_memory, has_mig, has_mps;
+};
+
+/* A part of the text that is being read. */
+struct span {
+    const char *bytes;
+    size_t length;
+};
+
+static struct span span_trim(struct span span)
+{
+    while (span.length > 0 && isspace((unsigned char)span.bytes[0])) {
+        span.bytes++;
+        span.length--;
+    }
+    while (span.length > 0 && isspace((unsigned char)span.bytes[span.length - 1]))
+        span.length--;
+    return span;
+}
+
+/* The part of *rest before the separator, which is taken off; all of it when there is none. */
+static struct span span_cut(struct span *rest, char separator)
+{
+    const char *end = rest->length > 0 ? memchr(rest->bytes, separator, rest->length) : NULL;
+    struct span part = { rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length };
+
+    rest->bytes += part.length + (end ? 1 : 0);
+    rest->length -= part.length + (end ? 1 : 0);
+    return span_trim(part);
+}
+
+/* A copy with a NUL, for the parsers of base/units. Spans are at most GPUS_TEXT_MAX long. */
+static const char *span_string(struct span span, char buffer[GPUS_TEXT_MAX + 1])
+{
+    assert(span.length <= GPUS_TEXT_MAX);
+    memcpy(buffer, span.bytes, span.length);
+    buffer[span.length] = '\0';
+    return buffer;
+}
+
+static void copy_lower(char *to, struct span span)
+{
+    for (size_t i = 0; i < span.length; i++)
+        to[i] = (char)tolower((unsigned char)span.bytes[i]);
+}
+
+/* Digits, perhaps with a point: a number of GPUs, or a part of one. */
+static int read_amount(struct draft *draft, const char *string, struct error *err)
+{
+    int64_t milli;
+
+    if (string[0] == '\0')
+        return error_set(err, -EINVAL, "nothing after ':'; expected a number, as in h100:2");
+    if (draft->has_count || draft->has_fraction)
+        return error_set(err, -EINVAL, "'%s': the number of gpus is given twice", string);
+    if (string[0] == '-')
+        return error_set(err, -EINVAL, "'%s': expected 1 to %d gpus, or a part like 0.5", string,
+                         REQUEST_GPUS_MAX);
+    if (strspn(string, "0123456789.") != strlen(string))
+        return error_set(err, -EINVAL, "'%s': not a number of gpus", string);
+    int code = units_parse_milli(string, INT64_C(1000000000000), &milli, err);
+    if (code < 0)
+        return code;
+    if (milli == 0)
+        return error_set(err, -EINVAL, "'%s': no gpu at all; expected 1 to %d, or a part like 0.5",
+                         string, REQUEST_GPUS_MAX);
+    if (milli > (int64_t)REQUEST_GPUS_MAX * GPU_MILLI)
+        return error_set(err, -ERANGE, "'%s': at most %d gpus a member", string, REQUEST_GPUS_MAX);
+    if (milli > GPU_MILLI && milli % GPU_MILLI != 0)
+        return error_set(err, -EINVAL,
+                         "'%s': parts are of one gpu; expected a whole number or less than 1",
+                         string);
+    if (milli < GPU_MILLI) {
+        draft->has_fraction = true;
+        draft->ask.milli = (uint32_t)milli;
+        return 0;
+    }
+    draft->has_count = true;
+    draft->ask.count = (uint16_t)(milli / GPU_MILLI);
+    return 0;
+}
+
+static int read_size(struct span span, int64_t *ret_mib, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+
+    int code = units_parse_mib(span_string(span, buffer), ret_mib, err);
+    if (code == 0 && *ret_mib == 0)
+        return error_set(err, -EINVAL, "'%s': expected a size above 0", buffer);
+    return code;
+}
+
+/* SIZE '..' [SIZE] [':' COUNT] */
+static int read_range(struct draft *draft, struct span item, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+    int64_t from, to = 0;
+
+    if (draft->has_size)
+        return error_set(err, -EINVAL, "the range of memory sizes is given twice");
+    struct span rest = item;
+    struct span range = span_cut(&rest, ':');
+    bool has_amount = memchr(item.bytes, ':', item.length) != NULL;
+    const char *dots = memmem(range.bytes, range.length, "..", 2);
+    if (!dots)
+        return error_set(err, -EINVAL, "'%s': '..' after ':'; expected one like 24GB..80GB:2",
+                         span_string(item, buffer));
+
+    size_t before = (size_t)(dots - range.bytes);
+    int code = read_size(span_trim((struct span){ range.bytes, before }), &from, err);
+    if (code < 0)
+        return code;
+    struct span upper = span_trim((struct span){ dots + 2, range.length - before - 2 });
+    if (upper.length > 0) {
+        code = read_size(upper, &to, err);
+        if (code < 0)
+            return code;
+        if (to < from)
+            return error_set(err, -EINVAL, "'%s': the smaller size comes first",
+                             span_string(range, buffer));
+    }
+    draft->has_size = true;
+    draft->ask.size_mib_min = from;
+    draft->ask.size_mib_max = to;
+    return has_amount ? read_amount(draft, span_string(span_trim(rest), buffer), err) : 0;
+}
+
+/* Whether it looks like one: "3g.40gb", "1g.10gb+me", "1c.3g.40gb", for short "3g", "1g+me". */
+static bool is_profile(const char *s)
+{
+    if (isdigit((unsigned char)s[0]) && s[1] == 'c' && s[2] == '.')
+        s += 3;
+    if (s[0] < '1' || s[0] > '0' + MIG_SLICES || s[1] != 'g')
+        return false;
+    s += 2;
+    if (s[0] == '.') {
+        size_t digits = strspn(++s, "0123456789");
+        if (digits == 0 || strncmp(s + digits, "gb", 2) != 0)
+            return false;
+        s += digits + 2;
+    }
+    return s[0] == '\0' || ((s[0] == '+' || s[0] == '-') && s[1] &&
+                            strspn(s + 1, "abcdefghijklmnopqrstuvwxyz.") == strlen(s + 1));
+}
+
+static int read_mig(struct draft *draft, struct span value, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+
+    bool has_amount = memchr(value.bytes, ':', value.length) != NULL;
+    struct span profile = span_cut(&value, ':');
+    memset(draft->ask.profile, 0, sizeof(draft->ask.profile));
+    if (profile.length < sizeof(draft->ask.profile))
+        copy_lower(draft->ask.profile, profile);
+    if (!is_profile(draft->ask.profile))
+        return error_set(err, -EINVAL, "mig profile '%.40s': expected one like 1g.10gb or 3g.40gb",
+                         span_string(profile, buffer));
+    draft->has_mig = true;
+    if (!has_amount)
+        return 0;
+    int code = read_amount(draft, span_string(span_trim(value), buffer), err);
+    if (code == 0 && draft->has_fraction)
+        return error_set(err, -EINVAL, "'%s': a mig instance is not divided further", buffer);
+    return code;
+}
+
+static int read_mps(struct draft *draft, struct span value, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+    struct error detail;
+    int64_t percent_milli;
+
+    if (value.bytes[value.length - 1] == '%')
+        value.length--;
+    const char *string = span_string(span_trim(value), buffer);
+    if (units_parse_milli(string, INT64_C(1000000000000), &percent_milli, &detail) < 0 ||
+        percent_milli % 100 != 0)
+        return error_set(
+            err, -EINVAL,
+            "mps=%.40s: expected a percentage with at most one decimal, as in mps=50%%", string);
+    if (percent_milli == 0 || percent_milli > 100 * 1000)
+        return error_set(err, -ERANGE, "mps=%.40s%%: expected more than 0%% and at most 100%%",
+                         string);
+    draft->has_mps = true;
+    draft->ask.milli = (uint32_t)(percent_milli / 100);
+    return 0;
+}
+
+/* mem= mig= mps= */
+static int read_setting(struct draft *draft, struct span item, struct error *err)
+{
+    static const char *const keys[] = { "mem", "mig", "mps", NULL };
+    char key[GPUS_TEXT_MAX + 1], buffer[GPUS_TEXT_MAX + 1];
+
+    struct span value = item;
+    span_string(span_cut(&value, '='), key);
+    value = span_trim(value);
+    bool is_memory = strcmp(key, "mem") == 0, is_mig = strcmp(key, "mig") == 0;
+    if (!is_memory && !is_mig && strcmp(key, "mps") != 0) {
+        const char *nearest = string_nearest(key, keys);
+        return error_set(err, -EINVAL, "unknown '%.40s='; %s%s%s", key,
+                         nearest ? "did you mean " : "expected mem=, mig= or mps",
+                         nearest ? nearest : "=", nearest ? "=?" : "");
+    }
+    if (value.length == 0)
+        return error_set(err, -EINVAL, "nothing after '%s='; expected one like %s", key,
+                         is_memory ? "mem=20G"
+                         : is_mig  ? "mig=3g.40gb"
+                                   : "mps=50%");
+    if (is_memory ? draft->has_memory : is_mig ? draft->has_mig : draft->has_mps)
+        return error_set(err, -EINVAL, "'%s=' is given twice", key);
+    if (is_mig)
+        return read_mig(draft, value, err);
+    if (!is_memory)
+        return read_mps(draft, value, err);
+    if (memchr(value.bytes, ':', value.length))
+        return error_set(err, -EINVAL, "'%.80s': a share by memory is of one gpu, without ':'",
+                         span_string(item, buffer));
+    draft->has_memory = true;
+    return read_size(value, &draft->ask.memory_mib, err);
+}
+
+/* MODEL [':' COUNT | FRACTION] */
+static int read_model(struct draft *draft, struct span item, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+
+    bool has_amount = memchr(item.bytes, ':', item.length) != NULL;
+    struct span rest = item;
+    struct span model = span_cut(&rest, ':');
+    if (draft->ask.model[0] != '\0')
+        return error_set(err, -EINVAL,
+                         "'%.40s': a model is given already (%s); alternatives are divided by '|'",
+                         span_string(model, buffer), draft->ask.model);
+    if (model.length >= sizeof(draft->ask.model))
+        return error_set(err, -EINVAL, "model '%.40s': longer than %d bytes",
+                         span_string(model, buffer), REQUEST_MODEL_SIZE - 1);
+    copy_lower(draft->ask.model, model);
+    if (strspn(draft->ask.model, "abcdefghijklmnopqrstuvwxyz0123456789._-") != model.length)
+        return error_set(err, -EINVAL,
+                         "model '%.40s': expected letters, digits and '._-', as in h100",
+                         span_string(model, buffer));
+    return has_amount ? read_amount(draft, span_string(span_trim(rest), buffer), err) : 0;
+}
+
+static int read_item(struct draft *draft, struct span item, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+    const char *string = span_string(item, buffer);
+
+    if (item.length == 0)
+        return error_set(err, -EINVAL, "an empty part; expected a number or model between ','");
+    if (strstr(string, ".."))
+        return read_range(draft, item, err);
+    if (strchr(string, '='))
+        return read_setting(draft, item, err);
+    if (strcasecmp(string, "nvlink") == 0) {
+        if (draft->ask.nvlink)
+            return error_set(err, -EINVAL, "nvlink is given twice");
+        draft->ask.nvlink = true;
+        return 0;
+    }
+    if (isalpha((unsigned char)string[0]))
+        return read_model(draft, item, err);
+    if (strspn(string, "0123456789.") == item.length || string[0] == '-')
+        return read_amount(draft, string, err);
+    if (strchr(string, ':') && strspn(string, "0123456789.:") == item.length)
+        return error_set(err, -EINVAL,
+                         "'%.40s': a part is of one gpu; for more of them ask for more members "
+                         "(ranks)",
+                         string);
+    return error_set(err, -EINVAL,
+                     "'%.40s': neither a number of gpus nor a model; for memory say mem=20G "
+                     "(a share) or 24GB.. (gpus of that size)",
+                     string);
+}
+
+/* Which items go together, and what kind of share they make. */
+static int draft_finish(struct draft *draft, struct error *err)
+{
+    struct gpu_ask *ask = &draft->ask;
+    bool is_share = draft->has_fraction || draft->has_memory || draft->has_mps;
+
+    if (draft->has_mig && is_share)
+        return error_set(err, -EINVAL, "mig= is not divided further by a part, mem= or mps=");
+    if (draft->has_mps && draft->has_fraction)
+        return error_set(err, -EINVAL, "a part and mps= at once; mps=50%% is half a gpu already");
+    if (is_share && draft->has_count && ask->count > 1)
+        return error_set(err, -EINVAL,
+                         "a share is of one gpu, not of %u; for more of them ask for more members "
+                         "(ranks)",
+                         ask->count);
+    if (is_share && ask->nvlink)
+        return error_set(err, -EINVAL, "nvlink is between whole gpus, not for a share of one");
+    if (draft->has_mig && ask->nvlink)
+        return error_set(err, -EINVAL, "nvlink is between whole gpus, not for mig instances");
+    if (ask->size_mib_max > 0 && ask->memory_mib > ask->size_mib_max)
+        return error_set(err, -EINVAL, "mem= is more than the largest gpu of the range has");
+
+    ask->kind = draft->has_mig   ? SHARE_MIG
+                : draft->has_mps ? SHARE_MPS
+                : is_share       ? SHARE_FRACTION
+                                 : SHARE_WHOLE;
+    if (ask->count == 0)
+        ask->count = 1;
+    if (ask->kind == SHARE_WHOLE)
+        ask->milli = GPU_MILLI;
+    return 0;
+}
+
+static int read_alternative(struct span text, struct gpu_ask *ret, struct error *err)
+{
+    struct draft draft;
+
+    memset(&draft, 0, sizeof(draft));
+    if (span_trim(text).length == 0)
+        return error_set(err, -EINVAL, "an empty alternative; expected one on each side of '|'");
+    bool more = true;
+    while (more) {
+        more = memchr(text.bytes, ',', text.length) != NULL;
+        int code = read_item(&draft, span_cut(&text, ','), err);
+        if (code < 0)
+            return code;
+    }
+    int code = draft_finish(&draft, err);
+    if (code == 0)
+        *ret = draft.ask;
+    return code;
+}
+
+static bool is_none(struct span text)
+{
+    text = span_trim(text);
+    return text.length == 0 || (text.length == 1 && text.bytes[0] == '0');
+}
+
+static int parse_gpus(struct request *request, const char *gpus, struct error *err)
+{
+    struct gpu_ask asks[REQUEST_ALTERNATIVES_MAX];
+    uint32_t count = 0;
+    struct span text = { gpus, strlen(gpus) };
+
+    memset(asks, 0, sizeof(asks));
+    bool more = !is_none(text);
+    while (more) {
+        if (count == REQUEST_ALTERNATIVES_MAX)
+            return error_set(err, -ERANGE, "more than %d alternatives", REQUEST_ALTERNATIVES_MAX);
+        more = text.length > 0 && memchr(text.bytes, '|', text.length) != NULL;
+        int code = read_alternative(span_cut(&text, '|'), &asks[count++], err);
+        if (code < 0)
+            return code;
+    }
+    memcpy(request->gpus, asks, sizeof(asks));
+    request->gpu_alternatives = count;
+    return 0;
+}
+
+int request_parse_gpus(struct request *request, const char *gpus, struct error *err)
+{
+    if (strlen(gpus) > GPUS_TEXT_MAX)
+        return error_set(err, -ERANGE, "gpus '%.40s...': longer than %d bytes", gpus,
+                         GPUS_TEXT_MAX);
+    int code = parse_gpus(request, gpus, err);
+    return code < 0 ? error_prefix(err, code, "gpus '%.80s'", gpus) : 0;
+}
+
+/* "gpu[:MODEL][:COUNT]" or "mps:PERCENT" in the words of the grammar. */
+static int gres_words(struct span item, struct text *words, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+    const char *string = span_string(item, buffer);
+
+    if (string_starts(string, "gres/") || string_starts(string, "gres:"))
+        string += strlen("gres/");
+    if (strcmp(string, "gpu") == 0) {
+        text_add(words, "1");
+        return 0;
+    }
+    if (string_starts(string, "gpu:")) {
+        text_add(words, string + strlen("gpu:"));
+        return 0;
+    }
+    if (string_starts(string, "mps:")) {
+        text_printf(words, "mps=%s", string + strlen("mps:"));
+        return 0;
+    }
+    return error_set(err, -EINVAL,
+                     "'%.40s': expected gpu, gpu:COUNT, gpu:MODEL:COUNT or mps:PERCENT", string);
+}
+
+static int parse_gres(struct request *request, const char *gres, struct error *err)
+{
+    AUTO_RELEASE(text) struct text words = { 0 };
+    struct span text = span_trim((struct span){ gres, strlen(gres) });
+
+    if (memchr(gres, '|', strlen(gres)))
+        return error_set(err, -EINVAL, "alternatives with '|' are for --gpus");
+    bool more = text.length > 0;
+    while (more) {
+        more = memchr(text.bytes, ',', text.length) != NULL;
+        if (words.length > 0)
+            return error_set(err, -EINVAL,
+                             "several kinds at once; for alternatives say --gpus 'h100:2|a100:2'");
+        int code = gres_words(span_cut(&text, ','), &words, err);
+        if (code < 0)
+            return code;
+    }
+    return parse_gpus(request, text_string(&words), err);
+}
+
+int request_parse_gres(struct request *request, const char *gres, struct error *err)
+{
+    if (strlen(gres) > GPUS_TEXT_MAX)
+        return error_set(err, -ERANGE, "gres '%.40s...': longer than %d bytes", gres,
+                         GPUS_TEXT_MAX);
+    int code = parse_gres(request, gres, err);
+    return code < 0 ? error_prefix(err, code, "gres '%.80s'", gres) : 0;
+}
+
+void request_default(struct request *request)
+{
+    memset(request, 0, sizeof(*request));
+    request->cpu_milli = 1000;
+    request->max_duration = USEC_NEVER;
+    request->members = 1;
+    request->nodes_min = 1;
+    request->nodes_max = 1;
+}
+
+static void format_size(struct text *text, int64_t mib)
+{
+    if (mib % 1024 == 0)
+        text_printf(text, "%" PRId64 "G", mib / 1024);
+    else
+        text_printf(text, "%" PRId64 "M", mib);
+}
+
+static void format_separator(struct text *text, size_t start)
+{
+    if (text->length > start)
+        text_add_char(text, ',');
+}
+
+static void format_ask(const struct gpu_ask *ask, struct text *text)
+{
+    char amount[UNITS_TEXT_SIZE];
+    size_t start = text->length;
+    bool has_amount = ask->kind == SHARE_WHOLE || (ask->kind == SHARE_FRACTION && ask->milli > 0);
+
+    units_format_milli(amount,
+                       ask->kind == SHARE_WHOLE ? (int64_t)ask->count * GPU_MILLI : ask->milli);
+    if (ask->model[0])
+        text_printf(text, has_amount ? "%s:%s" : "%s", ask->model, amount);
+    if (ask->size_mib_min > 0) {
+        format_separator(text, start);
+        format_size(text, ask->size_mib_min);
+        text_add(text, "..");
+        if (ask->size_mib_max > 0)
+            format_size(text, ask->size_mib_max);
+        if (has_amount && !ask->model[0])
+            text_printf(text, ":%s", amount);
+    } else if (has_amount && !ask->model[0]) {
+        text_add(text, amount);
+    }
+    if (ask->kind == SHARE_MIG) {
+        format_separator(text, start);
+        text_printf(text, ask->count > 1 ? "mig=%s:%u" : "mig=%s", ask->profile,
+                    (unsigned)ask->count);
+    }
+    if (ask->kind == SHARE_MPS) {
+        format_separator(text, start);
+        text_printf(text, "mps=%s%%", units_format_milli(amount, (int64_t)ask->milli * 100));
+    }
+    if (ask->memory_mib > 0) {
+        format_separator(text, start);
+        text_add(text, "mem=");
+        format_size(text, ask->memory_mib);
+    }
+    if (ask->nvlink)
+        text_add(text, ",nvlink");
+}
+
+void request_format_gpus(const struct request *request, struct text *text)
+{
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        if (i > 0)
+            text_add_char(text, '|');
+        format_ask(&request->gpus[i], text);
+    }
+}
+
+static void describe_sizes(const struct gpu_ask *ask, struct text *text)
+{
+    char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
+
+    if (ask->size_mib_min == 0)
+        return;
+    units_format_mib(low, ask->size_mib_min);
+    if (ask->size_mib_max == 0)
+        text_printf(text, " of at least %s", low);
+    else
+        text_printf(text, " of %s to %s", low, units_format_mib(high, ask->size_mib_max));
+}
+
+static void describe_ask(const struct gpu_ask *ask, struct text *text)
+{
+    char amount[UNITS_TEXT_SIZE];
+    const char *model = ask->model[0] ? ask->model : "gpu";
+
+    switch ((enum share_kind)ask->kind) {
+    case SHARE_WHOLE:
+        if (ask->model[0])
+            text_printf(text, "%u x %s", (unsigned)ask->count, ask->model);
+        else
+            text_printf(text, "%u gpu%s", (unsigned)ask->count, ask->count > 1 ? "s" : "");
+        break;
+    case SHARE_MIG:
+        text_printf(text, "%u x mig %s", (unsigned)ask->count, ask->profile);
+        if (ask->model[0])
+            text_printf(text, " of %s", ask->model);
+        break;
+    case SHARE_FRACTION:
+    case SHARE_MPS:
+        if (ask->milli > 0)
+            text_printf(text, "%s %s%s", units_format_milli(amount, ask->milli), model,
+                        ask->kind == SHARE_MPS ? " by mps" : "");
+        else if (ask->model[0])
+            text_printf(text, "part of one %s", model);
+        if (ask->memory_mib > 0) {
+            text_add(text, ask->milli > 0 || ask->model[0] ? ", mem=" : "mem=");
+            format_size(text, ask->memory_mib);
+        }
+        break;
+    }
+    describe_sizes(ask, text);
+    if (ask->nvlink)
+        text_add(text, ", linked");
+}
+
+/* Of a member: its GPUs, or its CPUs when it has none. */
+static void describe_gpus(const struct request *request, struct text *text)
+{
+    char amount[UNITS_TEXT_SIZE];
+
+    if (request->gpu_alternatives == 0)
+        text_printf(text, "%s cpu%s", units_format_milli(amount, request->cpu_milli),
+                    request->cpu_milli > 1000 || request->cpu_milli == 0 ? "s" : "");
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        if (i > 0)
+            text_add(text, " or ");
+        describe_ask(&request->gpus[i], text);
+    }
+}
+
+void request_describe(const struct request *request, struct text *text)
+{
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        if (i > 0)
+            text_add(text, " and ");
+        text_printf(text, "%" PRIu32 " %s of ", request->roles[i].request.members,
+                    request->roles[i].name);
+        describe_gpus(&request->roles[i].request, text);
+    }
+    if (request->roles_count > 0)
+        return;
+    if (request_is_elastic(request))
+        text_printf(text, "%" PRIu32 " to %" PRIu32 " members of ", request->members,
+                    request->members_max);
+    else if (request->members > 1)
+        text_printf(text, "%" PRIu32 " members of ", request->members);
+    describe_gpus(request, text);
+}
+
+/* One member's share of one GPU: what it takes most of, and not more than the whole. */
+static int64_t share_milli(const struct gpu_ask *ask, int64_t reference_mib)
+{
+    int64_t milli = ask->milli;
+
+    if (ask->memory_mib > 0) {
+        int64_t by_memory = reference_mib > 0
+                                ? (ask->memory_mib * GPU_MILLI + reference_mib - 1) / reference_mib
+                            : milli > 0 ? 0
+                                        : GPU_MILLI;
+        if (by_memory > milli)
+            milli = by_memory;
+    }
+    return milli < GPU_MILLI ? milli : GPU_MILLI;
+}
+
+static int64_t part_milli(const struct request *request, uint32_t alternative,
+                          int64_t reference_mib)
+{
+    if (request->gpu_alternatives == 0)
+        return 0;
+    assert(alternative < request->gpu_alternatives);
+
+    const struct gpu_ask *ask = &request->gpus[alternative];
+    int64_t each = GPU_MILLI;
+    if (ask->kind == SHARE_MIG) {
+        /* memory slices of eight; a board of four has larger ones */
+        const char *g = strchr(ask->profile, 'g');
+        int64_t slices = g && g > ask->profile ? g[-1] - '0' : MIG_SLICES;
+        each = slices < 3 ? slices * GPU_MILLI / 8 : slices < 5 ? GPU_MILLI / 2 : GPU_MILLI;
+    } else if (ask->kind != SHARE_WHOLE) {
+        each = share_milli(ask, reference_mib);
+    }
+    return each * ask->count * request->members;
+}
+
+int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib)
+{
+    int64_t sum = 0;
+
+    if (request->roles_count == 0)
+        return part_milli(request, alternative, reference_mib);
+    for (uint32_t i = 0; i < request->roles_count; i++) {
+        const struct request *part = request_part(request, i);
+        sum +=
+            part_milli(part, alternative < part->gpu_alternatives ? alternative : 0, reference_mib);
+    }
+    return sum;
+}
+
+static int check_ask(const struct gpu_ask *ask, struct error *err)
+{
+    if (ask->count < 1 || ask->count > REQUEST_GPUS_MAX)
+        return error_set(err, -EINVAL, "gpus: %u a member, not 1 to %d", (unsigned)ask->count,
+                         REQUEST_GPUS_MAX);
+    if (ask->kind > SHARE_MPS || ask->milli > GPU_MILLI)
+        return error_set(err, -EINVAL, "gpus: a share that is more than one gpu");
+    if ((ask->kind == SHARE_FRACTION || ask->kind == SHARE_MPS) &&
+        (ask->count != 1 || (ask->milli == 0 && ask->memory_mib <= 0)))
+        return error_set(err, -EINVAL, "gpus: a share of %u gpus, not of one",
+                         (unsigned)ask->count);
+    if (ask->size_mib_min < 0 || ask->size_mib_max < 0 || ask->memory_mib < 0)
+        return error_set(err, -EINVAL, "gpus: memory below 0");
+    return 0;
+}
+
+static int64_t part_least_milli(const struct request *request)
+{
+    int64_t least = 0;
+
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &request->gpus[i];
+        int64_t milli = (int64_t)(ask->milli ? ask->milli : 1) * ask->count * request->members;
+        least = i == 0 || milli < least ? milli : least;
+    }
+    return least;
+}
+
+int64_t request_least_milli(const struct request *request)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < request_parts(request); i++)
+        sum += part_least_milli(request_part(request, i));
+    return sum;
+}
+
+const char *spot_rule_name(uint8_t rule)
+{
+    static const char *const names[] = { "never", "allow", "prefer", "only" };
+
+    return rule < SPOT_RULES ? names[rule] : "unknown";
+}
+
+int request_check_member(const struct request *request, struct error *err)
+{
+    if (request->members < 1 || request->members > REQUEST_MEMBERS_MAX)
+        return error_set(err, -EINVAL, "ranks: %" PRIu32 ", not 1 to %d", request->members,
+                         REQUEST_MEMBERS_MAX);
+    if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
+        return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
+    if (request->memory_mib < 0)
+        return error_set(err, -EINVAL, "memory: below 0");
+    if (request->gpu_alternatives > REQUEST_ALTERNATIVES_MAX)
+        return error_set(err, -EINVAL, "gpus: more than %d alternatives", REQUEST_ALTERNATIVES_MAX);
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        int code = check_ask(&request->gpus[i], err);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+int request_check(const struct request *request, struct error *err)
+{
+    int code = request_check_member(request, err);
+    if (code < 0)
+        return code;
+    if (request->nodes_min < 1 || request->nodes_max < request->nodes_min)
+        return error_set(err, -EINVAL, "nodes: %" PRIu32 " to %" PRIu32 ", not at least 1",
+                         request->nodes_min, request->nodes_max);
+    if (request->nodes_min > request->members)
+        return error_set(err, -EINVAL,
+                         "nodes: %" PRIu32 " for %" PRIu32 " member%s; each node has at least one",
+                         request->nodes_min, request->members, request->members > 1 ? "s" : "");
+    if (request->members_max != 0 &&
+        (request->members_max < request->members || request->members_max > REQUEST_MEMBERS_MAX))
+        return error_set(err, -EINVAL,
+                         "ranks: %" PRIu32 "..%" PRIu32 ", not a range within 1 to %d",
+                         request->members, request->members_max, REQUEST_MEMBERS_MAX);
+    if (request->spot >= SPOT_RULES)
+        return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
+    if (request->max_duration <= 0)
+        return error_set(err, -EINVAL, "max_duration: expected more than 0");
+    return roles_check(request, err);
+}

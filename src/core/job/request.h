@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_REQUEST_H
+#define CORE_JOB_REQUEST_H
+
+/* request - what one member of a job wants, in the one grammar of tarn
+ *
+ *   GPUS  := ALT ('|' ALT)*                  alternatives, the first that fits is taken
+ *   ALT   := ITEM (',' ITEM)*
+ *   ITEM  := COUNT                           1  8            whole GPUs
+ *          | FRACTION                        0.5             part of one GPU, compute and memory
+ *          | MODEL [':' COUNT | FRACTION]    h100:2  a100  a100:0.5
+ *          | SIZE '..' [SIZE] [':' COUNT]    24GB..80GB:2    GPUs whose memory is in the range
+ *          | 'mem=' SIZE                     mem=20G         a share of one GPU by memory
+ *          | 'mig=' PROFILE [':' COUNT]      mig=3g.40gb
+ *          | 'mps=' PERCENT ['%']            mps=50%
+ *          | 'nvlink'                        the GPUs must be linked
+ *
+ * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
+ * byte for byte up to their roles, which are an array of whoever made it (that is how classes are
+ * interned).
+ *
+ * Limits: REQUEST_ALTERNATIVES_MAX alternatives, REQUEST_GPUS_MAX devices a member,
+ *         REQUEST_MEMBERS_MAX members
+ * Spec:   doc/spec/03-request.md
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+
+enum {
+    REQUEST_ALTERNATIVES_MAX = 4,
+    REQUEST_GPUS_MAX = 4096,
+    REQUEST_MEMBERS_MAX = 4096,
+    REQUEST_ROLES_MAX = 8,
+    REQUEST_MODEL_SIZE = 32,
+    REQUEST_PROFILE_SIZE = 16,
+    REQUEST_NAME_SIZE = 64,
+    GPU_MILLI = 1000, /* one whole GPU */
+};
+
+enum share_kind {
+    SHARE_WHOLE,    /* nobody else on it */
+    SHARE_FRACTION, /* milli-GPU and MiB, both counted */
+    SHARE_MIG,      /* one MIG instance of a profile */
+    SHARE_MPS,      /* a fraction, enforced by CUDA MPS */
+};
+
+/* Whether it may be put onto machines that can be taken away. */
+enum spot_rule {
+    SPOT_NEVER,
+    SPOT_ALLOW,
+    SPOT_PREFER, /* those first */
+    SPOT_ONLY,
+    SPOT_RULES,
+};
+
+struct role;
+
+struct gpu_ask {
+    char model[REQUEST_MODEL_SIZE];     /* lower case; "": any */
+    char profile[REQUEST_PROFILE_SIZE]; /* MIG: "3g.40gb" */
+    int64_t size_mib_min;               /* the device's memory; 0: no bound */
+    int64_t size_mib_max;               /* 0: no bound */
+    int64_t memory_mib;                 /* the share's memory; 0: in proportion to milli */
+    uint32_t milli;                     /* the share's compute; 0: in proportion to memory_mib */
+    uint16_t count;                     /* devices (or instances) a member */
+    uint8_t kind;                       /* enum share_kind */
+    uint8_t nvlink;                     /* bool */
+};
+
+struct request {
+    struct gpu_ask gpus[REQUEST_ALTERNATIVES_MAX];
+    int64_t cpu_milli;   /* a member; 0 is allowed */
+    int64_t memory_mib;  /* a member; 0: not asked for, not counted */
+    usec_t max_duration; /* USEC_NEVER: no limit */
+    uint32_t members;    /* of the gang, 1 for an ordinary job; of an elastic one the least */
+    uint32_t nodes_min;  /* machines it must be spread over; 1 */
+    uint32_t nodes_max;
+    uint32_t gpu_alternatives;    /* how many of gpus are used; 0: no GPU */
+    char pool[REQUEST_NAME_SIZE]; /* "": any that its queue may use */
+    uint8_t cpu_given;            /* the user named it: enforce it, not only count */
+    uint8_t memory_given;
+    uint8_t sizes;        /* enum request_sizes, of an elastic gang (elastic.h) */
+    uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
+    uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
+    uint8_t spot;         /* enum spot_rule */
+    uint8_t padding[3];
+    uint32_t roles_count;     /* 0: all members are alike */
+    const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
+};
+
+/* One member, one CPU, no GPU, no limit. */
+void request_default(struct request *request);
+
+/* Parse GPUS of the grammar; replaces what request asked for. "0" and "" ask for none. */
+int request_parse_gpus(struct request *request, const char *gpus, struct error *err);
+
+/* Slurm's "gpu", "gpu:2", "gpu:h100:2" (--gres, also several with commas). */
+int request_parse_gres(struct request *request, const char *gres, struct error *err);
+
+/* The same in the grammar's own words: "h100:2|a100:2"; "" for none. */
+void request_format_gpus(const struct request *request, struct text *text);
+
+/* For people: "4 gpus", "2 x h100", "0.5 gpu", "mem=20G". */
+void request_describe(const struct request *request, struct text *text);
+
+/* GPUs in milli that the i-th alternative takes for all members, for quota. A share given by
+ * memory counts by what it is of reference_mib. */
+int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib);
+
+/* The same of the alternative that takes least, a share by memory as next to nothing. */
+int64_t request_least_milli(const struct request *request);
+
+/* "never", "allow", "prefer", "only" */
+const char *spot_rule_name(uint8_t rule);
+
+/* What a member wants alone; a part of request_check(). */
+int request_check_member(const struct request *request, struct error *err);
+
+/* Whether all parts fit together (members against nodes, zero counts ...). */
+int request_check(const struct request *request, struct error *err);
+
+#endif

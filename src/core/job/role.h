@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_ROLE_H
+#define CORE_JOB_ROLE_H
+
+/* role - one kind of members of a gang that has several
+ *
+ * A request with roles is one of a gang: they start together, or not at all. Its members are those
+ * of all roles, in the order of the roles; its own gpus, cpus and memory are those of its most
+ * demanding role, for who looks at one member only. What is true of the whole (pool, spot) is said
+ * once, in the request. A gang with roles is not elastic, and says nothing of machines.
+ *
+ * Whoever adds up goes over the parts: a plain request has one, itself.
+ *
+ * Owner:   whoever made the request; class_claim() keeps a copy
+ * Limits:  REQUEST_ROLES_MAX roles
+ */
+
+#include "core/job/request.h"
+
+struct role {
+    char name[REQUEST_NAME_SIZE];
+    struct request request; /* members: its ranks; gpus, cpus and memory of each, and no more */
+};
+
+/* Into the request, members and most demanding role included. The array stays the caller's. */
+void request_set_roles(struct request *request, const struct role *roles, uint32_t count);
+
+/* How many kinds of members it has: 1 without roles. */
+static inline uint32_t request_parts(const struct request *request)
+{
+    return request->roles_count > 0 ? request->roles_count : 1;
+}
+
+/* The members of one kind as a request of their own: what of it is asked for everywhere. */
+static inline const struct request *request_part(const struct request *request, uint32_t part)
+{
+    return request->roles_count > 0 ? &request->roles[part].request : request;
+}
+
+/* The same with pool and spot of the whole, as they are now. */
+void request_take_part(const struct request *request, uint32_t part, struct request *ret);
+
+/* The part that the member of this rank is of, and its number there. */
+uint32_t request_part_of(const struct request *request, uint32_t rank, uint32_t *ret_number);
+
+/* Of all members. */
+int64_t request_cpus(const struct request *request);
+int64_t request_memory(const struct request *request);
+
+/* Whether any member wants GPUs. */
+bool request_wants_gpus(const struct request *request);
+
+/* A part of request_check(). */
+int roles_check(const struct request *request, struct error *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOB_WHY_H
+#define CORE_JOB_WHY_H
+
+/* why - the reason why a job does not run, as a value
+ *
+ * The list is why.def. Which of the numbers are set depends on the kind; what is not set is 0.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+
+#define WHY(ID, name, meaning) WHY_##ID,
+enum why_kind {
+#include "core/job/why.def"
+    WHY_COUNT,
+};
+#undef WHY
+
+struct why {
+    enum why_kind kind;
+    uint32_t queue; /* QUOTA, TURN, USER_LIMIT: the one at its limit; LENT: the one that keeps it;
+                       SHAPE */
+    uint32_t resource; /* of these: the number */
+    bool is_group;     /* USER_LIMIT: of his Unix group */
+    bool is_firm;      /* QUOTA, NEVER_QUOTA: of what may be held by jobs that are never stopped */
+    uint8_t level;     /* SHAPE: enum cell_level, of what is kept for the queue */
+    uint32_t pool;     /* POOL_*: the pool */
+    uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: that of a gang which finds none, plus one; 0 */
+    uint32_t window; /* WINDOW: which one; RESERVATION: its place in the agenda */
+    uint8_t account; /* BUDGET: enum account_kind */
+    uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
+                     array */
+    /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor
+     * that it waits for; BUDGET: what it would cost, in millionths or microseconds of a GPU. */
+    int64_t wanted;
+    int64_t free; /* of the same; TARIFF: the factor now; BUDGET: what is left */
+    int64_t most; /* NEVER_*: the most there is; QUOTA, WINDOW: the limit; BUDGET: the amount */
+    /* Expected start; BEGIN: when; WINDOW: when it opens or, open, closes; TARIFF: when they come;
+     * BUDGET: the next period; RESERVATION: until when; 0: not known, USEC_NEVER: open-ended. */
+    usec_t at;
+    int64_t spent, committed; /* BUDGET: so far in the period, and by what runs */
+};
+
+const char *why_name(enum why_kind kind);
+const char *why_meaning(enum why_kind kind);
+static inline bool why_is_of_quota(enum why_kind kind)
+{
+    return kind == WHY_QUOTA || kind == WHY_USER_LIMIT || kind == WHY_LENT;
+}
+/* What time will change, and no end of a job. */
+static inline bool why_is_of_time(enum why_kind kind)
+{
+    return kind == WHY_WINDOW || kind == WHY_TARIFF || kind == WHY_BUDGET;
+}
+static inline bool why_is_never(enum why_kind kind)
+{
+    return kind >= WHY_NEVER_GPUS;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_JOURNAL_PORT_H
+#define CORE_JOURNAL_PORT_H
+
+/* journal - the port behind which events become durable
+ *
+ * The journal is the state: records in the order in which they happened, numbered
+ * from 1 without gaps, kept as bytes that the core encodes (base/record.h). Blobs
+ * are what the brain never reads (commands, environments, job files), stored once
+ * per content. A snapshot is the folded state after a record.
+ *
+ * Order of calls:  open, load, (append* blob* commit)*, snapshot, close
+ * On failure:      commit fails whole: nothing of the batch is stored, and the same
+ *                  batch may be committed again later (disk full)
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct journal;
+
+struct journal_record {
+    uint64_t sequence;
+    const void *bytes;
+    size_t length;
+};
+
+typedef int journal_record_fn(void *user, const struct journal_record *record, struct error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_PREDICT_PRESSURE_H
+#define CORE_PREDICT_PRESSURE_H
+
+/* pressure - how much is asked of the GPUs: now, and lately
+ *
+ * The fair clock goes as fast as a job would get on if all GPUs were dealt out evenly to all that
+ * want some: a second takes max(1, wanted / capacity) seconds. A job that came at fair time F and
+ * needs T alone has had its fair share when the clock shows F + T: the contention that it met
+ * counts, not an average that somebody else measured.
+ *
+ * Arrivals is the work that was submitted with an estimate, as sums that halve in 1 min, 2 min,
+ * 4 min ...: how much came in the last while, for any while. Part of the state.
+ */
+
+#include <stdint.h>
+
+#include "base/units.h"
+
+enum { PRESSURE_LEVELS = 22 }; /* up to four years */
+
+struct pressure {
+    usec_t clock; /* fair time, as of clock_at */
+    usec_t clock_at;
+    int64_t wanted_milli;              /* GPUs of all that wait and run; counted, not saved */
+    uint64_t arrived[PRESSURE_LEVELS]; /* milli-GPU x ms, as of arrived_at */
+    usec_t arrived_at;
+};
+
+/* The fair time now. */
+usec_t pressure_clock(const struct pressure *pressure, usec_t now, int64_t capacity_milli);
+/* Bring the clock up to now; before what is wanted or the capacity changes. */
+void pressure_advance(struct pressure *pressure, usec_t now, int64_t capacity_milli);
+
+/* Somebody submitted so much work. */
+void pressure_arrival(struct pressure *pressure, usec_t now, uint64_t work);
+/* Bring the sums up to now in ret: for pressure_lately. */
+void pressure_arrivals(const struct pressure *pressure, usec_t now, uint64_t ret[PRESSURE_LEVELS]);
+/* Work that came in the last `window`, from what pressure_arrivals gave. */
+uint64_t pressure_lately(const uint64_t arrivals[PRESSURE_LEVELS], usec_t window);
+
+#endif

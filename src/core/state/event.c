@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/state/event.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct field quota_fields[] = {
+    RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
+    RECORD_INT(struct event_quota, 2, guarantee, "GPUs and CPUs in thousandths, memory in MiB"),
+    RECORD_INT(struct event_quota, 3, limit, "plus one; 0: no bound"),
+    RECORD_INT(struct event_quota, 4, borrow, "above the guarantee, plus one; 0: no bound"),
+    RECORD_INT(struct event_quota, 5, lend, "of the guarantee, plus one; 0: all"),
+};
+const struct record_type quota_record = { "quota", sizeof(struct event_quota), quota_fields,
+                                          COUNT_OF(quota_fields) };
+
+static const struct field subject_fields[] = {
+    RECORD_UINT(struct event_subject, 1, kind, "0 each user, 1 a user, 2 a Unix group"),
+    RECORD_TEXT(struct event_subject, 2, name, "of the user"),
+    RECORD_UINT(struct event_subject, 3, gid, "of the group"),
+    RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
+    RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
+};
+const struct record_type subject_record = { "subject", sizeof(struct event_subject), subject_fields,
+                                            COUNT_OF(subject_fields) };
+
+static const struct field cell_fields[] = {
+    RECORD_UINT(struct cell_quota, 1, level, "0 pair, 1 NVLink island, 2 node, 3 rack"),
+    RECORD_CHARS(struct cell_quota, 2, model, "of its GPUs"),
+    RECORD_UINT(struct cell_quota, 3, gpus, "that it has"),
+    RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
+};
+const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
+                                         COUNT_OF(cell_fields) };
+static const struct field during_fields[] = {
+    RECORD_TEXT(struct event_during, 1, window, ""),
+    RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
+    RECORD_INT(struct event_during, 3, guarantee, "plus two; 0: not said"),
+    RECORD_INT(struct event_during, 4, limit, "plus two; 1: no bound; 0: not said"),
+    RECORD_INT(struct event_during, 5, borrow, "the same"),
+    RECORD_INT(struct event_during, 6, lend, "the same"),
+};
+const struct record_type during_record = { "during", sizeof(struct event_during), during_fields,
+                                           COUNT_OF(during_fields) };
+
+static const struct field pool_during_fields[] = {
+    RECORD_TEXT(struct event_pool_during, 1, window, ""),
+    RECORD_INT(struct event_pool_during, 2, milli_min, "plus one; 0: not said"),
+    RECORD_INT(struct event_pool_during, 3, milli_max, "plus one; 0: not said"),
+};
+const struct record_type pool_during_record = { "pool_during", sizeof(struct event_pool_during),
+                                                pool_during_fields, COUNT_OF(pool_during_fields) };
+
+static const struct field budget_fields[] = {
+    RECORD_UINT(struct event_budget, 1, account, "0 money, 1 GPU-time"),
+    RECORD_INT(struct event_budget, 2, most,
+               "in each period: millionths of the currency, or microseconds"),
+    RECORD_TEXT(struct event_budget, 3, window,
+                "a period begins when it opens or closes; empty: there is one"),
+    RECORD_UINT(struct event_budget, 4, firmness,
+                "when it is used up: 0 nothing more starts, 1 what may be stopped is, 2 all is"),
+};
+const struct record_type budget_record = { "budget", sizeof(struct event_budget), budget_fields,
+                                           COUNT_OF(budget_fields) };
+
+static const struct field span_fields[] = {
+    RECORD_INT(struct event_span, 1, from, "journal time"),
+    RECORD_INT(struct event_span, 2, until, "and no longer"),
+};
+const struct record_type span_record = { "span", sizeof(struct event_span), span_fields,
+                                         COUNT_OF(span_fields) };
+
+static const struct field node_type_fields[] = {
+    RECORD_CHARS(struct node_type, 1, name, ""),
+    RECORD_CHARS(struct node_type, 2, model, "of its GPUs; empty: none"),
+    RECORD_INT(struct node_type, 3, cpu_milli, ""),
+    RECORD_INT(struct node_type, 4, memory_mib, ""),
+    RECORD_INT(struct node_type, 5, price_micro, "an hour"),
+    RECORD_INT(struct node_type, 6, spot_micro, "the same as a spot machine; 0: can't be had"),
+    RECORD_INT(struct node_type, 7, boot, "from the wish to the machine"),
+    RECORD_INT(struct node_type, 8, idle, "it may go after so long without work"),
+    RECORD_INT(struct node_type, 9, cooldown, "between two wishes"),
+    RECORD_UINT(struct node_type, 10, gpus, ""),
+    RECORD_UINT(struct node_type, 11, most, "those that are there included"),
+};
+const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
+                                              node_type_fields, COUNT_OF(node_type_fields) };
+
+static const struct field device_type_fields[] = {
+    RECORD_CHARS(struct device_type, 1, name, ""),
+    RECORD_CHARS(struct device_type, 2, model, ""),
+    RECORD_CHARS(struct device_type, 3, vendor, "empty: not said"),
+    RECORD_INT(struct device_type, 4, memory_mib, "0: not said"),
+    RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
+    RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
+    RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
+    RECORD_CHARS(struct device_type, 8, labels, "names with commas between"),
+};
+const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
+                                                device_type_fields, COUNT_OF(device_type_fields) };
+
+#define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
+#define UINT(event, tag, type, member, meaning)                                                    \
+    RECORD_UINT(struct event_##event, tag, member, meaning),
+#define INT(event, tag, type, member, meaning)                                                     \
+    RECORD_INT(struct event_##event, tag, member, meaning),
+#define TEXT(event, tag, member, meaning) RECORD_TEXT(struct event_##event, tag, member, meaning),
+#define RECORD(event, tag, type, member, meaning, record)                                          \
+    RECORD_INNER(struct event_##event, tag, member, meaning, record),
+#define RECORDS(event, tag, type, member, meaning, record)                                         \
+    RECORD_LIST(struct event_##event, tag, member, meaning, record),
+#define END(event)                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }                                                                                              \
+    }                                                                                              \
+    ;
+#include "core/state/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef RECORDS
+#undef END
+
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
+#define END(name)
+
+static const struct record_type types[EVENT_KIND_MAX] = {
+#define EVENT(number, ID, event, meaning)                                                          \
+    [EVENT_##ID] = { #event, sizeof(struct event_##event), event##_fields,                         \
+                     COUNT_OF(event##_fields) - 1 },
+#include "core/state/event.def"
+#undef EVENT
+};
+
+static const char *const meanings[EVENT_KIND_MAX] = {
+#define EVENT(number, ID, event, meaning) [EVENT_##ID] = meaning,
+#include "core/state/event.def"
+#undef EVENT
+};
+
+bool event_is_of_world(enum event_kind kind)
+{
+    return kind <= EVENT_SETTINGS || kind == EVENT_PRICE ||
+           (kind >= EVENT_WINDOW && kind <= EVENT_TARIFF) || kind == EVENT_CRON ||
+           kind == EVENT_CRON_REMOVE;
+}
+
+bool event_is_decision(enum event_kind kind)
+{
+    return kind == EVENT_GRANT || kind == EVENT_STOP || kind == EVENT_FORESEE;
+}
+
+/* Whatever is about a job names it first. */
+uint64_t event_job(const struct event *event)
+{
+    if (event->kind == EVENT_GROUP || event->kind == EVENT_PLAN || event->kind == EVENT_CHANGE ||
+        event_is_of_world(event->kind))
+        return 0;
+    return event->submit.id;
+}
+
+const struct record_type *event_type(enum event_kind kind)
+{
+    return kind > EVENT_NONE && kind < EVENT_KIND_MAX && types[kind].name ? &types[kind] : NULL;
+}
+
+const char *event_name(enum event_kind kind)
+{
+    const struct record_type *type = event_type(kind);
+
+    return type ? type->name : "unknown";
+}
+
+const char *event_meaning(enum event_kind kind)
+{
+    return event_type(kind) ? meanings[kind] : "";
+}
+
+/* Every member of the union starts where the union does. */
+const void *event_body(const struct event *event)
+{
+    return &event->boot;
+}
+
+void event_encode(const struct event *event, struct text *out)
+{
+    record_put_varint(out, event->kind);
+    record_put_varint(out, (uint64_t)event->at);
+    record_encode(event_type(event->kind), event_body(event), out);
+}
+
+int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
+                 struct error *err)
+{
+    const char *s = bytes;
+    uint64_t kind, at;
+
+    size_t used = record_get_varint(s, length, &kind);
+    size_t used2 = used ? record_get_varint(s + used, length - used, &at) : 0;
+    if (used2 == 0)
+        return error_set(err, -EBADMSG, "event: cut short");
+
+    const struct record_type *type =
+        kind < EVENT_KIND_MAX ? event_type((enum event_kind)kind) : NULL;
+    if (!type)
+        return error_set(err, -EBADMSG, "event: kind %" PRIu64 " is not known", kind);
+    memset(ret, 0, sizeof(*ret));
+    ret->kind = (enum event_kind)kind;
+    ret->at = (usec_t)at;
+    int code = record_decode(type, s + used + used2, length - used - used2, arena, &ret->boot, err);
+    return code < 0 ? error_prefix(err, code, "event %s", type->name) : 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_EVENT_H
+#define CORE_STATE_EVENT_H
+
+/* event - one thing that happened, or one decision, as the journal keeps it
+ *
+ * The list is event.def. Time is journal time: microseconds that only go forward, whatever the
+ * wall clock does (daemon/clock.h). Texts and lists of a decoded event live in the arena.
+ */
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/record.h"
+#include "base/units.h"
+#include "core/cluster/device_type.h"
+#include "core/cluster/node_type.h"
+#include "core/cluster/quota.h"
+#include "core/health/usage.h"
+#include "core/health/watch_rules.h"
+#include "core/job/lease.h"
+#include "core/job/request.h"
+
+extern const struct record_type request_record, quota_record, subject_record, cell_record,
+    node_type_record, device_type_record;
+extern const struct record_type during_record, pool_during_record, budget_record, span_record;
+
+/* A queue's quota of a resource other than GPUs in all. */
+struct event_quota {
+    const char *resource;
+    int64_t guarantee;
+    int64_t limit, borrow, lend; /* plus one; 0: no bound */
+};
+
+/* enum subject_kind */
+struct event_subject {
+    const char *name; /* of a user */
+    const char *resource;
+    int64_t limit;
+    uint32_t gid;
+    uint8_t kind;
+};
+
+/* Other bounds of a queue while a window is open. */
+struct event_during {
+    const char *window, *resource;
+    int64_t guarantee, limit, borrow, lend; /* plus two; 1: no bound; 0: not said */
+};
+
+/* Another size of a dynamic pool while a window is open. */
+struct event_pool_during {
+    const char *window;
+    int64_t milli_min, milli_max; /* plus one; 0: not said */
+};
+
+/* What a queue may spend in each period. */
+struct event_budget {
+    const char *window; /* it begins anew whenever this opens or closes; empty: never */
+    int64_t most;       /* of money: millionths of the currency; of GPU-time: microseconds */
+    uint8_t account;    /* enum account_kind */
+    uint8_t firmness;   /* enum firmness */
+};
+
+struct event_span {
+    int64_t from, until;
+};
+
+#define EVENT(number, ID, name, meaning) EVENT_##ID = number,
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
+#define END(name)
+enum event_kind {
+    EVENT_NONE,
+#include "core/state/event.def"
+    EVENT_KIND_MAX,
+};
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef RECORDS
+#undef END
+
+#define EVENT(number, ID, name, meaning)                  struct event_##name {
+#define UINT(event, tag, type, member, meaning)           type member;
+#define INT(event, tag, type, member, meaning)            type member;
+#define TEXT(event, tag, member, meaning)                 const char *member;
+#define RECORD(event, tag, type, member, meaning, record) type member;
+#define RECORDS(event, tag, type, member, meaning, record)                                         \
+    const type *member;                                                                            \
+    uint32_t member##_count;
+#define END(name)                                                                                  \
+    char empty_;                                                                                   \
+    }                                                                                              \
+    ;
+#include "core/state/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef RECORDS
+#undef END
+
+struct event {
+    enum event_kind kind;
+    usec_t at;
+    union {
+#define EVENT(number, ID, name, meaning) struct event_##name name;
+#define UINT(event, tag, type, member, meaning)
+#define INT(event, tag, type, member, meaning)
+#define TEXT(event, tag, member, meaning)
+#define RECORD(event, tag, type, member, meaning, record)
+#define RECORDS(event, tag, type, member, meaning, record)
+#define END(name)
+#include "core/state/event.def"
+#undef EVENT
+#undef UINT
+#undef INT
+#undef TEXT
+#undef RECORD
+#undef RECORDS
+#undef END
+    };
+};
+
+/* About machines, pools, queues, settings and times; the others are about jobs. */
+bool event_is_of_world(enum event_kind kind);
+
+/* GRANT and STOP: made by the brain, not told to it. */
+bool event_is_decision(enum event_kind kind);
+
+/* The job that it is about; 0: none. */
+uint64_t event_job(const struct event *event);
+
+const char *event_name(enum event_kind kind);
+const char *event_meaning(enum event_kind kind); /* for the documents (tools/gen_spec.c) */
+const struct record_type *event_type(enum event_kind kind); /* NULL: no such kind */
+const void *event_body(const struct event *event);
+
+void event_encode(const struct event *event, struct text *out);
+int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
+                 struct error *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_LEDGER_H
+#define CORE_STATE_LEDGER_H
+
+/* ledger - who had how many GPUs in a stretch of time, and how well they were used
+ *
+ * Kept beside a state while events are folded into it. What was held is exact: each lease from its
+ * grant to its end, as far as it is within the stretch. What was used is what USAGE events say; of
+ * an attempt that began before the stretch it is the part that its GPU-time within has of the
+ * whole. Where nobody looked there is nothing: `watched` says of how much GPU-time the rest speaks.
+ * Idle is GPU-time in which less than a tenth of a GPU was used. Of a share, use is what was used
+ * of what was given.
+ *
+ * Order of calls:  begin, (pass, state_apply, note)*, finish, note* (what those that still run did
+ *                  so far), release
+ * Limits:          the state's on_lease is the ledger's from begin to finish
+ */
+
+#include "base/arena.h"
+#include "core/health/diagnosis.h"
+#include "core/state/event.h"
+#include "core/state/state.h"
+
+/* GPU-time in GPU-milliseconds. */
+struct ledger_sum {
+    int64_t gpu_ms;
+    int64_t watched_ms;                /* of that: its use is known */
+    int64_t busy_ms;                   /* use x watched */
+    int64_t idle_ms;                   /* of what was watched */
+    int64_t memory_ms;                 /* for which the memory is known */
+    int64_t memory_used, memory_given; /* MiB x memory_ms: the peak, and what there was to use */
+    int64_t energy_mj, energy_ms;      /* energy_ms: for which it is known */
+    int64_t cost_micro;
+    uint32_t ok, failed, cancelled; /* jobs that ended within */
+    uint32_t running;               /* that have not */
+    uint32_t preempted;             /* times that one was stopped for others */
+};
+
+/* An attempt, as far as it is known: what of it is within, and all of it. */
+struct ledger_attempt {
+    uint32_t number;
+    usec_t since; /* held from then on; 0: no more */
+    int64_t milli, slices, memory_mib;
+    int64_t inside_ms, whole_ms; /* GPU-time */
+    bool is_told;                /* what it used: only once */
+};
+
+struct ledger_job {
+    uint64_t id, group;
+    uint32_t index; /* in its array */
+    uint32_t user, queue;
+    char *name;
+    const char *model; /* of its GPUs; "": it has none */
+    struct ledger_attempt now, last;
+    struct ledger_sum sum;
+    int64_t cost_before;
+    bool has_diagnosis, is_ended;
+    struct diagnosis diagnosis; /* the worst of the attempt that was told last */
+};
+
+struct ledger {
+    struct state *state;
+    usec_t from, now;
+    LIST(struct ledger_job) jobs;
+    struct map by_id; /* -> place plus one */
+    struct arena names;
+    int64_t capacity_ms; /* GPU-time that there was to give */
+    struct {
+        uint32_t jobs;
+        int64_t gpu_ms;
+    } diagnoses[DIAGNOSES];
+};
+
+/* The state is as it was at `from`, or before, without an event in between. */
+void ledger_begin(struct ledger *ledger, struct state *state, usec_t from);
+void ledger_pass(struct ledger *ledger, usec_t now);                /* before an event */
+void ledger_note(struct ledger *ledger, const struct event *event); /* after it */
+void ledger_finish(struct ledger *ledger, usec_t until);
+void ledger_release(struct ledger *ledger);
+
+void ledger_add(struct ledger_sum *to, const struct ledger_sum *sum);
+
+#endif

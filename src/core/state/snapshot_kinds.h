@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_SNAPSHOT_KINDS_H
+#define CORE_STATE_SNAPSHOT_KINDS_H
+
+/* snapshot_kinds - the records of a snapshot: their numbers, and what is written where the state
+ * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c alone.
+ */
+
+#include "core/state/state.h"
+
+enum snapshot_kind {
+    WORLD = 1,
+    NODE,
+    DEVICE,
+    POOL,
+    QUEUE,
+    USER,
+    GROUP,
+    JOB,
+    NEED,
+    DEMAND,
+    RUNS,
+    ERRORS,
+    BAND,
+    PRESSURE,
+    ARRIVED,
+    BIN,
+    RESOURCE,
+    CHANGE = 40,
+    AGENDA = 50,
+    WINDOW,
+    TARIFF,
+    RESERVATION,
+    CRON,
+    MTBF = 60,
+    NODE_TYPE,
+    DEVICE_TYPE,
+    KIND_COUNT
+};
+
+struct saved_quota {
+    uint32_t resource;
+    struct quota quota;
+};
+
+struct saved_queue {
+    struct queue queue;
+    const struct saved_quota *quotas;
+    const struct subject_limit *subjects;
+    const struct queue_during *during;
+    const struct cell_quota *cells;
+    uint32_t quotas_count, subjects_count, during_count, cells_count;
+};
+
+struct saved_pool {
+    struct pool pool;
+    const struct pool_during *during;
+    uint32_t during_count;
+};
+
+struct saved_window {
+    const char *name, *words;
+    const struct event_span *spans;
+    int64_t made, until;
+    uint32_t spans_count;
+};
+
+struct saved_user {
+    const char *name;
+};
+
+/* A job with what hangs on it. */
+struct saved_job {
+    struct job job;
+    struct job_run run;
+    struct request request;
+    struct lease lease;
+    struct usage usage;
+    const char *member_states; /* a digit each */
+};
+
+struct saved_demand {
+    struct request request;
+    uint64_t weight;
+};
+
+/* Numbers in four hex digits each. */
+struct saved_runs {
+    uint64_t key;
+    uint32_t count;
+    uint8_t is_used;
+    const char *runs, *ratios;
+};
+
+struct saved_band {
+    uint32_t number;
+    struct calibration_band band;
+};
+
+struct saved_arrived {
+    uint32_t level;
+    uint64_t work;
+};
+
+struct saved_bin {
+    uint32_t class, bin, left, ended;
+};
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_STATE_H
+#define CORE_STATE_STATE_H
+
+/* state - the world as the events tell it
+ *
+ * state = fold(events): state_apply() is the only thing that changes it. It is pure, and applying
+ * the same events in the same order gives the same state on any machine.
+ *
+ * Order of calls:  create, (apply)*, destroy; snapshot_save and snapshot_load beside (snapshot.h)
+ * Owner:           the state owns everything in it; what it hands out is good until the next apply
+ * On failure:      an event that makes no sense (a journal of another kind) fails with -EBADMSG.
+ *                  What an engine reports late or twice is no failure: it changes nothing
+ */
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/pages.h"
+#include "core/cluster/holding.h"
+#include "core/cluster/node.h"
+#include "core/cluster/pool.h"
+#include "core/cluster/queue.h"
+#include "core/job/class.h"
+#include "core/job/demand.h"
+#include "core/job/group.h"
+#include "core/job/job.h"
+#include "core/job/need.h"
+#include "core/predict/calibration.h"
+#include "core/predict/failure_rate.h"
+#include "core/predict/history.h"
+#include "core/predict/pressure.h"
+#include "core/predict/residual.h"
+#include "core/state/agenda.h"
+#include "core/state/config_log.h"
+#include "core/state/event.h"
+#include "core/state/move.h"
+
+enum placement {
+    PLACEMENT_BEST_FIT,
+    PLACEMENT_FIRST_FIT,
+    PLACEMENT_SFG,
+    PLACEMENT_FGD,
+    PLACEMENT_DOT_PRODUCT,
+    PLACEMENT_SPREAD,
+    PLACEMENT_RANDOM,
+    PLACEMENT_COUNT,
+};
+enum ordering {
+    ORDER_DEFAULT,
+    ORDER_FIFO,
+    ORDER_SHORTEST,
+    ORDER_LEAST_ATTAINED,
+    ORDER_DEADLINE,
+    ORDER_COUNT
+};
+
+struct settings {
+    usec_t half_life;
+    uint8_t placement; /* enum placement */
+    uint8_t order;     /* enum ordering */
+    uint8_t predict;   /* bool */
+    uint32_t backfill_depth;
+    uint64_t seed; /* of random placement */
+    struct watch_rules watch;
+    int64_t defrag_most; /* GPU-time that moves may lose in an hour (core/state/move.h); 0: none */
+};
+
+/* Of machines that are up, and devices that are well. */
+struct capacity {
+    int64_t milli; /* GPUs */
+    int64_t cpu_milli;
+    int64_t memory_mib;
+    int64_t models[RESOURCES_MAX]; /* milli-GPUs of each model that has a number */
+    int64_t worth;                 /* of the GPUs, by their prices (state_worth) */
+};
+
+struct state {
+    usec_t now;       /* of the latest event */
+    uint64_t next_id; /* for the next job or group */
+    struct settings settings;
+    struct capacity capacity;
+    LIST(struct node) nodes;
+    LIST(struct device) devices;
+    LIST(struct pool) pools;
+    LIST(struct queue) queues;
+    resource_list resources;
+    LIST(struct node_type) node_types;
+    LIST(struct device_type) device_types; /* that an administrator describes */
+    struct agenda agenda;
+    struct holdings holdings;
+    LIST(char *) users;
+    struct map node_names, device_names; /* hash -> number plus one of the last with it */
+    struct room room;                    /* what is free now */
+    struct class_table classes;
+    struct demand demand;           /* what is asked for mostly */
+    struct history history;         /* how long jobs ran */
+    struct residual residual;       /* and how far they came */
+    struct pressure pressure;       /* how much is asked of the GPUs */
+    struct mtbf mtbf;               /* how long machines last */
+    struct moves moves;             /* what moves have lost lately */
+    struct calibration calibration; /* how estimates of waits turned out */
+    struct config_log config_log;   /* who changed the configuration, and how */
+    uint64_t plan_from, plan_until; /* numbers given between the last two plans */
+    struct need_table needs;
+    struct pages jobs; /* id -> struct job * */
+    struct map groups; /* id -> struct group * */
+    struct job *first_job, *last_job;
+    struct group *first_group, *last_group;
+    uint32_t job_counts[JOB_STATE_COUNT];
+    usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
+    usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
+
+    /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
+    void (*on_lease)(void *user, struct job *job, int sign);
+    void *on_lease_user;
+
+    /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
+    void (*on_job)(void *user, struct job *job, bool is_gone);
+    void *on_job_user;
+};
+
+struct state *state_create(void);
+void state_destroy(struct state *state);
+DEFINE_AUTO(state)
+
+int state_apply(struct state *state, const struct event *event, struct error *err);
+
+struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none */
+struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
+const struct request *state_request(const struct state *state, const struct job *job);
+/* What the history goes by. */
+void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
+const char *state_user(const struct state *state, uint32_t user);
+int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
+int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
+int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
+int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
+
+/* The queue, or one of those it stands below, is that one. */
+bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
+
+/* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
+int64_t state_worth(const struct state *state, uint32_t device);
+
+/* Left out where its numbers make no sense. */
+void state_add_node_type(struct state *state, const struct node_type *type);
+void state_add_device_type(struct state *state, const struct device_type *type);
+/* Of which described type a device is; NULL: a driver's. */
+const struct device_type *state_device_type(const struct state *state, const char *uuid,
+                                            uint32_t *ret_number);
+
+/* As an event that changes nothing; its strings are the node's. */
+void state_describe_node(const struct node *node, struct event_node *ret);
+/* The same of a device. */
+void state_describe_device(const struct state *state, const struct device *device,
+                           struct event_device *ret);
+
+/* How long a job has that is stopped now: its grace, and no longer than its machines are there. */
+usec_t state_grace(const struct state *state, const struct job *job);
+
+/* Mean time between interruptions of the machines that an active job has. */
+usec_t state_mtbf(const struct state *state, const struct job *job);
+/* The bounds of a queue that will hold at a time, as far as windows are known. */
+void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
+                    struct quota *ret);
+
+/* What holding this costs, without the tariff's factor: millionths of the currency an hour. */
+int64_t state_rate(const struct state *state, const struct lease *lease);
+int64_t state_rate_of(const struct state *state, const struct amounts *held);
+/* What a job cost until then, of all its attempts: millionths. Not before the state's time. */
+int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
+
+/* The accounts of a queue at a time. Not before the state's time. */
+void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret);
+
+/* How much there is of a resource. */
+int64_t state_capacity(const struct state *state, uint32_t resource);
+
+/* Whether what `on` did so far decides a need for it. */
+enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
+
+/* A new one has its name. */
+void state_name_node(struct state *state, uint32_t number);
+void state_name_device(struct state *state, uint32_t number);
+
+bool device_is_usable(const struct state *state, const struct device *device);
+
+/* For fold_*.c and snapshot.c only. */
+int fold_world(struct state *state, const struct event *event, struct error *err);
+int fold_job(struct state *state, const struct event *event, struct error *err);
+int fold_agenda(struct state *state, const struct event *event, struct error *err);
+void state_pass_time(struct state *state, usec_t until); /* what has edges on the way changes */
+void state_set_times(struct state *state);               /* what windows change, as it is now */
+int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err);
+void state_charge_queue(struct state *state, uint32_t queue); /* its accounts, up to now */
+/* What it costs, up to now; begins: from now on as its lease says. */
+void state_charge_job(struct state *state, struct job *job, bool begins);
+void state_reprice(struct state *state); /* from now on all costs what prices say now */
+uint32_t state_claim_user(struct state *state, const char *name);
+void state_link_job(struct state *state, struct job *job);
+void state_link_group(struct state *state, struct group *group);
+/* Where a job that waits may go now, by its progress. Returns the class to be released once its
+ * standing was told, plus one; 0: as it was. */
+uint32_t state_settle_spot(struct state *state, struct job *job);
+void state_charge(struct state *state, struct job *job, int sign); /* and what was used */
+/* Shares of a lease that is a part of another: what that one had, in proportion. */
+void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from);
+void state_count(struct state *state, struct job *job, int sign); /* what it holds */
+/* It wants GPUs (sign 1), or no more (-1). */
+void state_want(struct state *state, const struct job *job, int sign);
+void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */
+void state_recount(struct state *state); /* used amounts of queues, users and groups, anew */
+void state_measure(struct state *state); /* capacity and the dealing of static pools, anew */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_ALERT_ALERT_SEND_H
+#define DAEMON_ALERT_ALERT_SEND_H
+
+/* alert_send - brings messages to a command, a webhook and by mail, without keeping anybody waiting
+ *
+ * Each of the three ways has a thread and a queue of its own, and those to owners of jobs have
+ * theirs, so that one that hangs holds up none of the others. A message is tried a few times, each
+ * within a deadline. A full queue takes nothing; what another way took is dropped there, and
+ * counted. What fails is logged.
+ *
+ *   command  gets the message as JSON on its standard input and the sentence as its argument
+ *   webhook  gets a POST of the JSON; an answer of 200 to 299 is success
+ *   mail     the sentence is the subject
+ *
+ * Order of calls:  create, send*, destroy
+ * Limits:          ALERT_QUEUE_MAX messages wait for each way
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/health/watch_rules.h"
+
+enum {
+    ALERT_QUEUE_MAX = 64,
+    ALERT_TRIES = 3,
+    ALERT_DEADLINE_S = 10, /* of a try */
+};
+
+struct alert_sender;
+
+struct alert_counts {
+    uint64_t sent, failed, dropped; /* by way, since the daemon runs */
+};
+
+struct alert_sender *alert_sender_create(void);
+/* What is under way is given up; that takes about a second at most. NULL is fine. */
+void alert_sender_destroy(struct alert_sender *sender);
+
+/* By all ways that the rules name. False: none of them takes it now, try again later. */
+bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
+                       const char *sentence, const char *json);
+
+/* The same to the owner of a job, by the ways that the rules have for owners. */
+bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
+                             const char *owner, const char *sentence, const char *json);
+
+struct alert_counts alert_sender_counts(struct alert_sender *sender);
+
+#endif

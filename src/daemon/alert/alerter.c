@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/alert/alerter.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/job_alert.h"
+#include "daemon/alert/alert_memory.h"
+#include "daemon/alert/silences.h"
+#include "daemon/log.h"
+#include "wire/json.h"
+
+enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */, MORE_MAX = 100 };
+
+struct alerter {
+    uv_timer_t timer;
+    struct hub *hub;
+    const struct watch *watch;
+    struct alerts alerts;
+    struct alert_memory memory;
+    struct silences silences;
+    struct alert_things of_jobs;
+    unsigned looks;
+    struct alert_sender *sender;
+};
+
+/* ---- what is wrong ---- */
+
+/* It becomes a line of a mail's head, and an argument. */
+static void put_words(char *ret, size_t size, const char *words)
+{
+    snprintf(ret, size, "%s", words);
+    for (char *at = ret; *at; at++)
+        *at = iscntrl((unsigned char)*at) ? ' ' : *at;
+}
+
+static void add_faults(const struct alerter *alerter, uint32_t number, struct alert_things *things)
+{
+    const struct state *state = hub_state(alerter->hub);
+    const struct device *device = &state->devices.items[number];
+    struct watch_device watched;
+
+    if (!alerter->watch->ops->device(alerter->watch, number, &watched))
+        return;
+    for (enum health_fault i = 0; i < FAULTS; i++) {
+        struct alert_thing thing = { .gpu = device->index, .severity = fault_severity(i) };
+        if ((watched.health->faults >> i & 1) == 0 || thing.severity == HEALTH_INFO)
+            continue;
+        snprintf(thing.name, sizeof(thing.name), "%s", fault_name(i));
+        snprintf(thing.subject, sizeof(thing.subject), "%s", device->uuid);
+        put_words(thing.node, sizeof(thing.node), state->nodes.items[device->node].name);
+        char words[HEALTH_WORDS_SIZE];
+        health_say(watched.health, i, words, sizeof(words));
+        put_words(thing.words, sizeof(thing.words), words);
+        list_add(&things->list, thing);
+    }
+}
+
+static void add_trouble(const struct alerter *alerter, struct alert_things *things)
+{
+    const char *trouble = hub_trouble(alerter->hub);
+    struct alert_thing thing = { .name = ALERT_JOURNAL, .gpu = -1, .severity = HEALTH_CRITICAL };
+
+    if (!trouble)
+        return;
+    char words[ALERT_WORDS_SIZE];
+    snprintf(words, sizeof(words), "the journal can't be written, nothing is accepted: %.80s",
+             trouble);
+    put_words(thing.words, sizeof(thing.words), words);
+    list_add(&things->list, thing);
+}
+
+/* Those that hold something are among the first of many, or all have been looked at. */
+static void look_at_jobs(struct alerter *alerter, usec_t now)
+{
+    const struct state *state = hub_state(alerter->hub);
+    uint32_t left = state->job_counts[JOB_GRANTED] + state->job_counts[JOB_RUNNING] +
+                    state->job_counts[JOB_STOPPING];
+
+    alerter->of_jobs.list.count = 0;
+    for (const struct job *job = state->first_job; job && left > 0; job = job->next) {
+        left -= job_is_active(job);
+        alert_of_job(state, job, now, &alerter->of_jobs);
+    }
+}
+
+/* ---- what is told ---- */
+
+static void write_sentence(const struct alert_message *message, char *ret, size_t size)
+{
+    static const char *const openings[] = { "", "still: ", "over: " };
+    const struct alert_thing *thing = &message->thing;
+    char place[ALERT_NODE_SIZE + 40] = "";
+
+    if (thing->job > 0)
+        snprintf(place, sizeof(place), "job %" PRIu64 ": ", thing->job);
+    else if (thing->gpu >= 0)
+        snprintf(place, sizeof(place), "GPU %" PRId64 " of %s: ", thing->gpu, thing->node);
+    snprintf(ret, size, "tarn: %s%s%s", openings[message->state], place, thing->words);
+}
+
+static json_t *view(const struct alert_message *message, const char *sentence, usec_t now,
+                    usec_t ahead)
+{
+    const struct alert_thing *thing = &message->thing;
+    json_t *gpu = thing->gpu >= 0 ? json_integer(thing->gpu) : json_null();
+
+    json_t *job = thing->job > 0 ? json_integer((json_int_t)thing->job) : json_null();
+    bool is_device = thing->gpu >= 0 && thing->job == 0;
+
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s*, s:s*, s:o, s:o, s:s*, s:s*, s:s, s:o, s:o}", "text", sentence,
+        "state", alert_state_name(message->state), "fault", thing->name, "severity",
+        alert_severity_name(thing->severity), "uuid", is_device ? thing->subject : NULL, "subject",
+        thing->subject[0] ? thing->subject : NULL, "gpu", gpu, "job", job, "user",
+        thing->owner[0] ? thing->owner : NULL, "node", thing->node[0] ? thing->node : NULL, "words",
+        thing->words, "since", json_time(message->since + ahead), "at", json_time(now + ahead));
+}
+
+/* One letter is about one thing of the administrators', or about all that an owner is to be told in
+ * a look of one kind: the first, and of the others `more`. False: nobody takes it now. */
+struct letter {
+    const struct alert_message **messages;
+    size_t count;
+};
+
+static json_t *view_letter(const struct letter *letter, usec_t now, usec_t ahead, struct text *ret)
+{
+    char sentence[ALERT_WORDS_SIZE + ALERT_NODE_SIZE + 64];
+    json_t *more = json_array();
+
+    write_sentence(letter->messages[0], sentence, sizeof(sentence));
+    text_add(ret, sentence);
+    if (letter->count > 1)
+        text_printf(ret, ", and %zu more", letter->count - 1);
+    json_t *value = view(letter->messages[0], text_string(ret), now, ahead);
+    for (size_t i = 1; i < letter->count && i <= MORE_MAX; i++) {
+        write_sentence(letter->messages[i], sentence, sizeof(sentence));
+        json_array_append_new(more, view(letter->messages[i], sentence, now, ahead));
+    }
+    if (value && letter->count > 1) {
+        json_object_set(value, "more", more);
+        json_object_set_new(value, "count", json_integer((json_int_t)letter->count));
+    }
+    json_decref(more);
+    return value;
+}
+
+static bool tell(struct alerter *alerter, const struct letter *letter, usec_t now, usec_t ahead)
+{
+    const struct watch_rules *rules = &hub_state(alerter->hub)->settings.watch;
+    const struct alert_thing *thing = &letter->messages[0]->thing;
+    AUTO_RELEASE(text) struct text sentence = { 0 };
+    AUTO(json) json_t *value = view_letter(letter, now, ahead, &sentence);
+    AUTO_FREE char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+    if (!json)
+        log_line(LOG_WARNING, "an alert can't be written fault=%s", thing->name);
+    else if (thing->owner[0])
+        return alert_sender_send_owner(alerter->sender, rules, thing->owner, text_string(&sentence),
+                                       json);
+    else
+        return alert_sender_send(alerter->sender, rules, text_string(&sentence), json);
+    return true;
+}
+
+static bool is_in_letter(const struct alert_message *first, const struct alert_message *message)
+{
+    return first == message || (first->thing.owner[0] && first->state == message->state &&
+                                strcmp(first->thing.owner, message->thing.owner) == 0);
+}
+
+/* How many were told; the others will be at the next look. */
+static size_t tell_all(struct alerter *alerter, const struct alert_messages *messages, usec_t now,
+                       usec_t ahead)
+{
+    size_t count = messages->list.count, told = 0;
+    const struct alert_message **items = mem_zero(count + 1, sizeof(const void *));
+    bool *is_done = mem_zero(count + 1, sizeof(bool));
+
+    for (size_t i = 0; i < count; i++) {
+        struct letter letter = { .messages = items };
+        for (size_t k = i; k < count && !is_done[i]; k++) {
+            const struct alert_message *message = &messages->list.items[k];
+            if (is_in_letter(&messages->list.items[i], message))
+                items[letter.count++] = message;
+            if (!messages->list.items[i].thing.owner[0])
+                break;
+        }
+        if (letter.count == 0)
+            continue;
+        for (size_t k = 0; k < letter.count; k++)
+            is_done[items[k] - messages->list.items] = true;
+        bool is_told = tell(alerter, &letter, now, ahead);
+        told += is_told ? letter.count : 0;
+        for (size_t k = 0; k < letter.count && !is_told; k++)
+            alerts_take_back(&alerter->alerts, items[k]);
+    }
+    free(items);
+    free(is_done);
+    return told;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct alerter *alerter = timer->data;
+    const struct state *state = hub_state(alerter->hub);
+    const struct watch_rules *rules = &state->settings.watch;
+    const struct clock *clock = hub_clock(alerter->hub);
+    usec_t now = clock_now(clock), ahead = clock_wall_ahead(clock);
+    struct alert_messages messages = { 0 };
+    struct alert_things things = { 0 };
+
+    for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
+        add_faults(alerter, i, &things);
+    add_trouble(alerter, &things);
+    alert_of_budgets(state, now, &things);
+    if (alerter->looks++ % JOBS_EVERY == 0)
+        look_at_jobs(alerter, now);
+    for (size_t i = 0; i < alerter->of_jobs.list.count; i++)
+        list_add(&things.list, alerter->of_jobs.list.items[i]);
+    struct alert_ask ask = {
+        .things = things.list.items,
+        .count = things.list.count,
+        .now = now,
+        .wall = now + ahead,
+        .repeat =
+            rules->alert_repeat > 0 ? rules->alert_repeat : WATCH_ALERT_REPEAT_S * USEC_PER_SEC,
+        .silence = rules->alert_silence,
+        .silences = alerter->silences.list.items,
+        .silence_count = alerter->silences.list.count,
+    };
+    alerts_look(&alerter->alerts, &ask, &messages);
+    if (tell_all(alerter, &messages, now, ahead) > 0 || alerter->memory.is_behind)
+        alert_memory_save(&alerter->memory, &alerter->alerts);
+    list_release(&messages.list);
+    list_release(&things.list);
+}
+
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
+                               const char *state_dir)
+{
+    struct alerter *alerter = mem_zero(1, sizeof(*alerter));
+
+    alerter->hub = hub;
+    alerter->watch = watch;
+    alerter->sender = alert_sender_create();
+    alert_memory_load(&alerter->memory, loop, mem_printf("%s/alerts.json", state_dir),
+                      &alerter->alerts, clock_now(hub_clock(hub)));
+    silences_load(&alerter->silences, mem_printf("%s/silences.json", state_dir));
+    uv_timer_init(loop, &alerter->timer);
+    alerter->timer.data = alerter;
+    uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
+    return alerter;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void alerter_destroy(struct alerter *alerter)
+{
+    if (!alerter)
+        return;
+    uv_timer_stop(&alerter->timer);
+    alert_sender_destroy(alerter->sender);
+    alert_memory_release(&alerter->memory);
+    silences_release(&alerter->silences);
+    list_release(&alerter->of_jobs.list);
+    alerts_release(&alerter->alerts);
+    uv_close((uv_handle_t *)&alerter->timer, on_closed);
+}
+
+struct alert_counts alerter_counts(const struct alerter *alerter)
+{
+    return alert_sender_counts(alerter->sender);
+}
+
+const struct alerts *alerter_look(const struct alerter *alerter,
+                                  const struct alert_silence **ret_silences, size_t *ret_count)
+{
+    *ret_silences = alerter->silences.list.items;
+    *ret_count = alerter->silences.list.count;
+    return &alerter->alerts;
+}
+
+static usec_t wall_of(const struct alerter *alerter)
+{
+    const struct clock *clock = hub_clock(alerter->hub);
+
+    return clock_now(clock) + clock_wall_ahead(clock);
+}
+
+int alerter_silence(struct alerter *alerter, const struct alert_silence *silence, struct error *err)
+{
+    int code = silences_add(&alerter->silences, silence, wall_of(alerter), err);
+
+    if (code == 0)
+        log_line(LOG_NOTICE, "alerts are silenced name=%s subject=%s by=%s", silence->name,
+                 silence->subject, silence->by);
+    return code;
+}
+
+int alerter_unsilence(struct alerter *alerter, const char *name, const char *subject,
+                      unsigned *ret_count, struct error *err)
+{
+    return silences_remove(&alerter->silences, name, subject, wall_of(alerter), ret_count, err);
+}

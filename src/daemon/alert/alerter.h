@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_ALERT_ALERTER_H
+#define DAEMON_ALERT_ALERTER_H
+
+/* alerter - once a second collects what is wrong, and has told what core/health/alert.h says
+ *
+ * Faults of devices from a warning on, budgets near or over their end, and a journal that can't be
+ * written are for whom the configuration names; what is wrong with a job is for its owner. The
+ * configuration is looked at each time: who is added later hears of what goes on at its next
+ * repeat.
+ *
+ * Order of calls:  create, destroy before the hub and the watcher go
+ */
+
+#include <uv.h>
+
+#include "core/device_watch.h"
+#include "daemon/alert/alert_send.h"
+#include "daemon/hub.h"
+
+struct alerter;
+
+/* watch may be NULL. */
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
+                               const char *state_dir);
+void alerter_destroy(struct alerter *alerter); /* NULL is fine */
+
+/* What is wrong now, and what is silenced; good until the next turn of the loop. */
+const struct alerts *alerter_look(const struct alerter *alerter,
+                                  const struct alert_silence **ret_silences, size_t *ret_count);
+/* As silences.h. */
+int alerter_silence(struct alerter *alerter, const struct alert_silence *silence,
+                    struct error *err);
+int alerter_unsilence(struct alerter *alerter, const char *name, const char *subject,
+                      unsigned *ret_count, struct error *err);
+
+struct alert_counts alerter_counts(const struct alerter *alerter);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/study/study.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/hub.h"
+#include "daemon/log.h"
+#include "forecast/twice.h"
+#include "io/copy.h"
+#include "wire/json.h"
+
+enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6, REHEARSAL_PARTS = 2 };
+#define PROCESSOR_MAX (5 * USEC_PER_SEC)
+
+struct work {
+    struct studies *studies;
+    struct api_study *study;
+    const struct api_ports *ports; /* while it is started */
+    struct work *next;
+    struct copy copy;
+    struct text answer;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    uint64_t deadline; /* of the loop's clock, in ms */
+    unsigned handle_count;
+};
+
+struct studies {
+    struct studies_options options;
+    struct work *first;
+    unsigned count;
+};
+
+/* ---- in the copy ---- */
+
+static void say_failure(int fd, int code, const char *words)
+{
+    char text[ERROR_TEXT_SIZE + 32];
+
+    int length = snprintf(text, sizeof(text), "-%d %s", -code, words);
+    copy_write(fd, text, (size_t)length);
+}
+
+static void say_answer(int fd, json_t *answer)
+{
+    char *bytes = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+    if (bytes && copy_write(fd, "+", 1))
+        copy_write(fd, bytes, strlen(bytes));
+    free(bytes);
+    json_decref(answer);
+}
+
+/* The copy's ports: what is emitted happens to its state, and nothing is durable. */
+struct inside {
+    struct work *work;
+    struct forward *forward;
+    struct error err;
+    int code;
+};
+
+static const struct state *inside_state(void *user)
+{
+    return ((struct inside *)user)->forward->state;
+}
+
+static struct brain *inside_brain(void *user)
+{
+    return ((struct inside *)user)->forward->brain;
+}
+
+static usec_t inside_now(void *user)
+{
+    return ((struct inside *)user)->forward->now;
+}
+
+static usec_t inside_wall_ahead(void *user)
+{
+    return clock_wall_ahead(hub_clock(((struct inside *)user)->work->studies->options.hub));
+}
+
+static void inside_emit(void *user, struct event *event)
+{
+    struct inside *inside = user;
+
+    if (inside->code == 0)
+        inside->code = forward_tell(inside->forward, event, &inside->err);
+}
+
+static uint64_t inside_blob_add(void *user, const void *bytes, size_t length)
+{
+    (void)user;
+    (void)bytes;
+    (void)length;
+    return 0;
+}
+
+static struct api_ports inside_ports(struct inside *inside)
+{
+    struct api_ports ports = *inside->work->ports;
+
+    ports.user = inside;
+    ports.state = inside_state;
+    ports.brain = inside_brain;
+    ports.now = inside_now;
+    ports.wall_ahead = inside_wall_ahead;
+    ports.emit = inside_emit;
+    ports.blob_add = inside_blob_add;
+    ports.describe = NULL; /* it has the machine as it is */
+    return ports;
+}
+
+static int prepare_change(void *user, struct forward *forward, bool is_change, struct error *err)
+{
+    struct inside inside = { .work = user, .forward = forward };
+    struct api_study *study = inside.work->study;
+    struct api_ports ports = inside_ports(&inside);
+
+    if (!is_change)
+        return 0;
+    int code = study->change(study, &ports, err);
+    if (code == 0 && inside.code < 0)
+        return error_set(err, inside.code, "%s", inside.err.text);
+    return code;
+}
+
+static void describe(void *user, uint64_t id, json_t *view)
+{
+    const struct work *work = user;
+    const struct state *state = hub_state(work->studies->options.hub);
+    const struct job *job = state_job(state, id);
+    const struct group *group = job ? state_group(state, job->group) : NULL;
+    AUTO_FREE char *label = group && group->kind == GROUP_ARRAY
+                                ? mem_printf("%" PRIu64 "_%" PRIu32, group->id, job->index)
+                                : mem_printf("%" PRIu64, id);
+
+    json_object_set_new(view, "label", json_string(label));
+    if (!job)
+        return;
+    json_object_set_new(view, "name", json_string(job->name));
+    json_object_set_new(view, "user", json_string(state_user(state, job->user)));
+    json_object_set_new(
+        view, "gpus",
+        json_real((double)request_milli(state_request(state, job), 0, 0) / GPU_MILLI));
+}
+
+/* Less than all the time that there is: an answer as far as it came is better than none. */
+static usec_t processor_time(const struct studies *studies)
+{
+    usec_t part = studies->options.limit / LIMIT_PARTS;
+
+    return part < PROCESSOR_MAX ? part : PROCESSOR_MAX;
+}
+
+static int work_out(struct work *work, json_t **ret, struct error *err)
+{
+    struct hub *hub = work->studies->options.hub;
+    struct outlook_side now = { 0 }, change = { 0 };
+    usec_t clock = clock_now(hub_clock(hub)), state = hub_state(hub)->now;
+    struct twice_ask ask = {
+        .forward = { .state = hub_state(hub),
+                     .brain = hub_brain(hub),
+                     .now = clock > state ? clock : state,
+                     .processor = processor_time(work->studies) },
+        .prepare = prepare_change,
+        .user = work,
+    };
+
+    int code = twice_go(&ask, &now, &change, err);
+    if (code == 0) {
+        struct outlook_ask outlook = { .now = &now,
+                                       .change = &change,
+                                       .user = work,
+                                       .describe = describe,
+                                       .from = ask.forward.now,
+                                       .wall_ahead = clock_wall_ahead(hub_clock(hub)),
+                                       .shown = work->study->shown };
+        *ret = outlook_view(&outlook);
+        json_object_set_new(*ret, "from", json_time(ask.forward.now + outlook.wall_ahead));
+        json_object_set_new(*ret, "note", json_pack("s?", work->study->note));
+    }
+    return code;
+}
+
+/* The processor time is bounded as well: whatever becomes of the daemon. */
+static void bound(const struct studies *studies)
+{
+    rlim_t seconds = (rlim_t)(studies->options.limit / USEC_PER_SEC) + 2;
+    struct rlimit limit = { seconds, seconds };
+
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
+static void live_what_if(void *user, int fd)
+{
+    struct work *work = user;
+    struct error err = { "" };
+    json_t *answer = NULL;
+
+    bound(work->studies);
+    int code = work_out(work, &answer, &err);
+    if (code == 0)
+        say_answer(fd, answer);
+    else
+        say_failure(fd, code, err.text);
+}
+
+static json_t *question_of(const struct work *work)
+{
+    const struct studies_options *options = &work->studies->options;
+    const struct clock *clock = hub_clock(options->hub);
+    const struct api_study *study = work->study;
+
+    json_t *question =
+        json_pack("{s:s, s:I, s:I, s:I, s:s?}", "dir", options->state_dir, "now",
+                  (json_int_t)clock_now(clock), "last", (json_int_t)study->last, "wall_ahead",
+                  (json_int_t)clock_wall_ahead(clock), "hides_from", study->hides_from);
+    if (study->report) {
+        json_object_update(question, study->report);
+        return question;
+    }
+    json_object_set_new(question, "processor",
+                        json_integer((json_int_t)(options->limit / REHEARSAL_PARTS)));
+    json_object_set_new(question, "shown", json_integer((json_int_t)study->shown));
+    json_object_set(question, "old", study->old_config);
+    json_object_set(question, "new", study->new_config);
+    return question;
+}
+
+/* A new program: what SQLite keeps of our journal must not be used by two processes. */
+static void live_program(void *user, int fd)
+{
+    bool is_report = ((struct work *)user)->study->report != NULL;
+    char *const words[] = { (char[]){ "tarn" },
+                            is_report ? (char[]){ "--report" } : (char[]){ "--rehearse" }, NULL };
+    json_t *question = question_of(user);
+    char *bytes = json_dumps(question, JSON_COMPACT);
+    int input = memfd_create("question", 0);
+
+    bound(((struct work *)user)->studies);
+    if (!bytes || input < 0 || !copy_write(input, bytes, strlen(bytes)) ||
+        lseek(input, 0, SEEK_SET) < 0 || dup2(input, STDIN_FILENO) < 0 ||
+        dup2(fd, STDOUT_FILENO) < 0) {
+        say_failure(fd, -EIO, "the study can't be started");
+        return;
+    }
+    execv("/proc/self/exe", words);
+    say_failure(fd, -EIO, "the study can't be started: /proc/self/exe");
+}
+
+/* ---- in the daemon ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct work *work = handle->data;
+
+    if (--work->handle_count > 0)
+        return;
+    text_release(&work->answer);
+    free(work);
+}
+
+static void leave(struct work *work)
+{
+    struct work **at = &work->studies->first;
+
+    while (*at != work)
+        at = &(*at)->next;
+    *at = work->next;
+    work->studies->count--;
+}
+
+static void end_work(struct work *work, int code, const struct error *err)
+{
+    struct api_study *study = work->study;
+
+    uv_poll_stop(&work->poll);
+    copy_end(&work->copy);
+    leave(work);
+    uv_close((uv_handle_t *)&work->poll, on_closed);
+    uv_close((uv_handle_t *)&work->timer, on_closed);
+    study->done(study, code, code == 0 ? &work->answer : NULL, err);
+}
+
+/* All was said: "+" and the answer, or "-" with a code and words. */
+static void finish(struct work *work)
+{
+    char *bytes = work->answer.bytes, *end = NULL;
+    struct error err = { "" };
+
+    if (work->answer.length > 0 && bytes[0] == '+') {
+        memmove(bytes, bytes + 1, work->answer.length); /* with the NUL */
+        work->answer.length--;
+        end_work(work, 0, NULL);
+        return;
+    }
+    long code = work->answer.length > 1 && bytes[0] == '-' ? strtol(bytes + 1, &end, 10) : 0;
+    if (code > 0)
+        error_set(&err, -(int)code, "%s", *end == ' ' ? end + 1 : end);
+    else
+        error_set(&err, -EIO, "the study ended without an answer");
+    end_work(work, code > 0 ? -(int)code : -EIO, &err);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct work *work = poll->data;
+    struct error err;
+
+    (void)status;
+    (void)events;
+    if (!copy_read(&work->copy, &work->answer))
+        finish(work);
+    else if (work->answer.length > ANSWER_MAX)
+        end_work(work, error_set(&err, -E2BIG, "the answer is longer than %d bytes", ANSWER_MAX),
+                 &err);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct work *work = timer->data;
+    char limit[UNITS_TEXT_SIZE];
+    struct error err;
+
+    if (work->study->is_left(work->study)) {
+        end_work(work, error_set(&err, -ECANCELED, "nobody waits for it"), &err);
+        return;
+    }
+    if (uv_now(work->studies->options.loop) < work->deadline)
+        return;
+    log_line(LOG_WARNING, "a study took too long and was ended uid=%u", (unsigned)work->study->uid);
+    units_format_duration(limit, work->studies->options.limit);
+    end_work(work, error_set(&err, -ETIMEDOUT, "it took longer than %s, and was ended", limit),
+             &err);
+}
+
+static int check_count(const struct studies *studies, uid_t uid, struct error *err)
+{
+    if (studies->count >= STUDIES_MAX)
+        return error_set(err, -EDQUOT, "%d such questions are being worked on already; try again",
+                         STUDIES_MAX);
+    for (const struct work *at = studies->first; at; at = at->next) {
+        if (at->study->uid == uid && uid != 0 && uid != studies->options.owner)
+            return error_set(err, -EDQUOT,
+                             "a question of yours is being worked on already; try again");
+    }
+    return 0;
+}
+
+static void watch(struct work *work)
+{
+    uv_loop_t *loop = work->studies->options.loop;
+
+    fcntl(work->copy.fd, F_SETFL, O_NONBLOCK);
+    uv_poll_init(loop, &work->poll, work->copy.fd);
+    uv_timer_init(loop, &work->timer);
+    work->poll.data = work->timer.data = work;
+    work->handle_count = 2;
+    work->deadline = uv_now(loop) + (uint64_t)(work->studies->options.limit / USEC_PER_MS);
+    uv_poll_start(&work->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+    uv_timer_start(&work->timer, on_look, LOOK_MS, LOOK_MS);
+}
+
+int studies_start(struct studies *studies, const struct api_ports *ports, struct api_study *study,
+                  struct error *err)
+{
+    int code = check_count(studies, study->uid, err);
+    if (code < 0)
+        return code;
+    if (study->complete)
+        study->complete(study);
+    struct work *work = mem_zero(1, sizeof(*work));
+    *work = (struct work){ .studies = studies, .study = study, .ports = ports };
+    code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
+    if (code < 0) {
+        free(work);
+        return error_prefix(err, code, "study");
+    }
+    work->ports = NULL;
+    work->next = studies->first;
+    studies->first = work;
+    studies->count++;
+    watch(work);
+    return 0;
+}
+
+struct studies *studies_create(const struct studies_options *options)
+{
+    struct studies *studies = mem_zero(1, sizeof(*studies));
+
+    studies->options = *options;
+    return studies;
+}
+
+void studies_destroy(struct studies *studies)
+{
+    struct error err = { "" };
+
+    if (!studies)
+        return;
+    error_set(&err, -ESHUTDOWN, "the daemon is stopping");
+    while (studies->first)
+        end_work(studies->first, -ESHUTDOWN, &err);
+    free(studies);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_STUDY_STUDY_REPORT_H
+#define DAEMON_STUDY_STUDY_REPORT_H
+
+/* report - who used what, and how well, in the last days: a program of its own, that reads the
+ * journal
+ *
+ * The daemon starts it (daemon/study/study.h) with a question on standard input, and gets the
+ * answer from its standard output, as of a rehearsal. Shapes: doc/spec/05-api.md, "Report".
+ */
+
+#include <jansson.h>
+
+#include "core/state/ledger.h"
+
+enum { REPORT_WORST_MAX = 5 };
+
+enum report_by { REPORT_BY_USER, REPORT_BY_QUEUE, REPORT_BY_JOB, REPORT_BY_MODEL, REPORT_BYS };
+
+struct report_ask {
+    enum report_by by;
+    size_t shown;           /* rows at most */
+    usec_t wall_ahead;      /* of journal time */
+    const char *hides_from; /* whose names of jobs that nobody lists may be said; NULL: all */
+};
+
+json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); /* new */
+
+/* tarn --report; returns its exit status. */
+int run_report_study(void);
+
+#endif

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/local/local.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "engine/local/cgroup.h"
+#include "engine/local/members.h"
+#include "engine/local/owner.h"
+#include "engine/local/shim_launch.h"
+#include "engine/local/status_file.h"
+#include "io/child.h"
+#include "io/file.h"
+#include "shim/shim_order.h"
+
+#define STOP_MARGIN (30 * USEC_PER_SEC)
+
+struct local {
+    struct engine engine;
+    struct local_engine_options options;
+    char *shim_path;
+    bool has_rebooted; /* since the last start of a member */
+    bool has_started;  /* the first start since create has been asked for */
+    bool is_delivering;
+    struct cgroup cgroup;
+    struct accounts *accounts;
+    struct members members;
+    uv_poll_t *poll;
+};
+
+static struct local *local_of(struct engine *engine)
+{
+    return CONTAINER_OF(engine, struct local, engine);
+}
+
+/* The callback may ask for anything but destroy, which adds to the queue while we walk it. */
+static void deliver(struct local *local)
+{
+    if (local->is_delivering)
+        return;
+    local->is_delivering = true;
+    for (size_t i = 0; i < local->members.queue.count; i++) {
+        struct engine_outcome outcome = local->members.queue.items[i];
+
+        local->options.on_outcome(local->options.user, &outcome);
+    }
+    local->members.queue.count = 0;
+    local->is_delivering = false;
+}
+
+static void on_poll(uv_poll_t *poll, int failure, int what)
+{
+    struct local *local = poll->data;
+
+    (void)failure;
+    (void)what;
+    members_on_ready(&local->members);
+    deliver(local);
+}
+
+/* A status file that nobody asked recover() for belongs to a job whose end is recorded. */
+static void run_sweep(struct local *local)
+{
+    struct dirent *entry;
+
+    DIR *stream = opendir(local->members.run_dir);
+    if (!stream)
+        return;
+    while ((entry = readdir(stream)) != NULL) {
+        char path[STATUS_FILE_SIZE + 256];
+        struct member_id id;
+
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+            continue;
+        bool is_temporary = strstr(entry->d_name, ".new.") != NULL;
+        bool is_status = member_parse(entry->d_name, strlen(entry->d_name), &id);
+        if (!is_temporary && (!is_status || member_find(&local->members, id)))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", local->members.run_dir, entry->d_name);
+        if (status_holder(path) == 0)
+            unlink(path);
+    }
+    closedir(stream);
+}
+
+static bool member_is_kept(void *user, const char *name)
+{
+    const struct local *local = user;
+    char path[STATUS_FILE_SIZE + 256];
+
+    snprintf(path, sizeof(path), "%s/%s", local->members.run_dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void first_start(struct local *local)
+{
+    AUTO_FREE char *path = mem_printf("%s/boot", local->members.run_dir);
+    AUTO_RELEASE(text) struct text before = { 0 };
+
+    local->has_started = true;
+    run_sweep(local);
+    cgroup_sweep(&local->cgroup, member_is_kept, local);
+    if (file_read(path, BOOT_SIZE, &before, NULL) == 0 &&
+        string_equal(text_string(&before), local->members.boot))
+        return;
+    /* Without it only the case of no trace at all after a restart is judged less strictly. */
+    file_replace(path, local->members.boot, strlen(local->members.boot), NULL);
+}
+
+static int order_fd(const struct text *order, struct error *err)
+{
+    int fd = fd_raise(memfd_create("tarn-order", MFD_CLOEXEC));
+    if (fd < 0)
+        return error_set(err, -errno, "cannot pass on the order: %s", strerror(errno));
+    for (size_t at = 0; at < order->length;) {
+        ssize_t done = write(fd, order->bytes + at, order->length - at);
+        if (done <= 0) {
+            int code = done < 0 ? -errno : -ENOSPC;
+            close(fd);
+            return error_set(err, code, "cannot pass on the order: %s", strerror(-code));
+        }
+        at += (size_t)done;
+    }
+    return fd;
+}
+
+static void order_limits(const struct local *local, struct text *order)
+{
+    struct rlimit limit;
+
+    if (local->options.nofile_max <= 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    int64_t hard = limit.rlim_max > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_max;
+    int64_t soft = local->options.nofile_max < hard ? local->options.nofile_max : hard;
+    launch_add(order, ORDER_RLIMIT, "%d:%" PRId64 ":%" PRId64, RLIMIT_NOFILE, soft, hard);
+}
+
+static int order_compose(struct local *local, const struct engine_launch *launch,
+                         struct text *order, struct engine_isolation *ret_isolation,
+                         struct error *err)
+{
+    char name[MEMBER_NAME_SIZE], path[STATUS_FILE_SIZE], marker[MARKER_SIZE], isolation[8];
+    AUTO_RELEASE(text) struct text note = { 0 };
+    unsigned keep = local->options.output_keep;
+
+    member_name(name, launch->id);
+    launch_add(order, ORDER_ID, "%s", name);
+    launch_add(order, ORDER_STATUS, "%s", member_path(&local->members, launch->id, path));
+    launch_add(order, ORDER_KEEP, "%u", keep > 0 ? keep : 1);
+    launch_add(order, ORDER_ENV, "%s", member_marker(&local->members, launch->id, marker));
+    cgroup_add(&local->cgroup, name, launch, order, &note, ret_isolation);
+    status_note_isolation(ret_isolation, isolation);
+    launch_add(order, ORDER_NOTE, "boot=%s isolation=%s%s", local->members.boot, isolation,
+               text_string(&note));
+    order_limits(local, order);
+    if (local->options.is_root)
+        accounts_add(local->accounts, launch->uid, launch->gid, (usec_t)(uv_hrtime() / 1000),
+                     order);
+    return launch_write(launch, order, err);
+}
+
+static int shim_start(const struct local *local, const struct engine_launch *launch, int order,
+                      int *ret_pidfd, struct error *err)
+{
+    char name[MEMBER_NAME_SIZE];
+    AUTO_FREE char *title =
+        mem_printf("%s %.100s", member_name(name, launch->id), launch->title ? launch->title : "");
+    char *argv[] = { (char *)"tarn-shim", title, NULL };
+    char *envp[] = { NULL };
+    struct child_plan plan = {
+        .path = local->shim_path,
+        .argv = argv,
+        .envp = envp,
+        .fds = (int[]){ order, local->members.notify_fd, local->members.birth_fd },
+        .fd_count = 3,
+    };
+
+    return child_start(&plan, ret_pidfd, err);
+}
+
+/* The start failed, but if a shim came as far as its file, there is a member. */
+static bool start_left_trace(struct local *local, struct member_id id)
+{
+    char path[STATUS_FILE_SIZE];
+
+    if (access(member_path(&local->members, id, path), F_OK) < 0)
+        return false;
+    member_take_up(&local->members, member_add(&local->members, id), true);
+    members_wake(&local->members);
+    return true;
+}
+
+static int local_start(struct engine *engine, const struct engine_launch *launch, struct error *err)
+{
+    struct local *local = local_of(engine);
+    AUTO_RELEASE(text) struct text order = { 0 };
+    struct engine_isolation isolation;
+    char name[MEMBER_NAME_SIZE];
+    int pidfd = -1;
+
+    if (member_find(&local->members, launch->id))
+        return 0;
+    if (!local->has_started)
+        first_start(local);
+    int code = order_compose(local, launch, &order, &isolation, err);
+    int fd = code == 0 ? order_fd(&order, err) : code;
+    if (fd >= 0) {
+        code = shim_start(local, launch, fd, &pidfd, err);
+        close(fd);
+        if (code < 0 && start_left_trace(local, launch->id))
+            return 0;
+    }
+    if (fd < 0 || code < 0)
+        return error_prefix(err, fd < 0 ? fd : code, "job %s", member_name(name, launch->id));
+    struct member *member = member_add(&local->members, launch->id);
+    member->isolation = isolation;
+    member_watch(&local->members, member, pidfd);
+    return 0;
+}
+
+static void local_stop(struct engine *engine, struct member_id id, usec_t grace)
+{
+    struct local *local = local_of(engine);
+    usec_t grace_ms = grace > 0 ? (grace + USEC_PER_MS - 1) / USEC_PER_MS : 0;
+    struct member *member = member_find(&local->members, id);
+
+    if (!member || member->phase != PHASE_RUNNING)
+        return;
+    if (grace_ms > INT_MAX)
+        grace_ms = INT_MAX;
+    child_signal(member->pidfd, SIGTERM, (int)grace_ms);
+    usec_t margin = local->options.stop_margin;
+    member_expect_end(&local->members, member,
+                      grace_ms * USEC_PER_MS + (margin > 0 ? margin : STOP_MARGIN));
+}
+
+/* No trace of it, but before the restart it may have run: leave one, so that the next engine
+ * does not judge otherwise. */
+static void recover_rebooted(struct local *local, struct member *member)
+{
+    char path[STATUS_FILE_SIZE];
+    static const char record[] = "member boot=none isolation=0000 .\n";
+
+    file_replace(member_path(&local->members, member->id, path), record, sizeof(record) - 1, NULL);
+    member_lose(&local->members, member, "the machine restarted");
+}
+
+static bool local_recover(struct engine *engine, struct member_id id, bool was_started)
+{
+    struct local *local = local_of(engine);
+    char path[STATUS_FILE_SIZE];
+
+    if (member_find(&local->members, id))
+        return true;
+    bool exists = access(member_path(&local->members, id, path), F_OK) == 0;
+    if (!exists && !local->has_rebooted)
+        return false;
+    struct member *member = member_add(&local->members, id);
+    member->sent_start = was_started;
+    if (exists)
+        member_take_up(&local->members, member, false);
+    else
+        recover_rebooted(local, member);
+    members_wake(&local->members);
+    return true;
+}
+
+static void local_forget(struct engine *engine, struct member_id id)
+{
+    struct local *local = local_of(engine);
+    struct member *member = member_find(&local->members, id);
+    char path[STATUS_FILE_SIZE];
+
+    member_path(&local->members, id, path);
+    if (!member) {
+        if (status_holder(path) == 0)
+            unlink(path);
+        return;
+    }
+    if (!member->sent_end)
+        return;
+    unlink(path);
+    member->forgotten = true;
+    if (member->phase == PHASE_DONE)
+        member_remove(&local->members, member);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    mem_resize(handle, 0, 1);
+}
+
+static void local_release(struct local *local)
+{
+    bool is_in_use = local->members.table.count > 0; /* before they are let go */
+
+    members_release(&local->members);
+    cgroup_release(&local->cgroup, is_in_use);
+    accounts_destroy(local->accounts);
+    mem_resize(local->shim_path, 0, 1);
+    mem_resize(local, 0, 1);
+}
+
+static void local_destroy(struct engine *engine)
+{
+    struct local *local = local_of(engine);
+
+    assert(!local->is_delivering);
+    uv_close((uv_handle_t *)local->poll, on_poll_closed);
+    local_release(local);
+}
+
+static bool local_owner(struct engine *engine, uint32_t pid, struct member_id *ret,
+                        uint32_t *ret_uid)
+{
+    const struct local *local = local_of(engine);
+    const struct cgroup *cgroup = &local->cgroup;
+
+    return owner_find(&(struct owner_ask){ .root = "",
+                                           .key = local->members.key,
+                                           .pid = pid,
+                                           .has_groups = cgroup->tree || cgroup->memory ||
+                                                         cgroup->cpu || cgroup->devices },
+                      ret, ret_uid);
+}
+
+static const struct engine_ops local_ops = {
+    .name = "local",
+    .start = local_start,
+    .stop = local_stop,
+    .recover = local_recover,
+    .forget = local_forget,
+    .owner = local_owner,
+    .destroy = local_destroy,
+};
+
+/* The folder's one true name: it is hashed, and another spelling must not be another daemon. */
+static int check_options(const struct local_engine_options *options, char state_dir[PATH_MAX],
+                         struct error *err)
+{
+    if (!realpath(options->state_dir, state_dir))
+        return error_set(err, -errno, "state folder %s: %s", options->state_dir, strerror(errno));
+    if (strlen(state_dir) > LOCAL_STATE_DIR_MAX)
+        return error_set(err, -ENAMETOOLONG, "state folder %s: longer than %d characters",
+                         state_dir, LOCAL_STATE_DIR_MAX);
+    if (access(options->shim_path, X_OK) < 0)
+        return error_set(err, -errno, "tarn-shim %s: %s", options->shim_path, strerror(errno));
+    return 0;
+}
+
+static bool reboot_seen(const struct local *local)
+{
+    AUTO_FREE char *path = mem_printf("%s/boot", local->members.run_dir);
+    AUTO_RELEASE(text) struct text before = { 0 };
+
+    return file_read(path, BOOT_SIZE, &before, NULL) == 0 &&
+           !string_equal(text_string(&before), local->members.boot);
+}
+
+static int poll_open(struct local *local, struct error *err)
+{
+    local->poll = mem_zero(1, sizeof(*local->poll));
+    local->poll->data = local;
+    int code = uv_poll_init(local->options.loop, local->poll, local->members.epoll_fd);
+    if (code < 0) {
+        mem_resize(local->poll, 0, 1);
+        return error_set(err, code, "cannot watch jobs: %s", uv_strerror(code));
+    }
+    code = uv_poll_start(local->poll, UV_READABLE, on_poll);
+    assert(code == 0);
+    return 0;
+}
+
+static struct local *local_alloc(const struct local_engine_options *options, const char *state_dir)
+{
+    struct local *local = mem_zero(1, sizeof(*local));
+
+    *local = (struct local){
+        .engine.ops = &local_ops,
+        .options = *options,
+        .shim_path = mem_string(options->shim_path),
+        .accounts = accounts_create(),
+        .members = { .epoll_fd = -1,
+                     .notify_fd = -1,
+                     .wake_fd = -1,
+                     .timer_fd = -1,
+                     .birth_fd = -1 },
+    };
+    local->options.state_dir = local->options.shim_path = NULL; /* they are the caller's */
+    local->members.run_dir = mem_printf("%s/run", state_dir);
+    snprintf(local->members.key, sizeof(local->members.key), "%016" PRIx64,
+             map_hash(state_dir, strlen(state_dir)));
+    return local;
+}
+
+int local_engine_create(const struct local_engine_options *options, struct engine **ret,
+                        struct error *err)
+{
+    char state_dir[PATH_MAX];
+
+    int code = check_options(options, state_dir, err);
+    if (code < 0)
+        return code;
+    struct local *local = local_alloc(options, state_dir);
+    code = folder_make(local->members.run_dir, 0700, err);
+    if (code == 0)
+        code = members_init(&local->members, err);
+    if (code == 0)
+        code = poll_open(local, err);
+    if (code < 0) {
+        local_release(local);
+        return code;
+    }
+    local->has_rebooted = reboot_seen(local);
+    if (!options->without_cgroups)
+        cgroup_detect(&local->cgroup, local->members.key, options->is_root);
+    *ret = &local->engine;
+    return 0;
+}
+
+bool local_engine_can_fence(const struct engine *engine)
+{
+    const struct local *local = CONTAINER_OF(engine, struct local, engine);
+
+    return local->cgroup.can_fence || local->cgroup.devices;
+}
+
+struct engine_isolation local_engine_isolation(const struct engine *engine)
+{
+    const struct local *local = CONTAINER_OF(engine, struct local, engine);
+    const struct cgroup *cgroup = &local->cgroup;
+
+    return (struct engine_isolation){
+        .processes = cgroup->tree ? ISOLATION_ISOLATED : ISOLATION_WATCHED,
+        .cpu = cgroup->has_cpu || cgroup->cpu ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
+        .memory = cgroup->has_memory || cgroup->memory ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
+        .gpu = ISOLATION_ACCOUNTED,
+    };
+}

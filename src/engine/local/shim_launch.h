@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_LOCAL_SHIM_LAUNCH_H
+#define ENGINE_LOCAL_SHIM_LAUNCH_H
+
+/* launch - the order for one tarn-shim, written out
+ *
+ * Limits:  ORDER_BYTES_MAX bytes in all
+ * Spec:    doc/spec/06-shim.md
+ */
+
+#include <stdint.h>
+
+#include "base/text.h"
+#include "core/engine.h"
+
+enum { MEMBER_NAME_SIZE = 48 };
+
+/* "12.1.0": job, attempt, rank. Returns the buffer, of MEMBER_NAME_SIZE. */
+char *member_name(char *buffer, struct member_id id);
+/* The other way; false when it is not exactly such a name. */
+bool member_parse(const char *name, size_t length, struct member_id *ret);
+
+/* Add one key and its value. */
+void launch_add(struct text *order, const char *key, const char *format, ...) PRINTF(3, 4);
+
+/* Add what the launch itself says. Fails with -EINVAL (no command, a path that is not absolute)
+ * or -E2BIG. */
+int launch_write(const struct engine_launch *launch, struct text *order, struct error *err);
+
+/* Add who it runs as: uid, gid and all groups of that user, which are remembered for a minute
+ * (now: any clock that only goes forward). A uid without a name has its gid only. */
+struct accounts;
+struct accounts *accounts_create(void);
+void accounts_destroy(struct accounts *accounts);
+DEFINE_AUTO(accounts)
+void accounts_add(struct accounts *accounts, uint32_t uid, uint32_t gid, usec_t now,
+                  struct text *order);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORECAST_DUE_H
+#define FORECAST_DUE_H
+
+/* due - when which job's attempt is over: a heap, by time, then by job
+ *
+ * Nothing is taken out early: who takes one looks whether that attempt still runs.
+ */
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+
+struct due {
+    usec_t at;
+    uint32_t job, attempt;
+};
+
+struct dues {
+    LIST(struct due) heap;
+};
+
+void due_add(struct dues *dues, struct due end);
+usec_t due_first(const struct dues *dues); /* USEC_NEVER: none */
+/* The first, when it is not after now. */
+bool due_take(struct dues *dues, usec_t now, struct due *ret);
+void due_release(struct dues *dues);
+
+#endif

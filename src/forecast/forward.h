@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORECAST_FORWARD_H
+#define FORECAST_FORWARD_H
+
+/* forward - a state driven on in virtual time, by the brain that decides live
+ *
+ * Jobs that run end when they are expected to, those that wait run for as long as they usually
+ * would: what their user says (estimate), else the median of their history, else their limit, as
+ * `tarn when` takes it. Or `fate_of` knows it. All end well, unless that says otherwise. What is
+ * granted starts at once, what is stopped ends at once; who is stopped for others keeps its work
+ * and pays its restart cost at its next start. Nobody comes but whom `come` tells of.
+ *
+ * It is over when nobody waits any more and nobody is to come, or when nothing happens any more;
+ * or, where it may take no more processor time than so much, when it has: `horizon` says how far
+ * it came.
+ *
+ * While somebody waits, the brain may be asked only every so often (`grain`): what ends and comes
+ * in between does so at its time, and starts are late by less than that.
+ *
+ * Order of calls:  create, (tell)*, go, (what came of it), destroy
+ * Owner:           the state and its brain are the caller's, and are changed
+ * Limits:          FORWARD_EVENTS_MAX events, FORWARD_SPAN_MAX of virtual time
+ */
+
+#include "core/state/state.h"
+#include "forecast/due.h"
+#include "sched/sched.h"
+
+enum { FORWARD_EVENTS_MAX = 200000000 };
+#define FORWARD_SPAN_MAX (10 * 365 * USEC_PER_DAY)
+
+struct forward_fate {
+    usec_t work; /* run time in all its attempts, without restart costs; -1: as expected */
+    bool is_bad; /* it ends badly */
+};
+
+/* A job that waited, ran or came. Times are of the state's clock. */
+struct forward_job {
+    uint64_t id;
+    usec_t submitted;
+    usec_t start; /* its first start from the beginning on; -1: none */
+    usec_t work;  /* as forward_fate; USEC_NEVER: nobody knows an end */
+    usec_t lost;  /* run time that its restarts cost, and what was not saved */
+    usec_t end;   /* of the attempt that runs, or ran last, as planned */
+    int64_t rate; /* of that one: what it costs in an hour, in micro; 0: no prices */
+    double cost;  /* in micro, of all that it runs from the beginning on */
+    int64_t milli;
+    uint32_t attempt;
+    uint32_t preemptions;
+    uint32_t queue;
+    bool is_bad;
+    bool was_active;   /* it held resources at the beginning */
+    bool was_held;     /* then, somebody held it back */
+    bool is_cancelled; /* and never started; known when all is over */
+    bool is_new;       /* it came later, or was told between create and go */
+};
+
+struct forward;
+
+struct forward_options {
+    struct state *state;
+    struct brain *brain;
+    usec_t now;       /* not before the state's */
+    usec_t processor; /* time that it may take; 0: as much as it wants */
+    usec_t grain;     /* between plans while somebody waits; 0: at once */
+    void *user;
+    /* What is known of a job's run; false: nothing. NULL: of none. */
+    bool (*fate_of)(void *user, const struct job *job, struct forward_fate *ret);
+    /* When something comes from outside, USEC_NEVER: nothing more; and tell all of then. NULL:
+     * nothing ever. */
+    usec_t (*next)(void *user);
+    int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
+    /* Every event in its order, decisions too. NULL: nobody wants them. */
+    void (*told)(void *user, const struct event *event);
+};
+
+struct forward {
+    struct forward_options options;
+    struct state *state;
+    struct brain *brain;
+    struct decisions decisions;
+    struct dues dues;
+    LIST(struct forward_job) jobs; /* by id, ascending */
+    struct map places;             /* id -> index */
+    struct map guesses;            /* bucket -> work */
+    uint64_t last_id;
+    uint64_t events;
+    usec_t from, now;
+    usec_t drained; /* the last time that one that waited started; from: nobody waited */
+    usec_t horizon; /* what comes after it is not known; USEC_NEVER: all is */
+    usec_t processor_from;
+    usec_t planned;   /* when the brain was asked last */
+    bool had_waiting; /* somebody waited after that */
+    bool has_begun;
+};
+
+struct forward *forward_create(const struct forward_options *options);
+void forward_destroy(struct forward *forward); /* NULL is fine */
+DEFINE_AUTO(forward)
+
+/* Something from outside, now. */
+int forward_tell(struct forward *forward, struct event *event, struct error *err);
+/* To its end. Fails with -E2BIG above the limits. */
+int forward_go(struct forward *forward, struct error *err);
+
+#endif

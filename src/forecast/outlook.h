@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORECAST_OUTLOOK_H
+#define FORECAST_OUTLOOK_H
+
+/* outlook - what came of driving the same state on twice, as it is and with a change, side by side
+ *
+ * Both were driven in processes of their own: what came of one are bytes that the other reads.
+ * Jobs are told apart by id, queues by name. Waits are from the submission to the first start.
+ * Where one was not driven to its end, what both know of is compared: what comes after that is
+ * `beyond`.
+ *
+ * Spec: doc/spec/05-api.md, "What if"
+ */
+
+#include <jansson.h>
+
+#include "forecast/forward.h"
+
+enum { OUTLOOK_SHOWN = 100, OUTLOOK_SHOWN_MAX = 100000 };
+
+/* One of the two. */
+struct outlook_side {
+    LIST(struct forward_job) jobs; /* by id, ascending */
+    LIST(char *) queues;
+    usec_t drained, horizon; /* forward.h */
+    uint64_t events;
+    uint8_t has_prices;
+};
+
+void outlook_take(const struct forward *forward, struct outlook_side *ret);
+void outlook_encode(const struct outlook_side *side, struct text *out);
+int outlook_decode(const struct text *bytes, struct outlook_side *ret, struct error *err);
+void outlook_side_release(struct outlook_side *side);
+
+struct outlook_ask {
+    const struct outlook_side *now, *change;
+    void *user;
+    /* Whether a job counts, and is shown; NULL: all that waited or came. */
+    bool (*counts)(void *user, const struct forward_job *job);
+    /* Add what is said of a job: label, name ... */
+    void (*describe)(void *user, uint64_t id, json_t *view);
+    usec_t from;       /* the state's time that seconds are counted from */
+    usec_t wall_ahead; /* what to add to it for wall time */
+    usec_t grain;      /* differences up to it are none (forward.h) */
+    uint32_t shown;    /* jobs in the list */
+};
+
+/* {jobs, job_count, sooner, later, same, queues, total, horizon, events}; new. */
+json_t *outlook_view(const struct outlook_ask *ask);
+
+#endif

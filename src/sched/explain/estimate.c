@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/explain/estimate.h"
+
+#include "base/wide.h"
+#include "core/job/role.h"
+#include "sched/explain/list_schedule.h"
+
+/* ---- where they go ---- */
+
+/* The least of the alternatives of one kind of members; INT64_MAX: nothing serves it now. */
+static int64_t describe_part(const struct walk *walk, const struct job *job, uint32_t part,
+                             struct profile_need *need)
+{
+    struct brain *brain = walk->brain;
+    const struct request *request = request_part(state_request(brain->state, job), part);
+    int64_t least = 0;
+
+    for (uint32_t k = 0; k < request->gpu_alternatives; k++) {
+        const struct shape *shape = shape_claim(&brain->shapes, brain->state, &brain->layout,
+                                                job->class, part, k, job->queue);
+        for (size_t i = 0; i < shape->cuts.count; i++) {
+            uint8_t lane = walk->estimator->lane_of_kind.items[i];
+            int64_t milli =
+                (int64_t)shape->cuts.items[i].milli * request->gpus[k].count * request->members;
+            if (milli == 0 || lane == NO_LANE)
+                continue;
+            need->serves |= 1u << lane;
+            least = least == 0 || milli < least ? milli : least;
+        }
+    }
+    return request->gpu_alternatives > 0 && least == 0 ? INT64_MAX : least;
+}
+
+/* Roles are taken together: what one of them may have, all may. */
+static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+{
+    const struct request *request = state_request(walk->brain->state, job);
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        int64_t milli = describe_part(walk, job, i, need);
+        need->gpu = milli < INT64_MAX - need->gpu ? need->gpu + milli : INT64_MAX;
+    }
+}
+
+static const struct profile_need *need_of(struct walk *walk, struct estimate_entry *entry)
+{
+    struct estimator *estimator = walk->estimator;
+    const struct job *job = entry->next;
+    const struct request *request = state_request(walk->brain->state, job);
+
+    if (entry->need > 0)
+        return &estimator->needs.items[entry->need - 1];
+    struct profile_need need = { .run = walk_run_of(walk, job, 0) };
+    describe_gpus(walk, job, &need);
+    need.amount[LANE_CPU] = request_cpus(request);
+    need.amount[LANE_MEMORY] = request_memory(request);
+    walk_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
+    if (walk->array != 0 && walk_is_in_array(walk->brain->state, job, walk->array))
+        need.amount[LANE_ARRAY] = 1;
+    list_add(&estimator->needs, need);
+    entry->need = (uint32_t)estimator->needs.count;
+    return &estimator->needs.items[entry->need - 1];
+}
+
+/* Of the GPUs that it may use, or of the CPUs, in parts of 2^20. */
+static uint32_t share_of(const struct walk *walk, const struct profile_need *need)
+{
+    int64_t gpus = 0, cpus = walk->brain->state->capacity.cpu_milli;
+
+    for (size_t i = 0; i < PROFILE_GPU_LANES; i++)
+        gpus += need->serves >> i & 1 ? walk->estimator->capacity[i] : 0;
+    int64_t gpu = gpus > 0 && need->gpu <= gpus ? need->gpu * QUEUE_SHARE_ONE / gpus : 0;
+    int64_t cpu = cpus > 0 ? need->amount[LANE_CPU] * QUEUE_SHARE_ONE / cpus : 0;
+    return (uint32_t)(gpu > cpu ? gpu : cpu);
+}
+
+static void charge(struct walk *walk, uint32_t queue, uint32_t share, int64_t milli)
+{
+    for (uint32_t at = queue; walk->line_count > 1;
+         at = walk->brain->state->queues.items[at].parent) {
+        walk->estimator->extra_share.items[at] += share;
+        walk->estimator->extra_milli.items[at] += milli < INT64_MAX ? milli : 0;
+        if (at == QUEUE_ROOT)
+            return;
+    }
+}
+
+/* When the hours come that it waits for; 0: it waits for none. */
+static usec_t hours_of(const struct state *state, const struct job *job)
+{
+    const struct why *why = job->pending_bucket ? &job->pending_bucket->why : NULL;
+
+    if (!why || !why_is_of_time(why->kind) || why->at == 0)
+        return 0;
+    const struct window *window =
+        why->kind == WHY_WINDOW ? state->agenda.windows.items[why->window] : NULL;
+    if (!window || window_at(window, state->now, NULL))
+        return why->at;
+    return window_next_edge(window, why->at); /* it begins then, and has to end first */
+}
+
+/* Whoever waits for room has to wait until somebody gives something back. */
+static usec_t earliest_of(const struct walk *walk, const struct job *job)
+{
+    const struct state *state = walk->brain->state;
+    usec_t hours = hours_of(state, job);
+    usec_t ready = hours > job->begin ? hours : job->begin;
+
+    return ready > state->now ? ready : walk->from;
+}
+
+static usec_t place(struct walk *walk, const struct job *job, const struct profile_need *need)
+{
+    usec_t from = earliest_of(walk, job);
+    uint32_t share = share_of(walk, need);
+
+    charge(walk, job->queue, share, need->gpu);
+    if (walk->placed++ < ESTIMATE_PLACED) {
+        usec_t start = from == USEC_NEVER || need->gpu == INT64_MAX
+                           ? USEC_NEVER
+                           : profile_find(&walk->estimator->profile, need, from);
+        if (start == USEC_NEVER)
+            return start;
+        profile_take(&walk->estimator->profile, need, start);
+        walk->behind = start > walk->behind ? start : walk->behind;
+        return start;
+    }
+    usec_t start = walk->behind;
+    usec_t work = need->run == USEC_NEVER
+                      ? 0
+                      : (usec_t)wide_scale((uint64_t)need->run, share, QUEUE_SHARE_ONE);
+    walk->behind += work < USEC_NEVER / 4 - walk->behind ? work : 0;
+    return start > from ? start : from;
+}
+
+/* From now on, in order, up to the job that is wanted. USEC_NEVER: no end in sight. */
+static usec_t go(struct walk *walk, struct pending_bucket *candidate)
+{
+    struct estimator *estimator = walk->estimator;
+
+    walk_refresh(walk->brain);
+    walk_start_profile(walk);
+    walk->from =
+        estimator->profile.steps.count > 1 ? estimator->profile.steps.items[1].at : USEC_NEVER;
+    walk->behind = walk->brain->state->now;
+    walk_start_lines(walk, candidate);
+    while (walk->line_count > 0) {
+        uint32_t number = walk_next_line(walk);
+        struct estimate_entry *top = &estimator->lines.items[number].heap.items[0];
+        const struct job *job = top->next;
+        if (candidate && job != walk->wanted && job->id == walk->wanted->id) {
+            walk_advance(walk, number); /* what it would be instead of */
+            continue;
+        }
+        struct profile_need need = *need_of(walk, top);
+        usec_t start = place(walk, job, &need);
+        if (job == walk->wanted)
+            return start;
+        if (!walk->wanted)
+            map_set(&estimator->starts[walk->by_limits], job->id, (uint64_t)start);
+        walk_advance(walk, number);
+    }
+    return USEC_NEVER;
+}
+
+static usec_t walk_to(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
+                      bool by_limits)
+{
+    struct estimator *estimator = &brain->estimator;
+    struct walk walk = { .brain = brain, .estimator = estimator, .by_limits = by_limits };
+    const struct pending_bucket *bucket = candidate ? candidate : job->pending_bucket;
+    uint64_t start;
+
+    walk.array = bucket->array;
+    walk.wanted = job;
+    if (candidate || bucket->array != 0 ||
+        (estimator->asked < 4 && !estimator->is_known[by_limits]))
+        return go(&walk, candidate);
+    if (!estimator->is_known[by_limits]) {
+        map_release(&estimator->starts[by_limits]);
+        walk.wanted = NULL;
+        go(&walk, NULL);
+        estimator->is_known[by_limits] = true;
+    }
+    return map_get(&estimator->starts[by_limits], job->id, &start) ? (usec_t)start : USEC_NEVER;
+}
+
+/* ---- what is said ---- */
+
+static usec_t wait_from(usec_t now, usec_t at)
+{
+    return at == USEC_NEVER ? at : at > now ? at - now : 0;
+}
+
+static usec_t later(usec_t now, usec_t wait)
+{
+    return usec_after(now, wait);
+}
+
+/* When its promise says; 0: it has none. */
+static usec_t promised_at(const struct brain *brain, const struct job *job)
+{
+    const struct pending_bucket *bucket = job->pending_bucket;
+
+    for (size_t i = 0; bucket && i < brain->reserve.promises.count; i++) {
+        const struct promise *promise = &brain->reserve.promises.held.items[i];
+        if (promise->job == job->id)
+            return promise->at;
+    }
+    return 0;
+}
+
+/* The promise holds whatever happens where it goes by limits; elsewhere it is a guess, too. */
+static usec_t base_wait(struct brain *brain, const struct job *job,
+                        struct pending_bucket *candidate, usec_t *ret_promised)
+{
+    const struct state *state = brain->state;
+    usec_t promised = candidate ? 0 : promised_at(brain, job);
+    usec_t at = walk_to(brain, job, candidate, false);
+
+    *ret_promised = promised > 0 && promised != USEC_NEVER ? promised : 0;
+    if (*ret_promised > 0 && (!state->settings.predict || at == USEC_NEVER || at > *ret_promised))
+        at = *ret_promised;
+    return wait_from(state->now, at);
+}
+
+static bool is_busy(const struct brain *brain)
+{
+    return brain->pending.count > 1;
+}
+
+static void estimate(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
+                     struct start_estimate *ret)
+{
+    const struct state *state = brain->state;
+    struct calibration_range range;
+    usec_t now = state->now, promised;
+
+    brain_refresh(brain);
+    usec_t wait = base_wait(brain, job, candidate, &promised);
+    usec_t by_limits = walk_to(brain, job, candidate, true);
+    brain->estimator.asked++;
+    if (promised > 0 && !state->settings.predict)
+        by_limits = promised;
+    *ret = (struct start_estimate){ .limits_only = by_limits, .is_open = by_limits == USEC_NEVER };
+    if (wait == USEC_NEVER) {
+        ret->low = now;
+        ret->median = ret->high = USEC_NEVER;
+        return;
+    }
+    calibration_range(&state->calibration, wait, is_busy(brain), &range);
+    if (wait == 0)
+        range = (struct calibration_range){ 0 };
+    ret->low = later(now, range.low);
+    ret->median = later(now, range.count > 0 ? range.median : wait);
+    ret->high = later(now, range.high);
+    if (promised > 0 && !state->settings.predict) {
+        ret->high = promised;
+        ret->median = ret->median < promised && range.count > 0 ? ret->median : promised;
+        ret->low = ret->low < ret->median ? ret->low : ret->median;
+    }
+}
+
+bool sched_estimate_start(struct brain *brain, const struct job *job, struct start_estimate *ret)
+{
+    if (job->state == JOB_QUEUED) {
+        if (why_is_never(job->pending_bucket->why.kind))
+            return false;
+        estimate(brain, job, NULL, ret);
+        return true;
+    }
+    if (job->state != JOB_WAITING || job->needs_left > 0)
+        return false;
+    struct job alone = *job;
+    alone.pending_next = NULL;
+    struct pending_bucket candidate = { .queue = job->queue,
+                                        .class = job->class,
+                                        .priority = job->priority,
+                                        .max_duration = job->max_duration,
+                                        .estimate = job->estimate,
+                                        .first = &alone,
+                                        .last = &alone,
+                                        .count = 1 };
+    guess_bucket(brain->state, &candidate);
+    estimate(brain, &alone, &candidate, ret);
+    return true;
+}
+
+void estimate_stranger(struct brain *brain, const struct job *job, struct pending_bucket *bucket,
+                       struct start_estimate *ret)
+{
+    estimate(brain, job, bucket, ret);
+}
+
+void estimate_note(struct brain *brain, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    uint64_t one_in =
+        (brain->pending.count / ESTIMATE_NOTED + 1) * (brain->ends.count / ESTIMATE_OFTEN + 1);
+    uint32_t noted = 0;
+
+    for (struct job *job = state->last_job; job && job->id >= state->plan_from;
+         job = job->previous) {
+        usec_t promised;
+        uint64_t number = job->id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+        if (job->state != JOB_QUEUED || job->run->attempt > 0 || job->run->foreseen_at > 0 ||
+            number % one_in != 0)
+            continue;
+        usec_t wait = base_wait(brain, job, NULL, &promised);
+        if (wait == USEC_NEVER)
+            continue;
+        struct event foresee = {
+            .kind = EVENT_FORESEE,
+            .at = state->now,
+            .foresee = { .job = job->id, .wait = wait, .is_busy = is_busy(brain) },
+        };
+        brain_decide(brain, &foresee, decisions);
+        if (++noted == ESTIMATE_AT_ONCE)
+            return;
+    }
+}

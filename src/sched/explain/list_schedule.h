@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_EXPLAIN_LIST_SCHEDULE_H
+#define SCHED_EXPLAIN_LIST_SCHEDULE_H
+
+/* walk - a list schedule on the way: what is free when, and who is next
+ *
+ * Only walk_supply.c, walk_line.c and estimate.c use this. estimate.h says what it is for.
+ */
+
+#include "sched/brain.h"
+
+enum {
+    LANE_CPU = PROFILE_GPU_LANES,
+    LANE_MEMORY,
+    LANE_QUEUE, /* limited queues, four */
+    LANE_ARRAY = PROFILE_LANES - 1,
+    NO_LANE = UINT8_MAX,
+    RUNNING_WHOLE = 2048, /* running jobs that a walk to the end looks at */
+};
+
+struct estimate_entry {
+    struct rank_entry rank;
+    const struct job *next;
+    uint32_t need; /* place in needs, plus one */
+};
+
+struct estimate_line {
+    LIST(struct estimate_entry) heap;
+};
+
+struct walk {
+    struct brain *brain;
+    struct estimator *estimator;
+    const struct job *wanted; /* NULL: all */
+    uint64_t array;           /* that bounds it; 0: none */
+    usec_t from;              /* nobody who waits for room starts before */
+    usec_t behind;            /* when all that were placed have started */
+    uint32_t placed;
+    uint32_t line_count; /* with somebody in it */
+    uint32_t last_line;
+    bool by_limits;
+};
+
+/* walk_supply.c: the lanes, those that run, and how long a job usually does. */
+void walk_refresh(struct brain *brain);
+void walk_start_profile(struct walk *walk);
+usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed);
+void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts);
+bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array);
+
+/* walk_line.c: those that wait, in the order in which the brain offers them. */
+void walk_start_lines(struct walk *walk, struct pending_bucket *candidate);
+uint32_t walk_next_line(const struct walk *walk);
+/* The first of this queue was placed: the next of the same kind, or nobody. */
+void walk_advance(struct walk *walk, uint32_t queue);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/explain/list_schedule.h"
+
+static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t first = at, left = 2 * at + 1, right = left + 1;
+        if (left < count && rank_is_before(&heap[left].rank, &heap[first].rank))
+            first = left;
+        if (right < count && rank_is_before(&heap[right].rank, &heap[first].rank))
+            first = right;
+        if (first == at)
+            return;
+        struct estimate_entry entry = heap[at];
+        heap[at] = heap[first];
+        heap[first] = entry;
+        at = first;
+    }
+}
+
+static void count_offers(struct walk *walk, uint32_t queue, uint32_t more)
+{
+    for (uint32_t at = queue;; at = walk->brain->state->queues.items[at].parent) {
+        walk->estimator->offers.items[at] += more;
+        if (at == QUEUE_ROOT)
+            return;
+    }
+}
+
+void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
+{
+    struct estimator *estimator = walk->estimator;
+    const struct brain *brain = walk->brain;
+    size_t count = brain->state->queues.count;
+
+    estimator->needs.count = 0;
+    order_usage_start(&estimator->usage, count);
+    estimator->offers.count = estimator->extra_share.count = estimator->extra_milli.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        list_add(&estimator->offers, 0);
+        list_add(&estimator->extra_share, 0);
+        list_add(&estimator->extra_milli, 0);
+        if (estimator->lines.count <= i)
+            list_add(&estimator->lines, (struct estimate_line){ 0 });
+        estimator->lines.items[i].heap.count = 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct estimate_line *line = &estimator->lines.items[i];
+        size_t buckets =
+            i < brain->pending.queues.count ? brain->pending.queues.items[i].buckets.count : 0;
+        for (size_t k = 0; k < buckets; k++) {
+            struct pending_bucket *bucket = brain->pending.queues.items[i].buckets.items[k];
+            list_add(&line->heap,
+                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, bucket),
+                                              .next = bucket->first });
+        }
+        if (candidate && candidate->queue == i)
+            list_add(&line->heap,
+                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, candidate),
+                                              .next = candidate->first });
+        for (size_t k = line->heap.count / 2; k-- > 0;)
+            sift_down(line->heap.items, line->heap.count, k);
+        if (line->heap.count == 0)
+            continue;
+        walk->line_count++;
+        walk->last_line = i;
+        count_offers(walk, i, (uint32_t)line->heap.count);
+    }
+}
+
+static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
+{
+    const struct estimate_line *line = &estimator->lines.items[queue];
+    uint8_t kind = line->heap.count > 0 ? line->heap.items[0].rank.bucket->kind : SHARE_OF_GPUS;
+
+    return (struct order_claim){ .queue = queue,
+                                 .kind = (enum share)kind,
+                                 .more_share = estimator->extra_share.items[queue],
+                                 .more_milli = estimator->extra_milli.items[queue],
+                                 .usage = &estimator->usage };
+}
+
+/* As order.h has it, with what was placed so far as if it ran. */
+static bool is_before(const struct walk *walk, uint32_t a, uint32_t b)
+{
+    struct order_claim left = claim_of(walk->estimator, a), right = claim_of(walk->estimator, b);
+
+    return order_is_before(walk->brain->state, &left, &right);
+}
+
+uint32_t walk_next_line(const struct walk *walk)
+{
+    const struct estimator *estimator = walk->estimator;
+    const struct state *state = walk->brain->state;
+    uint32_t at = QUEUE_ROOT;
+
+    if (walk->line_count == 1)
+        return walk->last_line;
+    while (estimator->lines.items[at].heap.count == 0) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < state->queues.count; i++) {
+            if (state->queues.items[i].parent == at && estimator->offers.items[i] > 0 &&
+                (best == 0 || is_before(walk, i, best)))
+                best = i;
+        }
+        at = best;
+    }
+    return at;
+}
+
+/* Its first job was placed: the next of the same kind, or nobody. */
+void walk_advance(struct walk *walk, uint32_t number)
+{
+    struct estimate_line *line = &walk->estimator->lines.items[number];
+    struct estimate_entry *top = &line->heap.items[0];
+
+    top->next = top->next->pending_next;
+    if (top->next) {
+        top->rank.id = top->next->id;
+    } else {
+        *top = line->heap.items[--line->heap.count];
+        count_offers(walk, number, UINT32_MAX);
+        if (line->heap.count == 0 && --walk->line_count == 1) {
+            for (uint32_t i = 0; i < walk->estimator->lines.count; i++)
+                walk->last_line =
+                    walk->estimator->lines.items[i].heap.count > 0 ? i : walk->last_line;
+        }
+    }
+    sift_down(line->heap.items, line->heap.count, 0);
+}

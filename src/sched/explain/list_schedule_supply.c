@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/explain/list_schedule.h"
+#include "sched/ordering/quota_check.h"
+
+void estimator_forget(struct estimator *estimator)
+{
+    estimator->is_known[0] = estimator->is_known[1] = false;
+    estimator->asked = 0;
+}
+
+void estimator_release(struct estimator *estimator)
+{
+    for (size_t i = 0; i < estimator->lines.count; i++)
+        list_release(&estimator->lines.items[i].heap);
+    list_release(&estimator->lines);
+    list_release(&estimator->needs);
+    list_release(&estimator->releases);
+    list_release(&estimator->lane_of_kind);
+    list_release(&estimator->offers);
+    list_release(&estimator->extra_share);
+    list_release(&estimator->extra_milli);
+    list_release(&estimator->usage.of);
+    profile_release(&estimator->profile);
+    map_release(&estimator->starts[0]);
+    map_release(&estimator->starts[1]);
+}
+
+static void add_lease(const struct estimator *estimator, const struct layout *layout,
+                      const struct lease *lease, int64_t sign, int64_t *amounts)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
+        uint8_t lane = estimator->lane_of_kind.items[layout->slots.items[slot].kind];
+        if (lane != NO_LANE)
+            amounts[lane] += sign * (int64_t)lease->slices[i].milli;
+    }
+    amounts[LANE_CPU] += sign * lease_cpus(lease);
+    amounts[LANE_MEMORY] += sign * lease_memory(lease);
+}
+
+void estimator_lease(struct estimator *estimator, const struct layout *layout,
+                     const struct lease *lease, int sign)
+{
+    if (estimator->layout == layout->version && estimator->layout != 0)
+        add_lease(estimator, layout, lease, sign, estimator->held);
+}
+
+/* Kinds in lanes; beyond PROFILE_GPU_LANES kinds the last lane has several. */
+void walk_refresh(struct brain *brain)
+{
+    struct estimator *estimator = &brain->estimator;
+    const struct layout *layout = &brain->layout;
+    struct ends_walk walk = { .ends = &brain->ends };
+    uint8_t next = 0;
+
+    if (estimator->layout == layout->version)
+        return;
+    estimator->layout = layout->version;
+    estimator->lane_of_kind.count = 0;
+    memset(estimator->capacity, 0, sizeof(estimator->capacity));
+    memset(estimator->held, 0, sizeof(estimator->held));
+    for (size_t i = 0; i < layout->kinds.count; i++) {
+        const struct layout_kind *kind = &layout->kinds.items[i];
+        const struct device *device = &brain->state->devices.items[kind->device];
+        uint8_t lane = NO_LANE;
+        if (kind->slots > 0 && device_is_usable(brain->state, device)) {
+            lane = next;
+            if (next < PROFILE_GPU_LANES - 1)
+                next++;
+            estimator->capacity[lane] += (int64_t)kind->slots * GPU_MILLI;
+        }
+        list_add(&estimator->lane_of_kind, lane);
+    }
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
+        add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
+}
+
+/* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
+usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed)
+{
+    const struct state *state = walk->brain->state;
+    usec_t limit = job->max_duration;
+    struct history_job described;
+    struct history_guess guess;
+
+    if (walk->by_limits)
+        return limit;
+    usec_t known = job->estimate > 0 ? job->estimate - job->run->attained : 0;
+    known += job->run->attained > 0 ? job->restart_cost : 0;
+    if (known > elapsed)
+        return known < limit ? known : limit;
+    if (!state->settings.predict)
+        return limit;
+    state_describe(state, job, &described);
+    history_guess(&state->history, &described, &guess);
+    if (!guess.is_known)
+        return limit;
+    usec_t run = history_quantile(&state->history, &described, job->run->attained + elapsed, 50);
+    if (run == USEC_NEVER || run - job->run->attained > limit)
+        return limit;
+    return run - job->run->attained;
+}
+
+static usec_t end_of(const struct walk *walk, const struct job *job)
+{
+    usec_t now = walk->brain->state->now;
+    usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
+
+    if (job->state == JOB_STOPPING)
+        return now + 1;
+    usec_t run = walk_run_of(walk, job, now - start);
+    if (run >= USEC_NEVER - start)
+        return USEC_NEVER;
+    return start + run > now ? start + run : now + 1;
+}
+
+bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array)
+{
+    for (const struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent)) {
+        if (group->id == array)
+            return true;
+    }
+    return false;
+}
+
+/* Limited queues that it counts for. */
+void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts)
+{
+    const struct state *state = walk->brain->state;
+
+    for (uint32_t at = queue; at != QUEUE_ROOT; at = state->queues.items[at].parent) {
+        for (size_t lane = LANE_QUEUE; lane < LANE_ARRAY; lane++)
+            amounts[lane] += walk->estimator->lane_queues[lane] == at ? milli : 0;
+    }
+}
+
+static int compare_releases(const void *a, const void *b)
+{
+    const struct estimate_release *left = a, *right = b;
+
+    return (left->at > right->at) - (left->at < right->at);
+}
+
+/* Samples do not add up: the last one gives back what is missing. */
+static void add_rest(struct estimator *estimator)
+{
+    struct estimate_release rest = { 0 };
+
+    memcpy(rest.amounts, estimator->held, sizeof(estimator->held));
+    for (size_t i = 0; i < estimator->releases.count; i++) {
+        const struct estimate_release *release = &estimator->releases.items[i];
+        rest.at = release->at != USEC_NEVER && release->at > rest.at ? release->at : rest.at;
+        for (size_t lane = 0; lane < PROFILE_LANES; lane++)
+            rest.amounts[lane] -= release->amounts[lane];
+    }
+    for (size_t lane = LANE_QUEUE; lane < PROFILE_LANES; lane++)
+        rest.amounts[lane] = 0;
+    list_add(&estimator->releases, rest);
+}
+
+static void add_running(struct walk *walk)
+{
+    struct estimator *estimator = walk->estimator;
+    const struct brain *brain = walk->brain;
+    struct ends_walk ends = { .ends = &brain->ends };
+    size_t most = walk->wanted ? ESTIMATE_RUNNING : RUNNING_WHOLE;
+    size_t each = (brain->ends.count + most - 1) / most, number = 0;
+
+    estimator->releases.count = 0;
+    for (const struct ends_entry *entry = ends_next(&ends); entry; entry = ends_next(&ends)) {
+        const struct job *job = entry->job;
+        struct estimate_release release = { 0 };
+        if (each > 1 && number++ % each != each / 2)
+            continue;
+        release.at = end_of(walk, job);
+        add_lease(estimator, &brain->layout, job->run->lease, (int64_t)(each > 1 ? each : 1),
+                  release.amounts);
+        walk_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);
+        if (walk->array != 0 && walk_is_in_array(brain->state, job, walk->array))
+            release.amounts[LANE_ARRAY] = 1;
+        list_add(&estimator->releases, release);
+    }
+    if (each > 1)
+        add_rest(estimator);
+    if (estimator->releases.count > 0)
+        qsort(estimator->releases.items, estimator->releases.count,
+              sizeof(estimator->releases.items[0]), compare_releases);
+    for (size_t i = 0; i < estimator->releases.count; i++)
+        profile_give_back(&estimator->profile, estimator->releases.items[i].at,
+                          estimator->releases.items[i].amounts);
+}
+
+enum { SPANS_AHEAD = 8 }; /* of each reservation */
+
+/* What is behind a gate, in lanes. */
+static struct profile_need kept_by(const struct walk *walk, const struct gate *gate)
+{
+    const struct layout *layout = &walk->brain->layout;
+    const struct layout_node *at = &layout->nodes.items[gate->node];
+    struct profile_need need = { 0 };
+
+    for (uint32_t i = 0; i < at->count; i++) {
+        uint8_t lane = walk->estimator->lane_of_kind.items[layout->slots.items[at->first + i].kind];
+        if (lane == NO_LANE || (gate->slots != 0 && (i >= 64 || !(gate->slots >> i & 1))))
+            continue;
+        need.gpu += GPU_MILLI;
+        need.serves |= 1u << lane;
+    }
+    if (gate->slots == 0) {
+        need.amount[LANE_CPU] = walk->brain->state->nodes.items[gate->node].cpu_milli;
+        need.amount[LANE_MEMORY] = walk->brain->state->nodes.items[gate->node].memory_mib;
+    }
+    return need;
+}
+
+/* What reservations keep from the one that is wanted is not free then. */
+static void add_gates(struct walk *walk)
+{
+    const struct state *state = walk->brain->state;
+
+    for (size_t i = 0; i < walk->brain->gates.items.count; i++) {
+        const struct gate *gate = &walk->brain->gates.items.items[i];
+        struct profile_need need = kept_by(walk, gate);
+        struct gate_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
+                                walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,
+                                USEC_NEVER };
+        for (int k = 0; k < SPANS_AHEAD; k++) {
+            usec_t from = gate_shuts_at(gate, state, &ask), until;
+            if (from == USEC_NEVER)
+                break;
+            until = gate_opens_at(gate, state, &ask);
+            need.run = until == USEC_NEVER ? until : until - from;
+            profile_take(&walk->estimator->profile, &need, from);
+            if (until == USEC_NEVER)
+                break;
+            ask.from = until;
+        }
+    }
+}
+
+void walk_start_profile(struct walk *walk)
+{
+    struct estimator *estimator = walk->estimator;
+    const struct state *state = walk->brain->state;
+    const struct group *array = walk->array ? state_group(state, walk->array) : NULL;
+    int64_t free[PROFILE_LANES] = { 0 };
+    size_t lane = LANE_QUEUE;
+
+    for (size_t i = 0; i < PROFILE_GPU_LANES; i++)
+        free[i] = estimator->capacity[i] - estimator->held[i];
+    free[LANE_CPU] = state->capacity.cpu_milli - estimator->held[LANE_CPU];
+    free[LANE_MEMORY] = state->capacity.memory_mib - estimator->held[LANE_MEMORY];
+    memset(estimator->lane_queues, 0, sizeof(estimator->lane_queues));
+    for (uint32_t i = 1; i < state->queues.count && lane < LANE_ARRAY; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        int64_t most = quota_bound(state, i, RESOURCE_GPUS);
+        if (most == QUOTA_NONE || queue->is_removed)
+            continue;
+        estimator->lane_queues[lane] = i;
+        free[lane++] = most - queue->used.of[RESOURCE_GPUS];
+    }
+    if (array)
+        free[LANE_ARRAY] = (int64_t)array->max_running - (int64_t)array->active_count;
+    profile_start(&estimator->profile, state->now, free);
+    add_running(walk);
+    add_gates(walk);
+}

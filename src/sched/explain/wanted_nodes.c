@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/explain/wanted_nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job/role.h"
+
+#include "sched/backfill/time_rules.h"
+#include "sched/brain.h"
+#include "sched/ordering/quota_check.h"
+
+/* A type as it could be had: on demand, or as a spot machine. */
+struct offer {
+    uint32_t type;
+    bool is_spot;
+    int64_t price_micro;
+};
+
+/* A machine that is not there. */
+struct dream {
+    uint32_t wish;
+    int64_t cpu_milli, memory_mib;
+    int32_t milli[NODE_TYPE_GPUS_MAX];
+};
+
+struct candidate {
+    struct job *job;
+    int64_t milli, cpu_milli, memory_mib;
+    bool is_done; /* it has room, or an earlier offer takes it */
+};
+
+struct scaling {
+    struct brain *brain;
+    struct scale_plan *plan;
+    LIST(struct candidate) jobs;
+    LIST(struct offer) offers;
+    LIST(struct dream) dreams;
+    LIST(struct amounts) poured; /* by queue */
+    bool *is_promised;           /* by node */
+    usec_t now;
+};
+
+static int compare_amounts(int64_t a, int64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    int order = compare_amounts(a->milli, b->milli);
+
+    order = order != 0 ? order : compare_amounts(a->cpu_milli, b->cpu_milli);
+    order = order != 0 ? order : compare_amounts(a->memory_mib, b->memory_mib);
+    if (order != 0)
+        return order;
+    if (a->job->submitted != b->job->submitted)
+        return a->job->submitted < b->job->submitted ? -1 : 1;
+    return a->job->id < b->job->id ? -1 : 1;
+}
+
+static int compare_offers(const void *left, const void *right)
+{
+    const struct offer *a = left, *b = right;
+
+    if (a->price_micro != b->price_micro)
+        return a->price_micro < b->price_micro ? -1 : 1;
+    if (a->type != b->type)
+        return a->type < b->type ? -1 : 1;
+    return a->is_spot - b->is_spot;
+}
+
+static void list_jobs(struct scaling *scaling)
+{
+    const struct state *state = scaling->brain->state;
+
+    for (struct job *job = state->first_job; job; job = job->next) {
+        const struct request *request;
+        if (job->state != JOB_QUEUED)
+            continue;
+        request = state_request(state, job);
+        list_add(&scaling->jobs, (struct candidate){ .job = job,
+                                                     .milli = request_milli(request, 0, 0),
+                                                     .cpu_milli = request_cpus(request),
+                                                     .memory_mib = request_memory(request) });
+    }
+    if (scaling->jobs.count > 0)
+        qsort(scaling->jobs.items, scaling->jobs.count, sizeof(scaling->jobs.items[0]),
+              compare_candidates);
+    if (scaling->jobs.count > SCALE_JOBS_MAX)
+        scaling->jobs.count = SCALE_JOBS_MAX;
+}
+
+static void list_offers(struct scaling *scaling)
+{
+    const struct state *state = scaling->brain->state;
+
+    for (uint32_t i = 0; i < state->node_types.count; i++) {
+        const struct node_type *type = &state->node_types.items[i];
+        list_add(&scaling->offers, (struct offer){ i, false, type->price_micro });
+        if (type->spot_micro > 0)
+            list_add(&scaling->offers, (struct offer){ i, true, type->spot_micro });
+    }
+    if (scaling->offers.count > 0)
+        qsort(scaling->offers.items, scaling->offers.count, sizeof(scaling->offers.items[0]),
+              compare_offers);
+}
+
+/* Whether its queue and user could have it beside what was poured for that queue before. */
+static bool may_have(struct scaling *scaling, const struct job *job)
+{
+    const struct state *state = scaling->brain->state;
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
+    struct amounts *poured = &scaling->poured.items[job->queue];
+    struct amounts own;
+    struct why why;
+
+    quota_least(state, state_request(state, job), &own);
+    if (!hours_allow(scaling->brain, job, &own, &why) ||
+        !spend_allows(scaling->brain, job, &own, &why))
+        return false; /* it waits for other hours, or for money: it would not start */
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        ask.amounts.of[i] = own.of[i] + poured->of[i];
+    if (!quota_allows(state, &ask, &why) && why.kind != WHY_LENT)
+        return false; /* what is not lent is of the machines that are there */
+    *poured = ask.amounts;
+    return true;
+}
+
+/* ---- what will be free ---- */
+
+static void free_by(struct brain *brain, usec_t at, struct fleet *ahead)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    fleet_follow(ahead, &brain->fleet);
+    for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= at;
+         entry = ends_next(&walk))
+        fleet_take(ahead, entry->job->run->lease, -1);
+}
+
+static bool finds_room(struct scaling *scaling, struct fleet *ahead, const struct job *job)
+{
+    struct place_query query;
+    struct lease lease;
+    struct why why;
+
+    brain_query(scaling->brain, job, &query);
+    query.fleet = ahead;
+    query.shapes = NULL;
+    query.quota = PLACE_QUOTA_NONE;
+    if (!place_job(&query, &scaling->brain->arena, &lease, &why))
+        return false;
+    fleet_take(ahead, &lease, 1);
+    for (uint32_t i = 0; i < lease.members_count; i++)
+        scaling->is_promised[lease.members[i].node] = true;
+    return true;
+}
+
+/* ---- machines that are not there ---- */
+
+/* The memory of such a device, as those that are there have it; 0: there is none. */
+static int64_t device_memory(const struct state *state, const char *model)
+{
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (strcmp(state->devices.items[i].model, model) == 0)
+            return state->devices.items[i].memory_mib;
+    }
+    return 0;
+}
+
+static bool take_gpus(const struct state *state, const struct node_type *type,
+                      const struct gpu_ask *ask, struct dream *dream)
+{
+    struct device like = { .model = (char *)(uintptr_t)type->model,
+                           .memory_mib = device_memory(state, type->model) };
+    int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
+    uint32_t left = ask->count;
+
+    if (ask->kind == SHARE_MIG || !shape_is_asked_for(ask, &like))
+        return false;
+    if (milli == 0 && like.memory_mib > 0)
+        milli = (ask->memory_mib * GPU_MILLI + like.memory_mib - 1) / like.memory_mib;
+    if (milli == 0 || milli > GPU_MILLI)
+        return false;
+    for (uint32_t i = 0; i < type->gpus && left > 0; i++) {
+        if (dream->milli[i] < milli)
+            continue;
+        dream->milli[i] -= (int32_t)milli;
+        left--;
+    }
+    return left == 0;
+}
+
+/* Whether one member fits there; then it is there. */
+static bool take_member(const struct state *state, const struct node_type *type,
+                        const struct request *request, struct dream *dream)
+{
+    bool fits = request->gpu_alternatives == 0;
+    struct dream taken = *dream;
+
+    for (uint32_t i = 0; i < request->gpu_alternatives && !fits; i++) {
+        taken = *dream;
+        fits = take_gpus(state, type, &request->gpus[i], &taken);
+    }
+    taken.cpu_milli -= request->cpu_milli;
+    taken.memory_mib -= request->memory_mib;
+    if (!fits || taken.cpu_milli < 0 || taken.memory_mib < 0)
+        return false;
+    *dream = taken;
+    return true;
+}
+
+static uint32_t count_there(const struct scaling *scaling, uint32_t type)
+{
+    const struct state *state = scaling->brain->state;
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < state->nodes.count; i++)
+        count += state->nodes.items[i].state != NODE_DOWN && state->nodes.items[i].going_at == 0 &&
+                 strcmp(state->nodes.items[i].type, state->node_types.items[type].name) == 0;
+    for (size_t i = 0; i < scaling->plan->wishes.count; i++)
+        count +=
+            scaling->plan->wishes.items[i].type == type ? scaling->plan->wishes.items[i].count : 0;
+    return count;
+}
+
+static void add_dream(struct scaling *scaling, const struct node_type *type, uint32_t wish)
+{
+    struct dream dream = { .wish = wish,
+                           .cpu_milli = type->cpu_milli,
+                           .memory_mib = type->memory_mib };
+
+    for (uint32_t i = 0; i < type->gpus; i++)
+        dream.milli[i] = GPU_MILLI;
+    list_add(&scaling->dreams, dream);
+}
+
+static bool dream_member(struct scaling *scaling, const struct node_type *type, uint32_t wish,
+                         const struct request *request, uint32_t most)
+{
+    const struct state *state = scaling->brain->state;
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < scaling->dreams.count; i++) {
+        struct dream *dream = &scaling->dreams.items[i];
+        if (dream->wish != wish)
+            continue;
+        count++;
+        if (take_member(state, type, request, dream))
+            return true;
+    }
+    if (count >= most)
+        return false;
+    add_dream(scaling, type, wish);
+    if (take_member(state, type, request, &scaling->dreams.items[scaling->dreams.count - 1]))
+        return true;
+    scaling->dreams.count--;
+    return false;
+}
+
+/* All members or none. */
+static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32_t wish,
+                      const struct job *job, uint32_t most)
+{
+    const struct state *state = scaling->brain->state;
+    const struct node_type *type = &state->node_types.items[offer->type];
+    const struct request *request = state_request(state, job);
+    size_t count = scaling->dreams.count;
+    bool is_placed = true;
+
+    if (offer->is_spot ? request->spot == SPOT_NEVER : request->spot == SPOT_ONLY)
+        return false;
+    if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
+                             state->pools.items[state_find_pool(state, request->pool)].is_static))
+        return false; /* a static pool's machines are named */
+    struct dream *before = mem_zero(count + 1, sizeof(*before));
+    if (count > 0)
+        memcpy(before, scaling->dreams.items, count * sizeof(*before));
+    for (uint32_t i = 0, number; i < request->members && is_placed; i++)
+        is_placed = dream_member(scaling, type, wish,
+                                 request_part(request, request_part_of(request, i, &number)), most);
+    if (!is_placed) {
+        if (count > 0)
+            memcpy(scaling->dreams.items, before, count * sizeof(*before));
+        scaling->dreams.count = count;
+    }
+    free(before);
+    return is_placed;
+}
+
+static void note_job(struct scaling *scaling, struct scale_wish *wish, uint32_t number,
+                     struct job *job, usec_t there_at)
+{
+    struct start_estimate start;
+
+    wish->first_job = wish->jobs++ == 0 ? job->id : wish->first_job;
+    list_add(&scaling->plan->unblocked, job->id);
+    list_add(&scaling->plan->unblocked_by, number);
+    if (wish->jobs > SCALE_TOLD_MAX || wish->saved == USEC_NEVER)
+        return;
+    if (!sched_estimate_start(scaling->brain, job, &start) || start.median == USEC_NEVER)
+        wish->saved = USEC_NEVER;
+    else
+        wish->saved += start.median > there_at ? start.median - there_at : 0;
+}
+
+static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_wish *wish)
+{
+    const struct node_type *type = &scaling->brain->state->node_types.items[wish->type];
+
+    for (size_t i = 0; i < scaling->dreams.count; i++)
+        wish->count += scaling->dreams.items[i].wish == number;
+    wish->price_micro = wish->count * (wish->is_spot ? type->spot_micro : type->price_micro);
+}
+
+/* Room only gets less: of two alike the second finds none where the first did not. */
+static void pour(struct scaling *scaling, const struct offer *offer)
+{
+    struct state *state = scaling->brain->state;
+    const struct node_type *type = &state->node_types.items[offer->type];
+    usec_t there_at = usec_after(scaling->now, type->boot);
+    uint32_t number = (uint32_t)scaling->plan->wishes.count;
+    uint32_t there = count_there(scaling, offer->type);
+    uint32_t most = type->most > there ? type->most - there : 0;
+    struct scale_wish wish = { .type = offer->type, .is_spot = offer->is_spot };
+    struct fleet ahead = { 0 };
+    uint32_t full = UINT32_MAX; /* the class that found no room last */
+
+    free_by(scaling->brain, there_at, &ahead);
+    memset(scaling->poured.items, 0, scaling->poured.count * sizeof(scaling->poured.items[0]));
+    for (size_t i = 0; i < scaling->jobs.count; i++) {
+        struct candidate *candidate = &scaling->jobs.items[i];
+        if (!may_have(scaling, candidate->job) || candidate->is_done)
+            continue;
+        if (candidate->job->class != full && finds_room(scaling, &ahead, candidate->job))
+            continue;
+        full = candidate->job->class;
+        if (scaling->now - candidate->job->queued < type->boot ||
+            !dream_job(scaling, offer, number, candidate->job, most))
+            continue;
+        candidate->is_done = true;
+        note_job(scaling, &wish, number, candidate->job, there_at);
+    }
+    fleet_release(&ahead);
+    if (wish.jobs == 0)
+        return;
+    count_dreams(scaling, number, &wish);
+    list_add(&scaling->plan->wishes, wish);
+}
+
+/* ---- machines that may go ---- */
+
+static const struct node_type *type_of(const struct state *state, const struct node *node,
+                                       uint32_t *ret_number)
+{
+    for (uint32_t i = 0; i < state->node_types.count; i++) {
+        *ret_number = i;
+        if (strcmp(state->node_types.items[i].name, node->type) == 0)
+            return &state->node_types.items[i];
+    }
+    return NULL;
+}
+
+static bool is_empty(const struct state *state, uint32_t number)
+{
+    const struct node *node = &state->nodes.items[number];
+
+    if (state->room.nodes.items[number].cpu_milli != node->cpu_milli ||
+        state->room.nodes.items[number].memory_mib != node->memory_mib)
+        return false;
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (state->devices.items[i].node == number &&
+            state->room.devices.items[i].milli != GPU_MILLI)
+            return false;
+    }
+    return true;
+}
+
+/* Also one that asks for neither CPU nor memory holds its machine. */
+static bool is_held(const struct brain *brain, uint32_t number)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct lease *lease = entry->job->run->lease;
+        for (uint32_t i = 0; i < lease->members_count; i++) {
+            if (lease->members[i].node == number)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wanted(const struct scale_plan *plan, uint32_t type)
+{
+    for (size_t i = 0; i < plan->wishes.count; i++) {
+        if (plan->wishes.items[i].type == type)
+            return true;
+    }
+    return false;
+}
+
+static void find_idle(struct scaling *scaling)
+{
+    const struct state *state = scaling->brain->state;
+
+    for (uint32_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        uint32_t number;
+        const struct node_type *type = type_of(state, node, &number);
+        if (!type || node->state == NODE_DOWN || scaling->is_promised[i] ||
+            is_wanted(scaling->plan, number) || scaling->now - node->used_at < type->idle)
+            continue;
+        if (is_empty(state, i) && !is_held(scaling->brain, i))
+            list_add(&scaling->plan->may_go, i);
+    }
+}
+
+void sched_scale(struct brain *brain, usec_t now, struct scale_plan *ret)
+{
+    struct scaling scaling = { .brain = brain, .plan = ret, .now = now };
+
+    *ret = (struct scale_plan){ 0 };
+    brain_refresh(brain);
+    brain->spends.items.count = 0;
+    arena_clear(&brain->arena);
+    scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
+    for (size_t i = 0; i < brain->state->queues.count; i++)
+        list_add(&scaling.poured, (struct amounts){ 0 });
+    list_jobs(&scaling);
+    list_offers(&scaling);
+    for (size_t i = 0; i < scaling.offers.count; i++)
+        pour(&scaling, &scaling.offers.items[i]);
+    find_idle(&scaling);
+    list_release(&scaling.jobs);
+    list_release(&scaling.offers);
+    list_release(&scaling.dreams);
+    list_release(&scaling.poured);
+    free(scaling.is_promised);
+}
+
+void scale_release(struct scale_plan *plan)
+{
+    list_release(&plan->wishes);
+    list_release(&plan->may_go);
+    list_release(&plan->unblocked);
+    list_release(&plan->unblocked_by);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/ordering/budget.h"
+
+#include "base/wide.h"
+#include "sched/brain.h"
+#include "sched/run_time.h"
+
+#define WITHOUT_END USEC_PER_DAY
+
+void spends_release(struct spends *spends)
+{
+    list_release(&spends->items);
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+    return b < INT64_MAX - a ? a + b : INT64_MAX;
+}
+
+/* When its period ends. */
+static usec_t period_end(const struct state *state, const struct account *account)
+{
+    if (account->window == 0)
+        return USEC_NEVER;
+    return window_next_edge(state->agenda.windows.items[account->window - 1], state->now);
+}
+
+/* Up to which time something counts that ends then. */
+static usec_t counts_until(const struct state *state, usec_t end, usec_t period)
+{
+    usec_t until = end < period ? end : period;
+
+    return until == USEC_NEVER ? state->now + WITHOUT_END : until;
+}
+
+static int64_t committed_by(const struct brain *brain, uint32_t queue, enum account_kind kind)
+{
+    const struct state *state = brain->state;
+    usec_t period = period_end(state, &state->queues.items[queue].accounts[kind]);
+    uint64_t now = agenda_clock(&state->agenda, state->now);
+    struct ends_walk walk = { .ends = &brain->ends };
+    struct agenda_time then = { state->now, now };
+    int64_t sum = 0;
+
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        usec_t until = counts_until(state, entry->end, period);
+        if (until <= state->now || !state_is_below(state, job->queue, queue))
+            continue;
+        if (until > then.at) /* they are in the order of their ends */
+            agenda_advance(&state->agenda, &then, until);
+        sum = add(sum, kind == ACCOUNT_MONEY
+                           ? account_money_of(job->run->cost.rate, then.clock - now)
+                           : account_time_of(job->run->lease->milli, until - state->now));
+    }
+    return sum;
+}
+
+static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enum account_kind kind)
+{
+    struct spends *spends = &brain->spends;
+
+    for (size_t i = 0; i < spends->items.count; i++) {
+        struct commitment *known = &spends->items.items[i];
+        if (known->queue == queue && known->account == kind)
+            return known;
+    }
+    list_add(&spends->items,
+             (struct commitment){ queue, (uint8_t)kind, committed_by(brain, queue, kind) });
+    return &spends->items.items[spends->items.count - 1];
+}
+
+/* Jobs like it may have ended at once: it costs something all the same. */
+static int64_t cost_of(const struct state *state, const struct account *account,
+                       enum account_kind kind, const struct amounts *amounts, usec_t run)
+{
+    usec_t end = usec_after(state->now, run > 0 ? run : 1);
+    usec_t until = counts_until(state, end, period_end(state, account));
+
+    if (kind == ACCOUNT_GPU_TIME)
+        return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);
+    return account_money_of(state_rate_of(state, amounts),
+                            agenda_clock(&state->agenda, until) -
+                                agenda_clock(&state->agenda, state->now));
+}
+
+static bool account_allows(struct brain *brain, const struct job *job, uint32_t queue,
+                           enum account_kind kind, const struct amounts *amounts, struct why *why)
+{
+    const struct state *state = brain->state;
+    struct account accounts[ACCOUNTS];
+
+    state_accounts(state, queue, state->now, accounts);
+    const struct account *account = &accounts[kind];
+    int64_t own = cost_of(state, account, kind, amounts, guess_usual(state, job));
+    if (own == 0)
+        return true;
+    int64_t committed = commitment_of(brain, queue, kind)->amount;
+    int64_t taken = add(account->spent, committed);
+    if (add(taken, own) <= account->most)
+        return true;
+    *why = (struct why){ .kind = WHY_BUDGET,
+                         .queue = queue,
+                         .account = (uint8_t)kind,
+                         .wanted = own,
+                         .free = taken < account->most ? account->most - taken : 0,
+                         .most = account->most,
+                         .spent = account->spent,
+                         .committed = committed,
+                         .at = period_end(state, account) };
+    return false;
+}
+
+bool spend_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                  struct why *why)
+{
+    const struct state *state = brain->state;
+
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
+            if (state->queues.items[at].accounts[kind].most != ACCOUNT_NO_BUDGET &&
+                !account_allows(brain, job, at, kind, amounts, why))
+                return false;
+        }
+        if (at == QUEUE_ROOT)
+            return true;
+    }
+}
+
+void spend_take(struct brain *brain, const struct job *job, const struct amounts *amounts)
+{
+    const struct state *state = brain->state;
+
+    for (size_t i = 0; i < brain->spends.items.count; i++) {
+        struct commitment *known = &brain->spends.items.items[i];
+        if (!state_is_below(state, job->queue, known->queue))
+            continue;
+        const struct account *account = &state->queues.items[known->queue].accounts[known->account];
+        known->amount =
+            add(known->amount, cost_of(state, account, (enum account_kind)known->account, amounts,
+                                       job->run->window));
+    }
+}
+
+usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind)
+{
+    const struct queue *q = &state->queues.items[queue];
+    struct account accounts[ACCOUNTS];
+
+    if (q->accounts[kind].most == ACCOUNT_NO_BUDGET)
+        return USEC_NEVER;
+    state_accounts(state, queue, state->now, accounts);
+    int64_t left = accounts[kind].most - accounts[kind].spent;
+    wide_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
+    if (left <= 0)
+        return state->now;
+    if (kind == ACCOUNT_MONEY)
+        speed = (wide_t)(uint64_t)q->rate * state->agenda.factor_milli;
+    if (speed == 0)
+        return USEC_NEVER;
+    uint64_t parts = kind == ACCOUNT_MONEY ? (uint64_t)USEC_PER_HOUR * 1000 : 1000;
+    wide_t time = ((wide_t)(uint64_t)left * parts - accounts[kind].rest + speed - 1) / speed;
+    return time < (wide_t)(USEC_NEVER - state->now) ? state->now + (usec_t)time : USEC_NEVER;
+}

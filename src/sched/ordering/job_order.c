@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/ordering/job_order.h"
+
+#include "base/wide.h"
+#include "sched/ordering/quota_check.h"
+
+enum { CHARGE_AHEAD_MS = 3600 * 1000 }; /* what runs counts as if it had run an hour more */
+#define NOBODY UINT32_MAX
+
+static uint64_t used_by(const struct state *state, const struct order_claim *claim)
+{
+    const struct queue *queue = &state->queues.items[claim->queue];
+    uint64_t ahead = (uint64_t)(queue->share[claim->kind] + claim->more_share) * CHARGE_AHEAD_MS;
+
+    if (!claim->usage)
+        return queue_usage(queue, claim->kind, state->now, state->settings.half_life) + ahead;
+    uint64_t *usage = &claim->usage->of.items[claim->queue * SHARES + claim->kind];
+    if (*usage == ORDER_UNKNOWN)
+        *usage = queue_usage(queue, claim->kind, state->now, state->settings.half_life);
+    return *usage + ahead;
+}
+
+void order_usage_start(struct order_usage *usage, size_t queues)
+{
+    usage->of.count = 0;
+    for (size_t i = 0; i < queues * SHARES; i++)
+        list_add(&usage->of, ORDER_UNKNOWN);
+}
+
+static bool is_owed(const struct state *state, const struct order_claim *claim)
+{
+    const struct queue *queue = &state->queues.items[claim->queue];
+    int64_t owed = quota_owed(&queue->quota[RESOURCE_GPUS], queue->owned.of[RESOURCE_GPUS]);
+
+    if (claim->more_milli > 0 && claim->kind == SHARE_OF_GPUS) /* looking ahead: GPUs in all */
+        return queue->used.of[RESOURCE_GPUS] + claim->more_milli < owed;
+    return quota_is_owed(state, claim->queue, claim->kind);
+}
+
+bool order_is_before(const struct state *state, const struct order_claim *a,
+                     const struct order_claim *b)
+{
+    bool left_owed = is_owed(state, a), right_owed = is_owed(state, b);
+
+    if (left_owed != right_owed)
+        return left_owed;
+    int sign = wide_compare(used_by(state, a), state->queues.items[b->queue].weight,
+                            used_by(state, b), state->queues.items[a->queue].weight);
+    return sign != 0 ? sign < 0 : a->queue < b->queue;
+}
+
+/* Numbers of queues sorted by parent: a counting sort. */
+static void list_children(struct order *order)
+{
+    const struct state *state = order->state;
+    size_t count = state->queues.count;
+
+    order->first_child.count = order->children.count = 0;
+    for (size_t i = 0; i <= count + 1; i++)
+        list_add(&order->first_child, 0);
+    for (size_t i = 1; i < count; i++) {
+        order->first_child.items[state->queues.items[i].parent + 2]++;
+        list_add(&order->children, 0);
+    }
+    for (size_t i = 2; i <= count + 1; i++)
+        order->first_child.items[i] += order->first_child.items[i - 1];
+    for (uint32_t i = 1; i < count; i++)
+        order->children.items[order->first_child.items[state->queues.items[i].parent + 1]++] = i;
+}
+
+/* ---- a heap of entries ---- */
+
+static void sift_down(struct rank_entry *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t first = at, left = 2 * at + 1, right = left + 1;
+        if (left < count && rank_is_before(&heap[left], &heap[first]))
+            first = left;
+        if (right < count && rank_is_before(&heap[right], &heap[first]))
+            first = right;
+        if (first == at)
+            return;
+        struct rank_entry entry = heap[at];
+        heap[at] = heap[first];
+        heap[first] = entry;
+        at = first;
+    }
+}
+
+static void make_heap(struct rank_entry *heap, size_t count)
+{
+    for (size_t i = count / 2; i-- > 0;)
+        sift_down(heap, count, i);
+}
+
+static void set_size(struct order *order, size_t count)
+{
+    order->next.count = order->kinds.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        list_add(&order->next, NOBODY);
+        list_add(&order->kinds, 0);
+    }
+    while (order->lines.count < count)
+        list_add(&order->lines, (struct order_line){ 0 });
+    for (size_t i = 0; i < order->lines.count; i++)
+        order->lines.items[i].ready.count = order->lines.items[i].stuck.count = 0;
+}
+
+void order_release(struct order *order)
+{
+    for (size_t i = 0; i < order->lines.count; i++) {
+        list_release(&order->lines.items[i].ready);
+        list_release(&order->lines.items[i].stuck);
+    }
+    list_release(&order->lines);
+    list_release(&order->next);
+    list_release(&order->kinds);
+    list_release(&order->usage.of);
+    list_release(&order->children);
+    list_release(&order->first_child);
+}
+
+/* The next of the queue's own, if it has somebody to offer. */
+static const struct rank_entry *best_of(const struct order *order, uint32_t queue,
+                                        bool *ret_is_stuck)
+{
+    const struct order_line *line = &order->lines.items[queue];
+    bool has_ready = line->ready.count > 0, has_stuck = order->with_stuck && line->stuck.count > 0;
+
+    if (!has_ready && !has_stuck)
+        return NULL;
+    *ret_is_stuck =
+        !has_ready || (has_stuck && rank_is_before(&line->stuck.items[0], &line->ready.items[0]));
+    return *ret_is_stuck ? &line->stuck.items[0] : &line->ready.items[0];
+}
+
+static struct order_claim claim_of(struct order *order, uint32_t queue)
+{
+    return (struct order_claim){ .queue = queue,
+                                 .kind = (enum share)order->kinds.items[queue],
+                                 .usage = &order->usage };
+}
+
+/* Who is next of this queue, when that is known of its children. */
+static void choose(struct order *order, uint32_t queue)
+{
+    bool is_stuck;
+    const struct rank_entry *own = best_of(order, queue, &is_stuck);
+    uint32_t best = NOBODY;
+
+    order->next.items[queue] = NOBODY;
+    if (own) { /* jobs may stand in a queue that got children later; they go first */
+        order->next.items[queue] = queue;
+        order->kinds.items[queue] = own->bucket->kind;
+        return;
+    }
+    for (uint32_t i = order->first_child.items[queue]; i < order->first_child.items[queue + 1];
+         i++) {
+        uint32_t child = order->children.items[i];
+        if (order->next.items[child] == NOBODY)
+            continue;
+        struct order_claim claim = claim_of(order, child), other;
+        if (best != NOBODY)
+            other = claim_of(order, best);
+        if (best == NOBODY || order_is_before(order->state, &claim, &other))
+            best = child;
+    }
+    if (best == NOBODY)
+        return;
+    order->next.items[queue] = order->next.items[best];
+    order->kinds.items[queue] = order->kinds.items[best];
+}
+
+/* A parent's number is lower than its children's. */
+static void choose_all(struct order *order, bool with_stuck)
+{
+    order->with_stuck = with_stuck;
+    for (uint32_t i = (uint32_t)order->next.count; i-- > 0;)
+        choose(order, i);
+}
+
+/* Something of this queue, or what it used, is no longer as it was. */
+static void choose_above(struct order *order, uint32_t queue)
+{
+    for (uint32_t at = queue;; at = order->state->queues.items[at].parent) {
+        choose(order, at);
+        if (at == QUEUE_ROOT)
+            return;
+    }
+}
+
+void order_start(struct order *order, const struct state *state, const struct ranker *ranker,
+                 const struct pending *pending, order_fits *fits, void *user)
+{
+    order->state = state;
+    order->ranker = ranker;
+    set_size(order, state->queues.count);
+    order_usage_start(&order->usage, state->queues.count);
+    list_children(order);
+    for (uint32_t i = 0; i < pending->queues.count; i++) {
+        const struct pending_queue *queue = &pending->queues.items[i];
+        struct order_line *line = &order->lines.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++) {
+            if (queue->buckets.items[k]->is_settled)
+                continue;
+            struct rank_entry entry = rank_of_bucket(ranker, queue->buckets.items[k]);
+            if (fits(user, entry.bucket))
+                list_add(&line->ready, entry);
+            else
+                list_add(&line->stuck, entry);
+        }
+        make_heap(line->ready.items, line->ready.count);
+        make_heap(line->stuck.items, line->stuck.count);
+    }
+    choose_all(order, true);
+}
+
+struct pending_bucket *order_next(struct order *order, bool with_stuck)
+{
+    if (with_stuck != order->with_stuck)
+        choose_all(order, with_stuck);
+    order->queue = order->next.items[QUEUE_ROOT];
+    if (order->queue == NOBODY)
+        return NULL;
+    return best_of(order, order->queue, &order->was_stuck)->bucket;
+}
+
+void order_block(struct order *order)
+{
+    struct order_line *line = &order->lines.items[order->queue];
+
+    if (order->was_stuck) {
+        line->stuck.items[0] = line->stuck.items[--line->stuck.count];
+        sift_down(line->stuck.items, line->stuck.count, 0);
+    } else {
+        line->ready.items[0] = line->ready.items[--line->ready.count];
+        sift_down(line->ready.items, line->ready.count, 0);
+    }
+    choose_above(order, order->queue);
+}
+
+void order_served(struct order *order, bool is_gone)
+{
+    struct order_line *line = &order->lines.items[order->queue];
+
+    if (is_gone) {
+        order_block(order);
+        return;
+    }
+    struct rank_entry *top = order->was_stuck ? &line->stuck.items[0] : &line->ready.items[0];
+    *top = rank_of_bucket(order->ranker, top->bucket);
+    sift_down(order->was_stuck ? line->stuck.items : line->ready.items,
+              order->was_stuck ? line->stuck.count : line->ready.count, 0);
+    choose_above(order, order->queue);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/placement/fragmentation.h"
+
+#include <string.h>
+
+enum { FIRST_LOOK = 16, LOOK_EVERY = 1024 };
+
+/* The device's part that this ask would take; 0: not of the kind, or too small for it. */
+static uint16_t need_of(const struct gpu_ask *ask, const struct device *device)
+{
+    if ((ask->model[0] && strcmp(ask->model, device->model) != 0) || ask->kind == SHARE_MIG ||
+        device->mig_enabled)
+        return 0;
+    if (device->memory_mib < ask->size_mib_min ||
+        (ask->size_mib_max > 0 && device->memory_mib > ask->size_mib_max))
+        return 0;
+    if (ask->kind == SHARE_WHOLE)
+        return GPU_MILLI;
+    if (ask->milli > 0)
+        return (uint16_t)(ask->milli <= GPU_MILLI ? ask->milli : 0);
+    if (device->memory_mib <= 0 || ask->memory_mib > device->memory_mib)
+        return 0;
+    return (uint16_t)((ask->memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib);
+}
+
+/* Any of the alternatives: the first that the kind serves. */
+static void set_needs(struct typical *typical, const struct state *state,
+                      const struct layout *layout)
+{
+    size_t kinds = layout->kinds.count;
+
+    list_reserve(&typical->needs, kinds * TYPICAL_MAX + 1);
+    memset(typical->needs.items, 0, kinds * TYPICAL_MAX * sizeof(typical->needs.items[0]));
+    for (size_t k = 0; k < kinds; k++) {
+        const struct device *device = &state->devices.items[layout->kinds.items[k].device];
+        for (uint32_t m = 0; m < typical->count; m++) {
+            const struct request *request =
+                class_request(&state->classes, typical->shapes[m].class);
+            uint16_t need = 0;
+            for (uint32_t i = 0; i < request->gpu_alternatives && need == 0; i++)
+                need = need_of(&request->gpus[i], device);
+            typical->needs.items[k * TYPICAL_MAX + m] = device_is_usable(state, device) ? need : 0;
+        }
+    }
+}
+
+static void add_demand(struct typical *typical, const struct request *request, uint64_t weight)
+{
+    const struct gpu_ask *ask = &request->gpus[0];
+    int64_t parts = (int64_t)(weight / (DEMAND_ONE / 16)) + 1;
+
+    if (request->gpu_alternatives == 0)
+        return;
+    if (ask->kind == SHARE_MIG)
+        typical->gpu += parts * request_milli(request, 0, 0) / request->members;
+    else
+        typical->gpu += parts * (ask->milli ? (int64_t)ask->milli : GPU_MILLI) * ask->count;
+    typical->cpu += parts * request->cpu_milli;
+    typical->memory += parts * request->memory_mib;
+}
+
+static void insert(struct typical *typical, const struct demand_shape *shape,
+                   const struct class_table *classes)
+{
+    const struct request *request = class_request(classes, shape->class);
+    uint32_t at = typical->count;
+
+    if (at == TYPICAL_MAX && typical->shapes[at - 1].popularity >= shape->weight)
+        return;
+    at = at == TYPICAL_MAX ? at - 1 : at;
+    typical->count = at + 1;
+    for (; at > 0 && typical->shapes[at - 1].popularity < shape->weight; at--)
+        typical->shapes[at] = typical->shapes[at - 1];
+    typical->shapes[at] = (struct typical_shape){
+        .cpu_milli = request->cpu_milli,
+        .memory_mib = request->memory_mib,
+        .count = request->gpu_alternatives > 0 ? request->gpus[0].count : 0,
+        .class = shape->class,
+        .popularity = shape->weight,
+    };
+}
+
+/* Nothing but instances: they have weights of their own (scarcity.h). */
+static bool is_of_instances(const struct request *request)
+{
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        if (request->gpus[i].kind != SHARE_MIG)
+            return false;
+    }
+    return request->gpu_alternatives > 0;
+}
+
+static void find_shapes(struct typical *typical, const struct state *state)
+{
+    const struct demand *demand = &state->demand;
+    uint64_t total = 0, covered = 0;
+    uint32_t kept = 0;
+
+    typical->count = 0;
+    typical->gpu = typical->cpu = typical->memory = 0;
+    for (size_t i = 0; i < demand->shapes.count; i++) {
+        const struct demand_shape *shape = &demand->shapes.items[i];
+        const struct request *request = class_request(&state->classes, shape->class);
+        add_demand(typical, request, shape->weight);
+        if (is_of_instances(request))
+            continue;
+        total += shape->weight;
+        insert(typical, shape, &state->classes);
+    }
+    /* Only the ratios matter: keep products small. */
+    for (; typical->gpu >> 24; typical->gpu >>= 1) {
+        typical->cpu >>= 1;
+        typical->memory >>= 1;
+    }
+    while (kept < typical->count && covered * 100 < total * TYPICAL_COVER_PERCENT)
+        covered += typical->shapes[kept++].popularity;
+    typical->count = kept;
+    while (kept > 0 && typical->shapes[0].popularity >> 40) {
+        for (uint32_t m = 0; m < kept; m++)
+            typical->shapes[m].popularity = typical->shapes[m].popularity / 2 + 1;
+    }
+}
+
+/* How many more of this shape one machine could take. */
+static int64_t options_on(const struct typical *typical, uint32_t m, const struct fleet *fleet,
+                          uint32_t number)
+{
+    const struct typical_shape *shape = &typical->shapes[m];
+    const struct layout_node *at = &fleet->layout->nodes.items[number];
+    const struct fleet_node *node = &fleet->nodes.items[number];
+    int64_t options = 0;
+
+    if (!at->is_up || node->milli <= 0)
+        return 0;
+    for (uint32_t i = at->first; i < at->first + at->count; i++) {
+        uint16_t need = typical->needs.items[fleet->layout->slots.items[i].kind * TYPICAL_MAX + m];
+        if (need > 0 && fleet->slots.items[i].milli >= need)
+            options += fleet->slots.items[i].milli / need;
+    }
+    options /= shape->count;
+    if (shape->cpu_milli > 0 && node->cpu_milli / shape->cpu_milli < options)
+        options = node->cpu_milli / shape->cpu_milli;
+    if (shape->memory_mib > 0 && node->memory_mib / shape->memory_mib < options)
+        options = node->memory_mib / shape->memory_mib;
+    return options > 0 ? options : 0;
+}
+
+static uint64_t square_root(uint64_t value)
+{
+    uint64_t root = 0;
+
+    for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1) {
+        if ((root | bit) * (root | bit) <= value)
+            root |= bit;
+    }
+    return root;
+}
+
+static void set_weights(struct typical *typical, const struct fleet *fleet)
+{
+    uint64_t total = 0, weights[TYPICAL_MAX];
+
+    for (uint32_t m = 0; m < typical->count; m++) {
+        uint64_t options = 0;
+        for (uint32_t i = 0;
+             !typical->is_fgd && typical->shapes[m].count > 0 && i < fleet->nodes.count; i++)
+            options += (uint64_t)options_on(typical, m, fleet, i);
+        /* sqrt in parts of 2^10 */
+        uint64_t root = typical->is_fgd ? 1 << 10 : square_root((options + 1) << 20);
+        weights[m] = (typical->shapes[m].popularity << 16) / root;
+        total += weights[m];
+    }
+    for (uint32_t m = 0; m < typical->count; m++)
+        typical->shapes[m].weight =
+            total >> 20 > 0 ? (int64_t)(weights[m] / (total >> TYPICAL_ONE_BITS)) : 0;
+}
+
+void typical_refresh(struct typical *typical, const struct state *state, const struct fleet *fleet)
+{
+    bool is_fgd = state->settings.placement == PLACEMENT_FGD;
+    uint64_t noted = state->demand.noted, nodes = fleet->nodes.count;
+
+    if (noted < typical->due && typical->layout == fleet->layout->version &&
+        typical->is_fgd == is_fgd)
+        return;
+    uint64_t step = noted < FIRST_LOOK ? FIRST_LOOK : noted < LOOK_EVERY ? noted : LOOK_EVERY;
+    typical->due = noted + (step == LOOK_EVERY && 2 * nodes > step ? 2 * nodes : step);
+    typical->layout = fleet->layout->version;
+    typical->is_fgd = is_fgd;
+    typical->epoch++;
+    find_shapes(typical, state);
+    set_needs(typical, state, fleet->layout);
+    set_weights(typical, fleet);
+    scarcity_weigh(&typical->scarcity, state, fleet, is_fgd);
+}
+
+void typical_release(struct typical *typical)
+{
+    list_release(&typical->needs);
+    scarcity_release(&typical->scarcity);
+}
+
+/* Free GPU beyond what free CPUs (or memory) go with. */
+static int64_t stranded(int64_t idle, int64_t rest, int64_t gpu, int64_t beside)
+{
+    return beside > 0 ? idle - rest * gpu / beside : 0;
+}
+
+static int64_t phi(const struct typical *typical, const struct typical_view *view, int64_t idle)
+{
+    int64_t by_cpu = stranded(idle, view->cpu_milli, typical->gpu, typical->cpu);
+    int64_t by_memory = stranded(idle, view->memory_mib, typical->gpu, typical->memory);
+    int64_t most = by_cpu > by_memory ? by_cpu : by_memory;
+
+    return most > 0 ? most : 0;
+}
+
+/* On all devices of the view: how many have room for `need`, and what is free on the others. */
+static void split(const struct typical_view *view, int32_t need, uint32_t *ret_roomy,
+                  int32_t *ret_low)
+{
+    uint32_t roomy = 0;
+    int32_t low = 0;
+
+    for (uint32_t i = 0; i < view->slot_count; i++) {
+        bool has_room = view->milli[i] >= need;
+        roomy += has_room;
+        low += has_room ? 0 : view->milli[i];
+    }
+    *ret_roomy = roomy;
+    *ret_low = low;
+}
+
+static void split_mixed(const struct typical *typical, const struct typical_view *view, uint32_t m,
+                        uint32_t *ret_roomy, int32_t *ret_low)
+{
+    *ret_roomy = 0;
+    *ret_low = 0;
+    for (uint32_t i = 0; i < view->slot_count; i++) {
+        uint16_t need = typical->needs.items[view->kinds[i] * TYPICAL_MAX + m];
+        if (need > 0 && view->milli[i] >= need)
+            ++*ret_roomy;
+        else
+            *ret_low += view->milli[i];
+    }
+}
+
+int64_t typical_waste(const struct typical *typical, const struct typical_view *view)
+{
+    const uint16_t *needs =
+        view->kind == LAYOUT_MIXED ? NULL : &typical->needs.items[view->kind * TYPICAL_MAX];
+    int64_t idle = 0, waste = 0;
+    uint32_t roomy = 0;
+    int32_t low = 0, split_at = 0;
+
+    for (uint32_t i = 0; i < view->slot_count; i++)
+        idle += view->milli[i];
+    if (idle == 0)
+        return 0;
+    for (uint32_t m = 0; m < typical->count; m++) {
+        const struct typical_shape *shape = &typical->shapes[m];
+        int64_t lost = idle;
+        if (shape->count == 0)
+            lost = typical->is_fgd ? idle : 0;
+        else if (view->cpu_milli >= shape->cpu_milli && view->memory_mib >= shape->memory_mib) {
+            if (!needs)
+                split_mixed(typical, view, m, &roomy, &low);
+            else if (needs[m] != split_at && needs[m] > 0) {
+                split_at = needs[m];
+                split(view, split_at, &roomy, &low);
+            }
+            if (roomy >= shape->count && (!needs || needs[m] > 0))
+                lost = low;
+        }
+        waste += shape->weight * lost;
+    }
+    if (!typical->is_fgd)
+        waste += phi(typical, view, idle) << (TYPICAL_ONE_BITS - 1); /* half */
+    return waste;
+}

@@ -1,0 +1,914 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/placement/place.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/job/role.h"
+#include "sched/ordering/pool_limit.h"
+#include "sched/ordering/quota_check.h"
+#include "sched/placement/domain.h"
+#include "sched/placement/role_order.h"
+
+/* What is being placed, and where it has come to. */
+struct placing {
+    const struct place_query *query;
+    struct arena *arena;
+    struct shape *shape; /* of the role that is being placed, or of all */
+    uint32_t role;
+    struct shape *shapes[REQUEST_ROLES_MAX]; /* by role */
+    struct shape *own;                       /* the same, where there are no caches */
+    struct request *parts;                   /* of a gang with roles, then */
+    struct cast cast;
+    uint32_t failed;           /* the role that found no place, or CAST_ALL_PLACED */
+    const struct lease *seats; /* members go to the machines that they have there; NULL: to any */
+    uint32_t seat;             /* of the next: its place there */
+    struct lease lease;
+    struct lease_role *roles;
+    struct lease_member *members;
+    struct slice *slices;
+    promise_nodes barred;    /* machines that promises touch, or that are shut */
+    promise_nodes shut;      /* places in the list of gates */
+    struct fleet_slot *seen; /* of a barred machine */
+    bool *avoid;
+    uint32_t *taken;   /* members on each machine; NULL: one member */
+    uint32_t spread;   /* no more on one machine; 0: no bound */
+    uint32_t machines; /* different ones so far */
+    struct domain domain;
+    struct cells_guest guest;
+    int64_t *slacks; /* of the cells, by kind: before it is placed, then as they are now */
+    int64_t *slacks_now;
+    bool keeps_cells;   /* what is kept for others is not to be had, */
+    bool is_strict;     /* nor any that is not its own; */
+    uint32_t cell_kind; /* it gets a whole one of its queue's; CELLS_NONE: anything */
+};
+
+static bool may_take(const struct placing *placing, uint32_t node)
+{
+    const struct request *request = placing->query->request;
+
+    if (!domain_has(&placing->domain, node))
+        return false;
+    if (!placing->taken)
+        return true;
+    if (placing->spread > 0 && placing->taken[node] >= placing->spread)
+        return false;
+    /* Those that are left may just be enough for the machines that are still wanted. */
+    if (placing->taken[node] > 0 && placing->machines < request->nodes_min &&
+        request->members - placing->lease.members_count <= request->nodes_min - placing->machines)
+        return false;
+    /* 1 is what a request has that says nothing of machines. */
+    return placing->taken[node] > 0 || request->nodes_max <= 1 ||
+           placing->machines < request->nodes_max;
+}
+
+static bool is_barred(const struct placing *placing, uint32_t node)
+{
+    for (size_t i = 0; i < placing->barred.count; i++) {
+        if (placing->barred.items[i] == node)
+            return true;
+    }
+    return false;
+}
+
+static bool is_kept(const struct placing *placing, uint32_t slot)
+{
+    return cells_is_kept(placing->query->cells, placing->slacks_now, placing->guest, slot);
+}
+
+/* The first cell of the kind there that is all free; CELLS_NONE: none is. */
+static uint32_t find_cell(const struct placing *placing, const struct spot *spot)
+{
+    const struct cells_kind *kind = &placing->query->cells->kinds.items[placing->cell_kind];
+    const uint32_t *cell_of = &kind->cell_of.items[spot->at->first];
+
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        bool is_free = cell_of[i] != CELLS_NONE && (i == 0 || cell_of[i] != cell_of[i - 1]);
+        for (uint32_t k = i; is_free && k < spot->at->count; k++)
+            is_free = cell_of[k] != cell_of[i] ||
+                      (spot->slots[k].milli == GPU_MILLI && !is_kept(placing, spot->at->first + k));
+        if (is_free)
+            return cell_of[i];
+    }
+    return CELLS_NONE;
+}
+
+/* Nothing of the cells that are kept for others; for a cell of its own, that alone. */
+static void hide_cells(const struct placing *placing, struct spot *spot)
+{
+    struct fleet_slot *seen = placing->seen;
+    bool is_of_cell = placing->cell_kind != CELLS_NONE;
+    uint32_t cell = is_of_cell ? find_cell(placing, spot) : CELLS_NONE;
+    const uint32_t *cell_of =
+        is_of_cell ? placing->query->cells->kinds.items[placing->cell_kind].cell_of.items : NULL;
+
+    if (spot->slots != seen && spot->at->count > 0)
+        memcpy(seen, spot->slots, spot->at->count * sizeof(seen[0]));
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        uint32_t slot = spot->at->first + i;
+        bool is_hidden =
+            cell_of ? cell == CELLS_NONE || cell_of[slot] != cell : is_kept(placing, slot);
+        if (!is_hidden)
+            continue;
+        spot->free.milli -= seen[i].milli;
+        spot->free.whole -= seen[i].milli == GPU_MILLI && spot->free.whole > 0;
+        spot->free.change = 0;
+        seen[i].milli = 0;
+        seen[i].memory_mib = 0;
+    }
+    spot->slots = seen;
+}
+
+static bool has_kept_cells(const struct placing *placing, uint32_t node)
+{
+    const struct layout_node *at = &placing->query->fleet->layout->nodes.items[node];
+
+    if (placing->keeps_cells && placing->cell_kind != CELLS_NONE)
+        return true;
+    for (uint32_t i = at->first; placing->keeps_cells && i < at->first + at->count; i++) {
+        if (is_kept(placing, i))
+            return true;
+    }
+    return false;
+}
+
+static struct gate_ask ask_of(const struct place_query *query)
+{
+    return (struct gate_ask){ query->queue, query->user, query->from,
+                              usec_after(query->from, query->stay) };
+}
+
+static void find_gates(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    struct gate_ask ask = ask_of(query);
+
+    for (size_t i = 0; query->gates && i < query->gates->items.count; i++) {
+        const struct gate *gate = &query->gates->items.items[i];
+        if (!gate_bars(gate, query->state, &ask))
+            continue;
+        list_add(&placing->shut, (uint32_t)i);
+        list_add(&placing->barred, gate->node);
+    }
+}
+
+/* What of a machine is shut, by slot. is_all: the machine. */
+static uint64_t shut_slots(const struct placing *placing, uint32_t node, bool *ret_is_all)
+{
+    uint64_t slots = 0;
+
+    *ret_is_all = false;
+    for (size_t i = 0; i < placing->shut.count; i++) {
+        const struct gate *gate = &placing->query->gates->items.items[placing->shut.items[i]];
+        if (gate->node != node)
+            continue;
+        *ret_is_all |= gate->slots == 0;
+        slots |= gate->slots;
+    }
+    return slots;
+}
+
+static void shut(const struct placing *placing, struct spot *spot, uint64_t slots, bool is_all)
+{
+    if (is_all) {
+        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
+        *at = *spot->at;
+        at->is_up = false;
+        spot->at = at;
+        return;
+    }
+    if (spot->slots != placing->seen)
+        memcpy(placing->seen, spot->slots, spot->at->count * sizeof(placing->seen[0]));
+    spot->slots = placing->seen;
+    spot->free.milli = 0;
+    spot->free.whole = 0;
+    spot->free.change = 0;
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        if (i < 64 && (slots >> i & 1) != 0)
+            placing->seen[i].milli = 0;
+        spot->free.milli += placing->seen[i].milli;
+        spot->free.whole += placing->seen[i].milli == GPU_MILLI;
+    }
+}
+
+static struct spot spot_for(const struct placing *placing, uint32_t node)
+{
+    struct spot spot = spot_of(placing->query->fleet, node);
+
+    if (placing->query->ignore_health) {
+        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
+        *at = *spot.at;
+        at->is_up = true;
+        spot.at = at;
+    }
+    if (placing->barred.count > 0 && is_barred(placing, node)) {
+        bool is_shut = false;
+        uint64_t slots = shut_slots(placing, node, &is_shut);
+        bool by_number = slots == 0 && placing->shape->ask &&
+                         placing->shape->ask->kind == SHARE_WHOLE &&
+                         spot.at->kind != LAYOUT_MIXED &&
+                         spot.free.milli == (int32_t)spot.free.whole * GPU_MILLI;
+        if (placing->query->promises)
+            promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
+                          placing->seen);
+        if (is_shut || slots != 0)
+            shut(placing, &spot, slots, is_shut);
+    }
+    if (has_kept_cells(placing, node))
+        hide_cells(placing, &spot);
+    return spot;
+}
+
+struct pick {
+    int64_t node; /* -1: none */
+    int32_t cost;
+};
+
+static void consider(const struct placing *placing, struct pick *pick, uint32_t node)
+{
+    struct spot spot = spot_for(placing, node);
+    int32_t cost = score(placing->query->scorer, placing->shape, &spot);
+
+    if (cost != COST_NONE &&
+        (pick->node < 0 || cost < pick->cost || (cost == pick->cost && node < pick->node)))
+        *pick = (struct pick){ node, cost };
+}
+
+static uint64_t mix(uint64_t value)
+{
+    value += UINT64_C(0x9e3779b97f4a7c15);
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
+}
+
+/* Each machine draws a number; the least of those that fit wins. */
+static void consider_random(const struct placing *placing, struct pick *pick, uint32_t node)
+{
+    const struct place_query *query = placing->query;
+    struct pick fit = { -1, 0 };
+
+    consider(placing, &fit, node);
+    if (fit.node < 0)
+        return;
+    uint64_t seed = mix(query->state->settings.seed ^ mix(query->job));
+    int32_t drawn = (int32_t)(mix(seed ^ mix(node + UINT64_C(1))) >> 34);
+    if (pick->node < 0 || drawn < pick->cost)
+        *pick = (struct pick){ node, drawn };
+}
+
+static struct pick pick_by_looking(const struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    bool is_random = query->scorer->placement == PLACEMENT_RANDOM;
+    struct pick pick = { -1, 0 };
+
+    for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
+        if (!may_take(placing, i))
+            continue;
+        if (is_random)
+            consider_random(placing, &pick, i);
+        else
+            consider(placing, &pick, i);
+    }
+    return pick;
+}
+
+/* From the cache; machines that promises touch, or that are full of this gang, one by one. */
+static struct pick pick_by_cache(struct placing *placing)
+{
+    struct shape *shape = placing->shape;
+    struct pick pick = { -1, 0 };
+    LIST(int32_t) old = { 0 };
+
+    shape_catch_up(shape, placing->query->scorer, placing->query->fleet);
+    for (size_t i = 0; i < placing->barred.count; i++)
+        list_add(&old, shape_set_cost(shape, placing->barred.items[i], COST_NONE));
+    pick.node = shape_best(shape);
+    if (pick.node >= 0)
+        pick.cost = shape->costs.items[pick.node];
+    for (size_t i = placing->barred.count; i-- > 0;)
+        shape_set_cost(shape, placing->barred.items[i], old.items[i]);
+    list_release(&old);
+    for (size_t i = 0; i < placing->barred.count; i++)
+        consider(placing, &pick, placing->barred.items[i]);
+    return pick;
+}
+
+static struct pick pick_among(struct placing *placing)
+{
+    const struct shape *shape = placing->shape;
+    struct pick pick = { -1, 0 };
+
+    shape_catch_up(placing->shape, placing->query->scorer, placing->query->fleet);
+    for (uint32_t i = 0; i < placing->query->fleet->nodes.count; i++) {
+        int32_t cost = shape->costs.items[i];
+        if (cost == COST_NONE || !may_take(placing, i))
+            continue;
+        if (is_barred(placing, i) || has_kept_cells(placing, i))
+            consider(placing, &pick, i);
+        else if (pick.node < 0 || cost < pick.cost)
+            pick = (struct pick){ i, cost };
+    }
+    return pick;
+}
+
+static struct pick pick_seat(const struct placing *placing)
+{
+    struct pick pick = { -1, 0 };
+
+    consider(placing, &pick, placing->seats->members[placing->seat].node);
+    return pick;
+}
+
+static struct pick pick_machine(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+
+    if (placing->seats)
+        return pick_seat(placing);
+    if (query->only) {
+        struct pick pick = { -1, 0 };
+        for (uint32_t i = 0; i < query->only_count; i++) {
+            if (may_take(placing, query->only[i]))
+                consider(placing, &pick, query->only[i]);
+        }
+        return pick;
+    }
+    if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
+        return pick_by_looking(placing);
+    if (placing->spread == 0 && !placing->domain.is_bounded && !placing->keeps_cells &&
+        (!placing->taken || query->request->nodes_max <= 1))
+        return pick_by_cache(placing);
+    return pick_among(placing);
+}
+
+/* The devices of the promise are for the members that have them there. */
+static const bool *slots_of_other_seats(const struct placing *placing, const struct layout_node *at)
+{
+    const struct lease *seats = placing->seats;
+
+    memset(placing->avoid, 1, at->count * sizeof(bool));
+    for (uint32_t i = 0; i < seats->slices_count; i++) {
+        uint32_t slot =
+            placing->query->fleet->layout->slot_of_device.items[seats->slices[i].device];
+        if (seats->slices[i].rank == placing->seat && slot >= at->first &&
+            slot < at->first + at->count)
+            placing->avoid[slot - at->first] = false;
+    }
+    return placing->avoid;
+}
+
+/* Slots that should be left to others, if it can be helped. */
+static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+    const struct layout_node *at = &layout->nodes.items[node];
+
+    if (placing->seats)
+        return slots_of_other_seats(placing, at);
+    if (query->promises && query->promises->count > 0 &&
+        promise_avoid(query->promises, layout, query->end, node, placing->avoid))
+        return placing->avoid;
+    if (!query->spare)
+        return NULL;
+    for (uint32_t i = 0; i < at->count; i++)
+        placing->avoid[i] = query->spare->slots.items[at->first + i].milli == GPU_MILLI;
+    return placing->avoid;
+}
+
+static void look_at_cells(struct placing *placing)
+{
+    cells_slacks(placing->query->cells, placing->slacks_now);
+    for (size_t i = 0; placing->is_strict && i < placing->query->cells->kinds.count; i++)
+        placing->slacks_now[i] = placing->slacks_now[i] < 0 ? placing->slacks_now[i] : 0;
+}
+
+static bool place_member(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    struct shape *shape = placing->shape;
+    struct pick pick = pick_machine(placing);
+
+    while (pick.node < 0 && domain_next(&placing->domain))
+        pick = pick_machine(placing);
+    if (pick.node < 0)
+        return false;
+
+    struct lease *lease = &placing->lease;
+    uint32_t node = (uint32_t)pick.node, rank = lease->members_count++;
+    uint32_t wanted = shape->ask ? shape->ask->count : 0;
+    struct slice *slices = &placing->slices[lease->slices_count];
+    struct spot spot = spot_for(placing, node);
+    bool is_placed =
+        score_choose(query->scorer, shape, &spot, slots_to_avoid(placing, node), slices);
+    assert(is_placed); /* it has a cost */
+    (void)is_placed;
+    for (uint32_t i = 0; i < wanted; i++) {
+        slices[i].rank = rank;
+        lease->milli += slices[i].milli;
+    }
+    placing->members[rank] = (struct lease_member){ .node = node, .role = placing->role };
+    lease->slices_count += wanted;
+    if (placing->taken) {
+        placing->machines += placing->taken[node]++ == 0;
+        fleet_take_member(query->fleet, lease, rank, 1);
+    }
+    if (query->promises)
+        promise_take(query->promises, query->fleet->layout, query->end, lease, rank, 1);
+    if (placing->slacks) {
+        cells_take_member(query->cells, query->fleet->layout, lease, rank, placing->guest, 1);
+        look_at_cells(placing);
+    }
+    return true;
+}
+
+static void give_back(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+
+    for (uint32_t rank = placing->lease.members_count; rank-- > 0;) {
+        if (placing->taken)
+            fleet_take_member(query->fleet, &placing->lease, rank, -1);
+        if (query->promises)
+            promise_take(query->promises, query->fleet->layout, query->end, &placing->lease, rank,
+                         -1);
+        if (placing->slacks)
+            cells_take_member(query->cells, query->fleet->layout, &placing->lease, rank,
+                              placing->guest, -1);
+    }
+}
+
+static bool within_quota(const struct placing *placing, struct why *ret_why)
+{
+    const struct place_query *query = placing->query;
+    struct quota_ask ask = { .queue = query->queue,
+                             .user = query->user,
+                             .gid = query->gid,
+                             .is_preemptible = query->is_preemptible };
+    struct why why;
+
+    if (query->quota == PLACE_QUOTA_NONE)
+        return true;
+    amounts_of_lease(query->state, &placing->lease, &ask.amounts);
+    if (quota_allows(query->state, &ask, &why) ||
+        (query->quota == PLACE_QUOTA_EVER && !why_is_never(why.kind)))
+        return true;
+    *ret_why = why;
+    return false;
+}
+
+static bool pools_allow(const struct placing *placing, struct why *why)
+{
+    const struct place_query *query = placing->query;
+    uint32_t own = placing->shape->pool_named;
+    const struct lease *lease = &placing->lease;
+
+    if (!budget_allows(query->state, query->fleet, own, lease->slices, lease->slices_count,
+                       placing->taken != NULL, why))
+        return false;
+    if (!query->promises || lease->slices_count == 0 ||
+        promise_pool_allows(query->promises, query->state, query->end, own))
+        return true;
+    *why = (struct why){ .kind = WHY_POOL_MAX, .pool = own, .wanted = lease->milli };
+    return false;
+}
+
+/* After it was put there: is whatever is owed to queues still to be had? */
+static bool cells_allow(const struct placing *placing, struct why *why)
+{
+    if (!placing->slacks || !placing->guest.is_firm)
+        return true;
+    int broken = cells_broken(placing->query->cells, placing->slacks);
+    if (broken >= 0)
+        cells_explain(placing->query->cells, (size_t)broken, placing->guest, why);
+    return broken < 0;
+}
+
+static enum why_kind what_is_missing(const struct placing *placing)
+{
+    return placing->shape->ask ? WHY_GPUS : WHY_CPUS;
+}
+
+static uint32_t first_rank(const struct request *request, uint32_t role)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < role; i++)
+        rank += request_part(request, i)->members;
+    return rank;
+}
+
+/* Role after role; where one finds no place, it is the one at hand. */
+static bool place_members(struct placing *placing)
+{
+    const struct request *request = placing->query->request;
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        placing->role = placing->cast.roles[i];
+        placing->shape = placing->shapes[placing->role];
+        placing->seat = first_rank(request, placing->role);
+        for (uint32_t k = 0; k < request_part(request, placing->role)->members; k++) {
+            if (!place_member(placing))
+                return false;
+            placing->seat++;
+        }
+    }
+    return true;
+}
+
+static bool place_as_it_is(struct placing *placing, struct why *why)
+{
+    const struct place_query *query = placing->query;
+
+    placing->lease.members_count = placing->lease.slices_count = 0;
+    placing->lease.milli = 0;
+    placing->machines = 0;
+    if (placing->taken)
+        memset(placing->taken, 0, query->fleet->nodes.count * sizeof(uint32_t));
+    domain_start(&placing->domain, query, placing->shape, placing->arena);
+    bool is_placed = place_members(placing);
+    placing->failed = is_placed ? CAST_ALL_PLACED : placing->role;
+    if (!is_placed)
+        *why = (struct why){ .kind = what_is_missing(placing) };
+    bool is_allowed = is_placed && cells_allow(placing, why) && pools_allow(placing, why) &&
+                      within_quota(placing, why);
+    give_back(placing);
+    return is_allowed;
+}
+
+enum cell_way { CELLS_OWN, CELLS_BESIDE, CELLS_STRICT, CELLS_ANY };
+
+static bool place_in_way(struct placing *placing, enum cell_way way, struct why *why)
+{
+    const struct cells *cells = placing->query->cells;
+
+    placing->keeps_cells = way != CELLS_ANY;
+    placing->is_strict = way == CELLS_STRICT;
+    placing->cell_kind = CELLS_NONE;
+    if (way == CELLS_OWN)
+        placing->cell_kind = cells_own_kind(cells, placing->guest.owner, placing->query->request);
+    /* A part of one goes where it fits best. */
+    if (placing->cell_kind != CELLS_NONE &&
+        cells->kinds.items[placing->cell_kind].of.gpus > placing->shape->ask->count)
+        placing->cell_kind = CELLS_NONE;
+    if (way == CELLS_OWN && placing->cell_kind == CELLS_NONE)
+        return false;
+    look_at_cells(placing);
+    return place_as_it_is(placing, why);
+}
+
+/* Beside the cells that are kept for queues: in a whole one that its queue is owed; where it breaks
+ * none that is needed; where it breaks none. Who may be stopped at once takes of these, too, when
+ * there is nothing else; of others it is only said that this is what keeps them. */
+static bool place_alternative(struct placing *placing, struct why *why)
+{
+    if (!placing->slacks)
+        return place_as_it_is(placing, why);
+    cells_slacks(placing->query->cells, placing->slacks);
+    if (placing->guest.is_firm)
+        return place_in_way(placing, CELLS_OWN, why) || place_in_way(placing, CELLS_BESIDE, why) ||
+               place_in_way(placing, CELLS_STRICT, why) || place_in_way(placing, CELLS_ANY, why);
+    return (placing->query->fleet->is_now && place_in_way(placing, CELLS_BESIDE, why)) ||
+           place_in_way(placing, CELLS_ANY, why);
+}
+
+static bool has_profile(const struct gpu_ask *ask, const struct layout *layout)
+{
+    for (size_t i = 0; i < layout->kinds.count; i++) {
+        const struct mig_board *board = layout->kinds.items[i].board;
+        if (board && mig_find_profile(board, ask->profile) >= 0)
+            return true;
+    }
+    return false;
+}
+
+static bool can_be_met(const struct gpu_ask *ask, const struct layout *layout, struct why *why)
+{
+    if (ask->kind == SHARE_MIG && !has_profile(ask, layout)) {
+        *why = (struct why){ .kind = WHY_NEVER_MIG };
+        return false;
+    }
+    bool has_links = !ask->nvlink || ask->count <= 1;
+    for (size_t i = 0; !has_links && i < layout->slots.count; i++)
+        has_links = layout->slots.items[i].island != 0;
+    if (!has_links)
+        *why = (struct why){ .kind = WHY_NEVER_LINK };
+    return has_links;
+}
+
+/* As the cast has it. The roles' own requests know nothing of the pool and the spot rule. */
+static void choose_shapes(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        uint32_t alternative = placing->cast.alternatives[i];
+        if (query->shapes) {
+            placing->shapes[i] = shape_claim(query->shapes, query->state, layout, query->class, i,
+                                             alternative, query->queue);
+            continue;
+        }
+        shape_describe(&placing->own[i], query->state, layout,
+                       placing->parts ? &placing->parts[i] : query->request, alternative,
+                       query->queue, query->ignore_health);
+        placing->shapes[i] = &placing->own[i];
+    }
+    placing->role = placing->cast.roles[0];
+    placing->shape = placing->shapes[placing->role];
+}
+
+static void mark_kept(const struct place_query *query, uint32_t own, struct arena *arena)
+{
+    const struct layout *layout = query->fleet->layout;
+
+    if (!layout->has_mins) {
+        scorer_set_kept(query->scorer, NULL);
+        return;
+    }
+    uint8_t *kept = arena_take(arena, layout->kinds.count + 1, 1);
+    bool is_any = budget_mark_kept(query->state, query->fleet, own, kept);
+    scorer_set_kept(query->scorer, is_any ? kept : NULL);
+}
+
+static size_t slices_most(const struct request *request)
+{
+    size_t sum = 0;
+
+    for (uint32_t i = 0; i < request_parts(request); i++) {
+        const struct request *part = request_part(request, i);
+        uint32_t most = 0;
+        for (uint32_t k = 0; k < part->gpu_alternatives; k++)
+            most = part->gpus[k].count > most ? part->gpus[k].count : most;
+        sum += (size_t)part->members * most;
+    }
+    return sum;
+}
+
+static void prepare_roles(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = query->request;
+    uint32_t count = request_parts(request);
+
+    if (!query->shapes) {
+        placing->own = arena_take(placing->arena, count, sizeof(struct shape));
+        memset(placing->own, 0, count * sizeof(struct shape));
+    }
+    if (request->roles_count == 0)
+        return;
+    if (!query->shapes) {
+        placing->parts = arena_take(placing->arena, count, sizeof(struct request));
+        for (uint32_t i = 0; i < count; i++)
+            request_take_part(request, i, &placing->parts[i]);
+    }
+    placing->roles = arena_take(placing->arena, count, sizeof(struct lease_role));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct request *part = request_part(request, i);
+        placing->roles[i] =
+            (struct lease_role){ .cpu_milli = part->cpu_milli, .memory_mib = part->memory_mib };
+    }
+    placing->lease.roles = placing->roles;
+    placing->lease.roles_count = count;
+}
+
+static void prepare(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+    const struct request *request = query->request;
+
+    placing->members = arena_take(placing->arena, request->members, sizeof(struct lease_member));
+    placing->slices = arena_take(placing->arena, slices_most(request), sizeof(struct slice));
+    placing->avoid = arena_take(placing->arena, layout->slots_most + 1, sizeof(bool));
+    if (request->members > 1 || layout->has_mins)
+        placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
+    if (request->nodes_min > 1)
+        placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
+    if (query->promises && query->promises->count > 0)
+        promise_list(query->promises, query->end, &placing->barred);
+    if (query->cells && cells_is_any(query->cells) && request_wants_gpus(request)) {
+        placing->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
+        placing->slacks = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
+        placing->slacks_now = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
+    }
+    find_gates(placing);
+    if (placing->barred.count > 0 || placing->slacks)
+        placing->seen =
+            arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
+    bool is_alike = request->roles_count == 0;
+    placing->lease = (struct lease){ .members = placing->members,
+                                     .slices = placing->slices,
+                                     .cpu_milli = is_alike ? request->cpu_milli : 0,
+                                     .memory_mib = is_alike ? request->memory_mib : 0 };
+    prepare_roles(placing);
+}
+
+static void finish(struct placing *placing)
+{
+    list_release(&placing->barred);
+    list_release(&placing->shut);
+    for (uint32_t i = 0; placing->own && i < request_parts(placing->query->request); i++)
+        shape_release(&placing->own[i]);
+}
+
+/* Members stood in the order in which they were placed: ranks go from role to role. */
+static void sort_members(struct placing *placing, struct lease *lease)
+{
+    const struct lease *from = &placing->lease;
+    struct lease_member *members =
+        arena_take(placing->arena, from->members_count, sizeof(struct lease_member));
+    struct slice *slices = arena_take(placing->arena, from->slices_count + 1, sizeof(struct slice));
+    uint32_t rank = 0, slice = 0;
+
+    for (uint32_t role = 0; role < from->roles_count; role++) {
+        for (uint32_t i = 0, at = 0; i < from->members_count; i++) {
+            bool is_of_role = from->members[i].role == role;
+            if (is_of_role)
+                members[rank] = from->members[i];
+            for (; at < from->slices_count && from->slices[at].rank == i; at++) {
+                if (!is_of_role)
+                    continue;
+                slices[slice] = from->slices[at];
+                slices[slice++].rank = rank;
+            }
+            rank += is_of_role;
+        }
+        placing->roles[role].alternative = placing->cast.alternatives[role];
+    }
+    lease->members = members;
+    lease->slices = slices;
+}
+
+static bool has_never(const struct place_query *query, struct why *ret_why)
+{
+    const struct request *request = query->request;
+
+    if (request->nodes_min > query->state->nodes.count)
+        *ret_why = (struct why){ .kind = WHY_NEVER_NODES,
+                                 .wanted = request->nodes_min,
+                                 .most = (int64_t)query->state->nodes.count };
+    else if (request->pool[0] && state_find_pool(query->state, request->pool) < 0)
+        *ret_why = (struct why){ .kind = WHY_NEVER_POOL };
+    else
+        return false;
+    return true;
+}
+
+static bool can_all_be_met(const struct placing *placing, struct why *why)
+{
+    const struct place_query *query = placing->query;
+
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        const struct gpu_ask *ask = placing->shapes[i]->ask;
+        if (ask && !can_be_met(ask, query->fleet->layout, why))
+            return false;
+    }
+    return true;
+}
+
+static bool try_cast(struct placing *placing, struct why *why)
+{
+    *why = (struct why){ .kind = WHY_NONE };
+    placing->failed = CAST_ALL_PLACED;
+    choose_shapes(placing);
+    mark_kept(placing->query, placing->shape->pool_named, placing->arena);
+    return can_all_be_met(placing, why) && place_alternative(placing, why);
+}
+
+/* As it was promised; a machine that is not to be looked at now is none. */
+static bool try_seats(struct placing *placing)
+{
+    const struct place_query *query = placing->query;
+    const struct lease *seats = query->seats;
+    struct why why;
+
+    if (!seats || query->only || seats->members_count != query->request->members ||
+        seats->roles_count != query->request->roles_count)
+        return false;
+    cast_start(&placing->cast, query->request);
+    for (uint32_t i = 0; i < seats->roles_count; i++)
+        placing->cast.alternatives[i] = seats->roles[i].alternative;
+    placing->seats = seats;
+    return try_cast(placing, &why);
+}
+
+bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
+               struct why *ret_why)
+{
+    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
+    bool is_placed = false, is_first = true;
+
+    *ret_why = (struct why){ .kind = WHY_NONE };
+    if (has_never(query, ret_why))
+        return false;
+    prepare(&placing);
+    cast_start(&placing.cast, query->request);
+    do {
+        struct why why;
+        is_placed = try_cast(&placing, &why);
+        if (!is_placed && (is_first || why_is_never(ret_why->kind)))
+            *ret_why = why;
+        is_first = false;
+    } while (!is_placed && cast_next(&placing.cast, placing.failed));
+    if (is_placed || try_seats(&placing)) {
+        is_placed = true;
+        *ret_lease = placing.lease;
+        ret_lease->alternative = query->request->roles_count > 0 ? 0 : placing.cast.alternatives[0];
+        if (placing.roles)
+            sort_members(&placing, ret_lease);
+    }
+    finish(&placing);
+    return is_placed;
+}
+
+static bool part_may_fit(const struct place_query *query, uint32_t number)
+{
+    const struct request *part = request_part(query->request, number);
+    uint32_t alternatives = part->gpu_alternatives ? part->gpu_alternatives : 1;
+
+    for (uint32_t i = 0; i < alternatives; i++) {
+        struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
+                                          query->class, number, i, query->queue);
+        if (!shape->is_possible)
+            continue;
+        shape_catch_up(shape, query->scorer, query->fleet);
+        if (shape_best(shape) >= 0)
+            return true;
+    }
+    return false;
+}
+
+bool place_may_fit(const struct place_query *query)
+{
+    if (query->scorer->layout->has_mins)
+        return true; /* what it costs depends on whose pool it is */
+    for (uint32_t i = 0; i < request_parts(query->request); i++) {
+        if (!part_may_fit(query, i))
+            return false;
+    }
+    return true;
+}
+
+/* Looked at for one member alone, so that "2 free" means what a person would count. */
+static void explain_member(struct placing *placing, int64_t placed, struct why *why)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = placing->shape->request;
+    const struct gpu_ask *ask = placing->shape->ask;
+    struct why best = { .kind = WHY_GPUS, .wanted = ask ? ask->count : 0 };
+    bool any_node = false;
+
+    for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
+        struct spot spot = spot_for(placing, i);
+        if (!spot.at->is_up)
+            continue;
+        uint32_t count = ask ? score_free_slots(query->scorer, placing->shape, &spot) : 0;
+        if (ask && count < ask->count) {
+            best.free = count > best.free ? count : best.free;
+            continue;
+        }
+        any_node = true;
+        if (spot.free.cpu_milli < request->cpu_milli)
+            *why = (struct why){ .kind = WHY_CPUS,
+                                 .wanted = request->cpu_milli,
+                                 .free = spot.free.cpu_milli };
+        else if (spot.free.memory_mib < request->memory_mib)
+            *why = (struct why){ .kind = WHY_MEMORY,
+                                 .wanted = request->memory_mib,
+                                 .free = spot.free.memory_mib };
+        else {
+            int64_t unit = ask ? ask->count : request->cpu_milli;
+            *why = (struct why){ .kind = ask ? WHY_GPUS : WHY_CPUS,
+                                 .wanted = unit * request->members,
+                                 .free = unit * placed };
+            return;
+        }
+    }
+    if (!any_node)
+        *why = best;
+}
+
+void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
+{
+    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
+    int64_t placed = 0;
+
+    if (has_never(query, ret_why))
+        return;
+    prepare(&placing);
+    cast_start(&placing.cast, query->request);
+    choose_shapes(&placing);
+    mark_kept(query, placing.shape->pool_named, arena);
+    domain_start(&placing.domain, query, placing.shape, arena);
+    place_members(&placing);
+    for (uint32_t i = 0; i < placing.lease.members_count; i++)
+        placed += placing.members[i].role == placing.role;
+    give_back(&placing);
+    explain_member(&placing, placed, ret_why);
+    ret_why->role = placing.roles ? placing.role + 1 : 0;
+    finish(&placing);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_PLACEMENT_SCORE_H
+#define SCHED_PLACEMENT_SCORE_H
+
+/* score - what it costs to put one member of a job on one machine, and which devices it gets
+ *
+ *   sfg          (waste after - waste before) / 10 milli-GPU (typical.h), ties: lowest number
+ *   fgd          100 - floor(100 * sigmoid(F before - F after)), the same ties
+ *   best-fit     least left over: GPU, CPU and memory, each as a part of the largest machine's
+ *   dot-product  least product of what is wanted and what is free, in the same parts
+ *   spread       most left over
+ *   first-fit    lowest number
+ *   random       any that fits (place.c)
+ *
+ * Machines that may be taken away (spot) are only for those who allow it, and before all else for
+ * those who prefer it. Then: machines with fewer shared devices for it (static pools of its own
+ * come first), then with fewer devices that a dynamic pool is promised.
+ *
+ * Devices: own before shared, promised last, then those that leave room that somebody else could
+ * use better (avoid); a part of a GPU goes where the policy says, of equals onto the fullest;
+ * a MIG instance where it takes least from others (instance.h);
+ * several whole ones come from one NVLink island, one PCIe switch or one NUMA node, the one that
+ * they fill best.
+ */
+
+#include "core/job/why.h"
+#include "sched/placement/fleet.h"
+#include "sched/placement/fragmentation.h"
+
+enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
+
+/* What a shape would take of a device of a kind. */
+struct shape_cut {
+    int64_t memory_mib;
+    uint16_t milli;  /* 0: the kind does not serve it */
+    uint8_t profile; /* of a MIG instance */
+    bool is_own;     /* of a static pool of the job's queue */
+};
+
+struct shape;
+
+/* What is free on one machine, as one job may see it. */
+struct spot {
+    uint32_t node;
+    const struct layout_node *at;
+    struct fleet_node free;
+    const struct fleet_slot *slots; /* at->count */
+};
+
+struct score_memo {
+    uint64_t change, epoch;
+    int64_t waste;
+};
+
+struct scorer {
+    const struct state *state;
+    const struct layout *layout;
+    struct typical *typical;
+    enum placement placement;
+    int64_t cpu_most, memory_most, milli_most; /* of the largest machine */
+    LIST(uint8_t) kept;                        /* by kind: promised to a pool (budget.h) */
+    LIST(struct score_memo) memos;             /* by node: waste as it is */
+    uint64_t version; /* counts up when costs that were worked out before stand no more */
+    uint64_t layout_version, epoch;
+};
+
+/* Before costs are asked for: after anything may have changed. */
+void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet);
+/* Kinds that another dynamic pool is promised; NULL: none. */
+void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
+void scorer_release(struct scorer *scorer);
+
+/* How good a slot is for a shape: less is better. */
+enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
+uint32_t score_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind);
+/* With what of a slot it would hand out. */
+struct slice score_slice(const struct scorer *scorer, const struct shape *shape,
+                         const struct spot *spot, uint32_t i);
+
+struct spot spot_of(const struct fleet *fleet, uint32_t node);
+
+/* COST_NONE: does not fit. */
+int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);
+
+/* Which devices it gets there: as many slices as the ask counts, without rank. `avoid`, by slot of
+ * the machine, is what it should leave to others; NULL: nothing. False: does not fit. */
+bool score_choose(struct scorer *scorer, const struct shape *shape, const struct spot *spot,
+                  const bool *avoid, struct slice *ret_slices);
+
+/* Devices there that the shape could have a part of, CPUs and memory aside. */
+uint32_t score_free_slots(const struct scorer *scorer, const struct shape *shape,
+                          const struct spot *spot);
+
+/* How many members fit there at once. */
+uint32_t score_count(const struct scorer *scorer, const struct shape *shape,
+                     const struct spot *spot, uint32_t most);
+
+#endif

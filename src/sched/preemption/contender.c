@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/contender.h"
+
+#include <stdlib.h>
+
+#include "base/wide.h"
+
+enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part of its rest, */
+#define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */
+#define REVIEW_MOST  USEC_PER_HOUR /* least attained service: runs at most so long unlooked at */
+
+void claims_release(struct claims *claims)
+{
+    list_release(&claims->items);
+}
+
+static usec_t elapsed_of(const struct job *job, usec_t now)
+{
+    return job->state == JOB_RUNNING && job->run->started >= job->run->granted
+               ? now - job->run->started
+               : 0;
+}
+
+static usec_t owed_of(const struct job *job)
+{
+    return job_has_restarted(job) ? job->restart_cost : 0;
+}
+
+usec_t claim_attained(const struct job *job, usec_t now)
+{
+    usec_t gained = elapsed_of(job, now) - owed_of(job);
+
+    return job->run->attained + (gained > 0 ? gained : 0);
+}
+
+usec_t claim_left(const struct job *job, usec_t now)
+{
+    usec_t owed = owed_of(job) - elapsed_of(job, now);
+    usec_t left = job->estimate - claim_attained(job, now);
+
+    if (job->estimate == 0 || left <= 0)
+        return 0;
+    return left + (owed > 0 ? owed : 0);
+}
+
+/* ---- who takes part ---- */
+
+/* False: it wants no GPUs. */
+static bool add_claim(struct claims *claims, const struct state *state, struct job *job,
+                      bool is_running)
+{
+    int64_t milli = is_running ? job->run->lease->milli
+                               : request_milli(state_request(state, job), 0, GPU_MILLI);
+
+    if (milli == 0)
+        return false;
+    struct claim claim = {
+        .job = job,
+        .milli = milli,
+        .is_running = is_running,
+        .attained = claim_attained(job, state->now),
+        .left = claim_left(job, state->now),
+    };
+    list_add(&claims->items, claim);
+    return true;
+}
+
+bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
+                    const struct pending *pending, const struct ends *ends)
+{
+    struct ends_walk walk = { .ends = ends };
+    bool is_any = false;
+
+    claims->items.count = 0;
+    claims->review = USEC_NEVER;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        struct job *job = entry->job;
+        if (job->queue != queue || !job->is_preemptible || job->state == JOB_STOPPING ||
+            job->run->is_cancel_wanted || job->run->is_requeue_wanted)
+            continue;
+        is_any |= add_claim(claims, state, job, true);
+    }
+    if (queue >= pending->queues.count)
+        return is_any;
+    for (struct job *job = pending->queues.items[queue].first; job; job = job->line_next) {
+        if (job->pending_bucket->array != 0 || job->pending_bucket->is_timed_out)
+            continue; /* how many of them may run, or when, is not a matter of room */
+        is_any |= add_claim(claims, state, job, false) && job->is_preemptible;
+    }
+    return is_any;
+}
+
+/* ---- in which order ---- */
+
+static void review_at(struct claims *claims, usec_t at)
+{
+    claims->review = at < claims->review ? at : claims->review;
+}
+
+/* What the state counted, and how far those that run have come since. */
+static void make_gittins(struct claims *claims, const struct state *state)
+{
+    struct residual residual = state->residual;
+    uint32_t classes = 0; /* the sizes that are asked for */
+
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        classes |= UINT32_C(1) << residual_class(claim->milli);
+        if (claim->is_running)
+            residual_pass(&residual, residual_class(claim->milli),
+                          residual_bin(claim->job->run->attained), residual_bin(claim->attained));
+    }
+    gittins_make(&claims->gittins, &residual, classes);
+}
+
+static int64_t times(usec_t run, int64_t milli)
+{
+    return (int64_t)(wide_scale((uint64_t)run / 1000, (uint64_t)milli, 1) >> 1); /* of any size */
+}
+
+struct load {
+    wide_t work; /* ms x milli-GPU */
+    uint64_t arrivals[PRESSURE_LEVELS];
+    usec_t clock; /* fair time */
+};
+
+/* Is it time for it, if it shall be over by then? Notes when it will be. */
+static bool is_urgent(struct claims *claims, const struct claim *claim, usec_t deadline,
+                      usec_t margin, usec_t now, enum claim_tier tier)
+{
+    usec_t slack = deadline - now - claim->left;
+
+    if (slack < 0)
+        return false;
+    if (slack <= margin || (claim->is_running && claim->job->run->tier == tier))
+        return true;
+    if (!claim->is_running)
+        review_at(claims, now + slack - margin);
+    return false;
+}
+
+static bool is_critical(struct claims *claims, const struct claim *claim, const struct load *load,
+                        usec_t now)
+{
+    bool is_kept = claim->is_running && claim->job->run->tier == CLAIM_CRITICAL;
+    uint64_t left = (uint64_t)claim->left / 1000;
+    wide_t coming =
+        (wide_t)CLAIM_ARRIVALS * pressure_lately(load->arrivals, claim->left / CLAIM_LOOK);
+    wide_t bound = (load->work + coming) * (is_kept ? CLAIM_KEPT : 16);
+    wide_t own = (wide_t)(uint64_t)claims->milli * left * 16;
+
+    if (own >= bound)
+        return true;
+    if (claim->is_running || claims->milli <= 0)
+        return false;
+    /* The work of the others falls by no more than all GPUs can do. */
+    wide_t lead = (load->work - (wide_t)(uint64_t)claims->milli * left) / (uint64_t)claims->milli;
+    usec_t wait = claim->left / REVIEW_PART;
+    wait = wait < REVIEW_LEAST ? REVIEW_LEAST : wait;
+    if (load->work > (wide_t)(uint64_t)claims->milli * left && lead * 1000 > (wide_t)wait)
+        wait = lead * 1000 < (wide_t)USEC_PER_DAY * 3650 ? (usec_t)(lead * 1000) : USEC_PER_DAY;
+    review_at(claims, now + wait);
+    return false;
+}
+
+/* When a fair share would have brought it to its end, if as much is wanted as now until then; 0:
+ * it has a deadline of its own, there is no contention, or that time is over. */
+static usec_t fair_deadline(const struct claim *claim, const struct state *state,
+                            const struct load *load)
+{
+    const struct job *job = claim->job;
+    usec_t left = job->fair_from + job->estimate + job->estimate / CLAIM_FAIR_PARTS - load->clock;
+    int64_t wanted = state->pressure.wanted_milli, capacity = state->capacity.milli;
+
+    if (job->deadline > 0 || left <= 0 || capacity <= 0 || wanted <= capacity)
+        return 0;
+    return state->now + (usec_t)wide_scale((uint64_t)left, (uint64_t)wanted, (uint64_t)capacity);
+}
+
+static void rank_known(struct claims *claims, struct claim *claim, const struct state *state,
+                       const struct load *load)
+{
+    const struct job *job = claim->job;
+    usec_t now = state->now;
+
+    claim->key = times(claim->left, claim->milli);
+    if (state->settings.order != ORDER_DEFAULT)
+        return;
+    if (is_critical(claims, claim, load, now)) {
+        claim->tier = CLAIM_CRITICAL;
+        claim->key = -claim->left;
+    }
+    usec_t margin = CLAIM_FAIR_MARGIN * job->restart_cost, fair = fair_deadline(claim, state, load);
+    if (fair > 0 && is_urgent(claims, claim, fair, margin, now, CLAIM_FAIR)) {
+        claim->tier = CLAIM_FAIR;
+        claim->key = times(claim->left, claim->milli);
+    }
+    margin = claim->left / CLAIM_URGENT + CLAIM_MARGIN * job->restart_cost;
+    if (job->deadline > 0 && is_urgent(claims, claim, job->deadline, margin, now, CLAIM_DEADLINE)) {
+        claim->tier = CLAIM_DEADLINE;
+        claim->key = times(claim->left, claim->milli);
+    }
+}
+
+static void rank_unknown(struct claims *claims, struct claim *claim, const struct state *state)
+{
+    uint32_t bin = residual_bin(claim->attained);
+    usec_t run = claims->gittins.ranks[residual_class(claim->milli)][bin];
+    usec_t owed = owed_of(claim->job) - elapsed_of(claim->job, state->now);
+
+    if (!claim->is_running)
+        run += owed_of(claim->job);
+    claim->key = times(run, claim->milli);
+    if (!claim->is_running)
+        return;
+    claim->key /= CLAIM_HYSTERESIS;
+    if (bin + 1 < RESIDUAL_BINS)
+        review_at(claims,
+                  state->now + residual_start(bin + 1) - claim->attained + (owed > 0 ? owed : 0));
+}
+
+static void rank_least_attained(struct claims *claims, struct claim *claim,
+                                const struct state *state)
+{
+    uint32_t bin = residual_bin(claim->attained);
+    usec_t owed = owed_of(claim->job) - elapsed_of(claim->job, state->now);
+    usec_t step = residual_start(bin + 1) - claim->attained;
+
+    claim->key = times(residual_start(bin), claim->milli);
+    step = step < REVIEW_LEAST ? REVIEW_LEAST : step;
+    step = step > REVIEW_MOST ? REVIEW_MOST : step;
+    if (claim->is_running)
+        review_at(claims, state->now + (owed > 0 ? owed : 0) + step);
+}
+
+void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state)
+{
+    usec_t owed = owed_of(claim->job);
+    bool is_known = claim->left > 0 && state->settings.order != ORDER_LEAST_ATTAINED;
+    usec_t step = residual_start(residual_bin(claim->attained) + 1) - claim->attained;
+
+    if (!is_known)
+        review_at(claims, state->now + owed + (step < REVIEW_LEAST ? REVIEW_LEAST : step));
+    else if (owed > 0)
+        review_at(claims, state->now + owed);
+}
+
+/* Stopped for a job of another queue, which is not over yet. */
+static bool is_patient(const struct state *state, const struct job *job)
+{
+    const struct job *taker = job->run->stop_rule != STOP_IN_QUEUE && job->run->preemptions > 0
+                                  ? state_job(state, job->run->stopped_for)
+                                  : NULL;
+
+    return taker && taker->state != JOB_ENDED && taker->queue != job->queue;
+}
+
+static void rank_claim(struct claims *claims, struct claim *claim, const struct state *state,
+                       const struct load *load)
+{
+    const struct job *job = claim->job;
+    usec_t owed = owed_of(job);
+    usec_t from = job->state == JOB_RUNNING && job->run->started > job->run->granted
+                      ? job->run->started
+                      : job->run->granted;
+
+    claim->tier = CLAIM_REST;
+    if (state->settings.order == ORDER_LEAST_ATTAINED)
+        rank_least_attained(claims, claim, state);
+    else if (claim->left > 0)
+        rank_known(claims, claim, state, load);
+    else
+        rank_unknown(claims, claim, state);
+    if (!claim->is_running && job->is_awaited)
+        claim->tier = CLAIM_AWAITED;
+    claim->is_patient = !claim->is_running && !job->is_awaited && is_patient(state, job);
+    if (claim->is_running && state->now - from < owed) {
+        claim->tier = CLAIM_FIXED;
+        review_at(claims, from + owed);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct claim *left = a, *right = b;
+
+    if ((left->tier == CLAIM_FIXED) != (right->tier == CLAIM_FIXED))
+        return left->tier == CLAIM_FIXED ? -1 : 1;
+    if (left->job->priority != right->job->priority)
+        return left->job->priority > right->job->priority ? -1 : 1;
+    if (left->is_patient != right->is_patient)
+        return right->is_patient ? -1 : 1;
+    if (left->tier != right->tier)
+        return left->tier > right->tier ? -1 : 1;
+    if (left->key != right->key)
+        return left->key < right->key ? -1 : 1;
+    if (left->job->submitted != right->job->submitted)
+        return left->job->submitted < right->job->submitted ? -1 : 1;
+    return left->job->id < right->job->id ? -1 : 1;
+}
+
+void claims_sort(struct claims *claims, const struct state *state)
+{
+    struct load load = { 0 };
+    bool is_unknown = false, is_known = false;
+
+    for (size_t i = 0; i < claims->items.count; i++) {
+        const struct claim *claim = &claims->items.items[i];
+        load.work += (wide_t)((uint64_t)claim->left / 1000) * (uint64_t)claim->milli;
+        is_unknown |= claim->left == 0;
+        is_known |= claim->left > 0;
+    }
+    if (is_unknown && state->settings.order != ORDER_LEAST_ATTAINED)
+        make_gittins(claims, state);
+    if (is_known) {
+        pressure_arrivals(&state->pressure, state->now, load.arrivals);
+        load.clock = pressure_clock(&state->pressure, state->now, state->capacity.milli);
+    }
+    for (size_t i = 0; i < claims->items.count; i++)
+        rank_claim(claims, &claims->items.items[i], state, &load);
+    if (claims->items.count > 0)
+        qsort(claims->items.items, claims->items.count, sizeof(claims->items.items[0]), compare);
+}
+
+/* ---- those that are never stopped ---- */
+
+uint8_t claim_deadline_band(const struct job *job, usec_t now)
+{
+    usec_t slack = job->deadline - now - job->estimate;
+
+    if (job->deadline == 0 || job->estimate == 0 || slack < 0)
+        return 0;
+    return slack <= job->estimate / CLAIM_URGENT ? 2 : 1;
+}

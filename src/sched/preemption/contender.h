@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_PREEMPTION_CONTENDER_H
+#define SCHED_PREEMPTION_CONTENDER_H
+
+/* claim - who of a queue with preemptible jobs should have GPUs now, best first
+ *
+ * Claimants are the queue's preemptible jobs that hold GPUs and all of its jobs that wait for some.
+ * By priority; then the tier; then the key; then who was submitted first:
+ *
+ *   fixed      has not run for its restart cost yet: to stop it now would be a pure loss
+ *   awaited    others were stopped for it
+ *   deadline   would miss its deadline if it waited on, and can still make it
+ *   fair       the same for the time that a fair share would have given it
+ * (core/predict/pressure.h) critical   its remaining run is so long that the whole cluster will
+ * have to wait for it rest       everybody else, also those whose deadline is lost patient    was
+ * stopped for a job of another queue that is not over: takes nobody's place
+ *
+ * The key is remaining run time x GPUs (longest first among the critical); where nobody knows how
+ * much is left, the Gittins rank x GPUs, halved for those that run.
+ *
+ *   deadline         deadline - now - remaining  <=  remaining / CLAIM_URGENT + 2 restart costs
+ *   fair             the same with 8 restart costs alone: it is softer
+ *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
+ *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
+ *
+ * One that was granted as urgent or critical stays it while it runs (down to CLAIM_KEPT / 16 of the
+ * bound of the critical), so that its restart cost does not push it back over the edge.
+ * The constants come from simulations of the Philly, Shockwave and Chronus workloads.
+ */
+
+#include "core/state/state.h"
+#include "sched/backfill/ends.h"
+#include "sched/ordering/gittins.h"
+#include "sched/ordering/pending.h"
+
+enum {
+    CLAIM_URGENT = 16,
+    CLAIM_ARRIVALS = 4,
+    CLAIM_LOOK = 16,
+    CLAIM_MARGIN = 2, /* restart costs */
+    CLAIM_FAIR_MARGIN = 8,
+    CLAIM_FAIR_PARTS = 20, /* fair is up to 1 + 1 / 20 of the fair share's time */
+    CLAIM_KEPT = 14,       /* sixteenths */
+    CLAIM_HYSTERESIS = 2,  /* an unknown job must be so many times better than one that runs */
+};
+
+enum claim_tier {
+    CLAIM_REST,
+    CLAIM_CRITICAL,
+    CLAIM_FAIR,
+    CLAIM_DEADLINE,
+    CLAIM_AWAITED,
+    CLAIM_FIXED
+};
+
+struct claim {
+    struct job *job;
+    int64_t milli; /* GPUs */
+    usec_t left;   /* run time, restarts included; 0: not known */
+    usec_t attained;
+    int64_t key;  /* the lower first */
+    uint8_t tier; /* enum claim_tier */
+    bool is_patient;
+    bool is_running;
+    bool is_selected;
+    bool is_kept;                    /* runs on where it is */
+    bool is_homeless;                /* finds no place among those that are better */
+    struct claim *mover;             /* took its place; NULL */
+    uint32_t first_node, node_count; /* where it shall start; see pack.h */
+};
+
+struct claims {
+    LIST(struct claim) items;
+    struct gittins gittins; /* made when somebody's rest is not known */
+    int64_t milli;          /* GPUs that the claimants may have together */
+    usec_t review;          /* when the order may change by itself; USEC_NEVER */
+};
+
+/* How much of it has been done, and is left (0: not known), restarts included. */
+usec_t claim_attained(const struct job *job, usec_t now);
+usec_t claim_left(const struct job *job, usec_t now);
+
+/* For jobs that are not preemptible: 2 its deadline is near, 1 it has one and can make it, 0. */
+uint8_t claim_deadline_band(const struct job *job, usec_t now);
+
+/* Collect the claimants of a queue. False: none of them is preemptible. */
+bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
+                    const struct pending *pending, const struct ends *ends);
+/* Tiers, keys and order; after `milli` was set. Also finds the time of the next review. */
+void claims_sort(struct claims *claims, const struct state *state);
+/* A claim that was granted now: when does its standing change by itself? Moves the review. */
+void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state);
+void claims_release(struct claims *claims);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/defrag.h"
+
+#include <stdlib.h>
+
+#include "base/wide.h"
+#include "sched/brain.h"
+#include "sched/ordering/quota_check.h"
+#include "sched/preemption/relocate.h"
+
+void defrag_release(struct defrag *defrag)
+{
+    list_release(&defrag->movers);
+    list_release(&defrag->chosen);
+    list_release(&defrag->nodes);
+    list_release(&defrag->gone);
+    list_release(&defrag->soon);
+    fleet_release(&defrag->now);
+}
+
+/* ---- those who are being moved ---- */
+
+static bool is_moving(const struct job *job)
+{
+    return job && job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE &&
+           elastic_is_back(job);
+}
+
+bool defrag_is_under_way(const struct brain *brain, const struct job *job)
+{
+    const struct reclaim *reclaim = &brain->reclaim;
+
+    if (job->is_awaited != AWAITED_FROM_OTHERS || !reclaim_place(reclaim, job->id))
+        return false;
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        const struct job *other = state_job(brain->state, reclaim->made.items[i].job);
+        if (is_moving(other) && other->run->moved_for == job->id)
+            return true;
+    }
+    return false;
+}
+
+/* Somebody who was moved for it is not there yet where he goes. */
+static bool is_waited_for(const struct brain *brain, const struct job *job)
+{
+    const struct elastic *elastic = &brain->elastic;
+
+    for (size_t i = 0; i < elastic->back.count; i++) {
+        if (elastic->back.items[i]->run->moved_for == job->id)
+            return true;
+    }
+    return false;
+}
+
+/* What of it is free in the fleet that looks ahead, as if the job was gone from where it is. */
+static void keep(struct brain *brain, const struct job *job, const struct lease *place)
+{
+    struct reserve *reserve = &brain->reserve;
+    struct lease part;
+
+    if (brain->defrag.kept == 0) {
+        reserve_forget(reserve);
+        fleet_follow(&reserve->ahead, &brain->fleet);
+    }
+    if (job_is_active(job))
+        fleet_take(&reserve->ahead, job->run->lease, -1);
+    if (!fleet_has(&reserve->ahead, place)) {
+        relocation_free_part(&brain->arena, &reserve->ahead, place, NULL, &part);
+        place = &part;
+    }
+    fleet_take(&reserve->ahead, place, 1);
+    promise_add(&reserve->promises, job->id, brain->state->now, USEC_NEVER, &reserve->ahead, place);
+    brain->defrag.kept++;
+}
+
+void defrag_keep(struct brain *brain, bool with_takers)
+{
+    const struct reclaim *reclaim = &brain->reclaim;
+    size_t before = brain->defrag.kept;
+
+    brain->reserve.promises.count = 0;
+    brain->defrag.kept = 0;
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        const struct made_room *made = &reclaim->made.items[i];
+        const struct job *job = state_job(brain->state, made->job);
+        bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
+        if (is_moving(job) ||
+            (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
+            keep(brain, job, made->lease);
+    }
+    if (before > 0 && brain->defrag.kept == 0)
+        reserve_forget(&brain->reserve); /* none of them is to be found again */
+}
+
+void defrag_keep_turns(struct brain *brain)
+{
+    const struct state *state = brain->state;
+
+    for (size_t i = 0; brain->defrag.kept > 0 && i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *job = state_job(state, made->job);
+        if (!job || job->state != JOB_QUEUED || !defrag_is_under_way(brain, job))
+            continue;
+        for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+            int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
+            if (bound != QUOTA_NONE)
+                turn_keep(&brain->turns, state, job, bound, at, made->lease->milli);
+            if (at == QUEUE_ROOT)
+                break;
+        }
+    }
+}
+
+void defrag_respect(const struct brain *brain, const struct job *job, struct place_query *query)
+{
+    if (brain->defrag.kept == 0)
+        return;
+    query->promises = (struct promises *)(uintptr_t)&brain->reserve.promises;
+    query->end = usec_after(brain->state->now, job->pending_bucket->most);
+}
+
+/* ---- for whom ---- */
+
+static int compare_waiting(const void *left, const void *right)
+{
+    struct job *const *a = left, *const *b = right;
+
+    if ((*a)->priority != (*b)->priority)
+        return (*a)->priority > (*b)->priority ? -1 : 1;
+    return (*a)->id < (*b)->id ? -1 : 1;
+}
+
+/* By every rule but room it could start, as plan_grants will see it. */
+static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t end)
+{
+    const struct state *state = brain->state;
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
+    struct turn_ask turn = { job->id, job->queue, &ask.amounts, end };
+    struct why why = { 0 };
+
+    quota_least(state, state_request(state, job), &ask.amounts);
+    if (brain_array_allows(state, job->pending_bucket, &why) &&
+        hours_allow(brain, job, &ask.amounts, &why) && quota_allows(state, &ask, &why) &&
+        spend_allows(brain, job, &ask.amounts, &why))
+        return turn_allows(&brain->turns, state, &turn, &why);
+    if (why.kind == WHY_QUOTA && brain_is_possible(brain, job))
+        turn_make(&brain->turns, state, &brain->ends, job, &why);
+    return false;
+}
+
+/* It will start in this plan, and needs nobody's help. */
+static bool fits_now(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    struct place_query query;
+    struct lease lease;
+    struct why why;
+
+    brain_query(brain, search->job, &query);
+    query.promises = search->promises;
+    query.end = search->end;
+    if (!place_job(&query, &brain->arena, &lease, &why))
+        return false;
+    list_add(&brain->defrag.soon, lease);
+    return true;
+}
+
+static int64_t gain_until(const struct relocation *search, usec_t at)
+{
+    usec_t now = search->brain->state->now;
+    uint64_t milli = (uint64_t)request_least_milli(search->request);
+
+    if (at == USEC_NEVER || at - now > USEC_PER_DAY * 3650)
+        return INT64_MAX;
+    return (int64_t)wide_scale((uint64_t)(at - now), milli, GPU_MILLI);
+}
+
+/* GPU-time that it would wait; 0: it does not wait for long. It is promised that start. */
+static int64_t gain_of(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    usec_t now = brain->state->now, at;
+    struct place_query query;
+
+    brain_query(brain, search->job, &query);
+    if (!reserve_make(&brain->reserve, &query, &brain->ends, search->job->pending_bucket->most,
+                      &brain->arena, &at) ||
+        (at != USEC_NEVER && at <= now + DEFRAG_WAIT_S * USEC_PER_SEC))
+        return 0;
+    return gain_until(search, at);
+}
+
+/* Its own promise is the last one, and not in its way. */
+static bool search_beside_promises(struct relocation *search)
+{
+    struct promises *promises = &search->brain->reserve.promises;
+
+    relocation_look(search);
+    relocation_collect(search);
+    promises->count--;
+    bool is_found = relocation_find(search);
+    promises->count++;
+    return is_found;
+}
+
+/* True: others are moved for it. */
+static bool move_for(struct brain *brain, struct job *job, uint32_t *asked,
+                     struct decisions *decisions)
+{
+    struct relocation search;
+
+    guess_bucket(brain->state, job->pending_bucket);
+    relocation_start(&search, brain, job);
+    search.promises = &brain->reserve.promises;
+    if (job->is_awaited != AWAITED_NOT || search.request->gpu_alternatives == 0 ||
+        !is_free_to_start(brain, job, search.end) || fits_now(&search))
+        return false;
+    relocation_look(&search);
+    if (!relocation_is_enough(&search))
+        return false;
+    search.gain = gain_of(&search);
+    if (search.gain == 0)
+        return false;
+    ++*asked;
+    if (search_beside_promises(&search)) {
+        relocation_make(&search, decisions);
+        return true;
+    }
+    brain_review(brain, search.later);
+    if (search.beyond > 0 && search.beyond <= brain->state->settings.defrag_most)
+        brain_review(brain, moves_renew_at(brain->state));
+    return false;
+}
+
+void plan_moves(struct brain *brain, struct decisions *decisions)
+{
+    const struct pending *pending = &brain->pending;
+    LIST(struct job *) waiting = { 0 };
+    uint32_t asked = 0;
+
+    if (brain->state->settings.defrag_most == 0 || pending->count == 0 || brain->preempt.count == 0)
+        return;
+    brain->defrag.soon.count = 0;
+    for (size_t i = 0; i < pending->queues.count; i++) {
+        const struct pending_queue *queue = &pending->queues.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++)
+            list_add(&waiting, queue->buckets.items[k]->first);
+    }
+    if (waiting.count > 1)
+        qsort(waiting.items, waiting.count, sizeof(waiting.items[0]), compare_waiting);
+    for (size_t i = 0; i < waiting.count && i < DEFRAG_LOOKS && asked < DEFRAG_ASKED; i++) {
+        if (move_for(brain, waiting.items[i], &asked, decisions))
+            break; /* one set at a time: when they have moved, all is looked at again */
+    }
+    brain->turns.held.count = 0;
+    defrag_keep(brain, false);
+    list_release(&waiting);
+}
+
+/* ---- when somebody asks ---- */
+
+static uint32_t count_moving(const struct state *state, const struct reclaim *reclaim, uint64_t id)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        const struct job *other = state_job(state, reclaim->made.items[i].job);
+        count += is_moving(other) && other->run->moved_for == id;
+    }
+    return count;
+}
+
+/* As a plan would look for a set, but beside nobody's promise. */
+static void ask_for(struct brain *brain, struct job *job, struct moves_ask *ret)
+{
+    const struct state *state = brain->state;
+    usec_t at = job->pending_bucket->why.at;
+    struct relocation search;
+
+    relocation_start(&search, brain, job);
+    if (search.request->gpu_alternatives == 0 ||
+        (at > 0 && at <= state->now + DEFRAG_WAIT_S * USEC_PER_SEC))
+        return;
+    brain->defrag.soon.count = 0;
+    relocation_look(&search);
+    if (!relocation_is_enough(&search))
+        return;
+    if (at > 0)
+        search.gain = gain_until(&search, at);
+    relocation_collect(&search);
+    bool is_found = relocation_find(&search);
+    relocation_drop(&search);
+    if (is_found)
+        return; /* the next plan does it */
+    if (search.beyond > 0) {
+        bool is_ever = search.beyond <= state->settings.defrag_most;
+        *ret = (struct moves_ask){ MOVES_OVER, 0, search.beyond, moves_left(state, state->now),
+                                   is_ever ? moves_renew_at(state) : 0 };
+    } else if (search.later != USEC_NEVER) {
+        *ret = (struct moves_ask){ .answer = MOVES_LATER, .at = search.later };
+    }
+}
+
+void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret)
+{
+    usec_t review = brain->review;
+
+    *ret = (struct moves_ask){ .answer = MOVES_NONE };
+    if (job->state != JOB_QUEUED || brain->state->settings.defrag_most == 0)
+        return;
+    if (defrag_is_under_way(brain, job)) {
+        *ret = (struct moves_ask){
+            .answer = MOVES_UNDER_WAY,
+            .jobs = count_moving(brain->state, &brain->reclaim, job->id),
+        };
+        return;
+    }
+    brain_refresh(brain);
+    arena_clear(&brain->arena);
+    if (job->is_awaited == AWAITED_NOT)
+        ask_for(brain, job, ret);
+    brain->review = review; /* a question makes nobody get up */
+}

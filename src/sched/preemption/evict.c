@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/evict.h"
+
+#include <stdlib.h>
+
+#include "base/wide.h"
+#include "sched/brain.h"
+#include "sched/ordering/quota_check.h"
+
+usec_t leave_lost(const struct job *job, usec_t now)
+{
+    return job_unsaved(job, now) + job->restart_cost;
+}
+
+static bool may_be_stopped(const struct job *job)
+{
+    return (job->state == JOB_RUNNING || job->state == JOB_GRANTED) &&
+           !job->run->is_cancel_wanted && !job->run->is_requeue_wanted;
+}
+
+static void stop(struct brain *brain, const struct job *job, enum stop_rule rule,
+                 struct decisions *decisions)
+{
+    struct event event = { .kind = EVENT_STOP,
+                           .at = brain->state->now,
+                           .stop = { .job = job->id,
+                                     .cause = STOP_PREEMPT,
+                                     .rule = (uint8_t)rule,
+                                     .lost = leave_lost(job, brain->state->now) } };
+
+    if (!decisions) {
+        brain_review(brain, brain->state->now); /* at once, in a plan of its own */
+        return;
+    }
+    if (!job->is_preemptible) {
+        event.stop.cause = STOP_CANCEL;
+        event.stop.lost = 0;
+    }
+    brain_decide(brain, &event, decisions);
+}
+
+/* It is to be gone at `at`: is it time to tell it? */
+static bool is_time(struct brain *brain, const struct job *job, usec_t at)
+{
+    usec_t tell = at - job->grace;
+
+    if (tell <= brain->state->now)
+        return true;
+    brain_review(brain, tell);
+    return false;
+}
+
+/* ---- reservations ---- */
+
+/* When it must be gone from what it holds; USEC_NEVER: it need not. */
+static usec_t shut_at(const struct brain *brain, const struct job *job)
+{
+    const struct state *state = brain->state;
+    struct gate_ask ask = { job->queue, job->user, state->now, brain_end_of(state, job) };
+    usec_t first = USEC_NEVER;
+
+    for (size_t i = 0; i < brain->gates.items.count; i++) {
+        const struct gate *gate = &brain->gates.items.items[i];
+        if (!gate_bars(gate, state, &ask) || !gate_has(gate, &brain->layout, job->run->lease))
+            continue;
+        usec_t at = gate_shuts_at(gate, state, &ask);
+        first = at < first ? at : first;
+    }
+    return first;
+}
+
+typedef LIST(struct job *) job_list;
+
+/* By id: what is decided does not hang on when they are expected to end. */
+static int compare_ids(const void *left, const void *right)
+{
+    struct job *const *a = left, *const *b = right;
+
+    return (*a)->id < (*b)->id ? -1 : 1;
+}
+
+static void collect(const struct brain *brain, job_list *jobs)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        if (may_be_stopped(entry->job))
+            list_add(jobs, entry->job);
+    }
+    if (jobs->count > 1)
+        qsort(jobs->items, jobs->count, sizeof(jobs->items[0]), compare_ids);
+}
+
+static void leave_gates(struct brain *brain, const job_list *jobs, struct decisions *decisions)
+{
+    for (size_t i = 0; brain->gates.items.count > 0 && i < jobs->count; i++) {
+        struct job *job = jobs->items[i];
+        usec_t at = job->is_preemptible ? shut_at(brain, job) : USEC_NEVER;
+        if (at != USEC_NEVER && is_time(brain, job, at))
+            stop(brain, job, STOP_FOR_RESERVATION, decisions);
+    }
+}
+
+/* ---- windows ---- */
+
+/* What of a queue is over, at a time. */
+struct excess {
+    uint32_t queue, resource;
+    usec_t at;
+    int64_t over;
+};
+
+struct leaver {
+    struct job *job;
+    int64_t held, milli;
+    usec_t lost;
+};
+
+struct leavers {
+    LIST(struct leaver) items;
+};
+
+/* The least that is done again per GPU; of equals who started last. */
+static int compare_leavers(const void *left, const void *right)
+{
+    const struct leaver *a = left, *b = right;
+    int sign = wide_compare((uint64_t)a->lost + 1, (uint64_t)a->milli + 1, (uint64_t)b->lost + 1,
+                            (uint64_t)b->milli + 1);
+
+    if (sign != 0)
+        return sign;
+    if (a->job->run->granted != b->job->run->granted)
+        return a->job->run->granted > b->job->run->granted ? -1 : 1;
+    return a->job->id > b->job->id ? -1 : 1;
+}
+
+/* What is held beyond what it may be from then on, and those who could go. */
+static void measure(const struct brain *brain, const job_list *jobs, int64_t most,
+                    struct excess *excess, struct leavers *leavers)
+{
+    const struct state *state = brain->state;
+
+    excess->over = -most;
+    for (size_t i = 0; i < jobs->count; i++) {
+        struct job *job = jobs->items[i];
+        usec_t end = brain_end_of(state, job);
+        struct amounts amounts;
+        if (job->state == JOB_STOPPING || !state_is_below(state, job->queue, excess->queue) ||
+            (excess->at > state->now && end <= excess->at && end != USEC_NEVER))
+            continue;
+        amounts_of_lease(state, job->run->lease, &amounts);
+        excess->over += amounts.of[excess->resource];
+        if (job->is_preemptible && amounts.of[excess->resource] > 0)
+            list_add(&leavers->items,
+                     (struct leaver){ job, amounts.of[excess->resource], job->run->lease->milli,
+                                      leave_lost(job, state->now) });
+    }
+    if (leavers->items.count > 1)
+        qsort(leavers->items.items, leavers->items.count, sizeof(leavers->items.items[0]),
+              compare_leavers);
+}
+
+static void leave_excess(struct brain *brain, const job_list *jobs, struct excess excess,
+                         int64_t most, struct decisions *decisions)
+{
+    struct leavers leavers = { 0 };
+
+    measure(brain, jobs, most, &excess, &leavers);
+    for (size_t i = 0; i < leavers.items.count && excess.over > 0; i++) {
+        const struct leaver *leaver = &leavers.items.items[i];
+        excess.over -= leaver->held;
+        if (excess.at <= brain->state->now || is_time(brain, leaver->job, excess.at))
+            stop(brain, leaver->job, STOP_FOR_WINDOW, decisions);
+    }
+    list_release(&leavers.items);
+}
+
+/* What only a window bounds: a limit that somebody lowers stops nobody. */
+static bool is_smaller(int64_t most, int64_t than)
+{
+    return most != QUOTA_NONE && (than == QUOTA_NONE || most < than);
+}
+
+static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t number,
+                        struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    const struct queue *queue = &state->queues.items[number];
+    usec_t edge = USEC_NEVER;
+
+    for (size_t i = 0; i < queue->during.count; i++) {
+        const struct window *window = state->agenda.windows.items[queue->during.items[i].window];
+        usec_t next = window_next_edge(window, state->now);
+        edge = next < edge ? next : edge;
+    }
+    for (uint32_t i = 0; i < state->resources.count; i++) {
+        int64_t base = quota_most(&queue->base[i], queue->owned.of[i]);
+        int64_t now = quota_bound(state, number, i), then;
+        struct quota quota;
+        if (queue->used.of[i] == 0)
+            continue;
+        if (is_smaller(now, base))
+            leave_excess(brain, jobs, (struct excess){ number, i, state->now, 0 }, now, decisions);
+        if (edge == USEC_NEVER)
+            continue;
+        state_quota_at(state, number, i, edge, &quota);
+        then = quota_most(&quota, queue->owned.of[i]);
+        if (is_smaller(then, now))
+            leave_excess(brain, jobs, (struct excess){ number, i, edge, 0 }, then, decisions);
+    }
+}
+
+/* ---- budgets ---- */
+
+/* In hours that cost nothing whoever runs may run on. */
+static bool spends_now(const struct state *state, const struct job *job, enum account_kind kind)
+{
+    return kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 && state->agenda.factor_milli > 0
+                                 : job->run->lease->milli > 0;
+}
+
+static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t number,
+                         enum account_kind kind, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    const struct account *account = &state->queues.items[number].accounts[kind];
+    usec_t at =
+        account->firmness == BUDGET_SOFT ? USEC_NEVER : spend_used_up_at(state, number, kind);
+
+    if (at > state->now)
+        brain_review(brain, at);
+    for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
+        const struct job *job = jobs->items[i];
+        if (may_be_stopped(job) && spends_now(state, job, kind) &&
+            state_is_below(state, job->queue, number) &&
+            (job->is_preemptible || account->firmness == BUDGET_KILL))
+            stop(brain, job, STOP_FOR_BUDGET, decisions);
+    }
+}
+
+static bool has_hard_budget(const struct queue *queue)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        has |= queue->accounts[i].most != ACCOUNT_NO_BUDGET &&
+               queue->accounts[i].firmness != BUDGET_SOFT;
+    return has;
+}
+
+void plan_leaves(struct brain *brain, struct decisions *decisions)
+{
+    const struct state *state = brain->state;
+    job_list jobs = { 0 };
+    bool is_any = brain->gates.items.count > 0;
+
+    for (size_t i = 0; i < state->queues.count; i++)
+        is_any |=
+            state->queues.items[i].during.count > 0 || has_hard_budget(&state->queues.items[i]);
+    if (!is_any || brain->ends.count == 0)
+        return;
+    collect(brain, &jobs);
+    leave_gates(brain, &jobs, decisions);
+    for (uint32_t i = 0; i < state->queues.count; i++) {
+        if (state->queues.items[i].during.count > 0)
+            leave_queue(brain, &jobs, i, decisions);
+        for (enum account_kind kind = 0;
+             has_hard_budget(&state->queues.items[i]) && kind < ACCOUNTS; kind++)
+            leave_budget(brain, &jobs, i, kind, decisions);
+    }
+    list_release(&jobs);
+}

@@ -1,0 +1,834 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/reclaim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/wide.h"
+#include "sched/brain.h"
+#include "sched/ordering/quota_check.h"
+
+void reclaim_release(struct reclaim *reclaim)
+{
+    shares_release(&reclaim->shares);
+    fleet_release(&reclaim->ahead);
+    list_release(&reclaim->victims);
+    list_release(&reclaim->by_node);
+    list_release(&reclaim->first_of);
+    list_release(&reclaim->chosen);
+    list_release(&reclaim->nodes);
+    for (size_t i = 0; i < reclaim->made.count; i++)
+        lease_destroy(reclaim->made.items[i].lease);
+    list_release(&reclaim->made);
+}
+
+const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job)
+{
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        if (reclaim->made.items[i].job == job)
+            return reclaim->made.items[i].lease;
+    }
+    return NULL;
+}
+
+static void forget_place(struct reclaim *reclaim, size_t at)
+{
+    lease_destroy(reclaim->made.items[at].lease);
+    list_remove(&reclaim->made, at);
+}
+
+void reclaim_tidy(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(job)))
+            forget_place(reclaim, i);
+    }
+}
+
+void reclaim_forget_back(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || elastic_is_back(job))
+            forget_place(reclaim, i);
+    }
+}
+
+void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        if (reclaim->made.items[i].job == job)
+            forget_place(reclaim, i);
+    }
+    list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
+}
+
+bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job_run *run = entry->job->run;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
+            run->stopped_for == job->id)
+            return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
+            run->resized_for == job->id)
+            return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
+            run->moved_for == job->id)
+            return true;
+    }
+    return false;
+}
+
+/* It stops, but what it will have then is known. */
+static bool is_coming(const struct brain *brain, const struct job *job)
+{
+    return elastic_is_back(job) && reclaim_place(&brain->reclaim, job->id);
+}
+
+/* What is held, as if those that stop for other queues were gone and those for whom they stop were
+ * there. */
+static void count_shares(struct brain *brain, uint64_t job)
+{
+    const struct state *state = brain->state;
+    struct shares_ahead *shares = &brain->reclaim.shares;
+    struct ends_walk walk = { .ends = &brain->ends };
+    struct amounts amounts;
+
+    shares_start(shares, state);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        bool is_preempted = other->state == JOB_STOPPING &&
+                            other->run->stop_cause == STOP_PREEMPT &&
+                            other->run->stop_rule != STOP_IN_QUEUE;
+        if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
+            continue;
+        amounts_of_lease(state, other->run->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
+    }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(state, made->job);
+        if (!other || made->job == job ||
+            (other->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(other)))
+            continue;
+        amounts_of_lease(state, made->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
+    }
+}
+
+/* ---- who could go ---- */
+
+struct search {
+    struct brain *brain;
+    const struct job *job;
+    const struct request *request;
+    const struct amounts *wanted;
+    struct place_query query;
+    struct donors donors; /* what gangs give up is gone from `ahead` */
+    int32_t need_milli;   /* of a member, by the alternative that is looked for */
+    uint32_t need_whole;
+    bool is_for_cell; /* whole cells that its queue is owed (cells.h) */
+};
+
+/* The nearest of its queue and those above that says something. */
+static usec_t min_runtime_of(const struct state *state, const struct job *job)
+{
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        if (state->queues.items[at].min_runtime > 0 || at == QUEUE_ROOT)
+            return state->queues.items[at].min_runtime;
+    }
+}
+
+bool reclaim_may_stop(struct reclaim *reclaim, const struct state *state, const struct job *job)
+{
+    usec_t least = min_runtime_of(state, job), now = state->now;
+    usec_t cost = job->restart_cost > RECLAIM_LEFT_S * USEC_PER_SEC ? job->restart_cost
+                                                                    : RECLAIM_LEFT_S * USEC_PER_SEC;
+
+    least = least > job->restart_cost ? least : job->restart_cost;
+    if (!job->is_preemptible || job->state != JOB_RUNNING || job->run->is_cancel_wanted ||
+        job->run->is_requeue_wanted || job->run->started < job->run->granted)
+        return false;
+    if (job->run->expected_end - now < cost)
+        return false;
+    if (now - job->run->started >= least)
+        return true;
+    usec_t at = usec_after(job->run->started, least);
+    reclaim->review = at < reclaim->review ? at : reclaim->review;
+    return false;
+}
+
+bool reclaim_is_due(struct brain *brain, const struct job *job)
+{
+    usec_t at = usec_after(job->run->started, min_runtime_of(brain->state, job));
+
+    if (at <= brain->state->now)
+        return true;
+    brain->reclaim.review = at < brain->reclaim.review ? at : brain->reclaim.review;
+    return false;
+}
+
+static int64_t cost_of(const struct job *job, usec_t now)
+{
+    usec_t lost = job_unsaved(job, now) + job->restart_cost + USEC_PER_SEC;
+    wide_t cost = (wide_t)(uint64_t)(lost / 1000) * (uint64_t)job->run->lease->milli *
+                  (1 + job->run->preemptions);
+
+    return cost < INT64_MAX / 4096 ? (int64_t)cost : INT64_MAX / 4096;
+}
+
+/* Cheapest per GPU first; of equals who started last. */
+static int compare_victims(const void *left, const void *right)
+{
+    const struct victim *a = left, *b = right;
+    int sign = wide_compare((uint64_t)a->cost, (uint64_t)b->held.of[RESOURCE_GPUS],
+                            (uint64_t)b->cost, (uint64_t)a->held.of[RESOURCE_GPUS]);
+
+    if (sign != 0)
+        return sign;
+    if (a->job->run->started != b->job->run->started)
+        return a->job->run->started > b->job->run->started ? -1 : 1;
+    return a->job->id > b->job->id ? -1 : 1;
+}
+
+/* By which rule one of that queue may go. A cell that a queue is owed is given back by whoever is
+ * in it, also by who is within his own guarantee: that counts GPUs, and there are others. */
+static enum stop_rule rule_for(const struct search *search, uint32_t other,
+                               const struct amounts *held)
+{
+    const struct brain *brain = search->brain;
+    enum stop_rule rule = share_rule(&brain->reclaim.shares, brain->state, search->job->queue,
+                                     search->wanted, other, held);
+
+    uint32_t owner = cells_guest_of(&brain->cells, search->job->queue, false).owner;
+    bool may_have_it = search->is_for_cell && held->of[RESOURCE_GPUS] > 0 &&
+                       cells_guest_of(&brain->cells, other, false).owner != owner;
+    return rule == STOP_IN_QUEUE && may_have_it ? STOP_FOR_GUARANTEE : rule;
+}
+
+static void collect(struct search *search)
+{
+    struct brain *brain = search->brain;
+    const struct job *job = search->job;
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    reclaim->victims.count = reclaim->chosen.count = 0;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        struct victim victim = { .job = entry->job };
+        if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0 ||
+            elastic_gives(&search->donors, entry->job))
+            continue;
+        amounts_of_lease(state, entry->job->run->lease, &victim.held);
+        if (rule_for(search, entry->job->queue, &victim.held) == STOP_IN_QUEUE ||
+            !reclaim_may_stop(reclaim, state, entry->job))
+            continue;
+        victim.cost = cost_of(entry->job, state->now);
+        list_add(&reclaim->victims, victim);
+    }
+    if (reclaim->victims.count > 1)
+        qsort(reclaim->victims.items, reclaim->victims.count, sizeof(struct victim),
+              compare_victims);
+}
+
+/* Victims by machine, each once, cheapest first: a counting sort. */
+static void sort_by_node(struct reclaim *reclaim, size_t nodes)
+{
+    reclaim->first_of.count = reclaim->by_node.count = 0;
+    for (size_t i = 0; i <= nodes + 1; i++)
+        list_add(&reclaim->first_of, 0);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < reclaim->victims.count; i++) {
+            const struct lease *lease = reclaim->victims.items[i].job->run->lease;
+            for (uint32_t k = 0; k < lease->members_count; k++) {
+                uint32_t node = lease->members[k].node;
+                if (k > 0 && lease->members[k - 1].node == node)
+                    continue;
+                if (pass == 0) {
+                    reclaim->first_of.items[node + 2]++;
+                    list_add(&reclaim->by_node, 0);
+                } else
+                    reclaim->by_node.items[reclaim->first_of.items[node + 1]++] = i;
+            }
+        }
+        for (size_t i = 2; pass == 0 && i <= nodes + 1; i++)
+            reclaim->first_of.items[i] += reclaim->first_of.items[i - 1];
+    }
+}
+
+/* ---- machine by machine ---- */
+
+static bool has_room(const struct search *search, const struct fleet_node *node, uint32_t members)
+{
+    const struct request *request = search->request;
+
+    return node->milli >= search->need_milli * (int32_t)members &&
+           node->whole >= search->need_whole * members &&
+           node->cpu_milli >= request->cpu_milli * members &&
+           node->memory_mib >= request->memory_mib * members;
+}
+
+static void take_members(struct fleet *fleet, const struct lease *lease, uint32_t node, int sign)
+{
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        if (lease->members[rank].node == node)
+            fleet_take_member(fleet, lease, rank, sign);
+    }
+}
+
+/* What it costs to have room for so many members there; -1: it can't be had. */
+static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t members)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    const struct fleet_node *room = &reclaim->ahead.nodes.items[node];
+    uint32_t first = reclaim->first_of.items[node], last = reclaim->first_of.items[node + 1], at;
+    int64_t cost = 0;
+
+    for (at = first; at < last && !has_room(search, room, members); at++) {
+        const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
+        if (victim->is_chosen)
+            continue;
+        cost += victim->cost;
+        take_members(&reclaim->ahead, victim->job->run->lease, node, -1);
+    }
+    bool is_enough = has_room(search, room, members);
+    while (at-- > first) {
+        const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
+        if (!victim->is_chosen)
+            take_members(&reclaim->ahead, victim->job->run->lease, node, 1);
+    }
+    return is_enough ? cost : -1;
+}
+
+/* False: no rule lets it go any more. */
+static bool choose_victim(struct search *search, uint32_t number)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    const struct state *state = search->brain->state;
+    struct victim *victim = &reclaim->victims.items[number];
+    enum stop_rule rule = rule_for(search, victim->job->queue, &victim->held);
+
+    if (rule == STOP_IN_QUEUE)
+        return false;
+    shares_take(&reclaim->shares, state, search->job->queue, victim->job->queue, &victim->held,
+                rule, -1);
+    fleet_take(&reclaim->ahead, victim->job->run->lease, -1);
+    victim->is_chosen = true;
+    victim->rule = (uint8_t)rule;
+    list_add(&reclaim->chosen, number);
+    return true;
+}
+
+static void spare_victim(struct search *search, uint32_t number)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    struct victim *victim = &reclaim->victims.items[number];
+
+    shares_take(&reclaim->shares, search->brain->state, search->job->queue, victim->job->queue,
+                &victim->held, (enum stop_rule)victim->rule, 1);
+    fleet_take(&reclaim->ahead, victim->job->run->lease, 1);
+    victim->is_chosen = false;
+}
+
+/* Those that must go for so many members there. False: not all of them may. */
+static bool clear_node(struct search *search, uint32_t node, uint32_t members)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    const struct fleet_node *room = &reclaim->ahead.nodes.items[node];
+    size_t before = reclaim->chosen.count;
+    uint32_t last = reclaim->first_of.items[node + 1];
+
+    for (uint32_t at = reclaim->first_of.items[node]; at < last && !has_room(search, room, members);
+         at++) {
+        uint32_t number = reclaim->by_node.items[at];
+        if (!reclaim->victims.items[number].is_chosen)
+            choose_victim(search, number);
+    }
+    if (has_room(search, room, members))
+        return true;
+    while (reclaim->chosen.count > before)
+        spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
+    return false;
+}
+
+/* A machine, and what its next member would cost. */
+struct offer {
+    int64_t cost;
+    uint32_t node, members;
+};
+
+struct offers {
+    LIST(struct offer) items; /* a heap */
+};
+
+static bool is_cheaper(const struct offer *a, const struct offer *b)
+{
+    return a->cost != b->cost ? a->cost < b->cost : a->node < b->node;
+}
+
+static void sift_down(struct offers *offers, size_t at)
+{
+    struct offer *items = offers->items.items;
+
+    for (;;) {
+        size_t first = at, left = 2 * at + 1;
+        for (size_t k = left; k < left + 2 && k < offers->items.count; k++)
+            first = is_cheaper(&items[k], &items[first]) ? k : first;
+        if (first == at)
+            return;
+        struct offer offer = items[at];
+        items[at] = items[first];
+        items[first] = offer;
+        at = first;
+    }
+}
+
+static bool may_hold_members(const struct search *search, uint32_t node, uint32_t members)
+{
+    const struct request *request = search->request;
+    uint32_t spread = request->nodes_min > 1
+                          ? (request->members + request->nodes_min - 1) / request->nodes_min
+                          : request->members;
+
+    return search->brain->layout.nodes.items[node].is_up && members <= spread;
+}
+
+static void make_offers(struct search *search, struct offers *offers)
+{
+    for (uint32_t i = 0; i < search->brain->reclaim.ahead.nodes.count; i++) {
+        int64_t cost = may_hold_members(search, i, 1) ? cost_of_node(search, i, 1) : -1;
+        if (cost >= 0)
+            list_add(&offers->items, (struct offer){ cost, i, 1 });
+    }
+    for (size_t i = offers->items.count / 2; i-- > 0;)
+        sift_down(offers, i);
+}
+
+/* The cheapest machines, a member at a time. What an offer costs may have become less by what was
+ * chosen for others (a gang on several machines), and is looked at again when its turn comes. */
+static bool choose_nodes(struct search *search)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    struct offers offers = { 0 };
+    uint32_t left = search->request->members;
+
+    reclaim->nodes.count = 0;
+    make_offers(search, &offers);
+    while (left > 0 && offers.items.count > 0) {
+        struct offer *top = &offers.items.items[0];
+        struct offer now = *top;
+        if (!clear_node(search, now.node, now.members)) {
+            *top = offers.items.items[--offers.items.count];
+            sift_down(&offers, 0);
+            continue;
+        }
+        left--;
+        if (now.members == 1)
+            list_add(&reclaim->nodes, now.node);
+        int64_t cost = may_hold_members(search, now.node, now.members + 1)
+                           ? cost_of_node(search, now.node, now.members + 1)
+                           : -1;
+        if (cost >= 0)
+            *top = (struct offer){ cost, now.node, now.members + 1 };
+        else
+            *top = offers.items.items[--offers.items.count];
+        sift_down(&offers, 0);
+    }
+    list_release(&offers.items);
+    return left == 0;
+}
+
+static bool try_place(struct search *search, bool only_chosen, struct lease *ret_lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    struct why why;
+
+    search->query.only = only_chosen ? reclaim->nodes.items : NULL;
+    search->query.only_count = (uint32_t)reclaim->nodes.count;
+    return place_job(&search->query, &search->brain->arena, ret_lease, &why);
+}
+
+/* All that may go, cheapest first, twice as many each time. */
+static bool choose_greedily(struct search *search, struct lease *ret_lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    size_t wave = 1;
+
+    for (uint32_t i = 0; i < reclaim->victims.count;) {
+        size_t before = reclaim->chosen.count;
+        for (; i < reclaim->victims.count && reclaim->chosen.count < before + wave; i++) {
+            if (!reclaim->victims.items[i].is_chosen)
+                choose_victim(search, i);
+        }
+        if (reclaim->chosen.count > before && try_place(search, false, ret_lease))
+            return true;
+        wave *= 2;
+    }
+    return false;
+}
+
+enum { PLACED_ANEW_MOST = 32 }; /* of more victims, only those that are not in the way are spared */
+
+/* Whether there is a place for the job without this one's; *lease is that one then. */
+static bool may_stay(struct search *search, const struct lease *held, struct lease *lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    struct lease other;
+
+    if (fleet_has(&reclaim->ahead, held))
+        return true;
+    if (reclaim->chosen.count > PLACED_ANEW_MOST)
+        return false;
+    fleet_take(&reclaim->ahead, lease, -1);
+    fleet_take(&reclaim->ahead, held, 1);
+    bool is_placed = try_place(search, false, &other);
+    fleet_take(&reclaim->ahead, held, -1);
+    if (is_placed)
+        *lease = other;
+    fleet_take(&reclaim->ahead, lease, 1);
+    return is_placed;
+}
+
+/* Who need not go after all; the dearest first. */
+static void fill_back(struct search *search, struct lease *lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+
+    fleet_take(&reclaim->ahead, lease, 1);
+    for (size_t i = reclaim->chosen.count; i-- > 0;) {
+        uint32_t number = reclaim->chosen.items[i];
+        if (!may_stay(search, reclaim->victims.items[number].job->run->lease, lease))
+            continue;
+        spare_victim(search, number);
+        list_remove(&reclaim->chosen, i);
+    }
+    fleet_take(&reclaim->ahead, lease, -1);
+}
+
+static void spare_all(struct search *search)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+
+    while (reclaim->chosen.count > 0)
+        spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
+}
+
+/* The first alternative that can be had. Machine by machine only for members that are alike. */
+static bool search_alternatives(struct search *search, struct lease *ret_lease)
+{
+    bool is_alike = search->request->roles_count == 0;
+
+    for (uint32_t i = 0; is_alike && i < search->request->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &search->request->gpus[i];
+        search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
+        search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);
+        if (ask->kind == SHARE_WHOLE)
+            search->need_milli = (int32_t)ask->count * GPU_MILLI;
+        if (choose_nodes(search) && try_place(search, true, ret_lease))
+            return true;
+        spare_all(search);
+    }
+    return choose_greedily(search, ret_lease);
+}
+
+static void stop(struct brain *brain, const struct job *job, const struct victim *victim,
+                 struct decisions *decisions)
+{
+    usec_t lost = job_unsaved(victim->job, brain->state->now) + victim->job->restart_cost;
+    struct event event = {
+        .kind = EVENT_STOP,
+        .at = brain->state->now,
+        .stop = { .job = victim->job->id,
+                  .cause = STOP_PREEMPT,
+                  .other = job->id,
+                  .rule = victim->rule,
+                  .lost = lost },
+    };
+
+    brain_decide(brain, &event, decisions);
+}
+
+static int compare_jobs(const void *left, const void *right)
+{
+    const struct victim *a = left, *b = right;
+
+    return a->job->id < b->job->id ? -1 : 1;
+}
+
+/* As if those that are stopping already were gone, and those for whom they are were there. */
+static void look_ahead(struct brain *brain, uint64_t job)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    fleet_follow(&brain->reclaim.ahead, &brain->fleet);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        if (elastic_is_leaving(entry->job))
+            fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
+    }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
+            fleet_take(&brain->reclaim.ahead, made->lease, 1);
+    }
+}
+
+/* When enough GPUs will be free, wherever they are: not before that it starts by itself. What was
+ * given up for others is theirs. */
+static usec_t earliest(const struct brain *brain, uint64_t job, const struct amounts *wanted)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+    int64_t free = brain->state->capacity.milli -
+                   brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
+
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        free -= made->job != job ? made->lease->milli : 0;
+    }
+    if (free >= wanted->of[RESOURCE_GPUS])
+        return brain->state->now;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        bool is_healed = entry->job->state == JOB_STOPPING && !elastic_is_leaving(entry->job);
+        free += is_healed ? 0 : entry->job->run->lease->milli;
+        if (free >= wanted->of[RESOURCE_GPUS])
+            return entry->end;
+    }
+    return USEC_NEVER;
+}
+
+static bool is_worth_it(const struct brain *brain, const struct job *job, usec_t natural,
+                        const struct amounts *wanted)
+{
+    usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
+
+    return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
+           !(job->is_awaited && reclaim_is_under_way(brain, job));
+}
+
+/* Is there anybody who borrows? Most plans end here. */
+static bool anybody_borrows(const struct state *state)
+{
+    for (size_t i = 1; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        if (share_borrowed(queue, &queue->used, RESOURCE_GPUS) > 0)
+            return state->queues.count > QUEUE_DEFAULT + 1;
+        for (uint32_t k = RESOURCE_MODELS; k < state->resources.count; k++) {
+            if (queue->quota[k].guarantee > 0 && share_borrowed(queue, &queue->used, k) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+void reclaim_prepare(struct brain *brain, uint64_t job)
+{
+    count_shares(brain, job);
+    look_ahead(brain, job);
+}
+
+bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
+                        struct decisions *decisions)
+{
+    struct amounts wanted;
+
+    if (brain->elastic.active.count == 0)
+        return false;
+    quota_least(brain->state, state_request(brain->state, job), &wanted);
+    return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
+}
+
+void reclaim_take_made(struct brain *brain, uint64_t job, int sign)
+{
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(brain->state, made->job);
+        if (other && other->id != job)
+            cells_take(&brain->cells, &brain->layout, made->lease,
+                       cells_guest_of(&brain->cells, other->queue, other->is_preemptible), sign);
+    }
+}
+
+/* Who would have to go, beside what gangs give up, and where it would start then. */
+static bool search_victims(struct search *search, struct lease *ret_lease)
+{
+    struct brain *brain = search->brain;
+
+    collect(search);
+    if (brain->reclaim.victims.count == 0)
+        return false;
+    sort_by_node(&brain->reclaim, brain->fleet.nodes.count);
+    brain_query(brain, search->job, &search->query);
+    search->query.fleet = &brain->reclaim.ahead;
+    search->query.shapes = NULL;
+    search->query.quota = PLACE_QUOTA_EVER;
+    return search_alternatives(search, ret_lease);
+}
+
+/* Gangs that can be shrunk are; else they have to go like others; else for a cell that is owed. */
+static bool search_place(struct search *search, bool is_owed_cells, struct lease *ret_lease)
+{
+    struct brain *brain = search->brain;
+
+    search->donors.count = 0;
+    reclaim_prepare(brain, search->job->id);
+    bool has_donors = elastic_squeeze(brain, search->job, search->wanted, &search->donors);
+    if (search_victims(search, ret_lease))
+        return true;
+    for (int i = has_donors ? 0 : 1; i < 1 + is_owed_cells; i++) {
+        search->donors.count = 0;
+        search->is_for_cell = i == 1;
+        reclaim_prepare(brain, search->job->id);
+        if (search_victims(search, ret_lease))
+            return true;
+    }
+    return false;
+}
+
+/* What is not lent stays free, also of what is given back: more may have to go than the place
+ * takes. False: it would not be enough. */
+static bool meet_quota(struct search *search, const struct lease *lease)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+    const struct job *job = search->job;
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible,
+                             .used = reclaim->shares.used.items };
+    struct why why;
+
+    amounts_of_lease(search->brain->state, lease, &ask.amounts);
+    fleet_take(&reclaim->ahead, lease, 1);
+    bool is_met = quota_allows(search->brain->state, &ask, &why);
+    for (uint32_t i = 0; !is_met && why.kind == WHY_LENT && i < reclaim->victims.count; i++) {
+        if (!reclaim->victims.items[i].is_chosen && choose_victim(search, i))
+            is_met = quota_allows(search->brain->state, &ask, &why);
+    }
+    fleet_take(&reclaim->ahead, lease, -1);
+    return is_met;
+}
+
+bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    struct search search = { .brain = brain, .job = job };
+    struct amounts wanted;
+    struct lease lease;
+
+    if (reclaim_shrink_for(brain, job, natural, decisions))
+        return true;
+    search.request = state_request(brain->state, job);
+    search.wanted = &wanted;
+    /* One that may be stopped makes no cell its queue's own: it would be owed it for ever. */
+    bool is_owed_cells =
+        !job->is_preemptible &&
+        cells_own_kind(&brain->cells, cells_guest_of(&brain->cells, job->queue, false).owner,
+                       search.request) != CELLS_NONE;
+    if (search.request->gpu_alternatives == 0 || brain->preempt.count == 0 ||
+        (!is_owed_cells && !anybody_borrows(brain->state)))
+        return false;
+    quota_least(brain->state, search.request, &wanted);
+    if (!is_worth_it(brain, job, natural, &wanted))
+        return false;
+    reclaim_take_made(brain, job->id, 1);
+    bool is_found = search_place(&search, is_owed_cells, &lease);
+    reclaim_take_made(brain, job->id, -1);
+    if (!is_found)
+        return false;
+    fill_back(&search, &lease);
+    if (!meet_quota(&search, &lease))
+        return false;
+    struct victim *chosen =
+        arena_take(&brain->arena, reclaim->chosen.count + 1, sizeof(struct victim));
+    size_t count = reclaim->chosen.count;
+    for (size_t i = 0; i < count; i++)
+        chosen[i] = reclaim->victims.items[reclaim->chosen.items[i]];
+    if (count > 1)
+        qsort(chosen, count, sizeof(struct victim), compare_jobs);
+    for (size_t i = 0; i < count; i++)
+        stop(brain, job, &chosen[i], decisions);
+    bool is_any = elastic_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
+    if (is_any)
+        reclaim_keep(reclaim, job->id, &lease);
+    return is_any;
+}
+
+int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = reclaim->review;
+    int64_t sum = 0;
+
+    if (!anybody_borrows(state))
+        return 0;
+    count_shares(brain, 0);
+    for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
+         entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        struct amounts held, taken = { 0 };
+        amounts_of_lease(state, job->run->lease, &held);
+        enum stop_rule rule =
+            share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
+        if (rule == STOP_IN_QUEUE || !reclaim_may_stop(reclaim, state, job))
+            continue;
+        taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
+        shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
+        shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
+        sum += held.of[RESOURCE_GPUS];
+    }
+    reclaim->review = review;
+    return sum < most ? sum : most;
+}
+
+void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = reclaim->review;
+    struct amounts wanted;
+    int64_t most = 0;
+
+    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
+    quota_least(state, state_request(state, job), &wanted);
+    if (wanted.of[RESOURCE_GPUS] == 0 || !anybody_borrows(state))
+        return;
+    count_shares(brain, job->id);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        struct amounts held;
+        amounts_of_lease(state, other->run->lease, &held);
+        enum stop_rule rule =
+            other->state == JOB_STOPPING
+                ? STOP_IN_QUEUE
+                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
+        int64_t milli = held.of[RESOURCE_GPUS];
+        if (rule == STOP_IN_QUEUE)
+            continue;
+        ret->rule = rule;
+        reclaim->review = USEC_NEVER;
+        if (!other->is_preemptible)
+            ret->firm += milli;
+        else if (reclaim_may_stop(reclaim, state, other))
+            ret->could += milli;
+        else {
+            ret->young += milli;
+            if (reclaim->review != USEC_NEVER &&
+                (ret->young_until == 0 || reclaim->review < ret->young_until))
+                ret->young_until = reclaim->review;
+        }
+        const struct queue *queue = &state->queues.items[other->queue];
+        if (queue->used.of[RESOURCE_GPUS] > most) {
+            most = queue->used.of[RESOURCE_GPUS];
+            ret->queue = other->queue;
+        }
+    }
+    reclaim->review = review;
+}

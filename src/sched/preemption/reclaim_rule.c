@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/reclaim_rule.h"
+
+#include "base/wide.h"
+#include "sched/ordering/job_order.h"
+
+void shares_start(struct shares_ahead *shares, const struct state *state)
+{
+    shares->used.count = shares->was_fair.count = 0;
+    for (size_t i = 0; i < state->queues.count; i++) {
+        list_add(&shares->used, state->queues.items[i].used);
+        list_add(&shares->was_fair, false);
+    }
+}
+
+void shares_release(struct shares_ahead *shares)
+{
+    list_release(&shares->used);
+    list_release(&shares->was_fair);
+}
+
+bool share_branches(const struct state *state, uint32_t queue, uint32_t other, uint32_t *ret_a,
+                    uint32_t *ret_b)
+{
+    uint32_t a = queue, b = other;
+
+    if (state_is_below(state, queue, other) || state_is_below(state, other, queue))
+        return false;
+    while (!state_is_below(state, other, state->queues.items[a].parent))
+        a = state->queues.items[a].parent;
+    while (state->queues.items[b].parent != state->queues.items[a].parent)
+        b = state->queues.items[b].parent;
+    *ret_a = a;
+    *ret_b = b;
+    return true;
+}
+
+int64_t share_borrowed(const struct queue *queue, const struct amounts *used, uint32_t resource)
+{
+    int64_t owed = quota_owed(&queue->quota[resource], queue->owned.of[resource]);
+    int64_t more = used->of[resource] - owed;
+
+    return more > 0 ? more : 0;
+}
+
+uint64_t share_measure(const struct state *state, uint32_t queue, const struct amounts *used,
+                       uint32_t resource)
+{
+    const struct queue *q = &state->queues.items[queue];
+    int64_t capacity = state_capacity(state, resource);
+
+    if (capacity <= 0)
+        return 0;
+    return wide_scale((uint64_t)share_borrowed(q, used, resource), UINT64_C(1) << 30,
+                      (uint64_t)capacity * q->weight);
+}
+
+uint32_t share_contested(const struct state *state, uint32_t branch, const struct amounts *wanted)
+{
+    const struct queue *queue = &state->queues.items[branch];
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
+        if (wanted->of[i] > 0 && quota_owed(&queue->quota[i], queue->owned.of[i]) > 0)
+            return i;
+    }
+    return RESOURCE_GPUS;
+}
+
+bool share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
+                     const struct amounts *wanted)
+{
+    const struct queue *queue = &state->queues.items[branch];
+    uint32_t contested = share_contested(state, branch, wanted);
+
+    return used->of[contested] + wanted->of[contested] <=
+           quota_owed(&queue->quota[contested], queue->owned.of[contested]);
+}
+
+/* Does it hold any of what is contested, and nothing of a model that its branch is owed? */
+static bool may_lose(const struct state *state, uint32_t branch, const struct amounts *used,
+                     const struct amounts *held, uint32_t contested)
+{
+    const struct queue *queue = &state->queues.items[branch];
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
+        if (i != contested && held->of[i] > 0 && queue->quota[i].guarantee > 0 &&
+            share_borrowed(queue, used, i) == 0)
+            return false;
+    }
+    return held->of[contested] > 0 && share_borrowed(queue, used, contested) > 0;
+}
+
+enum stop_rule share_rule(const struct shares_ahead *shares, const struct state *state,
+                          uint32_t queue, const struct amounts *wanted, uint32_t other,
+                          const struct amounts *held)
+{
+    struct amounts with, before, after;
+    uint32_t a, b;
+
+    if (!share_branches(state, queue, other, &a, &b))
+        return STOP_IN_QUEUE;
+    uint32_t contested = share_contested(state, a, wanted);
+    with = shares->used.items[a];
+    before = after = shares->used.items[b];
+    if (!may_lose(state, b, &before, held, contested))
+        return STOP_IN_QUEUE;
+    if (share_is_within(state, a, &with, wanted))
+        return STOP_FOR_GUARANTEE;
+    if (!order_is_before(state, &(struct order_claim){ .queue = a, .kind = SHARE_OF_GPUS },
+                         &(struct order_claim){ .queue = b, .kind = SHARE_OF_GPUS }))
+        return STOP_IN_QUEUE;
+    amounts_add(&with, wanted, 1);
+    amounts_add(&after, held, -1);
+    uint64_t own = share_measure(state, a, &with, contested);
+    if (own <= share_measure(state, b, &after, contested))
+        return STOP_FOR_LESS;
+    if (!shares->was_fair.items[b] && own < share_measure(state, b, &before, contested))
+        return STOP_FOR_FAIR;
+    return STOP_IN_QUEUE;
+}
+
+void shares_take(struct shares_ahead *shares, const struct state *state, uint32_t queue,
+                 uint32_t other, const struct amounts *held, enum stop_rule rule, int sign)
+{
+    uint32_t a, b;
+
+    for (uint32_t at = other;; at = state->queues.items[at].parent) {
+        amounts_add(&shares->used.items[at], held, sign);
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    if (rule == STOP_FOR_FAIR && share_branches(state, queue, other, &a, &b))
+        shares->was_fair.items[b] = sign < 0;
+}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/relocate.h"
+
+#include <stdlib.h>
+
+#include "base/wide.h"
+#include "core/job/gang_size.h"
+#include "sched/brain.h"
+#include "sched/ordering/quota_check.h"
+
+void relocation_start(struct relocation *search, struct brain *brain, struct job *job)
+{
+    *search = (struct relocation){ .brain = brain,
+                                   .job = job,
+                                   .request = state_request(brain->state, job),
+                                   .end = usec_after(brain->state->now, job->pending_bucket->most),
+                                   .gain = INT64_MAX,
+                                   .later = USEC_NEVER };
+}
+
+/* ---- parts of leases ---- */
+
+static bool has_slice(const struct fleet *fleet, const struct slice *slice)
+{
+    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
+
+    return fleet_has(fleet, &lease);
+}
+
+static bool has_device(const struct lease *lease, uint32_t device)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+void relocation_free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
+                          const struct lease *other, struct lease *ret)
+{
+    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (has_slice(fleet, &lease->slices[i]) &&
+            (!other || !has_device(other, lease->slices[i].device)))
+            slices[count++] = lease->slices[i];
+    }
+    *ret = *lease;
+    ret->slices = slices;
+    ret->slices_count = count;
+    ret->cpu_milli = 0;
+    ret->memory_mib = 0;
+}
+
+/* ---- what is free ---- */
+
+/* What holds changes in this search, so that all of it can be taken back. */
+static void hold(struct relocation *search, const struct job *job, const struct lease *lease,
+                 int sign)
+{
+    struct brain *brain = search->brain;
+
+    fleet_take(&brain->reclaim.ahead, lease, sign);
+    if (cells_is_any(&brain->cells))
+        cells_take(&brain->cells, &brain->layout, lease,
+                   cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
+}
+
+static void take_free(struct relocation *search, const struct lease *lease)
+{
+    struct lease part;
+
+    if (!fleet_has(&search->brain->reclaim.ahead, lease)) {
+        relocation_free_part(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL,
+                             &part);
+        lease = &part;
+    }
+    fleet_take(&search->brain->reclaim.ahead, lease, 1);
+}
+
+void relocation_look(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+
+    fleet_follow(&brain->reclaim.ahead, &brain->fleet);
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        if (brain->reclaim.made.items[i].job != search->job->id)
+            take_free(search, brain->reclaim.made.items[i].lease);
+    }
+    for (size_t i = 0; i < brain->defrag.soon.count; i++)
+        take_free(search, &brain->defrag.soon.items[i]);
+}
+
+bool relocation_is_enough(const struct relocation *search)
+{
+    const struct brain *brain = search->brain;
+    int64_t milli = 0, least = request_least_milli(search->request);
+
+    for (size_t i = 0; i < brain->reclaim.ahead.nodes.count && milli < least; i++) {
+        if (brain->layout.nodes.items[i].is_up)
+            milli += brain->reclaim.ahead.nodes.items[i].milli;
+    }
+    return milli >= least;
+}
+
+/* ---- who could be moved ---- */
+
+static void look_later(struct relocation *search, usec_t at)
+{
+    search->later = at < search->later ? at : search->later;
+}
+
+static bool may_move(struct relocation *search, const struct job *job)
+{
+    struct brain *brain = search->brain;
+    const struct request *request = state_request(brain->state, job);
+    usec_t now = brain->state->now, moved = job->run->moved;
+
+    /* one that lost members may have a size with which it would not start elsewhere */
+    if (job->run->lease->milli == 0 || !elastic_is_settled(job) || request->roles_count > 0 ||
+        !request_allows(request, job->run->lease->members_count) ||
+        !reclaim_may_stop(&brain->reclaim, brain->state, job))
+        return false;
+    usec_t at = elastic_old_enough_at(job, now);
+    if (moved > 0 && usec_after(moved, USEC_PER_HOUR) > at)
+        at = usec_after(moved, USEC_PER_HOUR);
+    if (at > now)
+        look_later(search, at);
+    return at <= now;
+}
+
+/* The least loss for a GPU first; of equals who started last. */
+static int compare_movers(const void *left, const void *right)
+{
+    const struct mover *a = left, *b = right;
+    int sign = wide_compare((uint64_t)a->loss, (uint64_t)b->job->run->lease->milli,
+                            (uint64_t)b->loss, (uint64_t)a->job->run->lease->milli);
+
+    if (sign != 0)
+        return sign;
+    if (a->job->run->started != b->job->run->started)
+        return a->job->run->started > b->job->run->started ? -1 : 1;
+    return a->job->id > b->job->id ? -1 : 1;
+}
+
+void relocation_collect(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    struct defrag *defrag = &brain->defrag;
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = brain->reclaim.review;
+
+    defrag->movers.count = defrag->chosen.count = 0;
+    brain->reclaim.review = USEC_NEVER;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        struct mover mover = { .job = entry->job };
+        if (!may_move(search, entry->job))
+            continue;
+        mover.again = job_unsaved(mover.job, brain->state->now) + elastic_cost_of(mover.job);
+        mover.loss = move_loss(mover.job->run->lease, mover.again);
+        list_add(&defrag->movers, mover);
+    }
+    look_later(search, brain->reclaim.review);
+    brain->reclaim.review = review;
+    if (defrag->movers.count > 1)
+        qsort(defrag->movers.items, defrag->movers.count, sizeof(struct mover), compare_movers);
+}
+
+/* ---- machine by machine ---- */
+
+static bool has_room(const struct relocation *search, uint32_t node)
+{
+    const struct fleet_node *room = &search->brain->reclaim.ahead.nodes.items[node];
+
+    return room->milli >= search->need_milli && room->whole >= search->need_whole &&
+           room->cpu_milli >= search->request->cpu_milli &&
+           room->memory_mib >= search->request->memory_mib;
+}
+
+/* As if that member was gone from there. */
+static void clear_member(struct relocation *search, uint32_t number, uint32_t rank)
+{
+    struct defrag *defrag = &search->brain->defrag;
+    const struct mover *mover = &defrag->movers.items[number];
+    const struct lease *lease = mover->job->run->lease;
+    struct cleared *at = &defrag->nodes.items[lease->members[rank].node];
+
+    fleet_take_member(&search->brain->reclaim.ahead, lease, rank, -1);
+    list_add(&defrag->gone, ((struct gone){ number, rank }));
+    if (at->last != number + 1)
+        at->loss += mover->loss;
+    at->last = number + 1;
+    at->is_enough = has_room(search, at->node);
+}
+
+static void bring_back(struct relocation *search)
+{
+    struct defrag *defrag = &search->brain->defrag;
+
+    for (size_t i = 0; i < defrag->gone.count; i++) {
+        const struct gone *gone = &defrag->gone.items[i];
+        fleet_take_member(&search->brain->reclaim.ahead,
+                          defrag->movers.items[gone->number].job->run->lease, gone->rank, 1);
+    }
+    defrag->gone.count = 0;
+}
+
+static int compare_cleared(const void *left, const void *right)
+{
+    const struct cleared *a = left, *b = right;
+
+    if (a->loss != b->loss)
+        return a->loss < b->loss ? -1 : 1;
+    return a->node < b->node ? -1 : 1;
+}
+
+/* Machines on which some would have to move for a member, and what that loses; cheapest first. */
+static void price_nodes(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    struct defrag *defrag = &brain->defrag;
+    size_t kept = 0;
+
+    defrag->nodes.count = 0;
+    for (uint32_t i = 0; i < brain->reclaim.ahead.nodes.count; i++) {
+        bool is_enough = !brain->layout.nodes.items[i].is_up || has_room(search, i);
+        list_add(&defrag->nodes, ((struct cleared){ .node = i, .is_enough = is_enough }));
+    }
+    for (uint32_t number = 0; number < defrag->movers.count; number++) {
+        const struct lease *lease = defrag->movers.items[number].job->run->lease;
+        for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+            if (!defrag->nodes.items[lease->members[rank].node].is_enough)
+                clear_member(search, number, rank);
+        }
+    }
+    bring_back(search);
+    for (size_t i = 0; i < defrag->nodes.count; i++) {
+        if (defrag->nodes.items[i].is_enough && defrag->nodes.items[i].loss > 0)
+            defrag->nodes.items[kept++] = defrag->nodes.items[i];
+    }
+    defrag->nodes.count = kept;
+    if (kept > 1)
+        qsort(defrag->nodes.items, kept, sizeof(struct cleared), compare_cleared);
+}
+
+static bool is_on(const struct lease *lease, uint32_t node)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (lease->members[i].node == node)
+            return true;
+    }
+    return false;
+}
+
+static void choose(struct relocation *search, uint32_t number)
+{
+    struct defrag *defrag = &search->brain->defrag;
+    struct mover *mover = &defrag->movers.items[number];
+
+    hold(search, mover->job, mover->job->run->lease, -1);
+    mover->is_chosen = true;
+    list_add(&defrag->chosen, number);
+}
+
+static void spare(struct relocation *search, size_t at)
+{
+    struct defrag *defrag = &search->brain->defrag;
+    struct mover *mover = &defrag->movers.items[defrag->chosen.items[at]];
+
+    hold(search, mover->job, mover->job->run->lease, 1);
+    mover->is_chosen = false;
+    list_remove(&defrag->chosen, at);
+}
+
+void relocation_drop(struct relocation *search)
+{
+    while (search->brain->defrag.chosen.count > 0)
+        spare(search, search->brain->defrag.chosen.count - 1);
+}
+
+/* Those that make room for one member there; is_whole: all who could go. */
+static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
+{
+    struct defrag *defrag = &search->brain->defrag;
+
+    for (uint32_t i = 0; i < defrag->movers.count && defrag->chosen.count < DEFRAG_CHOSEN; i++) {
+        if (!is_whole && has_room(search, node))
+            return;
+        if (!defrag->movers.items[i].is_chosen &&
+            is_on(defrag->movers.items[i].job->run->lease, node))
+            choose(search, i);
+    }
+}
+
+/* A place for the job as far as those who are chosen make one; on this machine, if it has but one
+ * member. */
+static bool try_place(struct relocation *search, uint32_t node, struct lease *ret)
+{
+    struct brain *brain = search->brain;
+    struct place_query query;
+    struct why why;
+
+    brain_query(brain, search->job, &query);
+    query.fleet = &brain->reclaim.ahead;
+    query.shapes = NULL;
+    query.promises = search->promises;
+    query.end = search->end;
+    query.only = search->request->members == 1 ? &node : NULL;
+    query.only_count = 1;
+    return place_job(&query, &brain->arena, ret, &why);
+}
+
+/* From this machine on, as many as it takes. */
+static bool try_nodes(struct relocation *search, size_t first)
+{
+    struct defrag *defrag = &search->brain->defrag;
+
+    for (size_t i = first; i < defrag->nodes.count && defrag->chosen.count < DEFRAG_CHOSEN; i++) {
+        uint32_t node = defrag->nodes.items[i].node;
+        clear_node(search, node, false);
+        if (try_place(search, node, &search->lease))
+            return true;
+        if (search->request->members > 1)
+            continue;
+        clear_node(search, node, true); /* it may be that they are linked the wrong way */
+        return try_place(search, node, &search->lease);
+    }
+    return false;
+}
+
+/* Whoever need not go stays; the dearest first. */
+static void fill_back(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    struct defrag *defrag = &brain->defrag;
+    struct lease other;
+
+    for (size_t i = defrag->chosen.count; i-- > 0;) {
+        const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
+        struct job *job = mover->job;
+        hold(search, job, job->run->lease, 1);
+        bool may_stay = try_place(search, search->lease.members[0].node, &other);
+        hold(search, job, job->run->lease, -1);
+        if (!may_stay)
+            continue;
+        spare(search, i);
+        search->lease = other;
+    }
+}
+
+/* ---- where they go ---- */
+
+/* It could start there, as far as quotas, hours and budgets go: what it has now is its own. */
+static bool may_have(struct brain *brain, const struct job *job, const struct lease *place)
+{
+    struct quota_ask ask = { .queue = job->queue,
+                             .user = job->user,
+                             .gid = job->gid,
+                             .is_preemptible = job->is_preemptible };
+    struct amounts whole, held;
+    struct why why;
+
+    amounts_of_lease(brain->state, place, &whole);
+    amounts_of_lease(brain->state, job->run->lease, &held);
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        ask.amounts.of[i] = whole.of[i] > held.of[i] ? whole.of[i] - held.of[i] : 0;
+    return hours_allow(brain, job, &ask.amounts, &why) && quota_allows(brain->state, &ask, &why) &&
+           spend_allows(brain, job, &whole, &why);
+}
+
+/* Free now, or its own: so that it starts when it has stopped, whoever else still stops. */
+static bool is_free_at_once(struct brain *brain, const struct job *job, const struct lease *place)
+{
+    struct fleet *now = &brain->defrag.now;
+
+    fleet_follow(now, &brain->fleet);
+    fleet_take(now, job->run->lease, -1);
+    return fleet_has(now, place);
+}
+
+static bool place_mover(struct relocation *search, struct mover *mover)
+{
+    struct brain *brain = search->brain;
+    const struct job *job = mover->job;
+    const struct request *request = state_request(brain->state, job);
+    struct place_query query;
+    struct request sized;
+    struct why why;
+
+    brain_query(brain, job, &query);
+    if (request_is_elastic(request)) {
+        request_resize(request, job->run->lease->members_count, &sized);
+        query.request = &sized;
+    }
+    query.fleet = &brain->reclaim.ahead;
+    query.shapes = NULL;
+    query.quota = PLACE_QUOTA_EVER;
+    query.promises = search->promises;
+    query.end = usec_after(job->run->expected_end, elastic_cost_of(job));
+    if (!place_job(&query, &brain->arena, &mover->place, &why) ||
+        !may_have(brain, job, &mover->place))
+        return false;
+    hold(search, job, &mover->place, 1);
+    return true;
+}
+
+/* The largest first. */
+static void sort_chosen(struct defrag *defrag)
+{
+    for (size_t i = 1; i < defrag->chosen.count; i++) {
+        uint32_t number = defrag->chosen.items[i];
+        int64_t milli = defrag->movers.items[number].job->run->lease->milli;
+        size_t at = i;
+        for (; at > 0; at--) {
+            uint32_t before = defrag->chosen.items[at - 1];
+            if (defrag->movers.items[before].job->run->lease->milli >= milli)
+                break;
+            defrag->chosen.items[at] = before;
+        }
+        defrag->chosen.items[at] = number;
+    }
+}
+
+/* All of them have places that are free at once, beside the job's. What one of them leaves, and the
+ * job does not take, is no place for another: it may still be stopping then. */
+static bool place_all(struct relocation *search)
+{
+    struct brain *brain = search->brain;
+    struct defrag *defrag = &brain->defrag;
+    struct lease left[DEFRAG_MOVED];
+    size_t placed = 0;
+    bool is_free = true;
+
+    sort_chosen(defrag);
+    hold(search, search->job, &search->lease, 1);
+    for (size_t i = 0; i < defrag->chosen.count; i++) {
+        const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
+        relocation_free_part(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease,
+                             &search->lease, &left[i]);
+        fleet_take(&brain->reclaim.ahead, &left[i], 1);
+    }
+    for (size_t i = 0; i < defrag->chosen.count && is_free; i++) {
+        struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
+        fleet_take(&brain->reclaim.ahead, &left[i], -1);
+        left[i].slices_count = 0;
+        is_free = place_mover(search, mover);
+        placed += is_free;
+        is_free = is_free && is_free_at_once(brain, mover->job, &mover->place);
+    }
+    for (size_t i = 0; i < defrag->chosen.count; i++) {
+        const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
+        fleet_take(&brain->reclaim.ahead, &left[i], -1);
+        if (i < placed)
+            hold(search, mover->job, &mover->place, -1);
+    }
+    hold(search, search->job, &search->lease, -1);
+    return is_free;
+}
+
+/* ---- all of it ---- */
+
+static bool is_within_budget(struct relocation *search)
+{
+    const struct defrag *defrag = &search->brain->defrag;
+    const struct state *state = search->brain->state;
+    int64_t loss = 0;
+
+    for (size_t i = 0; i < defrag->chosen.count; i++)
+        loss += defrag->movers.items[defrag->chosen.items[i]].loss;
+    search->loss = loss;
+    if (loss > search->gain / DEFRAG_GAIN)
+        return false;
+    if (loss <= moves_left(state, state->now))
+        return true;
+    if (search->beyond == 0 || loss < search->beyond)
+        search->beyond = loss;
+    return false;
+}
+
+/* It may start only when they have gone: until it is done then, nothing of its place is kept for
+ * others. Which devices a reservation of GPUs keeps is settled anew each time, free ones first: its
+ * place may then be among them. */
+static bool is_open_for_it(const struct relocation *search)
+{
+    const struct brain *brain = search->brain;
+    const struct state *state = brain->state;
+    const struct job *job = search->job;
+    usec_t grace = 0;
+
+    for (size_t i = 0; i < brain->defrag.chosen.count; i++) {
+        const struct mover *mover = &brain->defrag.movers.items[brain->defrag.chosen.items[i]];
+        usec_t its = state_grace(state, mover->job);
+        grace = its > grace ? its : grace;
+    }
+    struct gate_ask ask = { job->queue, job->user, state->now,
+                            usec_after(usec_after(state->now, grace), gate_stay_of(job)) };
+    for (size_t i = 0; i < brain->gates.items.count; i++) {
+        const struct gate *gate = &brain->gates.items.items[i];
+        bool is_near = gate->slots != 0 || gate_has(gate, &brain->layout, &search->lease);
+        if (is_near && gate_bars(gate, state, &ask))
+            return false;
+    }
+    return true;
+}
+
+static bool try_set(struct relocation *search, size_t first)
+{
+    struct brain *brain = search->brain;
+    struct why why;
+
+    if (!try_nodes(search, first))
+        return false;
+    fill_back(search);
+    size_t count = brain->defrag.chosen.count;
+    return count > 0 && count <= DEFRAG_MOVED &&
+           brain_may_have(brain, search->job, &search->lease, &why) && is_open_for_it(search) &&
+           place_all(search) && is_within_budget(search);
+}
+
+/* Afterwards nothing is held differently; who moves is chosen. */
+static bool find_set(struct relocation *search)
+{
+    struct defrag *defrag = &search->brain->defrag;
+    bool is_found = false;
+
+    for (uint32_t i = 0; i < search->request->gpu_alternatives && !is_found; i++) {
+        const struct gpu_ask *ask = &search->request->gpus[i];
+        search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
+        search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);
+        if (ask->kind == SHARE_WHOLE)
+            search->need_milli = (int32_t)ask->count * GPU_MILLI;
+        price_nodes(search);
+        for (size_t first = 0;
+             first < defrag->nodes.count && search->tries < DEFRAG_TRIES && !is_found; first++) {
+            search->tries++;
+            is_found = try_set(search, first);
+            if (!is_found)
+                relocation_drop(search);
+        }
+    }
+    return is_found;
+}
+
+/* What is kept for others counts among the cells, too. */
+bool relocation_find(struct relocation *search)
+{
+    reclaim_take_made(search->brain, search->job->id, 1);
+    bool is_found = find_set(search);
+    reclaim_take_made(search->brain, search->job->id, -1);
+    return is_found;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const struct mover *const *a = left, *const *b = right;
+
+    return (*a)->job->id < (*b)->job->id ? -1 : 1;
+}
+
+static void move(struct brain *brain, const struct mover *mover, uint64_t job,
+                 struct decisions *decisions)
+{
+    struct event event = {
+        .kind = EVENT_STOP,
+        .at = brain->state->now,
+        .stop = { .job = mover->job->id,
+                  .cause = STOP_MOVE,
+                  .other = job,
+                  .rule = STOP_TO_MOVE,
+                  .lost = mover->again,
+                  .members = mover->place.members_count },
+    };
+
+    reclaim_keep(&brain->reclaim, mover->job->id, &mover->place);
+    brain_decide(brain, &event, decisions);
+}
+
+/* Who moves holds again what he has, as far as the cells go, before that is decided. */
+void relocation_make(struct relocation *search, struct decisions *decisions)
+{
+    struct brain *brain = search->brain;
+    struct defrag *defrag = &brain->defrag;
+    const struct mover *movers[DEFRAG_MOVED];
+    size_t count = defrag->chosen.count;
+
+    for (size_t i = 0; i < count; i++)
+        movers[i] = &defrag->movers.items[defrag->chosen.items[i]];
+    relocation_drop(search);
+    qsort(movers, count, sizeof(movers[0]), compare_numbers);
+    for (size_t i = 0; i < count; i++)
+        move(brain, movers[i], search->job->id, decisions);
+    reclaim_keep(&brain->reclaim, search->job->id, &search->lease);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_PREEMPTION_TIME_LIMIT_H
+#define SCHED_PREEMPTION_TIME_LIMIT_H
+
+/* deadline - when which job's time limit runs out: a heap, earliest first
+ *
+ * Nothing is ever taken out early: who takes one looks whether it still holds.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+
+struct deadline {
+    usec_t at;
+    uint64_t job;
+};
+
+struct deadlines {
+    LIST(struct deadline) heap;
+};
+
+void deadline_add(struct deadlines *deadlines, usec_t at, uint64_t job);
+usec_t deadline_first(const struct deadlines *deadlines); /* USEC_NEVER: none */
+/* The earliest, when it is not after now. */
+bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job);
+void deadlines_release(struct deadlines *deadlines);
+
+#endif

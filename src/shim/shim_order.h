@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SHIM_SHIM_ORDER_H
+#define SHIM_SHIM_ORDER_H
+
+/* order - what the engine asks of one tarn-shim, and the records it answers with
+ *
+ * An order is a memfd on ORDER_FD: NUL-terminated strings, key and value
+ * alternately. Keys that may come several times keep their sequence; an
+ * unknown key makes the shim refuse the order. Records go to the status file
+ * and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
+ *
+ * Limits:  ORDER_BYTES_MAX bytes, ORDER_DIRS_MAX control groups, ORDER_RLIMITS_MAX limits,
+ *          ORDER_DENY_MAX device files, CPUs below ORDER_CPUS_MAX, memory nodes below
+ * ORDER_NODES_MAX Spec:    doc/spec/06-shim.md
+ */
+
+enum {
+    ORDER_FD = 3,
+    ORDER_NOTIFY_FD = 4,
+    ORDER_BIRTH_FD = 5, /* a lock, held until there is a status file */
+    ORDER_BYTES_MAX = 8 * 1024 * 1024,
+    ORDER_DIRS_MAX = 4,
+    ORDER_RLIMITS_MAX = 16,
+    ORDER_DENY_MAX = 256,
+    ORDER_CPUS_MAX = 8192,
+    ORDER_NODES_MAX = 1024,
+    ORDER_RECORD_SIZE = 512,       /* a record fits, with its newline; below PIPE_BUF */
+    ORDER_NOTE_MAX = 2048,         /* bytes of a note */
+    ORDER_TEXT_SIZE = 160,         /* the words of a failure, with the NUL */
+    ORDER_STATUS_BYTES_MAX = 8192, /* a status file is never longer */
+};
+
+/* How the shim leaves when it wrote no record of its own. */
+enum {
+    SHIM_EXIT_DONE = 0,  /* the end is in the status file or was sent */
+    SHIM_EXIT_TAKEN = 3, /* this member has a status file: somebody else's start came first */
+    SHIM_EXIT_ORDER = 4, /* the order could not be read */
+};
+
+#define ORDER_ID        "id"        /* JOB.ATTEMPT.RANK */
+#define ORDER_STATUS    "status"    /* path of the status file */
+#define ORDER_NOTE      "note"      /* copied into the first record */
+#define ORDER_CWD       "cwd"       /* */
+#define ORDER_OUTPUT    "out"       /* */
+#define ORDER_ERROR     "err"       /* absent: same as out */
+#define ORDER_INPUT     "in"        /* absent: /dev/null */
+#define ORDER_APPEND    "append"    /* 1: keep what is in the output files */
+#define ORDER_BYTES     "bytes_max" /* rotate output files there; 0: never */
+#define ORDER_KEEP      "keep"      /* rotated files to keep */
+#define ORDER_UMASK     "umask"     /* decimal */
+#define ORDER_GRACE     "grace_ms"  /* between SIGTERM and SIGKILL */
+#define ORDER_SIGNAL    "signal"    /* instead of SIGTERM, to those who catch it; 1 to 64 */
+#define ORDER_UID       "uid"       /* uid, gid, groups: absent: as the shim itself */
+#define ORDER_GID       "gid"
+#define ORDER_GROUPS    "groups"    /* numbers with a comma between */
+#define ORDER_RLIMIT    "rlimit"    /* NUMBER:SOFT:HARD */
+#define ORDER_CPUS      "cpus"      /* runs on these: 0-3,8-11; where the kernel lets it */
+#define ORDER_MEMORY    "memory"    /* takes its memory from this node first, where it can */
+#define ORDER_MKDIR     "mkdir"     /* make this control group, remove it at the end */
+#define ORDER_WRITE     "write"     /* PATH=VALUE; the job fails when that does */
+#define ORDER_TRY_WRITE "try_write" /* the same, but failing is fine */
+#define ORDER_INTO      "into"      /* the job is born in this v2 control group */
+#define ORDER_JOIN      "join"      /* the job moves into this v1 control group */
+#define ORDER_KILL      "kill"      /* this v2 control group has cgroup.kill */
+#define ORDER_OOM       "oom"       /* this file has a line "oom_kill COUNT" */
+#define ORDER_DENY                                                                                 \
+    "deny"              /* MAJOR:MINOR of a device file that the group of `into` must not open     \
+                         */
+#define ORDER_ARG "arg" /* one argument of the job */
+#define ORDER_ENV "env" /* one NAME=value of the job */
+
+/* What makes a record count: without it at the end the line was torn. */
+#define ORDER_RECORD_END " .\n"
+
+#endif

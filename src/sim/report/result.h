@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_REPORT_RESULT_H
+#define SIM_REPORT_RESULT_H
+
+/* result - a run's metrics as JSON, by the names of metrics.def
+ *
+ * Formulas: doc/spec/07-experiment.md. Times are seconds, shares of the cluster are percent.
+ */
+
+#include <jansson.h>
+
+#include "sim/run/run.h"
+
+/* New reference. has_series: with what the report draws, under "series". */
+json_t *result_of(const struct run *run, bool has_series);
+
+/* Element by element: numbers that all of the objects have, their mean; new reference. */
+json_t *result_mean(const json_t *runs);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_REPORT_SPREAD_H
+#define SIM_REPORT_SPREAD_H
+
+/* spread - many numbers, and what is typical of them
+ *
+ * A quantile p of n numbers is the ceil(p n)-th smallest.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/mem.h"
+
+struct spread {
+    LIST(double) values;
+    double sum;
+    bool is_sorted;
+};
+
+void spread_add(struct spread *spread, double value);
+double spread_mean(const struct spread *spread); /* 0 when empty */
+double spread_quantile(struct spread *spread, double part);
+void spread_release(struct spread *spread);
+
+/* {count, mean, p50, p95, p99, max}; new reference. */
+json_t *spread_to_json(struct spread *spread);
+
+#endif

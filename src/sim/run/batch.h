@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_RUN_BATCH_H
+#define SIM_RUN_BATCH_H
+
+/* batch - the runs of an experiment, each in a process of its own, several at a time
+ *
+ * Results come in the order of seeds and slices, whatever ends first. SIGINT ends all at once,
+ * with status 130.
+ */
+
+#include <jansson.h>
+
+#include "sim/run/run.h"
+
+struct batch_options {
+    unsigned jobs; /* processes at a time */
+    bool skip_bad;
+    bool has_series;   /* results with what the report draws */
+    bool has_progress; /* a line on standard error */
+};
+
+/* {experiment, variant?, runs: [...], mean: {...}, workload: {...}}; new reference. */
+int batch_run(const struct experiment *experiment, const struct sim_ports *ports,
+              const struct batch_options *options, json_t **ret, struct error *err);
+
+#endif

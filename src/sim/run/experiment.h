@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_RUN_EXPERIMENT_H
+#define SIM_RUN_EXPERIMENT_H
+
+/* experiment - what a file tells to simulate
+ *
+ * One document gives one experiment, or several that differ in what its variants change. Policy,
+ * pools and queues are said in the words of a configuration (wire/config/config.h).
+ *
+ * On failure:  "FILE:LINE: WHERE: KEY: words"
+ * Limits:      EXPERIMENT_SEEDS_MAX seeds, EXPERIMENT_SLICES_MAX slices, EXPERIMENT_VARIANTS_MAX
+ * Spec:        doc/spec/07-experiment.md
+ */
+
+#include <jansson.h>
+
+#include "sim/report/metric.h"
+#include "sim/trace/cluster.h"
+#include "sim/trace/format.h"
+#include "wire/config/config.h"
+
+enum {
+    EXPERIMENT_SEEDS_MAX = 1000,
+    EXPERIMENT_SLICES_MAX = 1000,
+    EXPERIMENT_VARIANTS_MAX = 64,
+    EXPERIMENT_SPEEDS_MAX = 64,
+    EXPERIMENT_TEAMS_MAX = 64,
+    EXPERIMENT_BYTES_MAX = 4 << 20,
+};
+
+enum estimates { ESTIMATES_REQUEST, ESTIMATES_ORACLE, ESTIMATES_PREDICTED, ESTIMATES_NONE };
+enum queue_column { QUEUES_NONE, QUEUES_USER, QUEUES_GROUP, QUEUES_QUEUE, QUEUES_PARTITION };
+
+struct speed {
+    char model[REQUEST_MODEL_SIZE];
+    double factor;
+};
+
+/* What is made of the trace's jobs before they are run. */
+struct adapt {
+    bool shuffle;
+    double inflate;    /* GPUs asked for, as a part of the cluster's; 0: as it is */
+    bool departures;   /* false: no job ever ends */
+    double load;       /* arrivals are drawn so that so much is offered; 0: as it is */
+    uint32_t count;    /* jobs to take (with load: to draw); 0: all */
+    usec_t run_max;    /* longer ones are cut; USEC_NEVER */
+    double time_scale; /* of the times between arrivals */
+    bool gpu_only;     /* leave out jobs without GPUs */
+    uint32_t gpus_max; /* leave out jobs that ask for more in all; 0: none */
+    uint32_t teams;    /* users are dealt to so many queues; 0: they are not */
+    uint32_t team;     /* the jobs of this one alone, from 1; 0: of all */
+    enum estimates estimates;
+    bool preemption;
+    usec_t restart_cost;
+    enum queue_column queues;
+    uint32_t *slice_starts;
+    size_t slice_count;
+    uint32_t slice_length;
+    struct speed speeds[EXPERIMENT_SPEEDS_MAX];
+    size_t speed_count;
+};
+
+struct experiment {
+    char *name;    /* of the file, or what it says */
+    char *variant; /* "" when there are none */
+    char *folder;  /* relative paths begin here */
+    json_t *document;
+    struct cluster cluster;
+    const struct format *format;
+    char *path; /* of the workload; NULL: made up */
+    struct generator generator;
+    struct adapt adapt;
+    struct config *config;
+    double window_from, window_to; /* of the time of arrivals; to 0: until all is over */
+    bool is_dropping;              /* on_misfit: drop */
+    usec_t starts;                 /* what the clock of its place shows at the workload's zero */
+    uint64_t *seeds;
+    size_t seed_count;
+    struct wanted wanted;
+};
+
+struct experiment_list {
+    LIST(struct experiment *) items;
+};
+
+/* changes: "policy.order=fifo"; NULL-terminated, or NULL. */
+int experiment_read(const char *path, char *const *changes, struct experiment_list *list,
+                    struct error *err);
+/* The same from text; source names it in errors. */
+int experiment_parse(const char *text, size_t length, const char *source, const char *folder,
+                     char *const *changes, struct experiment_list *list, struct error *err);
+void experiment_list_release(struct experiment_list *list);
+void experiment_destroy(struct experiment *experiment); /* NULL is fine */
+DEFINE_AUTO(experiment)
+
+/* adapt.c reads its own part of the document. */
+int adapt_read(const struct reader *reader, const json_t *object, struct adapt *adapt);
+int generator_read(const struct reader *reader, const json_t *object, struct generator *generator);
+/* A number that may have decimals. */
+int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
+                double max, double *ret);
+extern const char *const adapt_keys[];
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_RUN_METER_H
+#define SIM_RUN_METER_H
+
+/* meter - sums over time while a run goes on
+ *
+ * What is held, who waits and what is idle is summed between instants; some moments are kept as
+ * samples, spread over the run (when there are too many, every second one goes).
+ *
+ * Order of calls:  init, (advance, change*, settle)*, finish, release
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "sim/run/fragment.h"
+#include "sim/trace/workload.h"
+
+enum { METER_SAMPLES_MAX = 512 };
+
+/* One moment. */
+struct sample {
+    usec_t at;
+    double used_milli;
+    double waiting_jobs, waiting_milli;
+    double fragment_pct; /* of the capacity */
+    double idle_pct;
+    uint32_t largest_node; /* wholly free GPUs on one node */
+    uint32_t free_whole;
+};
+
+struct meter_queue {
+    int64_t used_milli, waiting_milli;
+    double sum;     /* milli x us, all the time */
+    double window;  /* the same, of this day */
+    usec_t at;      /* until when both are summed */
+    usec_t idle_at; /* when it last had nobody waiting, or began to */
+    double lack;    /* largest so far, part of the capacity */
+};
+
+struct meter {
+    int64_t capacity_milli;
+    usec_t began, now;
+    usec_t from, to; /* only what is between is summed */
+    int64_t used_milli, waiting_milli;
+    uint64_t waiting_jobs;
+    double used, blocked, contention; /* milli x us; us; us weighted by demand over capacity */
+    double busy_gpus;                 /* the same as used */
+    bool is_blocked;
+    /* Who waits for how much: counts by demand, smallest first. */
+    uint32_t *demand_counts;
+    const int64_t *demands;
+    uint32_t demand_count, demand_least;
+    LIST(struct meter_queue) queues;
+    usec_t window_end;
+    LIST(struct sample) samples;
+    usec_t sample_every, sample_next;
+    struct fragment *fragment; /* NULL: not measured */
+};
+
+/* demands: what jobs ask for, ascending, each once. */
+void meter_init(struct meter *meter, int64_t capacity_milli, usec_t began, usec_t span,
+                const int64_t *demands, uint32_t demand_count, size_t queue_count);
+void meter_release(struct meter *meter);
+
+void meter_advance(struct meter *meter, usec_t now);
+/* How long is summed, up to now. */
+usec_t meter_time(const struct meter *meter);
+void meter_wait(struct meter *meter, uint32_t queue, uint32_t demand, int sign);
+void meter_use(struct meter *meter, uint32_t queue, int64_t milli);
+/* The instant is over. shares: what each queue is entitled to, parts of the capacity. */
+void meter_settle(struct meter *meter, const double *shares, bool is_last);
+uint32_t meter_demand_of(const struct meter *meter, int64_t milli);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_RUN_RUN_H
+#define SIM_RUN_RUN_H
+
+/* run - a workload on a cluster, on a virtual clock, with the brain that runs live
+ *
+ * At each instant all that happens then is told to the brain in one order (ends by job, then
+ * submissions), and the brain plans until it wants no more. What it grants starts at once, what
+ * it stops ends at once. Who is stopped for others keeps its work, and pays the restart cost at
+ * its next start.
+ *
+ * Same experiment, workload and seed: same run.
+ *
+ * Order of calls:  create, run_go, (what came of it), destroy
+ */
+
+#include "core/state/state.h"
+#include "sched/sched.h"
+#include "sim/run/experiment.h"
+#include "sim/run/latency.h"
+#include "sim/run/meter.h"
+
+/* What the brain says of a start when asked; times. NULL: it can't say. */
+struct sim_estimate {
+    usec_t low, median, high;
+    usec_t limits_only; /* as one would say who knows time limits alone; 0: not known */
+};
+typedef bool sim_estimate_fn(struct brain *brain, const struct job *job, struct sim_estimate *ret);
+
+/* What the room can't do itself. */
+struct sim_ports {
+    sim_journal_fn *read_journal;
+    sim_estimate_fn *estimate_start;
+};
+
+enum fate { FATE_WAITS, FATE_RUNS, FATE_DONE, FATE_TIMEOUT, FATE_DROPPED };
+
+/* What became of a job. Times are the run's own; -1: not yet. */
+struct outcome {
+    usec_t start, end;  /* first start */
+    usec_t began;       /* of this attempt */
+    usec_t done;        /* work done in earlier attempts */
+    usec_t paid, owed;  /* run time that restarts cost, and will at the next start */
+    usec_t promised;    /* when it was to start, as said when it came; 0: nothing was */
+    usec_t held;        /* time on GPUs */
+    double contention;  /* the meter's, when it came; then what passed while it was there */
+    double speed;       /* of this attempt */
+    int64_t used_milli; /* now */
+    struct sim_estimate estimate;
+    uint32_t attempt;
+    uint32_t queue, demand;
+    uint32_t preemptions;
+    uint8_t fate; /* enum fate */
+    bool is_backfill, has_estimate;
+};
+
+/* At a percentage of the capacity asked for. */
+struct snapshot_at {
+    uint32_t percent;
+    bool is_taken;
+    double allocated_pct, fragment_pct;
+    int64_t arrived_milli;
+};
+
+struct run {
+    const struct experiment *experiment;
+    const struct workload *workload; /* adapted */
+    const struct sim_ports *ports;
+    uint64_t seed;
+    struct outcome *outcomes;
+    const char **queue_names;
+    double *queue_shares; /* of the capacity, by weight */
+    size_t queue_count;
+    struct meter meter;
+    struct latency latency;
+    struct snapshot_at at[2 * WANTED_PERCENTS_MAX];
+    size_t at_count;
+    uint64_t events, plans, grants, backfills, narrowed;
+    bool has_report;    /* sample fragmentation, too */
+    uint64_t *progress; /* jobs that are over, for others to look at; may be NULL */
+    double seconds;     /* that it took */
+    usec_t origin;      /* the run's time of the workload's 0 */
+    struct run_inside *inside;
+};
+
+struct run *run_create(const struct experiment *experiment, const struct workload *workload,
+                       const struct sim_ports *ports, uint64_t seed);
+int run_go(struct run *run, struct error *err);
+void run_destroy(struct run *run); /* NULL is fine */
+DEFINE_AUTO(run)
+
+/* run_setup.c: the machines, settings, queues and pools. */
+typedef int run_tell_fn(void *user, const struct event *event, struct error *err);
+int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err);
+/* What a job asks for; models beyond REQUEST_ALTERNATIVES_MAX are left out, the rarest first. */
+void run_request(struct run *run, const struct sim_job *job, struct request *ret);
+
+#endif

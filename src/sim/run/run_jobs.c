@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to the jobs of a run: submitted, started, stopped, over. */
+#include "core/engine.h"
+#include "sim/run/run_inside.h"
+
+int run_tell(struct run *run, struct event *event, struct error *err)
+{
+    event->at = run->inside->now;
+    run->events++;
+    return sched_step(run->inside->brain, event, &run->inside->decisions, err);
+}
+
+/* How long its user says that it may run, or the estimates of the experiment do. */
+static void say_times(const struct run *run, const struct sim_job *job, struct event_submit *submit)
+{
+    const struct adapt *adapt = &run->experiment->adapt;
+    usec_t longest = job->run, limit = 0;
+
+    if (job->run == USEC_NEVER)
+        return;
+    if (run->inside->speed_least < 1)
+        longest = (usec_t)((double)job->run / run->inside->speed_least) + 1;
+    switch (adapt->estimates) {
+    case ESTIMATES_REQUEST:
+    case ESTIMATES_PREDICTED:
+        limit = job->limit > longest ? job->limit : longest;
+        break;
+    case ESTIMATES_ORACLE:
+        limit = longest;
+        submit->estimate = job->run > 0 ? job->run : 1;
+        break;
+    case ESTIMATES_NONE:
+        return;
+    }
+    if (adapt->preemption)
+        limit += adapt->restart_cost; /* an attempt may have to do that as well */
+    submit->request.max_duration = limit > 0 ? limit : 1;
+}
+
+int run_job_submit(struct run *run, uint32_t number, struct error *err)
+{
+    const struct sim_job *job = &run->workload->jobs.items[number];
+    const struct adapt *adapt = &run->experiment->adapt;
+    struct outcome *outcome = &run->outcomes[number];
+    struct run_inside *inside = run->inside;
+    struct event event = {
+        .kind = EVENT_SUBMIT,
+        .submit = { .id = run_id(run, number),
+                    .name = job->name[0] ? job->name : "job",
+                    .user = job->user[0] ? job->user : "user",
+                    .queue = run->queue_names[outcome->queue],
+                    .priority = job->priority,
+                    .deadline = job->deadline > 0 ? run->origin + job->deadline : 0,
+                    .preemptible = adapt->preemption,
+                    .restart_cost = adapt->preemption ? adapt->restart_cost : 0 },
+    };
+
+    run_request(run, job, &event.submit.request);
+    say_times(run, job, &event.submit);
+    outcome->contention = run->meter.contention;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
+    inside->arrived_milli += sim_job_milli(job);
+    return run_tell(run, &event, err);
+}
+
+/* Every member of an attempt has ended. */
+static int tell_end(struct run *run, uint32_t number, uint32_t attempt, uint32_t members,
+                    bool was_stopped, struct error *err)
+{
+    int code = 0;
+
+    for (uint32_t rank = 0; rank < members && code == 0; rank++) {
+        struct event event = {
+            .kind = EVENT_ENDED,
+            .ended = { .job = run_id(run, number),
+                       .attempt = attempt,
+                       .rank = rank,
+                       .kind = ENGINE_ENDED,
+                       .exit_code = was_stopped ? -1 : 0,
+                       .signal = was_stopped ? 15 : 0,
+                       .was_stopped = was_stopped,
+                       .reason = "" },
+        };
+        code = run_tell(run, &event, err);
+    }
+    return code;
+}
+
+/* It holds nothing any more. */
+static void give_back(struct run *run, uint32_t number)
+{
+    struct outcome *outcome = &run->outcomes[number];
+
+    meter_use(&run->meter, outcome->queue, -outcome->used_milli);
+    outcome->held += run->inside->now - outcome->began;
+    outcome->used_milli = 0;
+}
+
+void run_job_over(struct run *run, uint32_t number, enum fate fate)
+{
+    struct outcome *outcome = &run->outcomes[number];
+    struct run_inside *inside = run->inside;
+
+    outcome->fate = (uint8_t)fate;
+    outcome->end = inside->now;
+    outcome->contention = run->meter.contention - outcome->contention;
+    inside->over++;
+    if (run->progress)
+        ++*run->progress;
+    list_add(&inside->ended, number);
+}
+
+int run_end_those_due(struct run *run, struct error *err)
+{
+    struct run_inside *inside = run->inside;
+    struct due end;
+    int code = 0;
+
+    while (code == 0 && due_take(&inside->dues, inside->now, &end)) {
+        struct outcome *outcome = &run->outcomes[end.job];
+        if (outcome->fate != FATE_RUNS || outcome->attempt != end.attempt)
+            continue;
+        outcome->paid += outcome->owed;
+        outcome->owed = 0;
+        give_back(run, end.job);
+        run_job_over(run, end.job, FATE_DONE);
+        code = tell_end(run, end.job, end.attempt, run->workload->jobs.items[end.job].members,
+                        false, err);
+    }
+    return code;
+}
+
+static double speed_of(const struct run *run, const struct lease *lease)
+{
+    const double *speeds = run->inside->speeds;
+    double speed = 1;
+
+    for (uint32_t i = 0; speeds && i < lease->slices_count; i++) {
+        double one = speeds[lease->slices[i].device];
+        speed = i == 0 || one < speed ? one : speed;
+    }
+    return speed;
+}
+
+/* Note the decisions before anything else is told: leases do not outlive that. */
+void run_take_decisions(struct run *run)
+{
+    struct run_inside *inside = run->inside;
+
+    inside->granted.count = inside->stopped.count = 0;
+    for (size_t i = 0; i < inside->decisions.events.count; i++) {
+        const struct event *event = &inside->decisions.events.items[i];
+        uint32_t number = (uint32_t)(event_job(event) - inside->first_id);
+        if (event->kind == EVENT_GRANT) {
+            list_add(&inside->granted,
+                     (struct granted){ .job = number,
+                                       .attempt = event->grant.attempt,
+                                       .members = event->grant.lease.members_count,
+                                       .milli = event->grant.lease.milli,
+                                       .speed = speed_of(run, &event->grant.lease),
+                                       .is_backfill = event->grant.is_backfill });
+        } else if (event->kind == EVENT_STOP) {
+            list_add(&inside->stopped,
+                     (struct stopped){ .job = number,
+                                       .attempt = run->outcomes[number].attempt,
+                                       .members = run->workload->jobs.items[number].members,
+                                       .cause = event->stop.cause });
+        }
+    }
+    run->events += inside->decisions.events.count;
+    inside->decisions.events.count = 0;
+}
+
+int run_job_start(struct run *run, const struct granted *granted, struct error *err)
+{
+    const struct sim_job *job = &run->workload->jobs.items[granted->job];
+    struct outcome *outcome = &run->outcomes[granted->job];
+    struct run_inside *inside = run->inside;
+    int code = 0;
+
+    run->grants++;
+    run->backfills += granted->is_backfill;
+    if (outcome->start < 0) {
+        outcome->start = inside->now;
+        outcome->is_backfill = granted->is_backfill;
+    }
+    outcome->began = inside->now;
+    outcome->attempt = granted->attempt;
+    outcome->fate = FATE_RUNS;
+    outcome->speed = granted->speed;
+    outcome->used_milli = granted->milli;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, -1);
+    meter_use(&run->meter, outcome->queue, granted->milli);
+    if (job->run != USEC_NEVER) {
+        double left = (double)(job->run - outcome->done) / granted->speed;
+        const double most = (double)(USEC_NEVER / 4);
+        usec_t runs = left <= 0 ? 0 : left < most ? (usec_t)(left + 0.5) : USEC_NEVER / 4;
+        usec_t at = inside->now + outcome->owed + runs;
+        due_add(&inside->dues, (struct due){ at, granted->job, granted->attempt });
+    }
+    for (uint32_t rank = 0; rank < granted->members && code == 0; rank++) {
+        struct event event = {
+            .kind = EVENT_STARTED,
+            .started = { .job = run_id(run, granted->job),
+                         .attempt = granted->attempt,
+                         .rank = rank },
+        };
+        code = run_tell(run, &event, err);
+    }
+    return code;
+}
+
+/* What it did in this attempt stays, less what it had to pay first. */
+static void keep_progress(struct run *run, uint32_t number)
+{
+    struct outcome *outcome = &run->outcomes[number];
+    usec_t ran = run->inside->now - outcome->began;
+    usec_t paid = ran < outcome->owed ? ran : outcome->owed;
+
+    outcome->paid += paid;
+    outcome->done += (usec_t)((double)(ran - paid) * outcome->speed);
+    outcome->owed = run->experiment->adapt.restart_cost;
+    outcome->preemptions++;
+}
+
+int run_job_stop(struct run *run, const struct stopped *stopped, struct error *err)
+{
+    struct outcome *outcome = &run->outcomes[stopped->job];
+
+    if (outcome->fate != FATE_RUNS)
+        return 0;
+    give_back(run, stopped->job);
+    int code = tell_end(run, stopped->job, outcome->attempt, stopped->members, true, err);
+    if (code < 0)
+        return code;
+    if (stopped->cause != STOP_PREEMPT) {
+        run_job_over(run, stopped->job, FATE_TIMEOUT);
+        return 0;
+    }
+    keep_progress(run, stopped->job);
+    outcome->fate = FATE_WAITS;
+    meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
+    return 0;
+}

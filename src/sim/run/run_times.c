@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before the first job: windows for the whole run, tariffs and reservations. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/cluster/window.h"
+#include "io/zone_file.h"
+#include "sim/run/run.h"
+#include "sim/run/run_inside.h"
+#include "wire/config/config_event.h"
+#include "wire/config/window_event.h"
+
+#define BEYOND     (400 * USEC_PER_DAY) /* after the last submission and as long again */
+#define AHEAD_MOST (3650 * USEC_PER_DAY)
+
+static bool has_times(const struct config *config)
+{
+    bool has = config->window_count + config->tariff_count + config->reservation_count > 0;
+
+    for (size_t i = 0; i < config->queue_count; i++) {
+        for (size_t k = 0; k < ACCOUNTS; k++)
+            has |= config->queues[i].budgets[k].most != ACCOUNT_NO_BUDGET;
+    }
+    return has;
+}
+
+/* The zero of the workload is `starts` on the clock of the place. */
+static struct window_place place_of(const struct run *run, const struct zone *zone)
+{
+    size_t count = run->workload->jobs.count;
+    usec_t span = count > 0 ? run->workload->jobs.items[count - 1].submit : 0;
+    usec_t ahead = 2 * span + BEYOND;
+
+    return (struct window_place){ .zone = zone,
+                                  .now = run->origin,
+                                  .wall_ahead =
+                                      zone_first(zone, run->experiment->starts) - run->origin,
+                                  .ahead = ahead < AHEAD_MOST ? ahead : AHEAD_MOST,
+                                  .spans_most = WINDOW_SPANS_MAX };
+}
+
+int run_tell_windows(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
+{
+    const struct config *config = run->experiment->config;
+    struct config_window_list windows;
+    AUTO(zone) struct zone *zone = NULL;
+    struct arena arena = { 0 };
+
+    if (!has_times(config))
+        return 0;
+    int code = zone_load(config->timezone ? config->timezone : "UTC", &zone, err);
+    if (code < 0)
+        return error_prefix(err, code, "timezone");
+    struct window_place place = place_of(run, zone);
+    config_windows(config, &arena, &windows);
+    for (size_t i = 0; i < windows.count && code == 0; i++) {
+        struct event event;
+        code = window_event(&place, windows.items[i].name, windows.items[i].words, &arena, &event,
+                            err);
+        if (code == 0)
+            code = tell(user, &event, err);
+    }
+    arena_release(&arena);
+    return code;
+}
+
+int run_tell_times(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
+{
+    const struct config *config = run->experiment->config;
+    struct arena arena = { 0 };
+    struct event event;
+    int code = 0;
+
+    for (size_t i = 0; i < config->tariff_count && code == 0; i++) {
+        config_tariff_event(&config->tariffs[i], &arena, &event);
+        code = tell(user, &event, err);
+    }
+    for (size_t i = 0; i < config->reservation_count && code == 0; i++) {
+        config_reservation_event(&config->reservations[i], "", &arena, &event);
+        code = tell(user, &event, err);
+    }
+    arena_release(&arena);
+    return code;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_TRACE_CLUSTER_H
+#define SIM_TRACE_CLUSTER_H
+
+/* cluster - the machines of an experiment
+ *
+ * From {format: openb | muri, file: ...}, or from groups of alike machines: {nodes: 8, gpus: 8,
+ * model: v100, cpus: 96, memory: 700GiB, gpu_memory: 32GB, racks: 2, numa: 2, mig: true}, or a list
+ * of such. What a group does not say is never short: its machines have as many CPUs and as much
+ * memory as anything asks for.
+ *
+ * Limits: CLUSTER_NODES_MAX machines, CLUSTER_GPUS_MAX devices
+ */
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "core/state/event.h"
+#include "sim/trace/workload.h"
+#include "wire/reader.h"
+
+enum { CLUSTER_NODES_MAX = 100000, CLUSTER_GPUS_MAX = 1000000 };
+
+struct cluster_node {
+    const char *name;
+    const char *model; /* lower case; "" for one without GPUs */
+    const char *rack, *block;
+    int64_t cpu_milli, memory_mib;
+    int64_t gpu_memory_mib; /* of each; 0: not known */
+    uint32_t gpus;
+    uint32_t numa; /* memories that the GPUs stand next to, in equal parts; 0: not known */
+    bool mig;      /* its GPUs are split into MIG instances */
+};
+
+struct cluster {
+    LIST(struct cluster_node) nodes;
+    struct workload strings; /* only its strings */
+    int64_t gpu_count;
+    uint32_t gpus_max; /* of one machine */
+};
+
+/* folder: where relative paths begin. */
+int cluster_read(const struct reader *reader, const json_t *object, const char *folder,
+                 struct cluster *cluster, struct error *err);
+void cluster_release(struct cluster *cluster);
+
+typedef int cluster_event_fn(void *user, const struct event *event, struct error *err);
+
+/* The events that put up its machines, in order. */
+int cluster_tell(const struct cluster *cluster, cluster_event_fn *fn, void *user,
+                 struct error *err);
+
+/* How many devices are of one of the models "t4|p100"; "": all. */
+int64_t cluster_count(const struct cluster *cluster, const char *models);
+
+/* Whether model is one of "t4|p100"; "" has every model. */
+bool models_have(const char *models, const char *model);
+
+/* folder and path, unless that is absolute; new. */
+char *path_beside(const char *folder, const char *path);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_TRACE_FORMAT_H
+#define SIM_TRACE_FORMAT_H
+
+/* format - the readers of workloads, by name
+ *
+ * A reader adds the jobs of a file to a workload. What is wrong in a file fails with -EBADMSG and
+ * "FILE:LINE:COLUMN: ..., expected ..."; with skip_bad such a line is counted instead. A file
+ * without a job is wrong, too.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/journal_port.h"
+#include "sim/trace/generate.h"
+#include "sim/trace/workload.h"
+
+/* What the room can't do itself. NULL: there is no journal to read. */
+typedef int sim_journal_fn(const char *dir, journal_record_fn *fn, void *user, struct error *err);
+
+struct format_ask {
+    const char *path; /* as it is opened, and named in errors */
+    bool skip_bad;
+    sim_journal_fn *read_journal;
+    const struct generator *generator;
+};
+
+struct format {
+    const char *name;
+    bool has_file;    /* it reads one */
+    const char *what; /* for the documents */
+    int (*read)(const struct format_ask *ask, struct workload *workload, struct error *err);
+};
+
+extern const struct format formats[]; /* ends with one without a name */
+const struct format *format_find(const char *name);
+
+int format_read(const struct format *format, const struct format_ask *ask,
+                struct workload *workload, struct error *err);
+
+/* The readers. */
+int read_swf(const struct format_ask *ask, struct workload *workload, struct error *err);
+int read_batsim(const struct format_ask *ask, struct workload *workload, struct error *err);
+int read_journal(const struct format_ask *ask, struct workload *workload, struct error *err);
+
+#define JOB_TABLE(name, what)                                                                      \
+    int read_##name(const struct format_ask *ask, struct workload *workload, struct error *err);
+#include "sim/trace/job_tables.def"
+#undef JOB_TABLE
+
+/* After a bad line: 0 to go on with the next. */
+int format_pass_over(const struct format_ask *ask, struct workload *workload, int code);
+
+#endif

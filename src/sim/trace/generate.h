@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_TRACE_GENERATE_H
+#define SIM_TRACE_GENERATE_H
+
+/* generate - a made-up workload, for people without a trace
+ *
+ * Arrivals are Poisson, or come in bursts of `burst` jobs on average; by day there are more than
+ * by night (`diurnal`: 0 no difference, 1 none at all at night). Run times are log-normal with a
+ * tail: a part of them (`tail`) is ten times as long. Limits are two to ten times the run time,
+ * as people give them. The mean time between arrivals follows from the load, when that is given.
+ */
+
+#include <stdint.h>
+
+#include "sim/trace/workload.h"
+
+enum { GENERATOR_SIZES_MAX = 32 };
+
+struct generator {
+    uint64_t seed;
+    uint32_t jobs;
+    uint32_t users;
+    double burst;   /* 1: Poisson */
+    double diurnal; /* 0 to 1 */
+    usec_t every;   /* mean between arrivals; 0: from the load */
+    double load;    /* of the cluster's GPUs */
+    double capacity_gpus;
+    usec_t run_median;
+    double run_sigma; /* of its natural logarithm */
+    double tail;      /* 0 to 1 */
+    usec_t run_max;
+    struct {
+        double gpus; /* "0.5" is half of one */
+        double weight;
+    } sizes[GENERATOR_SIZES_MAX];
+    uint32_t size_count;
+    double limit_factor_max;
+};
+
+struct generator generator_default(void);
+int generate(const struct generator *generator, struct workload *workload, struct error *err);
+
+#endif

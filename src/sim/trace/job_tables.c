@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formats that are tables of jobs: their columns, and what is special about each. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/job/request.h"
+#include "sim/trace/job_table.h"
+
+static int number_of(const struct row *row, enum job_column column, double max, double *ret,
+                     struct error *err)
+{
+    if (row->at[column] < 0)
+        return 0;
+    return cells_number(row->cells, (uint32_t)row->at[column], 0, max, ret, err);
+}
+
+/* Pods that were deleted run from when they were scheduled, or else created. */
+static int finish_openb(const struct row *row, struct sim_job *job, struct error *err)
+{
+    usec_t created = 0, scheduled = 0, deleted = 0;
+    (void)err;
+
+    if (!job)
+        return ROW_IS_JOB;
+    if (row->at[COLUMN_SUBMIT] < 0)
+        return ROW_IS_JOB; /* a list without times */
+    created = job->submit;
+    scheduled = created;
+    if (row_text(row, COLUMN_START) &&
+        cells_time(row->cells, (uint32_t)row->at[COLUMN_START], row->unit, &scheduled, err) < 0)
+        return -EBADMSG;
+    if (row_text(row, COLUMN_END) &&
+        cells_time(row->cells, (uint32_t)row->at[COLUMN_END], row->unit, &deleted, err) < 0)
+        return -EBADMSG;
+    if (row_text(row, COLUMN_END))
+        job->run = deleted > scheduled ? deleted - scheduled : 0;
+    return ROW_IS_JOB;
+}
+
+int read_openb(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!name",
+                     [COLUMN_CPUS] = "!cpu_milli",
+                     [COLUMN_MEMORY] = "!memory_mib",
+                     [COLUMN_GPUS] = "!num_gpu",
+                     [COLUMN_MILLI] = "!gpu_milli",
+                     [COLUMN_MODELS] = "gpu_spec",
+                     [COLUMN_QUEUE] = "qos",
+                     [COLUMN_SUBMIT] = "creation_time",
+                     [COLUMN_START] = "scheduled_time",
+                     [COLUMN_END] = "deletion_time" },
+        .unit = 1e6,
+        .cpu_unit = 1,
+        .separator = ',',
+        .finish = finish_openb,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* Service is iterations by the time of one; duration is what the original trace said. */
+static int finish_muri(const struct row *row, struct sim_job *job, struct error *err)
+{
+    double iterations = 0, each = 0;
+
+    if (!job)
+        return ROW_IS_JOB;
+    int code = number_of(row, COLUMN_EXTRA, 1e15, &iterations, err);
+    if (code == 0)
+        code = number_of(row, COLUMN_EXTRA2, 1e12, &each, err);
+    if (code < 0)
+        return code;
+    if (iterations * each > 0) {
+        if (iterations * each * 1e3 > (double)WORKLOAD_TIME_MAX)
+            return row_fail(row, COLUMN_EXTRA, err, "less than 200 years of work");
+        job->run = llrint(iterations * each * 1e3);
+    }
+    return ROW_IS_JOB;
+}
+
+int read_muri(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!job_id",
+                     [COLUMN_GPUS] = "!num_gpu",
+                     [COLUMN_SUBMIT] = "!submit_time",
+                     [COLUMN_EXTRA] = "!iterations",
+                     [COLUMN_GROUP] = "model_name",
+                     [COLUMN_RUN] = "duration",
+                     [COLUMN_EXTRA2] = "iteration_time" },
+        .unit = 1e3,
+        .separator = ',',
+        .finish = finish_muri,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+int read_itp(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!job_id",
+                     [COLUMN_SUBMIT] = "!submission_time|submit_time",
+                     [COLUMN_RUN] = "!duration",
+                     [COLUMN_GPUS] = "!num_gpu" },
+        .unit = 1e6,
+        .separator = ',',
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+int read_philly(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "job_id|jobid|id|jobname|name",
+                     [COLUMN_USER] = "user|user_id",
+                     [COLUMN_GROUP] = "jobname|model_name|model|group",
+                     [COLUMN_QUEUE] = "vc|virtual_cluster|queue",
+                     [COLUMN_SUBMIT] = "!submit_time|submitted_time|submission_time|arrival_time|"
+                                       "arrival|timestamp",
+                     [COLUMN_START] = "start_time",
+                     [COLUMN_END] = "end_time|finish_time",
+                     [COLUMN_RUN] = "duration|run_time|runtime|service_time|original_duration",
+                     [COLUMN_LIMIT] = "limit|time_limit|walltime",
+                     [COLUMN_GPUS] = "!num_gpu|num_gpus|gpu_num|gpus|gpu|scale_factor|gpu_request",
+                     [COLUMN_CPUS] = "num_cpu|cpu_num|cpus" },
+        .unit = 1e6,
+        .separator = ',',
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* A strict job is to be over so long after its submission; best effort has no deadline. */
+static int finish_chronus(const struct row *row, struct sim_job *job, struct error *err)
+{
+    double expect = 0;
+
+    if (!job)
+        return ROW_IS_JOB;
+    const char *best_effort = row_text(row, COLUMN_EXTRA2);
+    if (best_effort && strcmp(best_effort, "0") != 0)
+        return ROW_IS_JOB;
+    int code = number_of(row, COLUMN_EXTRA, 1e9, &expect, err);
+    if (code == 0 && expect > 0)
+        job->deadline = job->submit + llrint(expect * row->unit);
+    return code;
+}
+
+int read_chronus(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!job_id",
+                     [COLUMN_USER] = "user",
+                     [COLUMN_GROUP] = "model_name",
+                     [COLUMN_QUEUE] = "job_type",
+                     [COLUMN_SUBMIT] = "!submit_time",
+                     [COLUMN_RUN] = "!duration",
+                     [COLUMN_GPUS] = "!num_gpu",
+                     [COLUMN_EXTRA] = "expect_time_list|expect_time",
+                     [COLUMN_EXTRA2] = "best_effort" },
+        .unit = 60e6,
+        .separator = ',',
+        .finish = finish_chronus,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+int read_shockwave(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!job_id",
+                     [COLUMN_GROUP] = "job_type",
+                     [COLUMN_SUBMIT] = "!arrival_s|arrival",
+                     [COLUMN_RUN] = "!effective_service_s|duration_s|duration",
+                     [COLUMN_IDEAL] = "exclusive_runtime_for_ftf_s",
+                     [COLUMN_GPUS] = "!num_gpus|num_gpu|scale_factor" },
+        .unit = 1e6,
+        .separator = ',',
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* The column queue says how long it waited there: the tenant is the virtual cluster. */
+int read_helios(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "job_id|jobname",
+                     [COLUMN_USER] = "user",
+                     [COLUMN_GROUP] = "jobname",
+                     [COLUMN_QUEUE] = "vc",
+                     [COLUMN_SUBMIT] = "!submit_time",
+                     [COLUMN_START] = "start_time",
+                     [COLUMN_END] = "end_time",
+                     [COLUMN_RUN] = "duration",
+                     [COLUMN_GPUS] = "!gpu_num",
+                     [COLUMN_CPUS] = "cpu_num",
+                     [COLUMN_STATE] = "state" },
+        .unit = 1e6,
+        .separator = ',',
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* plan_gpu and plan_cpu are in percent, plan_mem in GB, each of an instance; a task without a
+ * start or an end never ran, or was not over. */
+static int finish_pai(const struct row *row, struct sim_job *job, struct error *err)
+{
+    double percent = 0, memory = 0;
+
+    if (!job) {
+        bool has_run = row_text(row, COLUMN_RUN) || row_text(row, COLUMN_END);
+        return has_run && row_text(row, COLUMN_SUBMIT) ? ROW_IS_JOB : ROW_IS_NONE;
+    }
+    if (row_text(row, COLUMN_EXTRA)) {
+        int code = number_of(row, COLUMN_EXTRA, 100.0 * WORKLOAD_GPUS_MAX, &percent, err);
+        if (code < 0)
+            return code;
+        job->gpus = percent <= 0 ? 0 : percent < 100 ? 1 : (uint32_t)ceil(percent / 100);
+        job->milli = percent > 0 && percent < 100 ? (uint32_t)ceil(percent * 10) : GPU_MILLI;
+        job->cpu_milli /= 100; /* was percent, too */
+    }
+    if (row_text(row, COLUMN_EXTRA2)) {
+        int code = number_of(row, COLUMN_EXTRA2, 1e9, &memory, err);
+        if (code < 0)
+            return code;
+        job->memory_mib = llrint(memory * 1024);
+    }
+    if (strcmp(job->models, "misc") == 0)
+        job->models = "";
+    return ROW_IS_JOB;
+}
+
+int read_pai(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "job_name|job_id|jobid",
+                     [COLUMN_USER] = "user",
+                     [COLUMN_GROUP] = "group|task_name",
+                     [COLUMN_STATE] = "status",
+                     [COLUMN_MEMBERS] = "inst_num|num_inst",
+                     [COLUMN_SUBMIT] = "!submit_time|start_time",
+                     [COLUMN_START] = "start_time",
+                     [COLUMN_END] = "end_time",
+                     [COLUMN_RUN] = "duration",
+                     [COLUMN_GPUS] = "num_gpu",
+                     [COLUMN_CPUS] = "plan_cpu|num_cpu",
+                     [COLUMN_MODELS] = "gpu_type",
+                     [COLUMN_EXTRA] = "plan_gpu",
+                     [COLUMN_EXTRA2] = "plan_mem" },
+        .header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,"
+                  "plan_gpu,gpu_type",
+        .unit = 1e6,
+        .separator = ',',
+        .finish = finish_pai,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* 0.1 ms a token that is read, 20 ms a token that is written, an eighth of a GPU: what a server
+ * that handles several at once takes. */
+static int finish_azure_llm(const struct row *row, struct sim_job *job, struct error *err)
+{
+    double context = 0, generated = 0;
+
+    if (!job)
+        return ROW_IS_JOB;
+    int code = number_of(row, COLUMN_EXTRA, 1e9, &context, err);
+    if (code == 0)
+        code = number_of(row, COLUMN_EXTRA2, 1e9, &generated, err);
+    job->run = llrint(context * 100 + generated * 20000);
+    job->gpus = 1;
+    job->milli = GPU_MILLI / 8;
+    return code;
+}
+
+int read_azure_llm(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_SUBMIT] = "!TIMESTAMP",
+                     [COLUMN_EXTRA] = "!ContextTokens",
+                     [COLUMN_EXTRA2] = "!GeneratedTokens" },
+        .unit = 1e6,
+        .separator = ',',
+        .finish = finish_azure_llm,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}
+
+/* The amount of one resource in "billing=8,cpu=8,gres/gpu=4,gres/gpu:a100=4,mem=64G"; NULL. */
+static const char *tres_find(const char *tres, const char *name, size_t *ret_length)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = tres; at && *at;) {
+        size_t all = strcspn(at, ",");
+        if (all > length && strncmp(at, name, length) == 0 && at[length] == '=') {
+            *ret_length = all - length - 1;
+            return at + length + 1;
+        }
+        at += all + (at[all] == ',');
+    }
+    return NULL;
+}
+
+static double tres_amount(const char *tres, const char *name)
+{
+    char text[32];
+    double value = 0, scale = 1;
+    size_t length;
+    const char *found = tres_find(tres, name, &length);
+
+    if (!found || length == 0 || length >= sizeof(text))
+        return 0;
+    memcpy(text, found, length);
+    text[length] = '\0';
+    static const char units[] = "KMGTP";
+    const char *unit = strchr(units, text[length - 1]);
+    if (unit) {
+        scale = pow(1024, (double)(unit - units) - 1); /* in MiB */
+        text[length - 1] = '\0';
+    }
+    return number_parse(text, &value) && value >= 0 && value < 1e12 ? value * scale : 0;
+}
+
+/* "gres/gpu:a100=4": the model. */
+static const char *tres_model(const struct row *row, const char *tres)
+{
+    char model[REQUEST_MODEL_SIZE];
+    const char *at = tres ? strstr(tres, "gres/gpu:") : NULL;
+    size_t length = at ? strcspn(at + 9, "=,") : 0;
+
+    if (length == 0 || length >= sizeof(model))
+        return "";
+    memcpy(model, at + 9, length);
+    model[length] = '\0';
+    return workload_lower(row->workload, model);
+}
+
+/* Steps of jobs, and jobs that never ran, are no jobs to run. */
+static int finish_sacct(const struct row *row, struct sim_job *job, struct error *err)
+{
+    (void)err;
+    if (!job) {
+        const char *id = row_text(row, COLUMN_NAME), *start = row_text(row, COLUMN_START);
+        bool is_step = id && strchr(id, '.');
+        bool has_run =
+            !start || (strcasecmp(start, "Unknown") != 0 && strcasecmp(start, "None") != 0);
+        return is_step || !has_run ? ROW_IS_NONE : ROW_IS_JOB;
+    }
+    const char *tres = row_text(row, COLUMN_EXTRA);
+    if (!tres)
+        tres = row_text(row, COLUMN_EXTRA2);
+    double gpus = tres_amount(tres, "gres/gpu"), nodes = tres_amount(tres, "node");
+    double cpus = tres_amount(tres, "cpu"), memory = tres_amount(tres, "mem");
+    if (cpus > 0)
+        job->cpu_milli = llrint(cpus * 1000);
+    job->memory_mib = llrint(memory);
+    job->gpus = gpus <= WORKLOAD_GPUS_MAX ? (uint32_t)gpus : 0;
+    job->models = tres_model(row, tres);
+    uint32_t members = nodes >= 1 && nodes <= WORKLOAD_GPUS_MAX ? (uint32_t)nodes : job->members;
+    job->members = 1;
+    if (members > 1 && job->gpus % members == 0) { /* a member a node, as it ran there */
+        job->members = members;
+        job->gpus /= members;
+        job->cpu_milli /= members;
+        job->memory_mib /= members;
+    }
+    return ROW_IS_JOB;
+}
+
+/* "UNLIMITED" and "Partition_Limit" are no limits; what can't be read as one isn't either. */
+int read_sacct(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    static const struct job_table table = {
+        .columns = { [COLUMN_NAME] = "!JobID|JobIDRaw",
+                     [COLUMN_USER] = "User",
+                     [COLUMN_GROUP] = "Account",
+                     [COLUMN_QUEUE] = "QOS",
+                     [COLUMN_PARTITION] = "Partition",
+                     [COLUMN_SUBMIT] = "!Submit|Eligible",
+                     [COLUMN_START] = "Start",
+                     [COLUMN_END] = "End",
+                     [COLUMN_RUN] = "ElapsedRaw|Elapsed",
+                     [COLUMN_LIMIT] = "TimelimitRaw|Timelimit",
+                     [COLUMN_CPUS] = "NCPUS|AllocCPUS|ReqCPUS",
+                     [COLUMN_MEMBERS] = "NNodes|AllocNodes",
+                     [COLUMN_STATE] = "State",
+                     [COLUMN_EXTRA] = "AllocTRES",
+                     [COLUMN_EXTRA2] = "ReqTRES" },
+        .unit = 1e6,
+        .separator = '|',
+        .finish = finish_sacct,
+    };
+
+    return job_table_read(&table, ask, workload, err);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_TRACE_LINES_H
+#define SIM_TRACE_LINES_H
+
+/* lines - a text file line by line, plain or gzipped
+ *
+ * A byte order mark at the beginning, and a CR at the end of a line, are not part of the text.
+ *
+ * Order of calls:  open, next*, close
+ * Limits:          LINES_LENGTH_MAX bytes a line, LINES_BYTES_MAX bytes in all, unpacked
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum { LINES_LENGTH_MAX = 1 << 20 };
+#define LINES_BYTES_MAX (INT64_C(16) << 30)
+
+struct lines {
+    const char *path;
+    void *file;
+    char *buffer;
+    size_t used, filled;
+    int64_t bytes;
+    struct text line;
+    uint32_t number; /* of the line that was read last, from 1 */
+};
+
+/* path must live as long. */
+int lines_open(struct lines *lines, const char *path, struct error *err);
+void lines_close(struct lines *lines); /* one that was never opened is fine */
+
+/* 1 and a line, which may be written to and is good until the next; 0 at the end; or a failure
+ * (-EBADMSG: a NUL, a line too long, a damaged archive). */
+int lines_next(struct lines *lines, char **ret_line, struct error *err);
+
+/* The whole of it; fails with -EFBIG above bytes_max. */
+int lines_read_all(const char *path, size_t bytes_max, struct text *text, struct error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_COMPRESS_H
+#define STORE_COMPRESS_H
+
+/* pack - bytes made smaller when that is worth it
+ *
+ * What is short, or does not shrink, stays as it is. The packed bytes belong to the packer and
+ * hold until its next call.
+ */
+
+#include <stddef.h>
+
+#include "base/text.h"
+
+enum { PACK_BYTES_MIN = 512 };
+
+/* As stored: never renumber. */
+enum pack_codec { PACK_PLAIN = 0, PACK_ZSTD = 1 };
+
+struct packer {
+    struct ZSTD_CCtx_s *compress; /* made when first needed */
+    struct ZSTD_DCtx_s *expand;
+    struct text scratch;
+};
+
+struct packed {
+    enum pack_codec codec;
+    const void *bytes;
+    size_t length;
+    size_t plain_length;
+};
+
+struct packed pack(struct packer *packer, const void *bytes, size_t length);
+
+/* Append what was packed. Fails with -EBADMSG, and appends nothing, when it is not what pack()
+ * made of plain_length bytes; the caller bounds plain_length first. */
+int unpack(struct packer *packer, const struct packed *packed, struct text *ret);
+
+void packer_release(struct packer *packer);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "time/begin.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+enum { TIME_TEXT_MAX = 40 };
+
+/* Whether text has the shape, in which '0' stands for a digit. */
+static bool has_shape(const char *text, const char *shape)
+{
+    for (; *shape; shape++, text++) {
+        if (*shape == '0' ? !isdigit((unsigned char)*text) : *shape != *text)
+            return false;
+    }
+    return *text == '\0';
+}
+
+static bool split_clock(const char *text, struct begin_fields *fields)
+{
+    if (!has_shape(text, "00:00") && !has_shape(text, "0:00") && !has_shape(text, "00:00:00"))
+        return false;
+    return sscanf(text, "%d:%d:%d", &fields->hour, &fields->minute, &fields->second) >= 2 &&
+           fields->hour < 24 && fields->minute < 60 && fields->second < 60;
+}
+
+static bool split_date(const char *text, struct begin_fields *fields)
+{
+    static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    int year, month, day;
+
+    if (!has_shape(text, "0000-00-00") || sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
+        return false;
+    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days[month - 1])
+        return false;
+    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    if (month == 2 && day == 29 && !is_leap)
+        return false;
+    fields->has_date = true;
+    fields->year = year;
+    fields->month = month;
+    fields->day = day;
+    return true;
+}
+
+static bool split_date_and_clock(const char *text, struct begin_fields *fields)
+{
+    char date[TIME_TEXT_MAX + 1];
+
+    if (strlen(text) < strlen("0000-00-00T00:00") || strlen(text) > TIME_TEXT_MAX ||
+        (text[10] != 'T' && text[10] != ' '))
+        return false;
+    snprintf(date, sizeof(date), "%.10s", text);
+    return split_date(date, fields) && split_clock(text + 11, fields);
+}
+
+bool begin_split(const char *text, struct begin_fields *ret)
+{
+    struct begin_fields fields = { 0 };
+
+    if (!split_clock(text, &fields) && !split_date(text, &fields) &&
+        !split_date_and_clock(text, &fields))
+        return false;
+    *ret = fields;
+    return true;
+}
+
+/* What follows "now": "", "+60", "+1hour", "+2days", "+1h30m". */
+static int parse_delay(const char *text, usec_t *ret, struct error *err)
+{
+    static const struct {
+        const char *name;
+        const char *unit;
+    } words[] = {
+        { "seconds", "s" }, { "second", "s" }, { "minutes", "m" }, { "minute", "m" },
+        { "hours", "h" },   { "hour", "h" },   { "days", "d" },    { "day", "d" },
+        { "weeks", "w" },   { "week", "w" },
+    };
+    char spelt[TIME_TEXT_MAX + 2];
+
+    size_t digits = strspn(text, "0123456789");
+    for (size_t i = 0; i < COUNT_OF(words) && digits > 0 && digits < 12; i++) {
+        if (strcmp(text + digits, words[i].name) != 0)
+            continue;
+        snprintf(spelt, sizeof(spelt), "%.*s%s", (int)digits, text, words[i].unit);
+        return units_parse_duration(spelt, ret, err);
+    }
+    if (strpbrk(text, ":-"))
+        return -EINVAL;
+    return units_parse_duration(text, ret, err);
+}
+
+int begin_parse(const char *text, usec_t *ret_delay, char **ret_at, struct error *err)
+{
+    struct begin_fields fields;
+    usec_t delay = 0;
+    int code = 0;
+
+    if (begin_split(text, &fields)) {
+        *ret_delay = 0;
+        *ret_at = mem_string(text);
+        return 0;
+    }
+    if (string_starts(text, "now+"))
+        code = parse_delay(text + strlen("now+"), &delay, err);
+    else if (strcmp(text, "now") != 0)
+        code = parse_delay(text, &delay, err);
+    if (code == -ERANGE)
+        return code;
+    if (code < 0)
+        return error_set(err, -EINVAL,
+                         "'%.40s': not a time; expected one like now+1h, 14:30 or "
+                         "2030-01-31T08:00",
+                         text);
+    *ret_delay = delay;
+    *ret_at = NULL;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TIME_BEGIN_H
+#define TIME_BEGIN_H
+
+/* begin - when a job may start, as people write it
+ *
+ * "now", "now+1h", "now+30minutes", "90s", "1h30m": from now on. "14:30", "2030-01-31",
+ * "2030-01-31T08:00[:00]": a time of day or a date, kept as text for who has a clock. "04:00" is
+ * four in the morning, not four minutes.
+ */
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+struct begin_fields {
+    bool has_date;
+    int year, month, day;     /* 1970 on, 1 to 12, 1 to 31 */
+    int hour, minute, second; /* 0 when there is only a date */
+};
+
+/* A time of day or a date as numbers. False: it is neither, or there is no such day or time. */
+bool begin_split(const char *text, struct begin_fields *ret);
+
+/* ret_at is new, or NULL when it is a delay. */
+int begin_parse(const char *text, usec_t *ret_delay, char **ret_at, struct error *err);
+
+#endif

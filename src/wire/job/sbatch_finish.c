@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "core/job/request.h"
+#include "wire/job/sbatch.h"
+#include "wire/job/sbatch_given.h"
+#include "wire/job/signal_name.h"
+#include "wire/job/submission.h"
+
+enum { CPU_MILLI_MAX = 100000 * 1000, MEMORY_MIB_MAX = 1 << 30, NICE_DEFAULT = 100 };
+
+/* What the options on nodes, tasks and GPUs come to together. */
+struct shape {
+    int64_t nodes;
+    int64_t members;
+    int64_t cpu_milli;
+    struct request request; /* only its GPUs */
+};
+
+static const struct sbatch_given *given(const struct sbatch *sbatch, enum sbatch_id id)
+{
+    return sbatch->given[id].is_set ? &sbatch->given[id] : NULL;
+}
+
+/* The one that is given of two that mean the same. */
+static const struct sbatch_given *either(const struct sbatch *sbatch, enum sbatch_id first,
+                                         enum sbatch_id second)
+{
+    const struct sbatch_given *option = given(sbatch, first);
+
+    return option ? option : given(sbatch, second);
+}
+
+/* Put the option and its place before the words of err. */
+static int in_option(const struct sbatch_given *option, int code, struct error *err)
+{
+    error_prefix(err, code, "--%s", option->name);
+    return option->place ? error_prefix(err, code, "%s", option->place) : code;
+}
+
+static int PRINTF(3, 4)
+    fail(const struct sbatch_given *option, struct error *err, const char *format, ...)
+{
+    char words[ERROR_TEXT_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    error_set(err, -EINVAL, "%s", words);
+    return in_option(option, -EINVAL, err);
+}
+
+static void add_note(struct sbatch *sbatch, const struct sbatch_given *option, const char *words)
+{
+    AUTO_FREE char *text = mem_printf("%s%s--%s: %s", option->place ? option->place : "",
+                                      option->place ? ": " : "", option->name, words);
+
+    json_array_append_new(sbatch->notes, json_string(text));
+}
+
+static void set_string(struct sbatch *sbatch, const char *key, const char *value)
+{
+    json_object_set_new(sbatch->job, key, json_string(value));
+}
+
+static int parse_count(const struct sbatch_given *option, int64_t max, int64_t *ret,
+                       struct error *err)
+{
+    size_t digits = strspn(option->value, "0123456789");
+
+    if (digits < 1 || digits > 9 || option->value[digits])
+        return fail(option, err, "'%.40s': expected a whole number", option->value);
+    *ret = strtoll(option->value, NULL, 10);
+    if (*ret < 1 || *ret > max)
+        return fail(option, err, "%s, expected 1 to %" PRId64, option->value, max);
+    return 0;
+}
+
+/* "2" or "1-4" */
+static int read_nodes(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_NODES);
+    int64_t to;
+    char rest;
+
+    shape->nodes = 1;
+    if (!option)
+        return 0;
+    const char *value = option->value;
+    if (strlen(value) <= 16 && strspn(value, "0123456789.-") == strlen(value) &&
+        (sscanf(value, "%" SCNd64 "-%" SCNd64 "%c", &shape->nodes, &to, &rest) == 2 ||
+         sscanf(value, "%" SCNd64 "..%" SCNd64 "%c", &shape->nodes, &to, &rest) == 2) &&
+        shape->nodes >= 1 && to >= shape->nodes && to <= REQUEST_MEMBERS_MAX) {
+        AUTO_FREE char *range = mem_printf("%" PRId64 "..%" PRId64, shape->nodes, to);
+        set_string(sbatch, "nodes", range);
+        if (strchr(value, '-') && !given(sbatch, SBATCH_RESIZE))
+            set_string(sbatch, "resize", "never"); /* Slurm's range is for the start alone */
+        return 0;
+    }
+    int code = parse_count(option, REQUEST_MEMBERS_MAX, &shape->nodes, err);
+    if (code == 0)
+        json_object_set_new(sbatch->job, "nodes", json_integer(shape->nodes));
+    return code;
+}
+
+/* "8", or "2..8" of an elastic gang: *ret is the least. */
+static int parse_ranks(struct sbatch *sbatch, const struct sbatch_given *option, int64_t *ret,
+                       struct error *err)
+{
+    int64_t most;
+    char rest;
+
+    if (!strstr(option->value, ".."))
+        return parse_count(option, REQUEST_MEMBERS_MAX, ret, err);
+    if (strlen(option->value) > 16 ||
+        strspn(option->value, "0123456789.") != strlen(option->value) ||
+        sscanf(option->value, "%" SCNd64 "..%" SCNd64 "%c", ret, &most, &rest) != 2 || *ret < 1 ||
+        most < *ret || most > REQUEST_MEMBERS_MAX)
+        return fail(option, err, "'%.40s': expected 1 to %d, or a range like 2..8", option->value,
+                    REQUEST_MEMBERS_MAX);
+    set_string(sbatch, "ranks", option->value);
+    return 0;
+}
+
+static int read_members(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *tasks = either(sbatch, SBATCH_RANKS, SBATCH_NTASKS);
+    const struct sbatch_given *per_node =
+        either(sbatch, SBATCH_NTASKS_PER_NODE, SBATCH_TASKS_PER_NODE);
+    int64_t each = 1;
+
+    int code = read_nodes(sbatch, shape, err);
+    shape->members = shape->nodes;
+    if (code == 0 && per_node)
+        code = parse_count(per_node, REQUEST_MEMBERS_MAX, &each, err);
+    if (code == 0 && tasks)
+        code = parse_ranks(sbatch, tasks, &shape->members, err);
+    if (code < 0)
+        return code;
+    if (!tasks)
+        shape->members = shape->nodes * each;
+    else if (per_node && shape->members > shape->nodes * each)
+        return fail(tasks, err, "%" PRId64 " on %" PRId64 " node%s with %" PRId64 " each",
+                    shape->members, shape->nodes, shape->nodes > 1 ? "s" : "", each);
+    if ((tasks || per_node) && !json_object_get(sbatch->job, "ranks"))
+        json_object_set_new(sbatch->job, "ranks", json_integer(shape->members));
+    const struct sbatch_given *many = tasks ? tasks : per_node;
+    if (many && many->place && shape->members > 1)
+        add_note(sbatch, many, "each member runs the whole script (there is no srun)");
+    return 0;
+}
+
+/* GPUs of a node among its members. */
+static int divide_gpus(const struct sbatch_given *option, struct shape *shape, struct error *err)
+{
+    for (uint32_t i = 0; i < shape->request.gpu_alternatives; i++) {
+        struct gpu_ask *ask = &shape->request.gpus[i];
+        int64_t total = ask->count * shape->nodes;
+        bool is_share = ask->kind == SHARE_FRACTION || ask->kind == SHARE_MPS;
+
+        if (shape->members == shape->nodes)
+            continue;
+        if (is_share || total % shape->members != 0 || total < shape->members)
+            return fail(option, err,
+                        "'%.60s' of a node can't be divided among %" PRId64
+                        " members; use --gpus for each",
+                        option->value, shape->members);
+        ask->count = (uint16_t)(total / shape->members);
+    }
+    return 0;
+}
+
+static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
+    const struct sbatch_given *gres = given(sbatch, SBATCH_GRES);
+    const struct sbatch_given *per_node = gres ? gres : given(sbatch, SBATCH_GPUS_PER_NODE);
+    const struct sbatch_given *option = each ? each : per_node;
+
+    request_default(&shape->request);
+    if (!option)
+        return 0;
+    int code = gres ? request_parse_gres(&shape->request, option->value, err)
+                    : request_parse_gpus(&shape->request, option->value, err);
+    if (code < 0)
+        return option->place ? error_prefix(err, code, "%s", option->place) : code;
+    if (!each)
+        code = divide_gpus(option, shape, err);
+    if (code < 0)
+        return code;
+    if (each && each == given(sbatch, SBATCH_GPUS) && each->place && shape->members > 1)
+        add_note(sbatch, each, "counted for each member (Slurm: for all together)");
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+    request_format_gpus(&shape->request, &gpus);
+    set_string(sbatch, "gpus", gpus.length > 0 ? gpus.bytes : "0");
+    return 0;
+}
+
+/* For options that are given for each GPU. */
+static int gpus_of_member(const struct sbatch_given *option, const struct shape *shape,
+                          int64_t *ret, struct error *err)
+{
+    if (shape->request.gpu_alternatives == 0)
+        return fail(option, err, "no gpus are asked for");
+    *ret = shape->request.gpus[0].count;
+    return 0;
+}
+
+static int read_cpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *each = either(sbatch, SBATCH_CPUS, SBATCH_CPUS_PER_TASK);
+    const struct sbatch_given *per_gpu = given(sbatch, SBATCH_CPUS_PER_GPU);
+    char text[UNITS_TEXT_SIZE];
+    int64_t gpus = 1;
+
+    shape->cpu_milli = 1000;
+    const struct sbatch_given *option = each ? each : per_gpu;
+    if (!option)
+        return 0;
+    int code = units_parse_milli(option->value, CPU_MILLI_MAX, &shape->cpu_milli, err);
+    if (code < 0)
+        return in_option(option, code, err);
+    if (per_gpu)
+        code = gpus_of_member(option, shape, &gpus, err);
+    if (code < 0)
+        return code;
+    shape->cpu_milli *= gpus;
+    set_string(sbatch, "cpus", units_format_milli(text, shape->cpu_milli));
+    return 0;
+}
+
+static int read_memory(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *each = given(sbatch, SBATCH_MEMORY);
+    const struct sbatch_given *per_node = given(sbatch, SBATCH_MEM);
+    const struct sbatch_given *per_cpu = given(sbatch, SBATCH_MEM_PER_CPU);
+    const struct sbatch_given *per_gpu = given(sbatch, SBATCH_MEM_PER_GPU);
+    const struct sbatch_given *option = each       ? each
+                                        : per_node ? per_node
+                                        : per_cpu  ? per_cpu
+                                                   : per_gpu;
+    int64_t mib, gpus = 1;
+
+    if (!option)
+        return 0;
+    int code = units_parse_mib(option->value, &mib, err);
+    if (code < 0)
+        return in_option(option, code, err);
+    if (mib == 0 && !each) {
+        add_note(sbatch, option, "0 (all memory of a node): not supported, ignored");
+        return 0;
+    }
+    if (per_gpu)
+        code = gpus_of_member(option, shape, &gpus, err);
+    if (code < 0)
+        return code;
+    if (mib > MEMORY_MIB_MAX)
+        return fail(option, err, "'%.40s': more than a pebibyte", option->value);
+    mib *= gpus;
+    if (per_node)
+        mib = (mib * shape->nodes + shape->members - 1) / shape->members;
+    if (per_cpu)
+        mib = (mib * (shape->cpu_milli / 10) + 99) / 100;
+    AUTO_FREE char *size = mem_printf("%" PRId64 "M", mib);
+    set_string(sbatch, "memory", size);
+    return 0;
+}
+
+static int read_time(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *slurm = given(sbatch, SBATCH_TIME);
+    const struct sbatch_given *own = given(sbatch, SBATCH_MAX_DURATION);
+    usec_t duration;
+
+    if (own)
+        set_string(sbatch, "max_duration", own->value);
+    if (!slurm)
+        return 0;
+    int code = units_parse_slurm_time(slurm->value, &duration, err);
+    if (code < 0)
+        return in_option(slurm, code, err);
+    if (duration == USEC_NEVER || duration == 0) {
+        set_string(sbatch, "max_duration", "unlimited");
+        return 0;
+    }
+    AUTO_FREE char *text = mem_printf("%" PRId64 "ms", duration / USEC_PER_MS);
+    set_string(sbatch, "max_duration", text);
+    return 0;
+}
+
+/* "afterok:12:13": a job for each number. */
+static int add_dependency(const struct sbatch_given *option, char *text, json_t *depends,
+                          struct error *err)
+{
+    static const struct {
+        const char *name;
+        const char *when;
+    } kinds[] = {
+        { "afterok", "ok" },
+        { "afterany", "any" },
+        { "afternotok", "failed" },
+        { "after", "started" },
+    };
+    const char *when = NULL;
+    char *rest = text;
+
+    const char *kind = strsep(&rest, ":");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (strcmp(kinds[i].name, kind) == 0)
+            when = kinds[i].when;
+    }
+    if (!when)
+        return fail(option, err, "'%.40s': expected afterok, afterany, afternotok or after", kind);
+    if (!rest)
+        return fail(option, err, "'%.40s': expected numbers of jobs after it, as in %s:12", kind,
+                    kind);
+    while (rest) {
+        const char *number = strsep(&rest, ":");
+        size_t digits = strspn(number, "0123456789");
+
+        if (digits < 1 || digits > 18 || number[digits])
+            return fail(option, err, "'%.40s': expected the number of a job", number);
+        if (json_array_size(depends) >= SUBMISSION_DEPENDS_MAX)
+            return fail(option, err, "more than %d jobs", SUBMISSION_DEPENDS_MAX);
+        json_array_append_new(
+            depends,
+            json_pack("{s:I, s:s}", "on", (json_int_t)strtoll(number, NULL, 10), "when", when));
+    }
+    return 0;
+}
+
+static int read_dependency(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_DEPENDENCY);
+    int code = 0;
+
+    if (!option)
+        return 0;
+    if (strchr(option->value, '?'))
+        return fail(option, err, "'?' (one of several) is not supported; ',' needs all of them");
+    json_t *depends = json_array();
+    AUTO_FREE char *copy = mem_string(option->value);
+    char *rest = copy;
+    while (rest && code == 0)
+        code = add_dependency(option, strsep(&rest, ","), depends, err);
+    json_object_set_new(sbatch->job, "depends", depends);
+    return code;
+}
+
+/* "ALL", "NONE", "NAME=VALUE", with commas. */
+static int read_export(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_EXPORT);
+    bool has_all = false;
+
+    if (!option)
+        return 0;
+    json_t *env = json_object_get(sbatch->job, "env");
+    if (!env) {
+        env = json_object();
+        json_object_set_new(sbatch->job, "env", env);
+    }
+    AUTO_FREE char *copy = mem_string(option->value);
+    char *rest = copy;
+    while (rest) {
+        char *name = strsep(&rest, ",");
+        char *equals = strchr(name, '=');
+
+        if (strcmp(name, "ALL") == 0) {
+            has_all = true;
+        } else if (equals && equals != name) {
+            *equals = '\0';
+            if (!json_object_get(env, name))
+                json_object_set_new(env, name, json_string(equals + 1));
+        } else if (strcmp(name, "NONE") != 0 && strcmp(name, "NIL") != 0 && !has_all) {
+            return fail(option, err, "'%.60s': expected ALL, NONE or NAME=VALUE", name);
+        }
+    }
+    if (!has_all)
+        set_string(sbatch, "export", "none");
+    return 0;
+}
+
+static int read_priority(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *nice = given(sbatch, SBATCH_NICE);
+    const struct sbatch_given *priority = given(sbatch, SBATCH_PRIORITY);
+    int32_t value = -NICE_DEFAULT;
+    int code = 0;
+
+    if (priority)
+        code = priority_parse(priority->value, &value, err);
+    else if (nice && nice->value)
+        code = priority_parse(nice->value, &value, err);
+    if (code < 0)
+        return in_option(priority ? priority : nice, code, err);
+    if (nice && nice->value)
+        value = -value;
+    if (nice || priority)
+        json_object_set_new(sbatch->job, "priority", json_integer(value));
+    return 0;
+}
+
+static int read_open_mode(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_OPEN_MODE);
+
+    if (!option)
+        return 0;
+    bool is_append = strcmp(option->value, "append") == 0;
+    if (!is_append && strcmp(option->value, "truncate") != 0)
+        return fail(option, err, "'%.40s': expected append or truncate", option->value);
+    json_object_set_new(sbatch->job, "append", json_boolean(is_append));
+    return 0;
+}
+
+static int read_heals(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_HEALS);
+    int64_t heals = 0;
+
+    int code = option ? parse_count(option, SUBMISSION_HEALS_MAX, &heals, err) : 0;
+    if (heals > 0)
+        json_object_set_new(sbatch->job, "heals", json_integer(heals));
+    return code;
+}
+
+static int read_retry(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_RETRY);
+    int64_t retry = 0;
+
+    if (!option)
+        return 0;
+    if (strcmp(option->value, "0") != 0) {
+        int code = parse_count(option, SUBMISSION_RETRY_MAX, &retry, err);
+        if (code < 0)
+            return code;
+    }
+    json_object_set_new(sbatch->job, "retry", json_integer(retry));
+    return 0;
+}
+
+/* Those whose value is the key's value. */
+static void set_plain(struct sbatch *sbatch)
+{
+    static const struct {
+        enum sbatch_id id;
+        const char *key;
+    } plain[] = {
+        { SBATCH_NAME, "name" },
+        { SBATCH_QUEUE, "queue" },
+        { SBATCH_ACCOUNT, "queue" },
+        { SBATCH_POOL, "pool" },
+        { SBATCH_PARTITION, "pool" },
+        { SBATCH_ARRAY, "array" },
+        { SBATCH_BEGIN, "begin" },
+        { SBATCH_GRACE, "grace" },
+        { SBATCH_OUTPUT, "output" },
+        { SBATCH_ERROR, "error" },
+        { SBATCH_INPUT, "input" },
+        { SBATCH_CHDIR, "cwd" },
+        { SBATCH_COMMENT, "comment" },
+        { SBATCH_WRAP, "run" },
+        { SBATCH_ESTIMATE, "estimate" },
+        { SBATCH_DEADLINE, "deadline" },
+        { SBATCH_RESTART_COST, "restart_cost" },
+        { SBATCH_SIZES, "sizes" },
+        { SBATCH_RESIZE, "resize" },
+        { SBATCH_ON_MEMBER_LOSS, "on_member_loss" },
+        { SBATCH_SPOT, "spot" },
+        { SBATCH_TARIFF, "tariff" },
+        { SBATCH_CRON, "schedule" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(plain); i++) {
+        const struct sbatch_given *option = given(sbatch, plain[i].id);
+        if (option)
+            set_string(sbatch, plain[i].key, option->value);
+    }
+    if (given(sbatch, SBATCH_HOLD))
+        json_object_set_new(sbatch->job, "hold", json_true());
+    if (given(sbatch, SBATCH_PREEMPTIBLE))
+        json_object_set_new(sbatch->job, "preemptible", json_true());
+    if (either(sbatch, SBATCH_REQUEUE, SBATCH_NO_REQUEUE))
+        json_object_set_new(sbatch->job, "requeue",
+                            json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));
+}
+
+/* [{R|B}:]SIGNAL[@SECONDS]. Whom Slurm means by B or R, the batch shell or its steps, does not
+ * matter here: whoever catches the signal gets it, when the job is stopped. */
+static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_SIGNAL);
+
+    if (!option)
+        return 0;
+    const char *value = option->value;
+    size_t whom = strspn(value, "BR");
+    value += value[whom] == ':' ? whom + 1 : 0;
+    AUTO_FREE char *name = mem_string_of(value, strcspn(value, "@"));
+    const char *time = value[strlen(name)] == '@' ? value + strlen(name) + 1 : NULL;
+    usec_t grace;
+    int code = signal_parse(name, err);
+    if (code >= 0 && time)
+        code = units_parse_duration(time, &grace, err);
+    if (code < 0)
+        return in_option(option, code, err);
+    json_object_set_new(checkpoint, "signal", json_string(signal_name(signal_parse(name, err))));
+    if (time && given(sbatch, SBATCH_GRACE))
+        return fail(option, err,
+                    "'%.40s': says a grace period, as --grace does; expected one of "
+                    "them",
+                    option->value);
+    if (time)
+        json_object_set_new(checkpoint, "grace", json_string(time));
+    return 0;
+}
+
+static int read_checkpoint(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *every = given(sbatch, SBATCH_CHECKPOINT_EVERY);
+    json_t *checkpoint = json_object();
+
+    if (every)
+        json_object_set_new(checkpoint, "every", json_string(every->value));
+    int code = read_signal(sbatch, checkpoint, err);
+    if (code == 0 && json_object_size(checkpoint) > 0)
+        json_object_set(sbatch->job, "checkpoint", checkpoint);
+    json_decref(checkpoint);
+    return code;
+}
+
+int sbatch_finish(struct sbatch *sbatch, struct error *err)
+{
+    static int (*const parts[])(struct sbatch *, struct shape *, struct error *) = {
+        read_members,
+        read_gpus,
+        read_cpus,
+        read_memory,
+    };
+    static int (*const others[])(struct sbatch *, struct error *) = {
+        read_time,      read_dependency, read_export, read_priority,
+        read_open_mode, read_retry,      read_heals,  read_checkpoint,
+    };
+    struct shape shape = { 0 };
+    int code = 0;
+
+    set_plain(sbatch);
+    for (size_t i = 0; i < COUNT_OF(parts) && code == 0; i++)
+        code = parts[i](sbatch, &shape, err);
+    for (size_t i = 0; i < COUNT_OF(others) && code == 0; i++)
+        code = others[i](sbatch, err);
+    return code;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_JOB_SBATCH_GIVEN_H
+#define WIRE_JOB_SBATCH_GIVEN_H
+
+/* sbatch_given - the options as they were given, before they become keys
+ *
+ * Only sbatch.c and sbatch_finish.c use this.
+ */
+
+#include <stdbool.h>
+
+#define IGNORED(letter, name, argument)
+#define REFUSED(letter, name, argument, instead)
+#define OPTION(ID, letter, name, argument, group, meaning) SBATCH_##ID,
+enum sbatch_id {
+#include "wire/job/sbatch_options.def"
+    SBATCH_OPTION_COUNT,
+};
+#undef OPTION
+#undef IGNORED
+#undef REFUSED
+
+struct sbatch_given {
+    char *value; /* NULL: given without one */
+    char *place; /* "train.sh:4", NULL: on the command line */
+    const char *name;
+    bool is_set;
+    bool is_argument; /* on the command line, which wins */
+};
+
+#endif

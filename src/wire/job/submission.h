@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_JOB_SUBMISSION_H
+#define WIRE_JOB_SUBMISSION_H
+
+/* submission - a job or pipeline document as checked structs
+ *
+ * The document is what POST /v1/jobs takes as JSON and what `tarn run -f` reads as YAML: the same
+ * values in two spellings. It is one job (it has run, command or script) or a pipeline (it has
+ * stages). Nothing is looked up here: whether a queue, a pool or a needed job exists, what the
+ * clock says and who sent it is the caller's business. What this version does not act on is
+ * accepted and named in notes.
+ *
+ * Owner:       the caller of submission_parse owns the submission; it points into nothing else
+ * On failure:  "SOURCE:LINE: stage NAME: words"; no ret_ parameter was written
+ * Limits:      below
+ * Spec:        doc/spec/04-jobfile.md
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "core/job/job.h"
+#include "core/job/need.h"
+#include "core/job/request.h"
+#include "core/job/role.h"
+#include "wire/yaml.h"
+
+enum {
+    SUBMISSION_NAME_MAX = 63,    /* of jobs, stages, queues, outputs ... */
+    SUBMISSION_STAGES_MAX = 256, /* of a pipeline */
+    SUBMISSION_JOBS_MAX = 10000, /* of a document, each combination and array index one */
+    SUBMISSION_ARRAY_INDEX_MAX = 4000000,
+    SUBMISSION_ARGUMENTS_MAX = 1 << 20, /* bytes of a job's arguments and environment */
+    SUBMISSION_STRING_MAX = 131071,     /* one of them: what Linux can pass to a program */
+    SUBMISSION_SCRIPT_MAX = 1 << 20,    /* bytes of a script */
+    SUBMISSION_RETRY_MAX = 100,
+    SUBMISSION_HEALS = 3, /* unless it says more */
+    SUBMISSION_HEALS_MAX = 1000,
+    SUBMISSION_PRIORITY_MAX = 1000, /* and as far below 0 */
+    SUBMISSION_DEPENDS_MAX = 1000,
+    SUBMISSION_PATH_MAX = 4095,
+};
+
+struct draft_depend {
+    uint64_t on; /* a job that was submitted earlier */
+    enum need_kind when;
+};
+
+/* What the members of a role run. */
+struct draft_role {
+    char **argv; /* NULL-terminated; NULL: what the job runs */
+    char **env;  /* NULL-terminated "NAME=value": over the job's */
+};
+
+/* One job: one combination of its stage's matrix, all indices of its array. */
+struct job_draft {
+    char *name;        /* given, or made from the command */
+    char *combination; /* "lr=0.1 seed=1", NULL without a matrix */
+    char *directory;   /* "lr=0.1,seed=1": its name below TARN_IN; NULL without a matrix */
+    struct request request;
+    struct role *roles; /* of the request */
+    struct draft_role *role_starts;
+    uint32_t role_count;
+    char *queue; /* NULL: the sender's own */
+    int32_t priority;
+    uint32_t retry;
+    bool hold;
+    bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
+    bool append;
+    usec_t begin_delay;    /* from now; 0: at once */
+    char *begin_at;        /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for who has a clock; NULL */
+    usec_t estimate;       /* how long it will run, as its user says; 0: he does not */
+    usec_t deadline_delay; /* from now; 0: none, or deadline_at */
+    char *deadline_at;     /* as begin_at */
+    uint16_t tariff_most;  /* waits for hours with at most this factor, plus one; 0: any */
+    usec_t restart_cost;   /* run time that a stop and new start costs */
+    bool preemptible;
+    enum resize resize;      /* of an elastic gang */
+    bool goes_on;            /* an elastic gang: without a lost member */
+    uint32_t heals;          /* how often the gang is healed after it lost a member */
+    usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
+    usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */
+    bool checkpoint_auto;    /* as often as it pays */
+    uint8_t stop_signal;     /* that it catches to save its work; 0: SIGTERM */
+    usec_t grace;            /* between SIGTERM and SIGKILL; -1: the daemon's default */
+    char **argv;             /* NULL-terminated */
+    char *script;            /* text to write to a file, whose path goes to argv[script_at]; NULL */
+    size_t script_at;
+    char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
+    char *cwd;  /* absolute, or NULL: the daemon's choice */
+    char *output, *error,
+        *input;                 /* patterns (wire/job/pattern.h), relative to cwd; NULL: default */
+    uint32_t *array_indices;    /* ascending */
+    uint32_t array_count;       /* 0: not an array */
+    uint32_t array_max_running; /* 0: all */
+    struct draft_depend *depends;
+    size_t depend_count;
+    char **inputs; /* NULL-terminated names, never NULL themselves */
+    char **outputs;
+    char *comment; /* NULL */
+};
+
+struct stage_draft {
+    char *name; /* the job's when the document is no pipeline */
+    struct job_draft *jobs;
+    size_t job_count;
+    uint32_t *needs; /* indexes of stages, all smaller than its own */
+    size_t need_count;
+    uint32_t *input_stages; /* for each input, the stage it comes from */
+    bool always;            /* runs after what it needs, however that ended */
+};
+
+/* A needed stage stands before those that need it; apart from that they keep the file's order. */
+struct submission {
+    char *name;
+    bool is_pipeline;
+    char *schedule;             /* submitted at each such time: five fields of cron; NULL: now */
+    struct stage_draft *stages; /* exactly one, with one or more jobs, when it is no pipeline */
+    size_t stage_count;
+    size_t job_count; /* jobs of all stages, array indices counted */
+    char **notes;     /* NULL-terminated: what was accepted but is not acted on, for the reply */
+};
+
+/* lines may be NULL (JSON); source may be NULL (no place in errors). */
+int submission_parse(const json_t *document, const struct yaml_lines *lines, const char *source,
+                     struct submission **ret, struct error *err);
+void submission_destroy(struct submission *submission); /* NULL is fine */
+DEFINE_AUTO(submission)
+
+/* "low", "normal", "high" or a number within the limits. */
+int priority_parse(const char *text, int32_t *ret, struct error *err);
+
+#endif
