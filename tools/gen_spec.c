@@ -42,9 +42,11 @@ static const char records_intro[] =
     "| 3 | a length and a record; in a list the tag repeats, once for each item |\n"
     "\n"
     "What is zero or empty is not written, and what is missing reads as zero or empty; only an\n"
-    "empty item of a list is written, with length 0. A reader passes over tags that it does not\n"
-    "know. Fields may be added at any time; a tag, a kind and their meanings are never reused. A\n"
-    "kind of event or snapshot record that is not known is refused.\n";
+    "empty item of a list is written, with length 0. A number whose row says what a missing one\n"
+    "means has that meaning instead, and a constant is added to the others. A reader passes over\n"
+    "tags that it does not know. Fields may be added at any time; a tag, a kind and their "
+    "meanings\n"
+    "are never reused. A kind of event or snapshot record that is not known is refused.\n";
 
 static const char job_intro[] =
     "# Jobs\n"
@@ -91,7 +93,10 @@ static void add_fields(struct text *out, const struct record_type *type)
         if (field->type)
             text_printf(out, "%s`%s`%s", field->kind == FIELD_RECORDS ? "list of " : "",
                         field->type->name, field->meaning[0] ? ": " : "");
-        text_printf(out, "%s |\n", field->meaning);
+        text_add(out, field->meaning);
+        if (field->plus > 0)
+            text_printf(out, " (the bytes have %u more)", (unsigned)field->plus);
+        text_add(out, " |\n");
     }
 }
 

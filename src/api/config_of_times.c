@@ -97,7 +97,6 @@ void times_queue_of(struct config_queue *added, const struct state *state,
         const struct queue_during *during = &queue->during.items[i];
         struct config_during *to = &added->during[added->during_count++];
         *to = (struct config_during){ .window = mem_string(window_name(state, during->window)),
-                                      .given = during->given,
                                       .quota = during->quota };
         snprintf(to->resource, sizeof(to->resource), "%s",
                  state->resources.items[during->resource].name);
@@ -113,8 +112,8 @@ void times_pool_of(struct config_pool *added, const struct state *state, const s
         const struct pool_during *during = &pool->during.items[i];
         added->during[added->during_count++] = (struct config_pool_during){
             .window = mem_string(window_name(state, during->window)),
-            .min = during->milli_min < 0 ? CONFIG_NONE : during->milli_min / GPU_MILLI,
-            .max = during->milli_max < 0 ? CONFIG_NONE : during->milli_max / GPU_MILLI,
+            .min = during->milli_min == ABSENT ? CONFIG_NONE : during->milli_min / GPU_MILLI,
+            .max = during->milli_max == ABSENT ? CONFIG_NONE : during->milli_max / GPU_MILLI,
         };
     }
 }

@@ -107,7 +107,7 @@ static void emit_queues(struct apply *apply, const struct state *state)
     if (config_find_queue(config, "default") < 0) {
         struct event born = {
             .kind = EVENT_QUEUE,
-            .queue = { .name = "default", .weight = 1, .limit_milli = QUEUE_UNLIMITED },
+            .queue = { .name = "default", .weight = 1, .gpus = QUOTA_OPEN },
         };
         emit(apply, &born);
     }

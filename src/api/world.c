@@ -183,7 +183,7 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
         number == QUEUE_ROOT ? json_null() : json_string(state->queues.items[queue->parent].name),
         "depth", (int)depth, "weight", (int)queue->weight, "guarantee",
         view_milli(gpus->guarantee + queue->owned.of[RESOURCE_GPUS]), "limit",
-        gpus->limit == QUEUE_UNLIMITED ? json_null() : view_milli(gpus->limit), "given",
+        gpus->limit == QUOTA_NONE ? json_null() : view_milli(gpus->limit), "given",
         view_milli(queue->used.of[RESOURCE_GPUS]), "share", (double)share / QUEUE_SHARE_ONE,
         "fair_share", view_part(api, number, weight_of), "used_share",
         view_part(api, number, use_of), "running", count->running, "queued", count->queued, "fair",

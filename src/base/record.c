@@ -108,6 +108,12 @@ static int64_t unzigzag(uint64_t value)
     return result;
 }
 
+/* A 0 that somebody wrote all the same is what is missing. */
+static int64_t unbiased(const struct field *field, int64_t value)
+{
+    return field->plus > 0 && value == 0 ? field->missing : value - field->plus;
+}
+
 static void put_key(struct text *out, const struct field *field, unsigned form)
 {
     record_put_varint(out, (uint64_t)field->tag << 2 | form);
@@ -154,9 +160,9 @@ static void put_field(struct text *out, const struct field *field, const char *o
     }
     case FIELD_INT: {
         int64_t value = load_signed(at, field->size);
-        if (value != 0) {
+        if (value != field->missing) {
             put_key(out, field, FORM_INT);
-            record_put_varint(out, zigzag(value));
+            record_put_varint(out, zigzag(value + field->plus));
         }
         return;
     }
@@ -201,8 +207,8 @@ static const struct field *find_field(const struct record_type *type, uint64_t t
     return NULL;
 }
 
-/* Also of the records inside: they may be missing as a whole. */
-static void set_empty_texts(const struct record_type *type, char *object)
+/* What is not zero when it is missing; also of the records inside, which may be missing whole. */
+static void set_missing(const struct record_type *type, char *object)
 {
     static const char *const empty = "";
 
@@ -211,8 +217,16 @@ static void set_empty_texts(const struct record_type *type, char *object)
         if (field->kind == FIELD_TEXT)
             memcpy(object + field->offset, &empty, sizeof(empty));
         else if (field->kind == FIELD_RECORD)
-            set_empty_texts(field->type, object + field->offset);
+            set_missing(field->type, object + field->offset);
+        else if (field->missing != 0)
+            store_unsigned(object + field->offset, field->size, (uint64_t)field->missing);
     }
+}
+
+void record_clear(const struct record_type *type, void *object)
+{
+    memset(object, 0, type->size);
+    set_missing(type, object);
 }
 
 static int decode(const struct record_type *type, const char *s, size_t length, struct arena *arena,
@@ -286,7 +300,7 @@ static int decode(const struct record_type *type, const char *s, size_t length, 
 
     if (depth > NESTING_MAX)
         return error_set(err, -EBADMSG, "record %s: nested too deep", type->name);
-    set_empty_texts(type, object);
+    set_missing(type, object);
     while (s < end) {
         uint64_t key, value;
 
@@ -304,7 +318,7 @@ static int decode(const struct record_type *type, const char *s, size_t length, 
                                field->is_bool ? value != 0 : value);
             else if (field && field->kind == FIELD_INT && form == FORM_INT)
                 store_unsigned((char *)object + field->offset, field->size,
-                               (uint64_t)unzigzag(value));
+                               (uint64_t)unbiased(field, unzigzag(value)));
             continue;
         }
         if (value > (size_t)(end - s))

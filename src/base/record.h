@@ -5,9 +5,12 @@
 /* record - a struct as bytes that an older or newer tarn can read
  *
  * A record type lists the fields of a struct, each with a tag that never changes its meaning.
- * What is zero or empty is not written; what is missing reads as zero; an unknown tag is skipped.
- * So a field can be added at any time, and none is ever reused. Events and snapshots are both
- * written this way, and both are documented from these tables (doc/spec/01-journal.md, "Records").
+ * A number that is zero and a text that is empty are not written, and read as that when they are
+ * missing; an unknown tag is skipped. So a field can be added at any time, and none is ever reused.
+ * A number for which zero says something (RECORD_OPTION) has another value that is not written and
+ * reads back when it is missing: ABSENT, or a default. Its bytes have the value plus a constant, so
+ * that a zero is never written. Events and snapshots are both written this way, and both are
+ * documented from these tables (doc/spec/01-journal.md, "Records").
  *
  *   record := (key value)*          key := tag << 2 | form, a varint
  *   form 0: unsigned varint         form 1: zigzag varint
@@ -22,6 +25,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#define ABSENT INT64_MIN /* a number that is not there */
+
 enum field_kind {
     FIELD_UINT,    /* unsigned of any size, also bool and enum bytes */
     FIELD_INT,     /* signed of any size */
@@ -35,6 +40,7 @@ struct field {
     const char *name;
     const char *meaning;
     const struct record_type *type; /* of RECORD and RECORDS */
+    int64_t missing; /* INT: what is not written, and what a record without the field reads as */
     uint16_t tag;
     uint16_t offset;
     uint16_t count_offset; /* RECORDS: of the uint32_t that counts them */
@@ -42,6 +48,7 @@ struct field {
     uint8_t kind;
     uint8_t is_inside; /* RECORDS: an array in the struct, not a pointer */
     uint8_t is_bool;   /* UINT: whatever is not 0 reads as true */
+    uint8_t plus;      /* INT: the bytes have the value plus this; 0 in them is `missing` */
 };
 
 struct record_type {
@@ -63,6 +70,12 @@ struct record_type {
 #define RECORD_INT(owner, tag_, member, meaning_)                                                  \
     {                                                                                              \
         RECORD_FIELD(owner, tag_, member, meaning_, FIELD_INT)                                     \
+    }
+#define RECORD_OPTION(owner, tag_, member, name_, meaning_, plus_, missing_)                       \
+    {                                                                                              \
+        .name = name_, .meaning = meaning_, .tag = tag_, .kind = FIELD_INT,                        \
+        .offset = offsetof(owner, member), .size = sizeof(((owner *)0)->member), .plus = plus_,    \
+        .missing = missing_                                                                        \
     }
 #define RECORD_TEXT(owner, tag_, member, meaning_)                                                 \
     {                                                                                              \
@@ -87,9 +100,12 @@ struct record_type {
             .type = type_, .count_offset = offsetof(owner, count_), .is_inside = 1                 \
     }
 
+/* Every member of *object as a record without fields reads: zero, missing, "" or no items. */
+void record_clear(const struct record_type *type, void *object);
+
 void record_encode(const struct record_type *type, const void *object, struct text *out);
 
-/* Fill *ret_object (zeroed first, missing texts are ""); strings and lists live in arena. Fails
+/* Fill *ret_object (cleared first); strings and lists live in arena. Fails
  * with -EBADMSG. */
 int record_decode(const struct record_type *type, const void *bytes, size_t length,
                   struct arena *arena, void *ret_object, struct error *err);

@@ -72,15 +72,13 @@ static void print_records(const struct field *field, const char *object, const c
 
 static void print_fields(const struct record_type *type, const char *object)
 {
-    static const char zeroes[16];
-
     for (size_t i = 0; i < type->field_count; i++) {
         const struct field *field = &type->fields[i];
         const char *at = object + field->offset, *string;
         switch ((enum field_kind)field->kind) {
         case FIELD_UINT:
         case FIELD_INT:
-            if (memcmp(at, zeroes, field->size) != 0)
+            if (memcmp(at, &field->missing, field->size) != 0) /* little-endian */
                 print_number(field, at);
             break;
         case FIELD_TEXT:

@@ -60,7 +60,7 @@ static struct state *busy_world(void)
             (struct event){ .kind = EVENT_PRICE,
                             .price = { .resource = "h100", .price_micro = 3000000 } });
     tell_at(state, 1,
-            (struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .limit_milli = -1 } });
+            (struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .gpus = QUOTA_OPEN } });
     request_default(&submit.submit.request);
     tell_at(state, 1, submit);
     tell_at(state, HOURS(1),
@@ -157,7 +157,7 @@ static void give_budget(struct state *state, usec_t now)
         state, now,
         (struct event){
             .kind = EVENT_QUEUE,
-            .queue = { .name = "q", .limit_milli = -1, .budgets = &budget, .budgets_count = 1 } });
+            .queue = { .name = "q", .gpus = QUOTA_OPEN, .budgets = &budget, .budgets_count = 1 } });
 }
 
 static void a_period_begins_whenever_its_window_opens_or_closes(void **unused)
@@ -198,10 +198,10 @@ static void a_clock_that_is_set_begins_no_period(void **unused)
 static void queues_and_pools_have_other_bounds_while_a_window_is_open(void **unused)
 {
     static const struct event_span nights[] = { { HOURS(2), HOURS(6) } };
-    static const struct event_during during = {
-        .window = "nights", .resource = "gpus", .limit = 4002, .borrow = 1
-    };
-    static const struct event_pool_during size = { .window = "nights", .milli_max = 1001 };
+    static const struct event_during during = { "nights",
+                                                "gpus",
+                                                { ABSENT, 4000, QUOTA_NONE, ABSENT } };
+    static const struct event_pool_during size = { "nights", ABSENT, 1000 };
     (void)unused;
     AUTO(state) struct state *state = state_create();
 
@@ -209,9 +209,7 @@ static void queues_and_pools_have_other_bounds_while_a_window_is_open(void **unu
     tell_at(state, 1,
             (struct event){ .kind = EVENT_QUEUE,
                             .queue = { .name = "q",
-                                       .guarantee_milli = 1000,
-                                       .limit_milli = 2000,
-                                       .borrow_milli = 501,
+                                       .gpus = { 1000, 2000, 500, QUOTA_NONE },
                                        .during = &during,
                                        .during_count = 1 } });
     tell_at(state, 1,
@@ -244,9 +242,9 @@ static void queues_and_pools_have_other_bounds_while_a_window_is_open(void **unu
 static void a_snapshot_has_all_of_it(void **unused)
 {
     static const struct event_span nights[] = { { HOURS(2), HOURS(6) } };
-    static const struct event_during during = { .window = "nights",
-                                                .resource = "h100",
-                                                .limit = 3002 };
+    static const struct event_during during = { "nights",
+                                                "h100",
+                                                { ABSENT, 3000, ABSENT, ABSENT } };
     (void)unused;
     AUTO(state) struct state *state = busy_world();
     AUTO_RELEASE(text) struct text before = { 0 }, after = { 0 };
@@ -260,7 +258,7 @@ static void a_snapshot_has_all_of_it(void **unused)
         state, HOURS(1),
         (struct event){
             .kind = EVENT_QUEUE,
-            .queue = { .name = "r", .limit_milli = -1, .during = &during, .during_count = 1 } });
+            .queue = { .name = "r", .gpus = QUOTA_OPEN, .during = &during, .during_count = 1 } });
     tell_at(state, HOURS(1),
             (struct event){ .kind = EVENT_RESERVATION,
                             .reservation = { .name = "exam",

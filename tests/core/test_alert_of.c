@@ -138,7 +138,7 @@ static void budgets_are_told_when_nine_tenths_are_spent_and_when_all_is(void **u
          (struct event){ .kind = EVENT_QUEUE,
                          .queue = { .name = "default",
                                     .parent = "",
-                                    .limit_milli = -1,
+                                    .gpus = QUOTA_OPEN,
                                     .weight = 1,
                                     .budgets = budgets,
                                     .budgets_count = 1 } });

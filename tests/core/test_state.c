@@ -30,7 +30,7 @@ static struct state *small_world(void)
     tell(state, &(struct event){ .kind = EVENT_DEVICE,
                                  .device = { .node = "a", .uuid = "a0", .model = "h100" } });
     tell(state,
-         &(struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .limit_milli = -1 } });
+         &(struct event){ .kind = EVENT_QUEUE, .queue = { .name = "q", .gpus = QUOTA_OPEN } });
     request_default(&submit.submit.request);
     tell(state, &submit);
     return state;

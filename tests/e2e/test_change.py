@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -726,3 +727,20 @@ def test_a_word_too_many_names_the_command(shell):
 
 def test_undo_and_replay_are_not_asked_for_at_once(shell):
     shell.run("apply", "--undo", "--replay", "7d", status=2)
+
+
+def test_a_journal_of_an_older_program_is_verified_and_gone_on_with(make_daemon):
+    daemon = make_daemon()
+    old = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "store", "old")
+    os.makedirs(daemon.state, mode=0o700, exist_ok=True)
+    shutil.copy(os.path.join(old, "journal-0.1.db"), os.path.join(daemon.state, "journal.db"))
+    assert "255 records, 41 plans" in daemon.verify()
+    daemon.start()
+    with open(os.path.join(old, "config-0.1.json")) as file:
+        expected = json.load(file)
+    shown = daemon.api.get("/v1/config")
+    assert shown == expected
+    assert [list(shown)] + [list(shown["queues"]["research"])] == [list(expected)] + [list(expected["queues"]["research"])]
+    daemon.api.post("/v1/jobs", {"command": ["true"], "queue": "a", "cpus": 0.01})
+    daemon.stop()
+    daemon.verify()

@@ -54,9 +54,9 @@ static void change_queue(struct chaos *chaos)
                  .queue = { .name = queue_names[number],
                             .parent = number > 2 ? "q1" : "",
                             .weight = 1 + below(chaos, 4),
-                            .guarantee_milli = chance(chaos, 30) ? below(chaos, 4) * 1000 : 0,
-                            .limit_milli =
-                                chance(chaos, 60) ? -1 : (int64_t)below(chaos, 12) * 1000 } });
+                            .gpus = { chance(chaos, 30) ? below(chaos, 4) * 1000 : 0,
+                                      chance(chaos, 60) ? -1 : (int64_t)below(chaos, 12) * 1000,
+                                      QUOTA_NONE, QUOTA_NONE } } });
     chaos->world_changes++;
 }
 
@@ -560,7 +560,8 @@ static void change_timed_queue(struct chaos *chaos)
     uint32_t number = 1 + below(chaos, chaos->queues_max);
     struct event_during during = { .window = window_names[below(chaos, 3)],
                                    .resource = "gpus",
-                                   .limit = (int64_t)below(chaos, 8) * 1000 + 2 };
+                                   .quota = { ABSENT, (int64_t)below(chaos, 8) * 1000, ABSENT,
+                                              ABSENT } };
     struct event_budget budgets[] = {
         { .account = ACCOUNT_MONEY,
           .most = (int64_t)below(chaos, 20) * 1000000,
@@ -576,7 +577,7 @@ static void change_timed_queue(struct chaos *chaos)
                                           .queue = { .name = queue_names[number],
                                                      .parent = number > 2 ? "q1" : "",
                                                      .weight = 1,
-                                                     .limit_milli = -1,
+                                                     .gpus = QUOTA_OPEN,
                                                      .during = &during,
                                                      .during_count = below(chaos, 2),
                                                      .budgets = budgets,

@@ -117,11 +117,12 @@ void lab_gpus(struct lab *lab, const char *node, const char *model, int64_t memo
 void lab_queue(struct lab *lab, const char *name, const char *parent, uint32_t weight,
                int64_t limit_milli)
 {
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = name,
-                                              .parent = parent,
-                                              .weight = weight,
-                                              .limit_milli = limit_milli } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_QUEUE,
+                              .queue = { .name = name,
+                                         .parent = parent,
+                                         .weight = weight,
+                                         .gpus = { 0, limit_milli, QUOTA_NONE, QUOTA_NONE } } });
 }
 
 uint64_t lab_submit(struct lab *lab, const char *gpus, usec_t limit)

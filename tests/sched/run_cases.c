@@ -521,8 +521,8 @@ static void do_pool(struct run *run)
 {
     bool is_static = has(run, "static");
     struct event_pool_during during = { .window = string_of(run, "during"),
-                                        .milli_min = milli_of(run, "during_min", -1) + 1,
-                                        .milli_max = milli_of(run, "during_max", -1) + 1 };
+                                        .milli_min = milli_of(run, "during_min", ABSENT),
+                                        .milli_max = milli_of(run, "during_max", ABSENT) };
 
     tell(run,
          &(struct event){ .kind = EVENT_POOL,
@@ -539,12 +539,6 @@ static void do_pool(struct run *run)
                                     .milli_max = milli_of(run, "max", 0),
                                     .during = &during,
                                     .during_count = find(run, "during") ? 1 : 0 } });
-}
-
-/* As events say what may have no bound. */
-static int64_t plus_one(int64_t milli)
-{
-    return milli < 0 ? 0 : milli + 1;
 }
 
 /* cells=2xnode:h100:8 */
@@ -565,12 +559,11 @@ static bool read_cells(const struct run *run, struct cell_quota *cell)
     return true;
 }
 
-/* Plus two; -1 is what is not said. */
 static int64_t during_of(const struct run *run, const char *key)
 {
     const char *value = find(run, key);
 
-    return !value ? 0 : strcmp(value, "none") == 0 ? 1 : milli_of(run, key, 0) + 2;
+    return !value ? ABSENT : strcmp(value, "none") == 0 ? QUOTA_NONE : milli_of(run, key, 0);
 }
 
 static uint32_t budgets_of(const struct run *run, struct event_budget *budgets)
@@ -597,41 +590,40 @@ static void do_queue(struct run *run)
     struct cell_quota cell;
     bool has_cells = read_cells(run, &cell);
     struct event_budget budgets[ACCOUNTS];
-    struct event_during during = { .window = string_of(run, "during"),
-                                   .resource = find(run, "during_of") ? string_of(run, "during_of")
-                                                                      : "gpus",
-                                   .guarantee = during_of(run, "during_guarantee"),
-                                   .limit = during_of(run, "during_limit"),
-                                   .borrow = during_of(run, "during_borrow") };
+    struct event_during during = {
+        .window = string_of(run, "during"),
+        .resource = find(run, "during_of") ? string_of(run, "during_of") : "gpus",
+        .quota = { during_of(run, "during_guarantee"), during_of(run, "during_limit"),
+                   during_of(run, "during_borrow"), ABSENT }
+    };
 
     struct event_quota quota = { .resource = string_of(run, "of"),
-                                 .guarantee = milli_of(run, "of_guarantee", 0),
-                                 .limit = plus_one(milli_of(run, "of_limit", -1)),
-                                 .lend = plus_one(milli_of(run, "of_lend", -1)) };
+                                 .quota = { milli_of(run, "of_guarantee", 0),
+                                            milli_of(run, "of_limit", -1), QUOTA_NONE,
+                                            milli_of(run, "of_lend", -1) } };
     struct event_subject each = { .kind = SUBJECT_EACH_USER,
                                   .resource = "gpus",
                                   .limit = milli_of(run, "each", 0) };
 
-    tell(run, &(struct event){ .kind = EVENT_QUEUE,
-                               .queue = { .name = word(run, 1),
-                                          .parent = string_of(run, "parent"),
-                                          .weight = (uint32_t)number_of(run, "weight", 1),
-                                          .guarantee_milli = milli_of(run, "guarantee", 0),
-                                          .limit_milli = milli_of(run, "limit", -1),
-                                          .borrow_milli = plus_one(milli_of(run, "borrow", -1)),
-                                          .lend_milli = plus_one(milli_of(run, "lend", -1)),
-                                          .quotas = &quota,
-                                          .quotas_count = find(run, "of") ? 1 : 0,
-                                          .subjects = &each,
-                                          .subjects_count = find(run, "each") ? 1 : 0,
-                                          .cells = &cell,
-                                          .cells_count = has_cells ? 1 : 0,
-                                          .min_runtime = duration_of(run, "min_runtime", 0),
-                                          .firm_within = has(run, "firm-within"),
-                                          .during = &during,
-                                          .during_count = find(run, "during") ? 1 : 0,
-                                          .budgets = budgets,
-                                          .budgets_count = budgets_of(run, budgets) } });
+    tell(run, &(struct event){
+                  .kind = EVENT_QUEUE,
+                  .queue = { .name = word(run, 1),
+                             .parent = string_of(run, "parent"),
+                             .weight = (uint32_t)number_of(run, "weight", 1),
+                             .gpus = { milli_of(run, "guarantee", 0), milli_of(run, "limit", -1),
+                                       milli_of(run, "borrow", -1), milli_of(run, "lend", -1) },
+                             .quotas = &quota,
+                             .quotas_count = find(run, "of") ? 1 : 0,
+                             .subjects = &each,
+                             .subjects_count = find(run, "each") ? 1 : 0,
+                             .cells = &cell,
+                             .cells_count = has_cells ? 1 : 0,
+                             .min_runtime = duration_of(run, "min_runtime", 0),
+                             .firm_within = has(run, "firm-within"),
+                             .during = &during,
+                             .during_count = find(run, "during") ? 1 : 0,
+                             .budgets = budgets,
+                             .budgets_count = budgets_of(run, budgets) } });
 }
 
 static void do_price(struct run *run)

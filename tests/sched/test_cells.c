@@ -57,19 +57,19 @@ static struct cell_quota cell(enum cell_level level, uint32_t gpus, uint32_t cou
 
 static void queue(struct lab *lab, const char *name, struct cell_quota *cells, uint32_t count)
 {
-    struct event_quota quota = { .resource = "h100" };
+    struct event_quota quota = { "h100", QUOTA_OPEN };
 
     for (uint32_t i = 0; i < count; i++)
-        quota.guarantee += (int64_t)cells[i].gpus * cells[i].count * GPU_MILLI;
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = name,
-                                              .weight = 1,
-                                              .guarantee_milli = quota.guarantee,
-                                              .limit_milli = -1,
-                                              .quotas = &quota,
-                                              .quotas_count = 1,
-                                              .cells = cells,
-                                              .cells_count = count } });
+        quota.quota.guarantee += (int64_t)cells[i].gpus * cells[i].count * GPU_MILLI;
+    lab_tell(lab, &(struct event){
+                      .kind = EVENT_QUEUE,
+                      .queue = { .name = name,
+                                 .weight = 1,
+                                 .gpus = { quota.quota.guarantee, -1, QUOTA_NONE, QUOTA_NONE },
+                                 .quotas = &quota,
+                                 .quotas_count = 1,
+                                 .cells = cells,
+                                 .cells_count = count } });
 }
 
 static uint64_t submit(struct lab *lab, const char *queue_name, uint16_t gpus, bool is_preemptible)

@@ -22,12 +22,13 @@ static struct lab *cluster(uint32_t gpus)
 static void queue(struct lab *lab, const char *name, const char *parent, uint32_t weight,
                   int64_t guarantee, int64_t limit)
 {
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = name,
-                                              .parent = parent,
-                                              .weight = weight,
-                                              .guarantee_milli = guarantee * 1000,
-                                              .limit_milli = limit < 0 ? -1 : limit * 1000 } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_QUEUE,
+                              .queue = { .name = name,
+                                         .parent = parent,
+                                         .weight = weight,
+                                         .gpus = { guarantee * 1000, limit < 0 ? -1 : limit * 1000,
+                                                   QUOTA_NONE, QUOTA_NONE } } });
 }
 
 static void want(struct lab *lab, const char *queue_name, uint32_t gpus)

@@ -64,11 +64,9 @@ static void what_may_be_borrowed_bounds_as_a_limit_does(void **state)
     (void)state;
     AUTO(lab) struct lab *lab = two_teams();
 
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = "a",
-                                              .guarantee_milli = 4000,
-                                              .limit_milli = -1,
-                                              .borrow_milli = 2001 } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_QUEUE,
+                              .queue = { .name = "a", .gpus = { 4000, -1, 2000, QUOTA_NONE } } });
     assert_true(allows(lab, 2, 6000, &why));
     assert_false(allows(lab, 2, 6001, &why));
     assert_int_equal(why.kind, WHY_NEVER_QUOTA);
@@ -77,14 +75,14 @@ static void what_may_be_borrowed_bounds_as_a_limit_does(void **state)
 
 static void a_quota_of_one_model_leaves_the_others_alone(void **state)
 {
-    struct event_quota quota = { .resource = "h100", .guarantee = 0, .limit = 2001 };
+    struct event_quota quota = { "h100", { 0, 2000, QUOTA_NONE, QUOTA_NONE } };
     struct why why;
     (void)state;
     AUTO(lab) struct lab *lab = two_teams();
 
     lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
                                    .queue = { .name = "default",
-                                              .limit_milli = -1,
+                                              .gpus = QUOTA_OPEN,
                                               .quotas = &quota,
                                               .quotas_count = 1 } });
     uint64_t a = lab_submit(lab, "h100:2", USEC_NEVER), b = lab_submit(lab, "h100:1", USEC_NEVER);
@@ -106,7 +104,7 @@ static void a_quota_of_one_model_leaves_the_others_alone(void **state)
 
 static void what_is_held_counts_for_a_model_that_gets_its_quota_later(void **state)
 {
-    struct event_quota quota = { .resource = "h100", .limit = 2001 };
+    struct event_quota quota = { "h100", { 0, 2000, QUOTA_NONE, QUOTA_NONE } };
     (void)state;
     AUTO(lab) struct lab *lab = two_teams();
 
@@ -114,7 +112,7 @@ static void what_is_held_counts_for_a_model_that_gets_its_quota_later(void **sta
     lab_plan(lab);
     lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
                                    .queue = { .name = "default",
-                                              .limit_milli = -1,
+                                              .gpus = QUOTA_OPEN,
                                               .quotas = &quota,
                                               .quotas_count = 1 } });
     uint64_t b = lab_submit(lab, "h100:1", USEC_NEVER);
@@ -134,11 +132,9 @@ static void what_a_queue_does_not_lend_stays_free_for_it(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     /* 16 GPUs; a lends 2 of its 6: 4 of them are never anybody else's. */
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = "a",
-                                              .guarantee_milli = 6000,
-                                              .limit_milli = -1,
-                                              .lend_milli = 2001 } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_QUEUE,
+                              .queue = { .name = "a", .gpus = { 6000, -1, QUOTA_NONE, 2000 } } });
     lab_queue(lab, "b", "", 1, -1);
     assert_true(allows(lab, 3, 12000, &why));
     assert_false(allows(lab, 3, 12001, &why));
@@ -161,12 +157,10 @@ static void what_lies_below_a_queue_that_lends_all_is_still_kept(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     lab_queue(lab, "a", "", 1, -1);
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = "a1",
-                                              .parent = "a",
-                                              .guarantee_milli = 5000,
-                                              .limit_milli = -1,
-                                              .lend_milli = 1 } });
+    lab_tell(lab,
+             &(struct event){
+                 .kind = EVENT_QUEUE,
+                 .queue = { .name = "a1", .parent = "a", .gpus = { 5000, -1, QUOTA_NONE, 0 } } });
     lab_queue(lab, "a2", "a", 1, -1);
     lab_queue(lab, "b", "", 1, -1);
     assert_false(allows(lab, 5, 11001, &why));
@@ -183,11 +177,10 @@ static void what_several_do_not_lend_adds_up(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     for (int i = 0; i < 2; i++)
-        lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                       .queue = { .name = i == 0 ? "a" : "b",
-                                                  .guarantee_milli = 3000 + 1000 * i,
-                                                  .limit_milli = -1,
-                                                  .lend_milli = 1 } });
+        lab_tell(lab,
+                 &(struct event){ .kind = EVENT_QUEUE,
+                                  .queue = { .name = i == 0 ? "a" : "b",
+                                             .gpus = { 3000 + 1000 * i, -1, QUOTA_NONE, 0 } } });
     lab_queue(lab, "c", "", 1, -1);
     assert_true(allows(lab, 4, 9000, &why));
     assert_false(allows(lab, 4, 9001, &why));
@@ -205,9 +198,8 @@ static void the_smaller_of_a_limit_and_what_may_be_borrowed_counts(void **state)
     for (int i = 0; i < 2; i++) {
         lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
                                        .queue = { .name = "a",
-                                                  .guarantee_milli = 2000,
-                                                  .limit_milli = i == 0 ? 9000 : 5000,
-                                                  .borrow_milli = i == 0 ? 3001 : 8001 } });
+                                                  .gpus = { 2000, i == 0 ? 9000 : 5000,
+                                                            i == 0 ? 3000 : 8000, QUOTA_NONE } } });
         assert_true(allows(lab, 2, 5000, &why));
         assert_false(allows(lab, 2, 5001, &why));
         assert_int_equal(why.most, 5000);
@@ -244,7 +236,7 @@ static void users_and_groups_have_limits_of_their_own(void **state)
 
     lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
                                    .queue = { .name = "default",
-                                              .limit_milli = -1,
+                                              .gpus = QUOTA_OPEN,
                                               .subjects = subjects,
                                               .subjects_count = COUNT_OF(subjects) } });
     uint64_t ana = submit_as(lab, "ana", 1, "2"), more = submit_as(lab, "ana", 1, "1");
@@ -274,8 +266,8 @@ static void users_and_groups_have_limits_of_their_own(void **state)
 
 static void cpus_and_memory_have_limits_as_gpus_do(void **state)
 {
-    const struct event_quota quotas[] = { { .resource = "cpus", .limit = 4001 },
-                                          { .resource = "memory", .limit = 1025 } };
+    const struct event_quota quotas[] = { { "cpus", { 0, 4000, QUOTA_NONE, QUOTA_NONE } },
+                                          { "memory", { 0, 1024, QUOTA_NONE, QUOTA_NONE } } };
     struct event event = {
         .kind = EVENT_SUBMIT,
         .submit = { .id = 1, .name = "j", .user = "ana", .queue = "default" },
@@ -286,7 +278,7 @@ static void cpus_and_memory_have_limits_as_gpus_do(void **state)
 
     lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
                                    .queue = { .name = "default",
-                                              .limit_milli = -1,
+                                              .gpus = QUOTA_OPEN,
                                               .quotas = quotas,
                                               .quotas_count = COUNT_OF(quotas) } });
     request_default(&event.submit.request);

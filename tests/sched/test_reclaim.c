@@ -14,12 +14,12 @@
 
 static void queue(struct lab *lab, const char *name, int64_t guarantee, usec_t min_runtime)
 {
-    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                   .queue = { .name = name,
-                                              .weight = 1,
-                                              .guarantee_milli = guarantee * 1000,
-                                              .limit_milli = -1,
-                                              .min_runtime = min_runtime } });
+    lab_tell(lab, &(struct event){
+                      .kind = EVENT_QUEUE,
+                      .queue = { .name = name,
+                                 .weight = 1,
+                                 .gpus = { guarantee * 1000, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE },
+                                 .min_runtime = min_runtime } });
 }
 
 static uint64_t submit(struct lab *lab, const char *queue_name, uint16_t gpus, uint32_t members,

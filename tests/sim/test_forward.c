@@ -411,7 +411,8 @@ static int set_limit(void *config, struct forward *forward, bool is_change, stru
     struct event event = { .kind = EVENT_QUEUE,
                            .queue = { .name = "default",
                                       .weight = 1,
-                                      .limit_milli = is_change ? 1000 : QUEUE_UNLIMITED } };
+                                      .gpus = { 0, is_change ? 1000 : QUOTA_NONE, QUOTA_NONE,
+                                                QUOTA_NONE } } };
 
     (void)config;
     return forward_tell(forward, &event, err);

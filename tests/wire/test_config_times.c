@@ -77,10 +77,12 @@ static void all_of_it_is_read(void **state)
     const struct config_queue *research = &config->queues[1];
     assert_int_equal(research->during_count, 3);
     assert_int_equal(research->during[0].quota.limit, 32000);
-    assert_int_equal(research->during[0].given, DURING_LIMIT | DURING_BORROW);
+    assert_int_equal(research->during[0].quota.guarantee, ABSENT);
+    assert_int_equal(research->during[0].quota.lend, ABSENT);
     assert_int_equal(research->during[0].quota.borrow, QUOTA_NONE);
     assert_string_equal(research->during[1].resource, "h100");
-    assert_int_equal(research->during[2].given, DURING_GUARANTEE);
+    assert_int_equal(research->during[2].quota.guarantee, 2000);
+    assert_int_equal(research->during[2].quota.limit, ABSENT);
     assert_int_equal(research->budgets[ACCOUNT_MONEY].most, 5000500000);
     assert_int_equal(research->budgets[ACCOUNT_MONEY].period, PERIOD_WEEK);
     assert_int_equal(research->budgets[ACCOUNT_MONEY].firmness, BUDGET_KILL);

@@ -37,7 +37,7 @@ bool fuzz_window_is_true(const struct reason *reason, struct error *found)
         edge = fuzz_edge_of_queue(shadow, number, edge);
         if (edge >= until)
             break;
-        struct shadow_quota quota = shadow_quota_at(shadow, number, resource, edge);
+        struct quota quota = shadow_quota_at(shadow, number, resource, edge);
         int64_t then = shadow_bound_by(&quota, queue->owned.of[resource]);
         int64_t held = fuzz_held_at(shadow, number, resource, edge, !reason->job->is_preemptible);
         if (then >= 0 && held + reason->why.wanted > then)

@@ -77,7 +77,7 @@ static bool check_edge(const struct shadow *shadow, const struct shadow_job *job
 
     for (size_t i = 0; i < queue->during.count; i++) {
         uint32_t resource = queue->during.items[i].resource;
-        struct shadow_quota quota = shadow_quota_at(shadow, number, resource, at);
+        struct quota quota = shadow_quota_at(shadow, number, resource, at);
         int64_t bound = shadow_bound_by(&quota, queue->owned.of[resource]);
         int64_t held = fuzz_held_at(shadow, number, resource, at, !job->is_preemptible);
         if (taken.of[resource] > 0 && bound >= 0 && held > bound)

@@ -158,7 +158,7 @@ int64_t fuzz_held_at(const struct shadow *shadow, uint32_t queue, uint32_t resou
 
 static int64_t bound_at(const struct shadow *shadow, uint32_t queue, uint32_t resource, usec_t at)
 {
-    struct shadow_quota quota = shadow_quota_at(shadow, queue, resource, at);
+    struct quota quota = shadow_quota_at(shadow, queue, resource, at);
 
     return shadow_bound_by(&quota, shadow->queues.items[queue].owned.of[resource]);
 }

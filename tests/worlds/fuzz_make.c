@@ -288,10 +288,10 @@ static const char *random_resource(struct making *making, int64_t *ret_amount)
     return dice == 2 ? "cpus" : "memory";
 }
 
-/* One more than the bound, as events have it; 0: none. */
 static int64_t random_bound(struct making *making, int64_t most)
 {
-    return making_chance(making, 30) ? 1 + (int64_t)making_below(making, (uint32_t)most + 1) : 0;
+    return making_chance(making, 30) ? (int64_t)making_below(making, (uint32_t)most + 1)
+                                     : QUOTA_NONE;
 }
 
 static void add_quotas(struct making *making, struct event_queue *queue)
@@ -303,10 +303,11 @@ static void add_quotas(struct making *making, struct event_queue *queue)
         quotas[i].resource = random_resource(making, &amount);
         if (i > 0 && strcmp(quotas[0].resource, quotas[1].resource) == 0)
             break;
-        quotas[i].guarantee = making_chance(making, 50) ? amount / 2 : 0;
-        quotas[i].limit = making_chance(making, 50) ? amount + 1 : 0;
-        quotas[i].borrow = random_bound(making, amount);
-        quotas[i].lend = random_bound(making, quotas[i].guarantee);
+        struct quota *quota = &quotas[i].quota;
+        quota->guarantee = making_chance(making, 50) ? amount / 2 : 0;
+        quota->limit = making_chance(making, 50) ? amount : QUOTA_NONE;
+        quota->borrow = random_bound(making, amount);
+        quota->lend = random_bound(making, quota->guarantee);
         queue->quotas_count++;
     }
     queue->quotas = quotas;
@@ -333,7 +334,7 @@ static void add_subjects(struct making *making, struct event_queue *queue)
 
 static void tell_queue(struct making *making, uint32_t number, bool is_tight)
 {
-    struct event event = { .kind = EVENT_QUEUE };
+    struct event event = { .kind = EVENT_QUEUE, .queue = { .gpus = QUOTA_OPEN } };
     struct event_queue *queue = &event.queue;
     uint32_t parent = queue_parents[number], most = making->gpus + 2;
 
@@ -341,11 +342,11 @@ static void tell_queue(struct making *making, uint32_t number, bool is_tight)
     queue->parent = parent ? making_text(making, "q%u", parent) : "";
     queue->weight = 1 + making_below(making, 5);
     if (making_chance(making, 40))
-        queue->guarantee_milli = (int64_t)making_below(making, most) * 1000;
-    queue->limit_milli = is_tight ? (int64_t)making_below(making, 2 * most) * 500 : -1;
+        queue->gpus.guarantee = (int64_t)making_below(making, most) * 1000;
+    queue->gpus.limit = is_tight ? (int64_t)making_below(making, 2 * most) * 500 : -1;
     if (making->has_quotas) {
-        queue->borrow_milli = random_bound(making, (int64_t)most * 1000);
-        queue->lend_milli = random_bound(making, queue->guarantee_milli);
+        queue->gpus.borrow = random_bound(making, (int64_t)most * 1000);
+        queue->gpus.lend = random_bound(making, queue->gpus.guarantee);
         if (making_chance(making, 20))
             queue->min_runtime = (usec_t)making_below(making, 60) * USEC_PER_MIN;
         queue->firm_within = making_chance(making, 15);
@@ -360,13 +361,15 @@ static void tell_queue(struct making *making, uint32_t number, bool is_tight)
 static void make_queues(struct making *making)
 {
     static const uint8_t counts[] = { 0, 1, 2, 4, 6, 7 };
-    struct event limited = { .kind = EVENT_QUEUE,
-                             .queue = { .name = "default", .parent = "", .weight = 1 } };
+    struct event limited = {
+        .kind = EVENT_QUEUE,
+        .queue = { .name = "default", .parent = "", .weight = 1, .gpus = QUOTA_OPEN }
+    };
 
     if (making->world->temper.is_obedient && making_chance(making, 40)) {
         uint32_t most = making_chance(making, 50) ? making->gpus / 3 : making->gpus;
         uint32_t limit = 1 + making_below(making, most + 1);
-        limited.queue.limit_milli = (int64_t)limit * 1000;
+        limited.queue.gpus.limit = (int64_t)limit * 1000;
         making->crowd_gpus = making->crowd_gpus < limit ? making->crowd_gpus : limit;
         making_tell(making, &limited);
     }

@@ -142,13 +142,12 @@ void making_cron(struct making *making)
 
 /* ---- of queues and pools ---- */
 
-/* Two more than the bound; 1: none; 0: nothing is said. */
 static int64_t random_bound(struct making *making, uint32_t percent)
 {
     if (!making_chance(making, percent))
-        return 0;
-    return making_chance(making, 15) ? 1
-                                     : (int64_t)making_below(making, making->gpus + 2) * 1000 + 2;
+        return ABSENT;
+    return making_chance(making, 15) ? QUOTA_NONE
+                                     : (int64_t)making_below(making, making->gpus + 2) * 1000;
 }
 
 void making_add_times(struct making *making, struct event_queue *queue)
@@ -162,12 +161,13 @@ void making_add_times(struct making *making, struct event_queue *queue)
         during[i].resource = making_chance(making, 70)   ? "gpus"
                              : making_chance(making, 50) ? making_model(making)
                                                          : "cpus";
-        during[i].guarantee = making->has_quotas ? random_bound(making, 20) : 0;
-        during[i].limit = random_bound(making, 80);
-        during[i].borrow = making->has_quotas ? random_bound(making, 20) : 0;
-        during[i].lend = making->has_quotas ? random_bound(making, 20) : 0;
-        if (during[i].guarantee == 1)
-            during[i].guarantee = 0;
+        struct quota *quota = &during[i].quota;
+        quota->guarantee = making->has_quotas ? random_bound(making, 20) : ABSENT;
+        quota->limit = random_bound(making, 80);
+        quota->borrow = making->has_quotas ? random_bound(making, 20) : ABSENT;
+        quota->lend = making->has_quotas ? random_bound(making, 20) : ABSENT;
+        if (quota->guarantee == QUOTA_NONE)
+            quota->guarantee = ABSENT;
         queue->during_count++;
     }
     for (uint32_t i = 0; making->has_times && i < 2 && making_chance(making, 40); i++) {
@@ -191,11 +191,11 @@ void making_add_pool_times(struct making *making, struct event_pool *pool)
         return;
     during->window = random_window(making);
     during->milli_min = making_chance(making, 60)
-                            ? 1 + (int64_t)making_below(making, making->gpus / 3 + 1) * 1000
-                            : 0;
+                            ? (int64_t)making_below(making, making->gpus / 3 + 1) * 1000
+                            : ABSENT;
     during->milli_max = making_chance(making, 60)
-                            ? 1 + (int64_t)(1 + making_below(making, making->gpus + 1)) * 1000
-                            : 0;
+                            ? (int64_t)(1 + making_below(making, making->gpus + 1)) * 1000
+                            : ABSENT;
     pool->during = during;
     pool->during_count = 1;
 }

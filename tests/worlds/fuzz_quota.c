@@ -10,7 +10,7 @@
 void shadow_quota_init(struct shadow_queue *queue)
 {
     for (size_t i = 0; i < SHADOW_RESOURCES; i++)
-        queue->quota[i] = queue->base[i] = (struct shadow_quota){ 0, -1, -1, -1 };
+        queue->quota[i] = queue->base[i] = QUOTA_OPEN;
     for (size_t i = 0; i < ACCOUNTS; i++)
         queue->accounts[i].most = ACCOUNT_NO_BUDGET;
 }
@@ -49,12 +49,6 @@ uint32_t shadow_resource(struct shadow *shadow, const char *name)
     return found;
 }
 
-/* Events say one more than the bound, 0 where there is none. */
-static int64_t bound_said(int64_t plus_one)
-{
-    return plus_one > 0 ? plus_one - 1 : -1;
-}
-
 static void set_during(struct shadow *shadow, struct shadow_queue *queue,
                        const struct event_queue *event)
 {
@@ -65,25 +59,25 @@ static void set_during(struct shadow *shadow, struct shadow_queue *queue,
         list_add(&queue->during,
                  (struct shadow_during){ .window = shadow_times_claim(&shadow->times, said->window),
                                          .resource = resource,
-                                         .quota = { said->guarantee - 2, said->limit - 2,
-                                                    said->borrow - 2, said->lend - 2 } });
+                                         .quota = said->quota });
     }
 }
 
-struct shadow_quota shadow_quota_at(const struct shadow *shadow, uint32_t queue, uint32_t resource,
-                                    usec_t at)
+struct quota shadow_quota_at(const struct shadow *shadow, uint32_t queue, uint32_t resource,
+                             usec_t at)
 {
     const struct shadow_queue *of = &shadow->queues.items[queue];
-    struct shadow_quota quota = of->base[resource];
+    struct quota quota = of->base[resource];
 
     for (size_t i = 0; i < of->during.count; i++) {
         const struct shadow_during *during = &of->during.items[i];
         if (during->resource != resource || !shadow_is_open(&shadow->times, during->window, at))
             continue;
-        quota.guarantee = during->quota.guarantee > -2 ? during->quota.guarantee : quota.guarantee;
-        quota.limit = during->quota.limit > -2 ? during->quota.limit : quota.limit;
-        quota.borrow = during->quota.borrow > -2 ? during->quota.borrow : quota.borrow;
-        quota.lend = during->quota.lend > -2 ? during->quota.lend : quota.lend;
+        quota.guarantee =
+            during->quota.guarantee != ABSENT ? during->quota.guarantee : quota.guarantee;
+        quota.limit = during->quota.limit != ABSENT ? during->quota.limit : quota.limit;
+        quota.borrow = during->quota.borrow != ABSENT ? during->quota.borrow : quota.borrow;
+        quota.lend = during->quota.lend != ABSENT ? during->quota.lend : quota.lend;
     }
     return quota;
 }
@@ -92,18 +86,14 @@ void shadow_quota_set(struct shadow *shadow, struct shadow_queue *queue,
                       const struct event_queue *event)
 {
     for (size_t i = 0; i < SHADOW_RESOURCES; i++)
-        queue->base[i] = (struct shadow_quota){ 0, -1, -1, -1 };
+        queue->base[i] = QUOTA_OPEN;
     drop_subjects(queue);
     queue->min_runtime = event->min_runtime;
     queue->firm_within = event->firm_within;
-    queue->base[SHADOW_GPUS] =
-        (struct shadow_quota){ event->guarantee_milli, event->limit_milli,
-                               bound_said(event->borrow_milli), bound_said(event->lend_milli) };
+    queue->base[SHADOW_GPUS] = event->gpus;
     for (uint32_t i = 0; i < event->quotas_count; i++) {
         const struct event_quota *quota = &event->quotas[i];
-        queue->base[shadow_resource(shadow, quota->resource)] =
-            (struct shadow_quota){ quota->guarantee, bound_said(quota->limit),
-                                   bound_said(quota->borrow), bound_said(quota->lend) };
+        queue->base[shadow_resource(shadow, quota->resource)] = quota->quota;
     }
     set_during(shadow, queue, event);
     shadow_budgets_set(shadow, queue, event);
@@ -213,7 +203,7 @@ bool shadow_is_firm_bound(const struct shadow_queue *queue, uint32_t resource, b
            (resource == SHADOW_GPUS || queue->quota[resource].guarantee > 0);
 }
 
-int64_t shadow_bound_by(const struct shadow_quota *quota, int64_t owned)
+int64_t shadow_bound_by(const struct quota *quota, int64_t owned)
 {
     int64_t borrowing = quota->borrow >= 0 ? quota->guarantee + owned + quota->borrow : -1;
 
@@ -224,7 +214,7 @@ int64_t shadow_bound_by(const struct shadow_quota *quota, int64_t owned)
 
 int64_t shadow_bound_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm)
 {
-    const struct shadow_quota *quota = &queue->quota[resource];
+    const struct quota *quota = &queue->quota[resource];
     int64_t owned = queue->owned.of[resource];
 
     return is_firm ? quota->guarantee + owned : shadow_bound_by(quota, owned);
@@ -271,7 +261,7 @@ int64_t shadow_subject_holds(const struct shadow *shadow, uint32_t queue,
 static int64_t kept_by(const struct shadow *shadow, uint32_t number, uint32_t resource)
 {
     const struct shadow_queue *queue = &shadow->queues.items[number];
-    const struct shadow_quota *quota = &queue->quota[resource];
+    const struct quota *quota = &queue->quota[resource];
     int64_t sum = 0;
 
     if (queue->is_removed)
@@ -317,7 +307,7 @@ static bool is_bound(const struct shadow_queue *queue)
     bool is = queue->firm_within || queue->subjects.count > 0;
 
     for (size_t i = 0; i < SHADOW_RESOURCES && !is; i++) {
-        const struct shadow_quota *quota = &queue->quota[i];
+        const struct quota *quota = &queue->quota[i];
         is = quota->limit >= 0 || quota->borrow >= 0 || quota->lend >= 0;
     }
     return is;

@@ -20,10 +20,6 @@ struct shadow_amounts {
     int64_t of[SHADOW_RESOURCES];
 };
 
-struct shadow_quota {
-    int64_t guarantee, limit, borrow, lend; /* -1: no bound */
-};
-
 struct shadow_subject {
     uint8_t kind; /* enum subject_kind */
     uint32_t resource;
@@ -32,18 +28,18 @@ struct shadow_subject {
     int64_t limit;
 };
 
-/* While a window is open. -2: not said. */
+/* While a window is open. ABSENT: as otherwise. */
 struct shadow_during {
     uint32_t window, resource;
-    struct shadow_quota quota;
+    struct quota quota;
 };
 
 struct shadow_queue {
     char *name;
     uint32_t parent, children;
-    struct shadow_quota quota[SHADOW_RESOURCES]; /* that holds now */
-    struct shadow_quota base[SHADOW_RESOURCES];  /* while no window is open */
-    LIST(struct shadow_during) during;           /* of several open ones the last counts */
+    struct quota quota[SHADOW_RESOURCES]; /* that holds now */
+    struct quota base[SHADOW_RESOURCES];  /* while no window is open */
+    LIST(struct shadow_during) during;    /* of several open ones the last counts */
     struct shadow_account accounts[ACCOUNTS];
     struct shadow_amounts owned, used, firm; /* static pools'; held; held by who is never stopped */
     LIST(struct shadow_subject) subjects;
@@ -60,15 +56,15 @@ void shadow_quota_set(struct shadow *shadow, struct shadow_queue *queue,
                       const struct event_queue *event);
 uint32_t shadow_resource(struct shadow *shadow, const char *name); /* a new number, if need be */
 /* Of a queue, at a time. */
-struct shadow_quota shadow_quota_at(const struct shadow *shadow, uint32_t queue, uint32_t resource,
-                                    usec_t at);
+struct quota shadow_quota_at(const struct shadow *shadow, uint32_t queue, uint32_t resource,
+                             usec_t at);
 /* What is owned, used and firm, counted anew: after the world changed. */
 void shadow_recount(struct shadow *shadow);
 /* What it holds is added to its queue and all above (sign 1), or taken away. */
 void shadow_quota_hold(struct shadow *shadow, const struct shadow_job *job, int sign);
 
 /* The most that a quota allows, beside what is owned; -1: no bound. */
-int64_t shadow_bound_by(const struct shadow_quota *quota, int64_t owned);
+int64_t shadow_bound_by(const struct quota *quota, int64_t owned);
 /* The most that a queue may hold, of all or (is_firm) by those that are never stopped; -1: no
  * bound. */
 int64_t shadow_bound_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm);

@@ -368,7 +368,7 @@ static void apply_pool(struct shadow *shadow, const struct event_pool *event)
         const struct event_pool_during *said = &event->during[i];
         list_add(&pool->during,
                  (struct shadow_pool_during){ shadow_times_claim(&shadow->times, said->window),
-                                              said->milli_min - 1, said->milli_max - 1 });
+                                              said->milli_min, said->milli_max });
     }
     pool->devices = event->devices;
     set_string(&pool->queue, event->queue);

@@ -82,11 +82,9 @@ static bool is_plain(const struct field *field, const char *at)
     const char *string;
 
     if (field->kind != FIELD_TEXT) {
-        for (size_t i = 0; i < field->size; i++) {
-            if (at[i] != 0)
-                return false;
-        }
-        return true;
+        char plain[256] = { 0 };
+        memcpy(plain, &field->missing, sizeof(field->missing)); /* little-endian */
+        return memcmp(at, plain, field->size) == 0;
     }
     memcpy(&string, at, sizeof(string));
     return !string || !string[0];
@@ -97,6 +95,8 @@ static void make_plain(const struct field *field, char *at)
     static const char *const empty = "";
 
     memset(at, 0, field->size);
+    if (field->missing != 0)
+        memcpy(at, &field->missing, field->size);
     if (field->kind == FIELD_TEXT)
         memcpy(at, &empty, sizeof(empty));
 }

@@ -24,7 +24,7 @@ static void put_number(const struct field *field, const char *at, struct text *o
 {
     int64_t value = load_number(field, at);
 
-    if (value == 0)
+    if (value == field->missing)
         return;
     if (field->kind == FIELD_UINT)
         text_printf(out, " %s=%" PRIu64, field->name, (uint64_t)value);
@@ -200,21 +200,10 @@ static int get_field(const struct field *field, const char **at, struct arena *a
     return 0;
 }
 
-/* Texts that are not said are "", as in a decoded record. */
-static void set_texts(const struct record_type *type, char *object)
-{
-    static const char *const empty = "";
-
-    for (size_t i = 0; i < type->field_count; i++) {
-        if (type->fields[i].kind == FIELD_TEXT)
-            memcpy(object + type->fields[i].offset, &empty, sizeof(empty));
-    }
-}
-
 int fuzz_text_get(const struct record_type *type, const char **at, struct arena *arena,
                   void *object, struct error *err)
 {
-    set_texts(type, object);
+    record_clear(type, object);
     for (;;) {
         skip_blanks(at);
         if (**at == '\0' || **at == '}')

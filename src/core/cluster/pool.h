@@ -23,7 +23,7 @@ enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
 /* Another size while a window is open. */
 struct pool_during {
     uint32_t window;              /* number in the agenda */
-    int64_t milli_min, milli_max; /* -1: not said */
+    int64_t milli_min, milli_max; /* ABSENT: as it is otherwise */
 };
 
 struct pool {

@@ -25,16 +25,13 @@ enum { QUEUE_ROOT = 0, QUEUE_DEFAULT = 1, QUEUE_SHARE_ONE = 1 << 20 };
 
 #define QUEUE_HALF_LIFE_DEFAULT (7 * USEC_PER_DAY)
 #define QUEUE_HALF_LIFE_MAX     (90 * USEC_PER_DAY)
-#define QUEUE_UNLIMITED         QUOTA_NONE
 
-/* Other bounds of one resource while a window is open; bit i of given: the i-th of quota. */
+/* Other bounds of one resource while a window is open. */
 struct queue_during {
     uint32_t window; /* number in the agenda */
-    uint8_t resource, given;
-    struct quota quota;
+    uint8_t resource;
+    struct quota quota; /* ABSENT: as it is otherwise */
 };
-
-enum { DURING_GUARANTEE = 1, DURING_LIMIT = 2, DURING_BORROW = 4, DURING_LEND = 8 };
 
 struct queue {
     char *name;

@@ -33,6 +33,30 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
     }
 }
 
+int64_t *quota_part(struct quota *quota, enum quota_bound bound)
+{
+    int64_t *const bounds[BOUNDS] = { &quota->guarantee, &quota->limit, &quota->borrow,
+                                      &quota->lend };
+
+    return bounds[bound];
+}
+
+int64_t quota_part_of(const struct quota *quota, enum quota_bound bound)
+{
+    struct quota copy = *quota;
+
+    return *quota_part(&copy, bound);
+}
+
+void quota_override(struct quota *quota, const struct quota *said)
+{
+    for (enum quota_bound i = 0; i < BOUNDS; i++) {
+        int64_t bound = quota_part_of(said, i);
+        if (bound != ABSENT)
+            *quota_part(quota, i) = bound;
+    }
+}
+
 int64_t quota_owed(const struct quota *quota, int64_t owned)
 {
     return quota->guarantee + owned;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/record.h"
 
 enum resource {
     RESOURCE_GPUS,
@@ -27,16 +28,30 @@ enum resource {
     RESOURCES_MAX = 16,
 };
 
-#define QUOTA_NONE INT64_C(-1)
+#define QUOTA_NONE INT64_C(-1) /* no bound */
 
 struct amounts {
     int64_t of[RESOURCES_MAX];
 };
 
+/* The one struct of amounts that configuration, events, state and simulator have. In what holds
+ * while a window is open each of the four may be ABSENT (record.h): it is as it is otherwise. */
 struct quota {
     int64_t guarantee;
     int64_t limit, borrow, lend; /* QUOTA_NONE: no bound */
 };
+
+enum quota_bound { BOUND_GUARANTEE, BOUND_LIMIT, BOUND_BORROW, BOUND_LEND, BOUNDS };
+
+/* Nothing guaranteed, no bound; nothing said at all. */
+#define QUOTA_OPEN   ((struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE })
+#define QUOTA_ABSENT ((struct quota){ ABSENT, ABSENT, ABSENT, ABSENT })
+
+int64_t *quota_part(struct quota *quota, enum quota_bound bound);
+int64_t quota_part_of(const struct quota *quota, enum quota_bound bound);
+
+/* Put what is not ABSENT in `said` over it. */
+void quota_override(struct quota *quota, const struct quota *said);
 
 /* Whole cells of GPUs that a queue can always have (sched/placement/cells.h). A cell is two
  * neighbours (pair), all GPUs of a model that one NVLink links (island), that one machine (node) or

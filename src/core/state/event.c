@@ -8,10 +8,13 @@
 
 static const struct field quota_fields[] = {
     RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
-    RECORD_INT(struct event_quota, 2, guarantee, "GPUs and CPUs in thousandths, memory in MiB"),
-    RECORD_INT(struct event_quota, 3, limit, "plus one; 0: no bound"),
-    RECORD_INT(struct event_quota, 4, borrow, "above the guarantee, plus one; 0: no bound"),
-    RECORD_INT(struct event_quota, 5, lend, "of the guarantee, plus one; 0: all"),
+    RECORD_OPTION(struct event_quota, 2, quota.guarantee, "guarantee",
+                  "GPUs and CPUs in thousandths, memory in MiB", 0, 0),
+    RECORD_OPTION(struct event_quota, 3, quota.limit, "limit", "missing: no bound", 1, QUOTA_NONE),
+    RECORD_OPTION(struct event_quota, 4, quota.borrow, "borrow",
+                  "above the guarantee; missing: no bound", 1, QUOTA_NONE),
+    RECORD_OPTION(struct event_quota, 5, quota.lend, "lend", "of the guarantee; missing: all", 1,
+                  QUOTA_NONE),
 };
 const struct record_type quota_record = { "quota", sizeof(struct event_quota), quota_fields,
                                           COUNT_OF(quota_fields) };
@@ -37,18 +40,22 @@ const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell
 static const struct field during_fields[] = {
     RECORD_TEXT(struct event_during, 1, window, ""),
     RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
-    RECORD_INT(struct event_during, 3, guarantee, "plus two; 0: not said"),
-    RECORD_INT(struct event_during, 4, limit, "plus two; 1: no bound; 0: not said"),
-    RECORD_INT(struct event_during, 5, borrow, "the same"),
-    RECORD_INT(struct event_during, 6, lend, "the same"),
+    RECORD_OPTION(struct event_during, 3, quota.guarantee, "guarantee", "missing: as otherwise", 2,
+                  ABSENT),
+    RECORD_OPTION(struct event_during, 4, quota.limit, "limit",
+                  "-1: no bound; missing: as otherwise", 2, ABSENT),
+    RECORD_OPTION(struct event_during, 5, quota.borrow, "borrow", "the same", 2, ABSENT),
+    RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "the same", 2, ABSENT),
 };
 const struct record_type during_record = { "during", sizeof(struct event_during), during_fields,
                                            COUNT_OF(during_fields) };
 
 static const struct field pool_during_fields[] = {
     RECORD_TEXT(struct event_pool_during, 1, window, ""),
-    RECORD_INT(struct event_pool_during, 2, milli_min, "plus one; 0: not said"),
-    RECORD_INT(struct event_pool_during, 3, milli_max, "plus one; 0: not said"),
+    RECORD_OPTION(struct event_pool_during, 2, milli_min, "milli_min", "missing: as otherwise", 1,
+                  ABSENT),
+    RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: as otherwise", 1,
+                  ABSENT),
 };
 const struct record_type pool_during_record = { "pool_during", sizeof(struct event_pool_during),
                                                 pool_during_fields, COUNT_OF(pool_during_fields) };
@@ -102,6 +109,9 @@ const struct record_type device_type_record = { "device_type", sizeof(struct dev
                                                 device_type_fields, COUNT_OF(device_type_fields) };
 
 #define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
+#define MEMBER(event, type, member)
+#define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \
+    RECORD_OPTION(struct event_##event, tag, member_, #name_, meaning, plus, missing),
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),
 #define INT(event, tag, type, member, meaning)                                                     \
@@ -120,12 +130,16 @@ const struct record_type device_type_record = { "device_type", sizeof(struct dev
 #include "core/state/event.def"
 #undef EVENT
 #undef UINT
+#undef MEMBER
+#undef OPTION
 #undef INT
 #undef TEXT
 #undef RECORD
 #undef RECORDS
 #undef END
 
+#define MEMBER(event, type, member)
+#define OPTION(event, tag, member, name, meaning, plus, missing)
 #define UINT(event, tag, type, member, meaning)
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)

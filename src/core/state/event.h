@@ -28,8 +28,7 @@ extern const struct record_type during_record, pool_during_record, budget_record
 /* A queue's quota of a resource other than GPUs in all. */
 struct event_quota {
     const char *resource;
-    int64_t guarantee;
-    int64_t limit, borrow, lend; /* plus one; 0: no bound */
+    struct quota quota;
 };
 
 /* enum subject_kind */
@@ -44,13 +43,13 @@ struct event_subject {
 /* Other bounds of a queue while a window is open. */
 struct event_during {
     const char *window, *resource;
-    int64_t guarantee, limit, borrow, lend; /* plus two; 1: no bound; 0: not said */
+    struct quota quota; /* ABSENT: as it is otherwise */
 };
 
 /* Another size of a dynamic pool while a window is open. */
 struct event_pool_during {
     const char *window;
-    int64_t milli_min, milli_max; /* plus one; 0: not said */
+    int64_t milli_min, milli_max; /* ABSENT: as it is otherwise */
 };
 
 /* What a queue may spend in each period. */
@@ -66,6 +65,8 @@ struct event_span {
 };
 
 #define EVENT(number, ID, name, meaning) EVENT_##ID = number,
+#define MEMBER(event, type, member)
+#define OPTION(event, tag, member, name, meaning, plus, missing)
 #define UINT(event, tag, type, member, meaning)
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)
@@ -79,13 +80,17 @@ enum event_kind {
 };
 #undef EVENT
 #undef UINT
+#undef MEMBER
+#undef OPTION
 #undef INT
 #undef TEXT
 #undef RECORD
 #undef RECORDS
 #undef END
 
-#define EVENT(number, ID, name, meaning)                  struct event_##name {
+#define EVENT(number, ID, name, meaning) struct event_##name {
+#define MEMBER(event, type, member)      type member;
+#define OPTION(event, tag, member, name, meaning, plus, missing)
 #define UINT(event, tag, type, member, meaning)           type member;
 #define INT(event, tag, type, member, meaning)            type member;
 #define TEXT(event, tag, member, meaning)                 const char *member;
@@ -100,6 +105,8 @@ enum event_kind {
 #include "core/state/event.def"
 #undef EVENT
 #undef UINT
+#undef MEMBER
+#undef OPTION
 #undef INT
 #undef TEXT
 #undef RECORD
@@ -111,6 +118,8 @@ struct event {
     usec_t at;
     union {
 #define EVENT(number, ID, name, meaning) struct event_##name name;
+#define MEMBER(event, type, member)
+#define OPTION(event, tag, member, name, meaning, plus, missing)
 #define UINT(event, tag, type, member, meaning)
 #define INT(event, tag, type, member, meaning)
 #define TEXT(event, tag, member, meaning)
@@ -120,6 +129,8 @@ struct event {
 #include "core/state/event.def"
 #undef EVENT
 #undef UINT
+#undef MEMBER
+#undef OPTION
 #undef INT
 #undef TEXT
 #undef RECORD

@@ -16,18 +16,6 @@ static bool is_open(const struct state *state, uint32_t window, usec_t at)
     return window_at(state->agenda.windows.items[window], at, NULL);
 }
 
-static void override(struct quota *quota, const struct queue_during *during)
-{
-    if (during->given & DURING_GUARANTEE)
-        quota->guarantee = during->quota.guarantee;
-    if (during->given & DURING_LIMIT)
-        quota->limit = during->quota.limit;
-    if (during->given & DURING_BORROW)
-        quota->borrow = during->quota.borrow;
-    if (during->given & DURING_LEND)
-        quota->lend = during->quota.lend;
-}
-
 void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
                     struct quota *ret)
 {
@@ -37,7 +25,7 @@ void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource
     for (size_t i = 0; i < q->during.count; i++) {
         const struct queue_during *during = &q->during.items[i];
         if (during->resource == resource && is_open(state, during->window, at))
-            override(ret, during);
+            quota_override(ret, &during->quota);
     }
 }
 
@@ -47,7 +35,7 @@ static void set_queue(struct state *state, struct queue *queue)
     for (size_t i = 0; i < queue->during.count; i++) {
         const struct queue_during *during = &queue->during.items[i];
         if (is_open(state, during->window, state->now))
-            override(&queue->quota[during->resource], during);
+            quota_override(&queue->quota[during->resource], &during->quota);
     }
 }
 
@@ -59,8 +47,8 @@ static void set_pool(struct state *state, struct pool *pool)
         const struct pool_during *during = &pool->during.items[i];
         if (!is_open(state, during->window, state->now))
             continue;
-        pool->milli_min = during->milli_min >= 0 ? during->milli_min : pool->milli_min;
-        pool->milli_max = during->milli_max >= 0 ? during->milli_max : pool->milli_max;
+        pool->milli_min = during->milli_min != ABSENT ? during->milli_min : pool->milli_min;
+        pool->milli_max = during->milli_max != ABSENT ? during->milli_max : pool->milli_max;
     }
 }
 

@@ -269,8 +269,8 @@ static int set_pool_during(struct state *state, struct pool *pool, const struct 
 {
     pool->during.count = 0;
     for (uint32_t i = 0; i < event->during_count; i++) {
-        struct pool_during during = { .milli_min = event->during[i].milli_min - 1,
-                                      .milli_max = event->during[i].milli_max - 1 };
+        struct pool_during during = { .milli_min = event->during[i].milli_min,
+                                      .milli_max = event->during[i].milli_max };
         int code = state_window_of(state, event->during[i].window, &during.window, err);
         if (code < 0)
             return code;
@@ -311,37 +311,20 @@ static int resource_of(struct state *state, const char *name, const char *queue,
                                    queue, name, RESOURCES_MAX - RESOURCE_MODELS);
 }
 
-static int64_t bound_of(int64_t plus_one)
-{
-    return plus_one > 0 ? plus_one - 1 : QUOTA_NONE;
-}
-
 static int set_quotas(struct state *state, struct queue *queue, const struct event_queue *event,
                       struct error *err)
 {
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue->base[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
-    queue->base[RESOURCE_GPUS] =
-        (struct quota){ event->guarantee_milli, event->limit_milli, bound_of(event->borrow_milli),
-                        bound_of(event->lend_milli) };
+        queue->base[i] = QUOTA_OPEN;
+    queue->base[RESOURCE_GPUS] = event->gpus;
     for (uint32_t i = 0; i < event->quotas_count; i++) {
         const struct event_quota *quota = &event->quotas[i];
         int number = resource_of(state, quota->resource, event->name, err);
         if (number < 0)
             return number;
-        queue->base[number] = (struct quota){ quota->guarantee, bound_of(quota->limit),
-                                              bound_of(quota->borrow), bound_of(quota->lend) };
+        queue->base[number] = quota->quota;
     }
     return 0;
-}
-
-/* What is said while a window is open: plus two, 1 for no bound, 0 for nothing. */
-static void set_bound(struct queue_during *during, uint8_t which, int64_t said, int64_t *ret)
-{
-    if (said == 0)
-        return;
-    during->given |= which;
-    *ret = said - 2;
 }
 
 static int set_during(struct state *state, struct queue *queue, const struct event_queue *event,
@@ -350,16 +333,12 @@ static int set_during(struct state *state, struct queue *queue, const struct eve
     queue->during.count = 0;
     for (uint32_t i = 0; i < event->during_count; i++) {
         const struct event_during *said = &event->during[i];
-        struct queue_during during = { 0 };
+        struct queue_during during = { .quota = said->quota };
         int number = resource_of(state, said->resource, event->name, err);
         int code = number < 0 ? number : state_window_of(state, said->window, &during.window, err);
         if (code < 0)
             return code;
         during.resource = (uint8_t)number;
-        set_bound(&during, DURING_GUARANTEE, said->guarantee, &during.quota.guarantee);
-        set_bound(&during, DURING_LIMIT, said->limit, &during.quota.limit);
-        set_bound(&during, DURING_BORROW, said->borrow, &during.quota.borrow);
-        set_bound(&during, DURING_LEND, said->lend, &during.quota.lend);
         list_add(&queue->during, during);
     }
     return 0;

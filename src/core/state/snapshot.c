@@ -121,8 +121,16 @@ static void put_load(struct text *out, const struct state *state, struct text *s
 
 static void put_pool(struct text *out, const struct pool *pool, struct text *scratch)
 {
-    put(out, POOL, &(struct saved_pool){ *pool, pool->during.items, (uint32_t)pool->during.count },
-        scratch);
+    LIST(struct pool_during) during = { 0 };
+
+    for (size_t i = 0; i < pool->during.count; i++) {
+        struct pool_during saved = pool->during.items[i];
+        saved.milli_min = saved.milli_min == ABSENT ? -1 : saved.milli_min;
+        saved.milli_max = saved.milli_max == ABSENT ? -1 : saved.milli_max;
+        list_add(&during, saved);
+    }
+    put(out, POOL, &(struct saved_pool){ *pool, during.items, (uint32_t)during.count }, scratch);
+    list_release(&during);
 }
 
 static void put_window(struct text *out, const struct window *window, struct text *scratch)
@@ -156,8 +164,34 @@ static void put_agenda(struct text *out, const struct agenda *agenda, struct tex
         put(out, CRON, &agenda->crons.items[i], scratch);
 }
 
+/* What is not said is 0, and has no bit. */
+static struct saved_during save_during(const struct queue_during *during)
+{
+    struct saved_during saved = { .during = *during };
+
+    for (enum quota_bound i = 0; i < BOUNDS; i++) {
+        if (quota_part_of(&during->quota, i) == ABSENT)
+            *quota_part(&saved.during.quota, i) = 0;
+        else
+            saved.given |= (uint8_t)(1u << i);
+    }
+    return saved;
+}
+
+static struct queue_during load_during(const struct saved_during *saved)
+{
+    struct queue_during during = saved->during;
+
+    for (enum quota_bound i = 0; i < BOUNDS; i++) {
+        if (!(saved->given >> i & 1))
+            *quota_part(&during.quota, i) = ABSENT;
+    }
+    return during;
+}
+
 static void put_queue(struct text *out, const struct queue *queue, struct text *scratch)
 {
+    LIST(struct saved_during) during = { 0 };
     struct saved_quota quotas[RESOURCES_MAX];
     struct saved_queue saved = { .queue = *queue,
                                  .quotas = quotas,
@@ -165,16 +199,17 @@ static void put_queue(struct text *out, const struct queue *queue, struct text *
                                  .subjects_count = (uint32_t)queue->subjects.count,
                                  .cells = queue->cells.items,
                                  .cells_count = (uint32_t)queue->cells.count,
-                                 .during = queue->during.items,
                                  .during_count = (uint32_t)queue->during.count };
 
     for (uint32_t i = 0; i < RESOURCES_MAX; i++) {
         if (!quota_is_empty(&queue->base[i]))
             quotas[saved.quotas_count++] = (struct saved_quota){ i, queue->base[i] };
     }
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        saved.queue.accounts[i].most++; /* older ones say nothing: 0 */
+    for (size_t i = 0; i < queue->during.count; i++)
+        list_add(&during, save_during(&queue->during.items[i]));
+    saved.during = during.items;
     put(out, QUEUE, &saved, scratch);
+    list_release(&during);
 }
 
 void snapshot_save(const struct state *state, struct text *out)
@@ -325,8 +360,12 @@ static void load_pool(struct state *state, const struct saved_pool *saved)
     pool.labels = mem_string(pool.labels ? pool.labels : "");
     pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
-    for (uint32_t i = 0; i < saved->during_count; i++)
-        list_add(&pool.during, saved->during[i]);
+    for (uint32_t i = 0; i < saved->during_count; i++) {
+        struct pool_during during = saved->during[i];
+        during.milli_min = during.milli_min < 0 ? ABSENT : during.milli_min;
+        during.milli_max = during.milli_max < 0 ? ABSENT : during.milli_max;
+        list_add(&pool.during, during);
+    }
     list_add(&state->pools, pool);
     list_add(&state->room.pools, 0);
 }
@@ -334,11 +373,10 @@ static void load_pool(struct state *state, const struct saved_pool *saved)
 /* One of before there were lists says all of it in the first two. */
 static int load_quotas(struct queue *queue, const struct saved_queue *saved, struct error *err)
 {
-    const struct quota none = { 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
     int64_t guarantee = queue->base[0].guarantee, limit = queue->base[0].limit;
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue->base[i] = none;
+        queue->base[i] = QUOTA_OPEN;
     if (saved->quotas_count == 0)
         queue->base[RESOURCE_GPUS] = (struct quota){ guarantee, limit, QUOTA_NONE, QUOTA_NONE };
     for (uint32_t i = 0; i < saved->quotas_count; i++) {
@@ -348,9 +386,9 @@ static int load_quotas(struct queue *queue, const struct saved_queue *saved, str
     }
     queue->during = (__typeof__(queue->during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++) {
-        if (saved->during[i].resource >= RESOURCES_MAX)
+        if (saved->during[i].during.resource >= RESOURCES_MAX)
             return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
-        list_add(&queue->during, saved->during[i]);
+        list_add(&queue->during, load_during(&saved->during[i]));
     }
     queue->subjects = (__typeof__(queue->subjects)){ 0 };
     for (uint32_t i = 0; i < saved->subjects_count; i++) {
@@ -378,8 +416,6 @@ static int load_queue(struct state *state, const struct saved_queue *saved, stru
     if (queue.charged_at < 0 || queue.charged_at > state->now)
         return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts make no sense",
                          queue.name);
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        queue.accounts[i].most--;
     queue.name = mem_string(queue.name);
     queue.subjects = (__typeof__(queue.subjects)){ 0 };
     int code = load_quotas(&queue, saved, err);

@@ -71,8 +71,8 @@ static const struct field device_fields[] = {
 
 static const struct field pool_during_fields[] = {
     RECORD_UINT(struct pool_during, 1, window, "its number"),
-    RECORD_INT(struct pool_during, 2, milli_min, "-1: not said"),
-    RECORD_INT(struct pool_during, 3, milli_max, "-1: not said"),
+    RECORD_INT(struct pool_during, 2, milli_min, "-1: as otherwise"),
+    RECORD_INT(struct pool_during, 3, milli_max, "-1: as otherwise"),
 };
 static const struct record_type saved_pool_during_record = {
     "pool_during", sizeof(struct pool_during), pool_during_fields, COUNT_OF(pool_during_fields)
@@ -114,15 +114,15 @@ static const struct record_type saved_subject_record = { "subject", sizeof(struc
                                                          subject_fields, COUNT_OF(subject_fields) };
 
 static const struct field during_fields[] = {
-    RECORD_UINT(struct queue_during, 1, window, "its number"),
-    RECORD_UINT(struct queue_during, 2, resource, ""),
-    RECORD_UINT(struct queue_during, 3, given, "1 guarantee, 2 limit, 4 borrow, 8 lend"),
-    RECORD_INT(struct queue_during, 4, quota.guarantee, ""),
-    RECORD_INT(struct queue_during, 5, quota.limit, "-1: none"),
-    RECORD_INT(struct queue_during, 6, quota.borrow, "-1: no bound"),
-    RECORD_INT(struct queue_during, 7, quota.lend, "-1: no bound"),
+    RECORD_UINT(struct saved_during, 1, during.window, "its number"),
+    RECORD_UINT(struct saved_during, 2, during.resource, ""),
+    RECORD_UINT(struct saved_during, 3, given, "1 guarantee, 2 limit, 4 borrow, 8 lend"),
+    RECORD_INT(struct saved_during, 4, during.quota.guarantee, ""),
+    RECORD_INT(struct saved_during, 5, during.quota.limit, "-1: none"),
+    RECORD_INT(struct saved_during, 6, during.quota.borrow, "-1: no bound"),
+    RECORD_INT(struct saved_during, 7, during.quota.lend, "-1: no bound"),
 };
-static const struct record_type saved_during_record = { "during", sizeof(struct queue_during),
+static const struct record_type saved_during_record = { "during", sizeof(struct saved_during),
                                                         during_fields, COUNT_OF(during_fields) };
 
 static const struct field agenda_fields[] = {
@@ -181,14 +181,15 @@ static const struct field queue_fields[] = {
     RECORD_LIST(struct saved_queue, 14, subjects, "limits of users", &saved_subject_record),
     RECORD_LIST(struct saved_queue, 40, cells, "that it can always have", &cell_record),
     RECORD_LIST(struct saved_queue, 60, during, "while windows are open", &saved_during_record),
-    RECORD_INT(struct saved_queue, 61, queue.accounts[0].most,
-               "money in a period, plus one; 0: no budget"),
+    RECORD_OPTION(struct saved_queue, 61, queue.accounts[0].most, "queue.accounts[0].most",
+                  "money in a period; missing: no budget", 1, ACCOUNT_NO_BUDGET),
     RECORD_INT(struct saved_queue, 62, queue.accounts[0].spent, ""),
     RECORD_UINT(struct saved_queue, 63, queue.accounts[0].rest, "of a division"),
     RECORD_INT(struct saved_queue, 64, queue.accounts[0].since, ""),
     RECORD_UINT(struct saved_queue, 65, queue.accounts[0].window, "plus one"),
     RECORD_UINT(struct saved_queue, 66, queue.accounts[0].firmness, ""),
-    RECORD_INT(struct saved_queue, 67, queue.accounts[1].most, "GPU-time, plus one; 0: no budget"),
+    RECORD_OPTION(struct saved_queue, 67, queue.accounts[1].most, "queue.accounts[1].most",
+                  "GPU-time in a period; missing: no budget", 1, ACCOUNT_NO_BUDGET),
     RECORD_INT(struct saved_queue, 68, queue.accounts[1].spent, ""),
     RECORD_UINT(struct saved_queue, 69, queue.accounts[1].rest, ""),
     RECORD_INT(struct saved_queue, 70, queue.accounts[1].since, ""),

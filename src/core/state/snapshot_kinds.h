@@ -43,11 +43,17 @@ struct saved_quota {
     struct quota quota;
 };
 
+/* Bit i of given: bound i of the quota is said. */
+struct saved_during {
+    struct queue_during during;
+    uint8_t given;
+};
+
 struct saved_queue {
     struct queue queue;
     const struct saved_quota *quotas;
     const struct subject_limit *subjects;
-    const struct queue_during *during;
+    const struct saved_during *during;
     const struct cell_quota *cells;
     uint32_t quotas_count, subjects_count, during_count, cells_count;
 };

@@ -13,7 +13,7 @@ static struct queue builtin_queue(const char *name, uint32_t child_count)
     struct queue queue = { .name = mem_string(name), .child_count = child_count, .weight = 1 };
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
-        queue.base[i] = queue.quota[i] = (struct quota){ 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE };
+        queue.base[i] = queue.quota[i] = QUOTA_OPEN;
     for (size_t i = 0; i < ACCOUNTS; i++)
         queue.accounts[i].most = ACCOUNT_NO_BUDGET;
     return queue;

@@ -54,10 +54,7 @@ static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, str
             continue;
         struct event event = {
             .kind = EVENT_QUEUE,
-            .queue = { .name = run->queue_names[i],
-                       .parent = "",
-                       .weight = 1,
-                       .limit_milli = QUEUE_UNLIMITED },
+            .queue = { .name = run->queue_names[i], .parent = "", .weight = 1, .gpus = QUOTA_OPEN },
         };
         code = tell(user, &event, err);
     }

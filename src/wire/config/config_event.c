@@ -9,29 +9,17 @@
 #include "core/cluster/queue.h"
 #include "wire/config/window_event.h"
 
-static int64_t plus_one(int64_t bound)
-{
-    return bound == QUOTA_NONE ? 0 : bound + 1;
-}
-
 static void fill_quotas(const struct config_queue *queue, struct arena *arena,
                         struct event_queue *ret)
 {
-    const struct quota *gpus = &queue->quotas[0].quota;
     struct event_quota *quotas = arena_take(arena, queue->quota_count, sizeof(*quotas));
     struct event_subject *subjects = arena_take(arena, queue->subject_count + 1, sizeof(*subjects));
 
-    ret->guarantee_milli = gpus->guarantee;
-    ret->limit_milli = gpus->limit == QUOTA_NONE ? QUEUE_UNLIMITED : gpus->limit;
-    ret->borrow_milli = plus_one(gpus->borrow);
-    ret->lend_milli = plus_one(gpus->lend);
+    ret->gpus = queue->quotas[0].quota;
     for (size_t i = 1; i < queue->quota_count; i++) {
         const struct config_quota *quota = &queue->quotas[i];
-        quotas[ret->quotas_count++] = (struct event_quota){ .resource = quota->resource,
-                                                            .guarantee = quota->quota.guarantee,
-                                                            .limit = plus_one(quota->quota.limit),
-                                                            .borrow = plus_one(quota->quota.borrow),
-                                                            .lend = plus_one(quota->quota.lend) };
+        quotas[ret->quotas_count++] =
+            (struct event_quota){ .resource = quota->resource, .quota = quota->quota };
     }
     for (size_t i = 0; i < queue->subject_count; i++) {
         const struct config_subject *subject = &queue->subjects[i];
@@ -45,11 +33,6 @@ static void fill_quotas(const struct config_queue *queue, struct arena *arena,
     ret->subjects = subjects;
 }
 
-static int64_t said(const struct config_during *during, uint8_t which, int64_t bound)
-{
-    return during->given & which ? bound + 2 : 0;
-}
-
 static void fill_times(const struct config_queue *queue, struct arena *arena,
                        struct event_queue *ret)
 {
@@ -61,10 +44,7 @@ static void fill_times(const struct config_queue *queue, struct arena *arena,
         list[ret->during_count++] = (struct event_during){
             .window = during->window,
             .resource = during->resource,
-            .guarantee = said(during, DURING_GUARANTEE, during->quota.guarantee),
-            .limit = said(during, DURING_LIMIT, during->quota.limit),
-            .borrow = said(during, DURING_BORROW, during->quota.borrow),
-            .lend = said(during, DURING_LEND, during->quota.lend),
+            .quota = during->quota,
         };
     }
     for (uint8_t i = 0; i < ACCOUNTS; i++) {
@@ -110,8 +90,8 @@ static void fill_during(const struct config_pool *pool, struct arena *arena, str
         const struct config_pool_during *during = &pool->during[i];
         list[ret->during_count++] = (struct event_pool_during){
             .window = during->window,
-            .milli_min = during->min == CONFIG_NONE ? 0 : during->min * GPU_MILLI + 1,
-            .milli_max = during->max == CONFIG_NONE ? 0 : during->max * GPU_MILLI + 1,
+            .milli_min = during->min == CONFIG_NONE ? ABSENT : during->min * GPU_MILLI,
+            .milli_max = during->max == CONFIG_NONE ? ABSENT : during->max * GPU_MILLI,
         };
     }
     ret->during = list;

@@ -15,7 +15,7 @@ const char *const config_quota_keys[CONFIG_QUOTA_KEYS] = {
     "guarantee", "limit",       "borrow",          "lend", "users",
     "groups",    "min_runtime", "above_guarantee", "shape"
 };
-enum { BOUNDS = 4, MEMORY_MIB_MAX = 1 << 30 };
+enum { MEMORY_MIB_MAX = 1 << 30 };
 
 /* In the order of the keys. */
 static int64_t *bound_of(struct quota *quota, size_t which)

@@ -258,7 +258,7 @@ static void add_during(struct properties *fields, const struct config_queue *que
         const int64_t bounds[] = { during->quota.guarantee, during->quota.limit,
                                    during->quota.borrow, during->quota.lend };
         for (size_t k = 0; k < COUNT_OF(names); k++) {
-            if (!(during->given >> k & 1))
+            if (quota_part_of(&during->quota, (enum quota_bound)k) == ABSENT)
                 continue;
             text_clear(&name);
             text_printf(&name, "%s during %s", names[k], during->window);

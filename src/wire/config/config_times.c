@@ -369,7 +369,7 @@ int config_times_read(struct config *config, const struct reader *reader, const 
 struct during_sink {
     struct config_queue *queue;
     const char *window;
-    uint8_t which;
+    enum quota_bound which;
 };
 
 static struct config_during *during_of(struct config_queue *queue, const char *window,
@@ -380,25 +380,11 @@ static struct config_during *during_of(struct config_queue *queue, const char *w
             strcmp(queue->during[i].resource, resource) == 0)
             return &queue->during[i];
     }
-    struct config_during added = { .window = mem_string(window) };
+    struct config_during added = { .window = mem_string(window), .quota = QUOTA_ABSENT };
     snprintf(added.resource, sizeof(added.resource), "%s", resource);
     queue->during = mem_resize(queue->during, queue->during_count + 1, sizeof(added));
     queue->during[queue->during_count] = added;
     return &queue->during[queue->during_count++];
-}
-
-static int64_t *during_bound(struct config_during *during, uint8_t which)
-{
-    switch (which) {
-    case DURING_GUARANTEE:
-        return &during->quota.guarantee;
-    case DURING_LIMIT:
-        return &during->quota.limit;
-    case DURING_BORROW:
-        return &during->quota.borrow;
-    default:
-        return &during->quota.lend;
-    }
 }
 
 static void set_during(void *user, const char *resource, int64_t amount)
@@ -406,8 +392,7 @@ static void set_during(void *user, const char *resource, int64_t amount)
     const struct during_sink *sink = user;
     struct config_during *during = during_of(sink->queue, sink->window, resource);
 
-    during->given |= sink->which;
-    *during_bound(during, sink->which) = amount;
+    *quota_part(&during->quota, sink->which) = amount;
 }
 
 static const char *const bound_keys[] = { "guarantee", "limit", "borrow", "lend", NULL };
@@ -417,8 +402,8 @@ static int read_bounds(struct config_queue *queue, const struct reader *reader,
 {
     int code = reader_check_keys(reader, object, bound_keys);
 
-    for (uint8_t i = 0; bound_keys[i] && code == 0; i++) {
-        struct during_sink sink = { queue, window, (uint8_t)(1 << i) };
+    for (enum quota_bound i = 0; i < BOUNDS && code == 0; i++) {
+        struct during_sink sink = { queue, window, i };
         const char *word = json_string_value(reader_get(object, bound_keys[i]));
         if (word && i > 0 && strcmp(word, "none") == 0)
             set_during(&sink, "gpus", QUOTA_NONE);

@@ -62,8 +62,7 @@ struct config_reservation {
 struct config_during {
     char *window;
     char resource[REQUEST_MODEL_SIZE];
-    uint8_t given; /* as in struct queue_during */
-    struct quota quota;
+    struct quota quota; /* ABSENT: as otherwise */
 };
 
 struct config_pool_during {

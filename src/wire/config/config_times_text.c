@@ -109,7 +109,7 @@ static void during_to_json(const struct config_queue *queue, json_t *object)
         const struct config_during *during = &queue->during[i];
         json_t *window = inner_map(all, during->window);
         for (size_t k = 0; k < COUNT_OF(keys); k++) {
-            if (!(during->given >> k & 1))
+            if (quota_part_of(&during->quota, (enum quota_bound)k) == ABSENT)
                 continue;
             if (bound_of(during, k) == QUOTA_NONE) /* of all: as it is read */
                 json_object_set_new(window, keys[k], json_string("none"));
