@@ -343,9 +343,8 @@ static bool is_elsewhere(const struct state *state, const struct config *config,
 
     if (wanted < 0 || queue->is_removed)
         return false;
-    int32_t parent = config->queues[wanted].parent;
-    return strcmp(state->queues.items[queue->parent].name,
-                  parent >= 0 ? config->queues[parent].name : "root") != 0 ||
+    const char *parent = config->queues[wanted].parent;
+    return strcmp(state->queues.items[queue->parent].name, parent[0] ? parent : "root") != 0 ||
            state->queues.items[queue->parent].is_removed;
 }
 

@@ -1,119 +1,186 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration that holds, from the state. */
+/* The configuration that is in force, from the state. */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/inside.h"
 #include "api/times.h"
-#include "base/mem.h"
 #include "wire/config/config.h"
 
-static int64_t gpus_or_none(int64_t milli)
+#define TAKE_ROOM(config, member, count)                                                           \
+    ((config)->member = arena_take(&(config)->arena, (count) + 1, sizeof((config)->member[0])))
+
+static const char *window_name(const struct state *state, uint32_t window)
 {
-    return milli > 0 ? milli / GPU_MILLI : CONFIG_NONE;
+    return state->agenda.windows.items[window]->name;
 }
 
 static void add_pool(struct config *config, const struct state *state, const struct pool *pool)
 {
-    struct config_pool added = {
-        .is_static = pool->is_static,
-        .mig = pool->mig,
-        .gpus = pool->is_static && pool->gpus > 0 ? pool->gpus : CONFIG_NONE,
-        .min = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_min),
-        .max = pool->is_static ? CONFIG_NONE : gpus_or_none(pool->base_max),
-    };
-    LIST(char *) nodes = { 0 };
+    struct event_pool *added = &config->pools[config->pool_count++];
+    struct event_pool_during *list =
+        arena_take(&config->arena, pool->during.count + 1, sizeof(*list));
 
-    snprintf(added.name, sizeof(added.name), "%s", pool->name);
-    snprintf(added.queue, sizeof(added.queue), "%s", pool->queue);
-    snprintf(added.model, sizeof(added.model), "%s", pool->model);
-    snprintf(added.labels, sizeof(added.labels), "%s", pool->labels ? pool->labels : "");
-    for (const char *at = pool->nodes; *at; at += strcspn(at, ","), at += *at == ',')
-        list_add(&nodes, mem_string_of(at, strcspn(at, ",")));
-    if (nodes.count > 0)
-        list_add(&nodes, NULL);
-    added.nodes = nodes.items;
-    if (pool->devices != 0) {
-        added.devices = mem_zero(64, sizeof(uint32_t));
-        for (uint32_t i = 0; i < 64; i++) {
-            if (pool->devices >> i & 1)
-                added.devices[added.device_count++] = i;
-        }
-    }
-    times_pool_of(&added, state, pool);
-    config->pools = mem_resize(config->pools, config->pool_count + 1, sizeof(added));
-    config->pools[config->pool_count++] = added;
+    *added = (struct event_pool){ .name = config_text(config, pool->name),
+                                  .is_static = pool->is_static,
+                                  .queue = config_text(config, pool->queue),
+                                  .model = config_text(config, pool->model),
+                                  .nodes = config_text(config, pool->nodes),
+                                  .labels = config_text(config, pool->labels ? pool->labels : ""),
+                                  .gpus = pool->is_static ? pool->gpus : 0,
+                                  .milli_min = pool->is_static ? 0 : pool->base_min,
+                                  .milli_max = pool->is_static ? 0 : pool->base_max,
+                                  .devices = pool->devices,
+                                  .mig = pool->mig,
+                                  .during = list,
+                                  .during_count = (uint32_t)pool->during.count };
+    for (size_t i = 0; i < pool->during.count; i++)
+        list[i] = (struct event_pool_during){
+            config_text(config, window_name(state, pool->during.items[i].window)),
+            pool->during.items[i].milli_min, pool->during.items[i].milli_max
+        };
 }
 
-static void add_subject(struct config_queue *added, const struct state *state,
-                        const struct subject_limit *subject)
+static void add_subjects(struct config *config, struct event_queue *added,
+                         const struct state *state, const struct queue *queue)
 {
-    struct config_subject limit = { .kind = subject->kind,
-                                    .limit = subject->limit,
-                                    .gid = subject->id };
-    char name[REQUEST_NAME_SIZE];
+    struct event_subject *list =
+        arena_take(&config->arena, queue->subjects.count + 1, sizeof(*list));
 
-    if (subject->kind == SUBJECT_USER)
-        snprintf(limit.name, sizeof(limit.name), "%s", state_user(state, subject->id));
-    else if (subject->kind == SUBJECT_GROUP)
-        snprintf(limit.name, sizeof(limit.name), "%s",
-                 group_name_of(subject->id, name, sizeof(name)));
-    snprintf(limit.resource, sizeof(limit.resource), "%s",
-             state->resources.items[subject->resource].name);
-    added->subjects =
-        mem_resize(added->subjects, added->subject_count + 1, sizeof(added->subjects[0]));
-    added->subjects[added->subject_count++] = limit;
+    added->subjects = list;
+    for (size_t i = 0; i < queue->subjects.count; i++) {
+        const struct subject_limit *subject = &queue->subjects.items[i];
+        char group[REQUEST_NAME_SIZE];
+        const char *name = subject->kind == SUBJECT_USER ? state_user(state, subject->id)
+                           : subject->kind == SUBJECT_GROUP
+                               ? group_name_of(subject->id, group, sizeof(group))
+                               : "";
+        list[added->subjects_count++] = (struct event_subject){
+            .kind = subject->kind,
+            .limit = subject->limit,
+            .gid = subject->id,
+            .name = config_text(config, name),
+            .resource = config_text(config, state->resources.items[subject->resource].name),
+        };
+    }
+}
+
+static void add_times(struct config *config, struct event_queue *added, const struct state *state,
+                      const struct queue *queue)
+{
+    struct event_during *during =
+        arena_take(&config->arena, queue->during.count + 1, sizeof(*during));
+    struct event_budget *budgets = arena_take(&config->arena, ACCOUNTS, sizeof(*budgets));
+
+    added->during = during;
+    added->budgets = budgets;
+    for (size_t i = 0; i < queue->during.count; i++) {
+        const struct queue_during *at = &queue->during.items[i];
+        during[added->during_count++] =
+            (struct event_during){ config_text(config, window_name(state, at->window)),
+                                   config_text(config, state->resources.items[at->resource].name),
+                                   at->quota };
+    }
+    for (uint8_t i = 0; i < ACCOUNTS; i++) {
+        const struct account *account = &queue->accounts[i];
+        const char *window = account->window > 0 ? window_name(state, account->window - 1) : "";
+        if (account->most != ACCOUNT_NO_BUDGET)
+            budgets[added->budgets_count++] =
+                (struct event_budget){ config_text(config, window), account->most, i,
+                                       account->firmness };
+    }
 }
 
 static void add_queue(struct config *config, const struct state *state, const struct queue *queue)
 {
-    struct config_queue added = {
-        .parent = config_find_queue(config, state->queues.items[queue->parent].name),
+    struct event_queue *added = &config->queues[config->queue_count++];
+    struct cell_quota *cells = arena_take(&config->arena, queue->cells.count + 1, sizeof(*cells));
+    const char *parent = state->queues.items[queue->parent].name;
+
+    *added = (struct event_queue){
+        .name = config_text(config, queue->name),
+        .parent = queue->parent == QUEUE_ROOT ? "" : config_text(config, parent),
         .weight = queue->weight,
+        .gpus = queue->base[RESOURCE_GPUS],
         .min_runtime = queue->min_runtime,
         .firm_within = queue->firm_within,
-        .cell_count = queue->cells.count,
+        .cells = cells,
+        .cells_count = (uint32_t)queue->cells.count,
     };
-
-    config_quota_init(&added);
-    for (size_t i = 0; i < state->resources.count; i++) {
+    for (size_t i = 1; i < state->resources.count; i++) {
         if (!quota_is_empty(&queue->base[i]))
-            *config_quota_of(&added, state->resources.items[i].name) = queue->base[i];
+            *config_quota(config, added, state->resources.items[i].name) = queue->base[i];
     }
-    added.cells = mem_zero(queue->cells.count + 1, sizeof(added.cells[0]));
     for (size_t i = 0; i < queue->cells.count; i++)
-        added.cells[i] = queue->cells.items[i];
-    times_queue_of(&added, state, queue);
-    for (size_t i = 0; i < queue->subjects.count; i++)
-        add_subject(&added, state, &queue->subjects.items[i]);
-    snprintf(added.name, sizeof(added.name), "%s", queue->name);
-    config->queues = mem_resize(config->queues, config->queue_count + 1, sizeof(added));
-    config->queues[config->queue_count++] = added;
+        cells[i] = queue->cells.items[i];
+    add_times(config, added, state, queue);
+    add_subjects(config, added, state, queue);
 }
 
-/* "default" is there anyway: it is only named when it is not as it was born. */
-static bool is_as_born(const struct queue *queue)
+/* "default" is there anyway: it is only named when it is not as it was made. */
+static bool is_as_made(const struct queue *queue)
 {
-    for (size_t i = 0; i < RESOURCES_MAX; i++) {
-        if (!quota_is_empty(&queue->base[i]))
-            return false;
+    bool is = queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
+              queue->cells.count == 0 && queue->min_runtime == 0 && !queue->firm_within;
+
+    for (size_t i = 0; i < RESOURCES_MAX; i++)
+        is &= quota_is_empty(&queue->base[i]);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        is &= queue->accounts[i].most == ACCOUNT_NO_BUDGET;
+    return is;
+}
+
+void times_reservation_of(struct config *config, const struct state *state,
+                          const struct reservation *reservation, struct event_reservation *ret)
+{
+    *ret = (struct event_reservation){
+        .name = config_text(config, reservation->name),
+        .owner = config_text(config, reservation->owner),
+        .model = config_text(config, reservation->model),
+        .nodes = config_text(config, reservation->nodes),
+        .window = config_text(config, window_name(state, reservation->window)),
+        .maker = "",
+        .gpus = reservation->gpus,
+        .kind = reservation->kind,
+    };
+}
+
+static void add_agenda(struct config *config, const struct state *state)
+{
+    const struct agenda *agenda = &state->agenda;
+
+    config->timezone = config_text(config, agenda->timezone);
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        const struct window *window = agenda->windows.items[i];
+        if (window->words && window->words[0])
+            config_add_window(config, window->name, window->words);
     }
-    for (size_t i = 0; i < ACCOUNTS; i++) {
-        if (queue->accounts[i].most != ACCOUNT_NO_BUDGET)
-            return false;
+    TAKE_ROOM(config, tariffs, agenda->tariffs.count);
+    for (size_t i = 0; i < agenda->tariffs.count; i++) {
+        const struct tariff *tariff = &agenda->tariffs.items[i];
+        config->tariffs[config->tariff_count++] = (struct event_tariff){
+            .name = config_text(config, tariff->name),
+            .window = config_text(config, window_name(state, tariff->window)),
+            .factor_milli = tariff->factor_milli,
+        };
     }
-    return queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
-           queue->cells.count == 0 && queue->min_runtime == 0 && !queue->firm_within;
+    TAKE_ROOM(config, reservations, agenda->reservations.count);
+    for (size_t i = 0; i < agenda->reservations.count; i++) {
+        if (!agenda->reservations.items[i].maker[0])
+            times_reservation_of(config, state, &agenda->reservations.items[i],
+                                 &config->reservations[config->reservation_count++]);
+    }
 }
 
 static void add_prices(struct config *config, const struct state *state)
 {
-    config->prices = mem_zero(RESOURCES_MAX, sizeof(config->prices[0]));
+    TAKE_ROOM(config, prices, state->resources.count);
     for (size_t i = 0; i < state->resources.count; i++) {
-        struct config_price *price = &config->prices[config->price_count];
-        price->price_micro = state->resources.items[i].price_micro;
-        snprintf(price->resource, sizeof(price->resource), "%s", state->resources.items[i].name);
-        config->price_count += price->price_micro > 0;
+        const struct resource_name *resource = &state->resources.items[i];
+        if (resource->price_micro > 0)
+            config->prices[config->price_count++] =
+                (struct event_price){ .resource = config_text(config, resource->name),
+                                      .price_micro = resource->price_micro };
     }
 }
 
@@ -121,35 +188,26 @@ struct config *config_of_state(const struct state *state)
 {
     struct config *config = config_create();
 
-    times_config_of(config, state);
+    add_agenda(config, state);
+    TAKE_ROOM(config, pools, state->pools.count);
     for (size_t i = 1; i < state->pools.count; i++) {
         if (!state->pools.items[i].is_removed)
             add_pool(config, state, &state->pools.items[i]);
     }
+    TAKE_ROOM(config, queues, state->queues.count);
     for (size_t i = QUEUE_DEFAULT; i < state->queues.count; i++) {
         const struct queue *queue = &state->queues.items[i];
-        if (!queue->is_removed && (i != QUEUE_DEFAULT || !is_as_born(queue)))
+        if (!queue->is_removed && (i != QUEUE_DEFAULT || !is_as_made(queue)))
             add_queue(config, state, queue);
     }
     add_prices(config, state);
-    config->node_types = mem_zero(NODE_TYPES_MAX, sizeof(config->node_types[0]));
+    TAKE_ROOM(config, node_types, state->node_types.count);
     for (size_t i = 0; i < state->node_types.count; i++)
         config->node_types[config->node_type_count++] = state->node_types.items[i];
-    config->device_types = mem_zero(DEVICE_TYPES_MAX, sizeof(config->device_types[0]));
+    TAKE_ROOM(config, device_types, state->device_types.count);
     for (size_t i = 0; i < state->device_types.count; i++)
         config->device_types[config->device_type_count++] = state->device_types.items[i];
-    config->half_life = state->settings.half_life;
-    config->has_half_life = config->half_life != CONFIG_HALF_LIFE;
-    config->placement = state->settings.placement;
-    config->has_placement = config->placement != CONFIG_PLACEMENT;
-    config->order = state->settings.order;
-    config->has_order = config->order != CONFIG_ORDER;
-    config->predict = state->settings.predict;
-    config->has_predict = config->predict != CONFIG_PREDICT(config->order);
-    config->backfill_depth = state->settings.backfill_depth;
-    config->has_backfill = config->backfill_depth != CONFIG_BACKFILL_DEPTH;
-    config->watch = state->settings.watch;
-    config->defrag_most = state->settings.defrag_most;
-    config->has_defrag = config->defrag_most > 0;
+    config->settings = state->settings;
+    config->has_predict = config->settings.predict != (config->settings.order == ORDER_DEFAULT);
     return config;
 }

@@ -12,12 +12,10 @@
 #include "base/mem.h"
 #include "sched/placement/cells.h"
 #include "wire/config/config.h"
-#include "wire/config/config_event.h"
 
 struct apply {
     struct api *api;
     const struct config *config;
-    struct arena arena;
 };
 
 static void emit(struct apply *apply, struct event *event)
@@ -37,9 +35,9 @@ static int check_queue_unused(const struct state *state, uint32_t number, struct
     return 0;
 }
 
-static const char *parent_name(const struct config *config, const struct config_queue *queue)
+static const char *parent_name(const struct event_queue *queue)
 {
-    return queue->parent >= 0 ? config->queues[queue->parent].name : "root";
+    return queue->parent[0] ? queue->parent : "root";
 }
 
 static int check_queues(const struct state *state, const struct config *config, struct error *err)
@@ -53,17 +51,16 @@ static int check_queues(const struct state *state, const struct config *config, 
         }
     }
     for (size_t i = 0; i < config->queue_count; i++) {
-        const struct config_queue *queue = &config->queues[i];
+        const struct event_queue *queue = &config->queues[i];
         int64_t known = state_find_queue(state, queue->name);
         if (known == QUEUE_ROOT)
             return error_set(err, -EINVAL, "queue root: is there anyway, and can't be changed");
         const char *parent =
             known > 0 ? state->queues.items[state->queues.items[known].parent].name : NULL;
-        if (parent && strcmp(parent, parent_name(config, queue)) != 0)
+        if (parent && strcmp(parent, parent_name(queue)) != 0)
             return error_set(err, -EINVAL, "queue %s: is below %s, and can't be moved below %s",
-                             queue->name, parent, parent_name(config, queue));
-        int64_t above =
-            queue->parent >= 0 ? state_find_queue(state, parent_name(config, queue)) : -1;
+                             queue->name, parent, parent_name(queue));
+        int64_t above = queue->parent[0] ? state_find_queue(state, queue->parent) : -1;
         int code = above > 0 ? check_queue_unused(state, (uint32_t)above, err) : 0;
         if (code < 0)
             return error_prefix(err, code, "queue %s: can't be put below it", queue->name);
@@ -74,19 +71,13 @@ static int check_queues(const struct state *state, const struct config *config, 
 static int check_pools(const struct config *config, struct error *err)
 {
     for (size_t i = 0; i < config->pool_count; i++) {
-        const struct config_pool *pool = &config->pools[i];
+        const struct event_pool *pool = &config->pools[i];
         if (strcmp(pool->name, "default") == 0)
             return error_set(err, -EINVAL, "pool default: is there anyway, and can't be changed");
         if (pool->is_static && strcmp(pool->queue, "default") != 0 &&
             config_find_queue(config, pool->queue) < 0)
             return error_set(err, -EINVAL, "pool %s: its queue %s is not there", pool->name,
                              pool->queue);
-        AUTO_RELEASE(text) struct text nodes = { 0 };
-        AUTO_RELEASE(arena) struct arena arena = { 0 };
-        struct event event;
-        int code = config_pool_event(pool, &nodes, &arena, &event, err);
-        if (code < 0)
-            return code;
     }
     return 0;
 }
@@ -112,21 +103,9 @@ static void emit_queues(struct apply *apply, const struct state *state)
         emit(apply, &born);
     }
     for (size_t i = 0; i < config->queue_count; i++) {
-        const struct config_queue *queue = &config->queues[i];
-        struct event event;
-        config_queue_event(config, queue, &apply->arena, &event);
+        struct event event = { .kind = EVENT_QUEUE, .queue = config->queues[i] };
         emit(apply, &event);
     }
-}
-
-static void emit_pool(struct apply *apply, const struct config_pool *pool)
-{
-    AUTO_RELEASE(text) struct text nodes = { 0 };
-    struct event event;
-    struct error err;
-
-    if (config_pool_event(pool, &nodes, &apply->arena, &event, &err) == 0) /* it was checked */
-        emit(apply, &event);
 }
 
 static void emit_pools(struct apply *apply, const struct state *state)
@@ -139,8 +118,10 @@ static void emit_pools(struct apply *apply, const struct state *state)
         struct event remove = { .kind = EVENT_POOL_REMOVE, .pool_remove = { .name = copy } };
         emit(apply, &remove);
     }
-    for (size_t i = 0; i < apply->config->pool_count; i++)
-        emit_pool(apply, &apply->config->pools[i]);
+    for (size_t i = 0; i < apply->config->pool_count; i++) {
+        struct event event = { .kind = EVENT_POOL, .pool = apply->config->pools[i] };
+        emit(apply, &event);
+    }
 }
 
 /* What the new one does not name has none. */
@@ -156,9 +137,7 @@ static void emit_prices(struct apply *apply, const struct state *state)
         emit(apply, &none);
     }
     for (size_t i = 0; i < config->price_count; i++) {
-        struct event event = { .kind = EVENT_PRICE,
-                               .price = { .resource = config->prices[i].resource,
-                                          .price_micro = config->prices[i].price_micro } };
+        struct event event = { .kind = EVENT_PRICE, .price = config->prices[i] };
         emit(apply, &event);
     }
 }
@@ -166,8 +145,9 @@ static void emit_prices(struct apply *apply, const struct state *state)
 int configure_settle(struct config *config, struct error *err)
 {
     for (size_t i = 0; i < config->queue_count; i++) {
-        for (size_t k = 0; k < config->queues[i].subject_count; k++) {
-            struct config_subject *subject = &config->queues[i].subjects[k];
+        for (size_t k = 0; k < config->queues[i].subjects_count; k++) {
+            struct event_subject *subject =
+                (struct event_subject *)(uintptr_t)&config->queues[i].subjects[k];
             if (subject->kind == SUBJECT_GROUP && !find_group(subject->name, &subject->gid))
                 return error_set(err, -EINVAL, "queue %s: groups: no Unix group '%s'",
                                  config->queues[i].name, subject->name);
@@ -196,7 +176,7 @@ static int find_program(const char *key, const char *command, const char *before
 int configure_find_programs(const struct state *state, const struct config *config,
                             struct error *err)
 {
-    const struct watch_rules *now = &state->settings.watch, *new = &config->watch;
+    const struct watch_rules *now = &state->settings.watch, *new = &config->settings.watch;
 
     int code = find_program("before", new->health_before, now->health_before, err);
     return code < 0 ? code : find_program("after", new->health_after, now->health_after, err);
@@ -231,10 +211,10 @@ static int check_resources(const struct state *state, const struct config *confi
     for (size_t i = 0; i < state->resources.count; i++)
         add_name(&names, state->resources.items[i].name, NULL);
     for (size_t i = 0; i < config->queue_count; i++) {
-        const struct config_queue *queue = &config->queues[i];
-        for (size_t k = 0; k < queue->quota_count && code == 0; k++)
+        const struct event_queue *queue = &config->queues[i];
+        for (size_t k = 0; k < queue->quotas_count && code == 0; k++)
             code = add_name(&names, queue->quotas[k].resource, err);
-        for (size_t k = 0; k < queue->subject_count && code == 0; k++)
+        for (size_t k = 0; k < queue->subjects_count && code == 0; k++)
             code = add_name(&names, queue->subjects[k].resource, err);
         for (size_t k = 0; k < queue->during_count && code == 0; k++)
             code = add_name(&names, queue->during[k].resource, err);
@@ -251,7 +231,7 @@ static int check_cells(const struct state *state, const struct config *config, s
 
     for (size_t i = 0; i < config->queue_count; i++)
         wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
-                                           config->queues[i].cell_count };
+                                           config->queues[i].cells_count };
     int code = cells_check(state, wanted, config->queue_count, err);
     free(wanted);
     return code;
@@ -280,28 +260,20 @@ void configure_emit(struct api *api, const struct config *config)
     emit_queues(&apply, state);
     emit_pools(&apply, state);
     emit_prices(&apply, state);
-    times_emit_rest(&times, api, config);
+    times_emit_rest(api, config);
     struct event settings = {
         .kind = EVENT_SETTINGS,
-        .settings = { .half_life = config->half_life,
-                      .placement = (uint8_t)config->placement,
-                      .order = (uint8_t)config->order,
-                      .predict = config->predict,
-                      .seed = state->settings.seed,
-                      .backfill_depth = config->backfill_depth,
-                      .watch = (struct watch_rules *)(uintptr_t)&config->watch,
-                      .watch_count = 1,
-                      .defrag_most = config->defrag_most,
-                      .node_types = config->node_types,
-                      .node_types_count = (uint32_t)config->node_type_count,
+        .settings = { .node_types = config->node_types,
+                      .node_types_count = config->node_type_count,
                       .device_types = config->device_types,
-                      .device_types_count = (uint32_t)config->device_type_count,
+                      .device_types_count = config->device_type_count,
                       .timezone = config->timezone },
     };
+    settings_to_event(&config->settings, &settings.settings);
+    settings.settings.seed = state->settings.seed;
     emit(&apply, &settings);
     if (api->ports.describe)
         api->ports.describe(api->ports.user);
     times_emit_gone(&times, api);
     times_release(&times);
-    arena_release(&apply.arena);
 }

@@ -7,7 +7,7 @@
 
 #include "api/times.h"
 #include "base/mem.h"
-#include "wire/config/config_event.h"
+#include "wire/config/config.h"
 
 static const struct window *window_of(const struct api *api, const struct reservation *reservation)
 {
@@ -18,12 +18,14 @@ static json_t *view_reservation(const struct api *api, const struct reservation 
 {
     const struct window *window = window_of(api, reservation);
     usec_t now = api->ports.now(api->ports.user);
-    struct config_reservation said;
+    AUTO(config) struct config *config = config_create();
+    struct event_reservation said;
     usec_t edge;
 
-    times_reservation_of(&said, api_state(api), reservation);
-    json_t *view = config_reservation_to_json(&said);
-    config_reservation_release(&said);
+    times_reservation_of(config, api_state(api), reservation, &said);
+    if (window->words)
+        config_add_window(config, window->name, window->words);
+    json_t *view = config_reservation_to_json(config, &said);
     bool is_open = window_at(window, now, &edge);
     usec_t until = is_open || edge == USEC_NEVER ? edge : window_next_edge(window, edge);
     json_object_set_new(view, "name", json_string(reservation->name));
@@ -65,7 +67,8 @@ struct reserving {
     struct api_change change;
     struct api *api;
     struct http_request *request;
-    struct config_reservation asked;
+    struct config *config; /* has the texts of what is asked for, and the windows */
+    struct event_reservation asked;
     struct times times;
     char name[REQUEST_NAME_SIZE], user[REQUEST_NAME_SIZE];
     bool is_removal;
@@ -74,7 +77,8 @@ struct reserving {
 static int check_reservation(struct reserving *reserving, struct error *err)
 {
     const struct state *state = api_state(reserving->api);
-    const struct config_reservation *asked = &reserving->asked;
+    const struct event_reservation *asked = &reserving->asked;
+    char missing[REQUEST_NAME_SIZE];
 
     if (agenda_find_reservation(&state->agenda, asked->name) >= 0)
         return error_set(err, -EALREADY, "reservation %s: there is one of that name", asked->name);
@@ -82,10 +86,8 @@ static int check_reservation(struct reserving *reserving, struct error *err)
         return error_set(err, -EDQUOT, "more than %d reservations", AGENDA_RESERVATIONS_MAX);
     if (asked->kind == RESERVATION_QUEUE && state_find_queue(state, asked->owner) <= QUEUE_ROOT)
         return error_set(err, -ENOENT, "reservation %s: no queue '%s'", asked->name, asked->owner);
-    for (char **node = asked->nodes; node && *node; node++) {
-        if (state_find_node(state, *node) < 0)
-            return error_set(err, -ENOENT, "reservation %s: no node '%s'", asked->name, *node);
-    }
+    if (!times_find_nodes(state, asked->nodes, missing))
+        return error_set(err, -ENOENT, "reservation %s: no node '%s'", asked->name, missing);
     int64_t matching = 0;
     for (size_t i = 0; i < state->devices.count; i++)
         matching += !asked->model[0] || strcmp(state->devices.items[i].model, asked->model) == 0;
@@ -96,9 +98,17 @@ static int check_reservation(struct reserving *reserving, struct error *err)
     return 0;
 }
 
+/* The words of a window that is for this reservation alone; NULL: it is another's. */
+static const char *own_words(const struct reserving *reserving)
+{
+    const char *window = reserving->asked.window;
+
+    return strchr(window, ' ') ? config_find_window(reserving->config, window)->words : NULL;
+}
+
 static int check_times(const struct reserving *reserving, struct error *err)
 {
-    const char *words = reserving->asked.when.words;
+    const char *words = own_words(reserving);
     AUTO(zone) struct zone *zone = NULL;
 
     int code = times_zone(api_state(reserving->api)->agenda.timezone, &zone, err);
@@ -112,17 +122,18 @@ static int run_reserve(struct api_change *change, struct error *err)
 {
     struct reserving *reserving = CONTAINER_OF(change, struct reserving, change);
     struct api *api = reserving->api;
-    struct event event;
+    struct event event = { .kind = EVENT_RESERVATION };
 
     int code = check_reservation(reserving, err);
     if (code == 0)
         code = check_times(reserving, err);
     if (code < 0)
         return code;
-    config_reservation_event(&reserving->asked, reserving->user, &reserving->times.arena, &event);
-    if (reserving->asked.when.words)
+    event.reservation = reserving->asked;
+    event.reservation.maker = reserving->user;
+    if (own_words(reserving))
         code = times_add_window(&reserving->times, api, api_state(api)->agenda.timezone,
-                                event.reservation.window, reserving->asked.when.words, err);
+                                event.reservation.window, own_words(reserving), err);
     if (code < 0)
         return code;
     times_emit_windows(&reserving->times, api);
@@ -161,7 +172,7 @@ static void done_reserve(struct api_change *change, int code, const struct error
                    view_reservation(reserving->api, &agenda->reservations.items[found]));
     if (code == 0)
         reserving->api->ports.tend_soon(reserving->api->ports.user);
-    config_reservation_release(&reserving->asked);
+    config_destroy(reserving->config);
     times_release(&reserving->times);
     free(reserving);
 }
@@ -191,7 +202,6 @@ static struct reserving *start(struct call *call)
 /* The words of a configuration, which knows the windows. */
 static int read_asked(struct reserving *reserving, json_t *body, struct error *err)
 {
-    AUTO(config) struct config *config = config_of_state(api_state(reserving->api));
     struct reader reader = { .err = err };
     const char *name = NULL;
 
@@ -202,9 +212,10 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
         return code;
     snprintf(reserving->name, sizeof(reserving->name), "%s", name);
     snprintf(reader.where, sizeof(reader.where), "reservation %.63s", name);
-    reserving->asked.name = mem_string(name);
+    reserving->config = config_of_state(api_state(reserving->api));
+    reserving->asked.name = reserving->name;
     json_object_del(body, "name");
-    return config_reservation_read(config, &reader, body, &reserving->asked);
+    return config_reservation_read(reserving->config, &reader, body, &reserving->asked);
 }
 
 void handle_reserve(struct call *call)
@@ -222,7 +233,7 @@ void handle_reserve(struct call *call)
     json_decref(body);
     if (code < 0) {
         reply_error(call->request, code, &err);
-        config_reservation_release(&reserving->asked);
+        config_destroy(reserving->config);
         free(reserving);
         return;
     }

@@ -2,13 +2,13 @@
 #include "api/times.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "io/zone_file.h"
 #include "time/calendar.h"
-#include "wire/config/config_event.h"
 
 void times_release(struct times *times)
 {
@@ -72,8 +72,8 @@ bool times_are_over(const struct api *api, const char *words, const struct zone 
 
 /* ---- a configuration ---- */
 
-static const struct config_reservation *find_reservation(const struct config *config,
-                                                         const char *name)
+static const struct event_reservation *find_reservation(const struct config *config,
+                                                        const char *name)
 {
     for (size_t i = 0; i < config->reservation_count; i++) {
         if (strcmp(config->reservations[i].name, name) == 0)
@@ -86,15 +86,6 @@ static bool has_window(const struct times *times, const char *name)
 {
     for (size_t i = 0; i < times->windows.count; i++) {
         if (strcmp(times->windows.items[i].window.name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool names_window(const struct config *config, const char *name)
-{
-    for (size_t i = 0; i < config->window_count; i++) {
-        if (strcmp(config->windows[i].name, name) == 0)
             return true;
     }
     return false;
@@ -114,7 +105,7 @@ static int check_kept(const struct state *state, const struct config *config, st
             return error_set(err, -EALREADY,
                              "reservation %s: %s asked for it; tarn reserve --remove %s first",
                              kept->name, kept->maker, kept->name);
-        if (!strchr(window, ' ') && !names_window(config, window))
+        if (!strchr(window, ' ') && !config_find_window(config, window))
             return error_set(err, -EALREADY, "window %s: reservation %s names it", window,
                              kept->name);
         if (kept->kind == RESERVATION_QUEUE && strcmp(kept->owner, "default") != 0 &&
@@ -125,30 +116,36 @@ static int check_kept(const struct state *state, const struct config *config, st
     return 0;
 }
 
+bool times_find_nodes(const struct state *state, const char *nodes, char *ret_missing)
+{
+    for (const char *at = nodes; *at; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(ret_missing, REQUEST_NAME_SIZE, "%.*s", (int)strcspn(at, ","), at);
+        if (state_find_node(state, ret_missing) < 0)
+            return false;
+    }
+    return true;
+}
+
 static int check_nodes(const struct state *state, const struct config *config, struct error *err)
 {
     for (size_t i = 0; i < config->reservation_count; i++) {
-        const struct config_reservation *reservation = &config->reservations[i];
-        for (char **node = reservation->nodes; node && *node; node++) {
-            if (state_find_node(state, *node) < 0)
-                return error_set(err, -EINVAL, "reservation %s: nodes: no node '%s'",
-                                 reservation->name, *node);
-        }
+        const struct event_reservation *reservation = &config->reservations[i];
+        char missing[REQUEST_NAME_SIZE];
+        if (!times_find_nodes(state, reservation->nodes, missing))
+            return error_set(err, -EINVAL, "reservation %s: nodes: no node '%s'", reservation->name,
+                             missing);
     }
     return 0;
 }
 
 int times_check(const struct state *state, const struct config *config, struct error *err)
 {
-    AUTO_RELEASE(arena) struct arena arena = { 0 };
     AUTO(zone) struct zone *zone = NULL;
-    struct config_window_list windows;
 
     int code = times_zone(config->timezone, &zone, err);
     if (code < 0)
         return code;
-    config_windows(config, &arena, &windows);
-    if (state->agenda.windows.count + windows.count > AGENDA_WINDOWS_MAX)
+    if (state->agenda.windows.count + config->window_count > AGENDA_WINDOWS_MAX)
         return error_set(err, -E2BIG, "windows: more than %d were named so far",
                          AGENDA_WINDOWS_MAX);
     code = check_kept(state, config, err);
@@ -159,15 +156,13 @@ int times_check(const struct state *state, const struct config *config, struct e
 void times_prepare(struct times *times, const struct api *api, const struct config *config)
 {
     AUTO(zone) struct zone *zone = NULL;
-    struct config_window_list windows;
     struct error err;
 
     if (times_zone(config->timezone, &zone, &err) < 0)
         zone = zone_utc(); /* it was there when this was checked */
     struct window_place place = place_of(api, zone);
-    config_windows(config, &times->arena, &windows);
-    for (size_t i = 0; i < windows.count; i++)
-        add_window(times, &place, windows.items[i].name, windows.items[i].words, &err);
+    for (size_t i = 0; i < config->window_count; i++)
+        add_window(times, &place, config->windows[i].name, config->windows[i].words, &err);
 }
 
 static void emit(struct api *api, struct event event)
@@ -182,29 +177,25 @@ void times_emit_windows(struct times *times, struct api *api)
 }
 
 /* Tariffs are put in their order: all go, and come again. */
-void times_emit_rest(struct times *times, struct api *api, const struct config *config)
+void times_emit_rest(struct api *api, const struct config *config)
 {
     const struct agenda *agenda = &api_state(api)->agenda;
-    struct event event;
 
     while (agenda->tariffs.count > 0) {
         AUTO_FREE char *name = mem_string(agenda->tariffs.items[0].name);
         emit(api, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
     }
-    for (size_t i = 0; i < config->tariff_count; i++) {
-        config_tariff_event(&config->tariffs[i], &times->arena, &event);
-        emit(api, event);
-    }
+    for (size_t i = 0; i < config->tariff_count; i++)
+        emit(api, (struct event){ .kind = EVENT_TARIFF, .tariff = config->tariffs[i] });
     for (size_t i = agenda->reservations.count; i-- > 0;) {
         AUTO_FREE char *name = mem_string(agenda->reservations.items[i].name);
         if (!agenda->reservations.items[i].maker[0] && !find_reservation(config, name))
             emit(api, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
                                       .reservation_remove = { .name = name } });
     }
-    for (size_t i = 0; i < config->reservation_count; i++) {
-        config_reservation_event(&config->reservations[i], "", &times->arena, &event);
-        emit(api, event);
-    }
+    for (size_t i = 0; i < config->reservation_count; i++)
+        emit(api,
+             (struct event){ .kind = EVENT_RESERVATION, .reservation = config->reservations[i] });
 }
 
 /* Whether a reservation that somebody asked for has this window for itself. */

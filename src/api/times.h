@@ -24,13 +24,17 @@ int times_check(const struct state *state, const struct config *config, struct e
 /* Work its windows out, as of now. */
 void times_prepare(struct times *times, const struct api *api, const struct config *config);
 void times_emit_windows(struct times *times, struct api *api); /* before who names them */
-void times_emit_rest(struct times *times, struct api *api, const struct config *config);
+void times_emit_rest(struct api *api, const struct config *config);
 void times_emit_gone(struct times *times, struct api *api); /* what nobody names any more */
 void times_release(struct times *times);
 
 /* One window; place as of now. */
 int times_add_window(struct times *times, const struct api *api, const char *timezone,
                      const char *name, const char *words, struct error *err);
+
+/* Whether all of these machines, with commas between, are known; else ret_missing has one that is
+ * not, of REQUEST_NAME_SIZE. */
+bool times_find_nodes(const struct state *state, const char *nodes, char *ret_missing);
 
 /* They are words of times, and none comes within ten years. */
 bool times_are_over(const struct api *api, const char *words, const struct zone *zone);
@@ -53,12 +57,8 @@ usec_t cron_next_after(const struct api *api, const char *schedule, usec_t wall)
 /* Submit it once more, if it is due (submit.c). */
 void cron_fire(struct api *api, uint64_t id);
 
-/* Part of config_of_state(). */
-void times_config_of(struct config *config, const struct state *state);
-void times_queue_of(struct config_queue *added, const struct state *state,
-                    const struct queue *queue);
-void times_pool_of(struct config_pool *added, const struct state *state, const struct pool *pool);
-void times_reservation_of(struct config_reservation *added, const struct state *state,
-                          const struct reservation *reservation);
+/* A reservation as a configuration has it; its texts are in the arena of config. */
+void times_reservation_of(struct config *config, const struct state *state,
+                          const struct reservation *reservation, struct event_reservation *ret);
 
 #endif

@@ -119,8 +119,7 @@ static void judge_memory(struct warden *warden, const struct warden_hold *hold, 
 {
     const struct job *job = state_job(hub_state(warden->hub), hold->job);
     const struct watch_rules *rules = rules_of(warden);
-    usec_t grace =
-        rules->memory_grace > 0 ? rules->memory_grace : WATCH_MEMORY_GRACE_S * USEC_PER_SEC;
+    usec_t grace = rules->memory_grace;
     struct warden_over *over = claim_over(warden, hold, now);
     char used[UNITS_TEXT_SIZE], given[UNITS_TEXT_SIZE], why[160];
 

@@ -43,8 +43,7 @@ static void check(struct watcher *watcher, struct watched *watched, uint64_t job
 {
     const struct watch_rules *rules = rules_of(watcher);
     uint64_t place = (uint64_t)(watched - watcher->devices);
-    usec_t timeout =
-        rules->health_timeout > 0 ? rules->health_timeout : WATCH_HEALTH_TIMEOUT_S * USEC_PER_SEC;
+    usec_t timeout = rules->health_timeout;
     bool is_before = strcmp(when, "before") == 0;
 
     watched->checks++;

@@ -35,9 +35,9 @@ static void an_experiment_is_read(void **state)
     assert_string_equal(experiment->path, "there/a.csv");
     assert_int_equal(experiment->cluster.gpu_count, 16);
     assert_string_equal(experiment->cluster.nodes.items[0].model, "v100");
-    assert_int_equal(experiment->config->placement, PLACEMENT_SFG);
-    assert_int_equal(experiment->config->order, ORDER_FIFO);
-    assert_int_equal(experiment->config->backfill_depth, CONFIG_BACKFILL_DEPTH_MAX);
+    assert_int_equal(experiment->config->settings.placement, PLACEMENT_SFG);
+    assert_int_equal(experiment->config->settings.order, ORDER_FIFO);
+    assert_int_equal(experiment->config->settings.backfill_depth, 10000);
     assert_int_equal(experiment->config->queue_count, 1);
     assert_true(experiment->is_dropping);
     assert_int_equal(experiment->seed_count, 10);
@@ -61,9 +61,9 @@ static void variants_and_changes_stand_above_the_file(void **state)
                      0);
     assert_int_equal(list.items.count, 2);
     assert_string_equal(list.items.items[1]->variant, "b");
-    assert_int_equal(list.items.items[0]->config->placement, PLACEMENT_FGD);
-    assert_int_equal(list.items.items[1]->config->placement, CONFIG_PLACEMENT);
-    assert_int_equal(list.items.items[1]->config->order, ORDER_SHORTEST);
+    assert_int_equal(list.items.items[0]->config->settings.placement, PLACEMENT_FGD);
+    assert_int_equal(list.items.items[1]->config->settings.placement, PLACEMENT_SFG);
+    assert_int_equal(list.items.items[1]->config->settings.order, ORDER_SHORTEST);
     assert_true(list.items.items[1]->adapt.preemption);
     assert_int_equal(list.items.items[0]->seeds[1], 5);
     experiment_list_release(&list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/config/config_times.h"
+#include "wire/config/config.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,8 +12,6 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "wire/config/config.h"
-#include "wire/config/config_event.h"
 #include "wire/config/window_event.h"
 #include "wire/json.h"
 
@@ -63,18 +61,18 @@ static void all_of_it_is_read(void **state)
     AUTO(config) struct config *config = parsed(times);
 
     assert_string_equal(config->timezone, "Europe/Berlin");
-    assert_int_equal(config->window_count, 2);
     assert_string_equal(config->windows[1].words, "fri 20:00 - mon 06:00");
-    assert_string_equal(config->tariffs[0].when.window, "nights");
+    assert_string_equal(config->tariffs[0].window, "nights");
     assert_int_equal(config->tariffs[0].factor_milli, 600);
-    assert_string_equal(config->tariffs[1].when.words, "mon-fri 09:00-17:00");
+    assert_string_equal(config_find_window(config, config->tariffs[1].window)->words,
+                        "mon-fri 09:00-17:00");
     assert_int_equal(config->reservations[0].kind, RESERVATION_QUEUE);
     assert_string_equal(config->reservations[0].model, "h100");
     assert_int_equal(config->reservations[1].kind, RESERVATION_MAINTENANCE);
-    assert_string_equal(config->reservations[1].when.window, "weekend");
-    assert_string_equal(config->reservations[1].nodes[1], "n4");
+    assert_string_equal(config->reservations[1].window, "weekend");
+    assert_string_equal(config->reservations[1].nodes, "n3,n4");
     assert_string_equal(config->reservations[2].owner, "ana");
-    const struct config_queue *research = &config->queues[1];
+    const struct event_queue *research = &config->queues[1];
     assert_int_equal(research->during_count, 3);
     assert_int_equal(research->during[0].quota.limit, 32000);
     assert_int_equal(research->during[0].quota.guarantee, ABSENT);
@@ -83,13 +81,16 @@ static void all_of_it_is_read(void **state)
     assert_string_equal(research->during[1].resource, "h100");
     assert_int_equal(research->during[2].quota.guarantee, 2000);
     assert_int_equal(research->during[2].quota.limit, ABSENT);
-    assert_int_equal(research->budgets[ACCOUNT_MONEY].most, 5000500000);
-    assert_int_equal(research->budgets[ACCOUNT_MONEY].period, PERIOD_WEEK);
-    assert_int_equal(research->budgets[ACCOUNT_MONEY].firmness, BUDGET_KILL);
-    assert_int_equal(research->budgets[ACCOUNT_GPU_TIME].most, 2000 * USEC_PER_HOUR);
-    assert_int_equal(config->queues[0].budgets[ACCOUNT_MONEY].period, PERIOD_MONTH);
-    assert_int_equal(config->queues[0].budgets[ACCOUNT_GPU_TIME].most, ACCOUNT_NO_BUDGET);
-    assert_int_equal(config->pools[0].during[0].max, 2);
+    assert_int_equal(research->budgets_count, 2);
+    assert_int_equal(research->budgets[0].account, ACCOUNT_MONEY);
+    assert_int_equal(research->budgets[0].most, 5000500000);
+    assert_string_equal(research->budgets[0].window, "each week");
+    assert_int_equal(research->budgets[0].firmness, BUDGET_KILL);
+    assert_int_equal(research->budgets[1].account, ACCOUNT_GPU_TIME);
+    assert_int_equal(research->budgets[1].most, 2000 * USEC_PER_HOUR);
+    assert_int_equal(config->queues[0].budgets_count, 1);
+    assert_string_equal(config->queues[0].budgets[0].window, "each month");
+    assert_int_equal(config->pools[0].during[0].milli_max, 2000);
 }
 
 static void what_is_written_reads_back_the_same(void **state)
@@ -147,8 +148,9 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         { "windows:\n  nights: \"22:00-25:00\"\n",
           "t.yaml:2: window nights: '22:00-25:00': '25:00' where a time of day like 22:00, up to "
           "24:00 was expected" },
-        { "windows: {a b: \"22:00-23:00\"}\n", "t.yaml:1: windows: 'a b' is no name" },
-        { "windows: [x]\n", "t.yaml:1: windows: expected a map of at most 128 by name" },
+        { "windows: {a b: \"22:00-23:00\"}\n",
+          "t.yaml:1: window a b: no name; expected 1 to 63 letters, digits and '._-+@'" },
+        { "windows: [x]\n", "t.yaml:1: windows: expected a map from name to window, not a list" },
         { "windows: {nights: \"22:00-06:00\"}\ntariffs: {nihgts: 0.5}\n",
           "t.yaml:2: tariff nihgts: no window 'nihgts'; did you mean 'nights'?" },
         { "windows: {nights: \"22:00-06:00\"}\ntariffs: {nights: 51}\n",
@@ -199,17 +201,14 @@ static void it_names_every_window_that_it_needs(void **state)
 {
     (void)state;
     AUTO(config) struct config *config = parsed(times);
-    AUTO_RELEASE(arena) struct arena arena = { 0 };
-    struct config_window_list list;
     static const char *const names[] = {
         "nights",       "weekend",     "each week",         "each month",
         "each quarter", "tariff peak", "reservation course"
     };
 
-    config_windows(config, &arena, &list);
-    assert_int_equal(list.count, COUNT_OF(names));
-    for (size_t i = 0; i < list.count; i++)
-        assert_string_equal(list.items[i].name, names[i]);
+    assert_int_equal(config->window_count, COUNT_OF(names));
+    for (size_t i = 0; i < config->window_count; i++)
+        assert_string_equal(config->windows[i].name, names[i]);
 }
 
 /* ---- spans of journal time ---- */

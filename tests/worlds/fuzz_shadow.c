@@ -66,9 +66,7 @@ struct shadow *shadow_create(void)
     struct shadow *shadow = mem_zero(1, sizeof(*shadow));
 
     shadow->next_id = shadow->changes = 1;
-    shadow->settings.backfill_depth = 1;
-    shadow->settings.placement = PLACEMENT_SFG;
-    shadow->settings.predict = 1;
+    settings_default(&shadow->settings);
     static const char *const names[] = { "gpus", "cpus", "memory" };
     for (size_t i = 0; i < COUNT_OF(names); i++)
         list_add(&shadow->resources, mem_string(names[i]));
@@ -404,12 +402,7 @@ static void remove_queue(struct shadow *shadow, const char *name)
 
 static void apply_settings(struct shadow *shadow, const struct event_settings *event)
 {
-    shadow->settings.placement = event->placement;
-    shadow->settings.order = event->order;
-    shadow->settings.predict = event->predict;
-    shadow->settings.backfill_depth = event->backfill_depth;
-    shadow->settings.defrag_most = event->defrag_most;
-    shadow->settings.watch = event->watch_count > 0 ? event->watch[0] : (struct watch_rules){ 0 };
+    settings_take(&shadow->settings, event);
 }
 
 static void apply_price(struct shadow *shadow, const struct event_price *event)

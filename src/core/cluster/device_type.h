@@ -24,15 +24,14 @@ enum {
     DEVICE_LABELS_SIZE = 256,
 };
 
+typedef char device_vendor[DEVICE_TYPE_VENDOR_SIZE], device_env[DEVICE_TYPE_ENV_SIZE],
+    device_files[DEVICE_TYPE_FILES_SIZE], device_labels[DEVICE_LABELS_SIZE];
+
+/* Members and what they mean: config.def. 0 and "": not said. */
 struct device_type {
     char name[REQUEST_NAME_SIZE];
-    char model[REQUEST_MODEL_SIZE];
-    char vendor[DEVICE_TYPE_VENDOR_SIZE]; /* "": not said */
-    char env[DEVICE_TYPE_ENV_SIZE];       /* lines NAME=TEMPLATE */
-    char files[DEVICE_TYPE_FILES_SIZE];   /* lines of templates: /dev/accel${index} */
-    char labels[DEVICE_LABELS_SIZE];      /* names with commas between */
-    int64_t memory_mib;                   /* 0: not said */
-    uint32_t count;
+#define DEVICE_TYPE(tag, form, type, member, ...) type member;
+#include "core/config.def"
 };
 
 /* What stands for the names in a template; NULL: it may not be used there. */

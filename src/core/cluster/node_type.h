@@ -4,20 +4,16 @@
 
 /* node_type - a machine that could be had: what it has, costs, and how long it takes to come */
 
+#include "base/units.h"
 #include "core/job/request.h"
 
+enum { NODE_TYPES_MAX = 64, NODE_TYPE_GPUS_MAX = 64, NODE_TYPE_MOST_MAX = 100000 };
+
+/* Members and what they mean: config.def. */
 struct node_type {
     char name[REQUEST_NAME_SIZE];
-    char model[REQUEST_MODEL_SIZE]; /* of its GPUs; "": none */
-    int64_t cpu_milli, memory_mib;
-    int64_t price_micro, spot_micro; /* an hour; of spot 0: can't be had as such */
-    usec_t boot;                     /* from the wish to the machine */
-    usec_t idle;                     /* it may go after so long without work */
-    usec_t cooldown;                 /* between two wishes */
-    uint32_t gpus;
-    uint32_t most; /* of this type, those that are there included */
+#define NODE_TYPE(tag, form, type, member, ...) type member;
+#include "core/config.def"
 };
-
-enum { NODE_TYPES_MAX = 64, NODE_TYPE_GPUS_MAX = 64, NODE_TYPE_MOST_MAX = 100000 };
 
 #endif

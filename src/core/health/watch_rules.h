@@ -32,34 +32,16 @@ enum sick_jobs {
 
 enum { WATCH_NAMES_SIZE = 512, WATCH_TEXT_SIZE = 512 };
 
+typedef char watch_names[WATCH_NAMES_SIZE], watch_text[WATCH_TEXT_SIZE];
+
+/* Members, defaults and what they mean: config.def. Names and addresses have a comma between; an
+ * empty text is nobody, nothing. alert_silence is as alert_is_silenced() reads it. */
 struct watch_rules {
-    usec_t idle_warn;    /* of idling; warned again half way to the stop; 0: never */
-    usec_t idle_stop;    /* 0: never */
-    usec_t memory_grace; /* with more GPU memory than it was given; 0: a minute */
-    uint8_t idle_action; /* enum idle_action */
-    bool idle_dry_run;
-    char idle_exempt[WATCH_NAMES_SIZE]; /* queues and users, with a comma between */
-    /* Whom to tell of what is wrong; "": nobody. */
-    char alert_command[WATCH_TEXT_SIZE];
-    char alert_webhook[WATCH_TEXT_SIZE];
-    char alert_mail[WATCH_TEXT_SIZE];        /* addresses, with a comma between */
-    char alert_mail_server[WATCH_TEXT_SIZE]; /* smtp://host:port */
-    usec_t alert_repeat;                     /* the same again no sooner; 0: four hours */
-    char alert_silence[WATCH_TEXT_SIZE];     /* as alert_is_silenced() reads it */
-    uint8_t sick_jobs;                       /* enum sick_jobs */
-    char health_before[WATCH_TEXT_SIZE];     /* run on each device before a job; "": nothing */
-    char health_after[WATCH_TEXT_SIZE];      /* and after it */
-    bool cpus_anywhere;                      /* jobs are not kept near to their devices */
-    usec_t health_timeout;                   /* of each; 0: WATCH_HEALTH_TIMEOUT_S */
-    /* How the owner of a job is told of what is wrong with it; "": not that way. */
-    char alert_owner_command[WATCH_TEXT_SIZE];
-    char alert_owner_mail[WATCH_NAMES_SIZE]; /* the domain behind the user's name */
+#define RULE(tag, form, type, member, ...) type member;
+#include "core/config.def"
 };
 
 enum {
-    WATCH_MEMORY_GRACE_S = 60,
-    WATCH_ALERT_REPEAT_S = 4 * 3600,
-    WATCH_HEALTH_TIMEOUT_S = 30,
     WATCH_IDLE_LEAST_S = 60,   /* shorter stretches are no idling, unless that is what was meant */
     WATCH_WARNED_LEAST_S = 30, /* between the second warning and the stop; of short times a part */
 };

@@ -42,6 +42,8 @@ enum {
     GPU_MILLI = 1000, /* one whole GPU */
 };
 
+typedef char request_model[REQUEST_MODEL_SIZE];
+
 enum share_kind {
     SHARE_WHOLE,    /* nobody else on it */
     SHARE_FRACTION, /* milli-GPU and MiB, both counted */

@@ -81,29 +81,20 @@ const struct record_type span_record = { "span", sizeof(struct event_span), span
 
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),
-    RECORD_CHARS(struct node_type, 2, model, "of its GPUs; empty: none"),
-    RECORD_INT(struct node_type, 3, cpu_milli, ""),
-    RECORD_INT(struct node_type, 4, memory_mib, ""),
-    RECORD_INT(struct node_type, 5, price_micro, "an hour"),
-    RECORD_INT(struct node_type, 6, spot_micro, "the same as a spot machine; 0: can't be had"),
-    RECORD_INT(struct node_type, 7, boot, "from the wish to the machine"),
-    RECORD_INT(struct node_type, 8, idle, "it may go after so long without work"),
-    RECORD_INT(struct node_type, 9, cooldown, "between two wishes"),
-    RECORD_UINT(struct node_type, 10, gpus, ""),
-    RECORD_UINT(struct node_type, 11, most, "those that are there included"),
+#define NODE_TYPE(tag, form, type, member, key, kind, flags, least, most, fallback, words, unit,   \
+                  example, sentence)                                                               \
+    RECORD_##form(struct node_type, tag, member, sentence),
+#include "core/config.def"
 };
 const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
                                               node_type_fields, COUNT_OF(node_type_fields) };
 
 static const struct field device_type_fields[] = {
     RECORD_CHARS(struct device_type, 1, name, ""),
-    RECORD_CHARS(struct device_type, 2, model, ""),
-    RECORD_CHARS(struct device_type, 3, vendor, "empty: not said"),
-    RECORD_INT(struct device_type, 4, memory_mib, "0: not said"),
-    RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
-    RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
-    RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
-    RECORD_CHARS(struct device_type, 8, labels, "names with commas between"),
+#define DEVICE_TYPE(tag, form, type, member, key, kind, flags, least, most, fallback, words, unit, \
+                    example, sentence)                                                             \
+    RECORD_##form(struct device_type, tag, member, sentence),
+#include "core/config.def"
 };
 const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
                                                 device_type_fields, COUNT_OF(device_type_fields) };

@@ -468,17 +468,8 @@ static void fold_settings(struct state *state, const struct event_settings *even
 {
     for (size_t i = 0; i < state->queues.count; i++)
         queue_advance(&state->queues.items[i], state->now, state->settings.half_life);
-    if (event->half_life > 0 && event->half_life <= QUEUE_HALF_LIFE_MAX)
-        state->settings.half_life = event->half_life;
-    state->settings.placement =
-        event->placement < PLACEMENT_COUNT ? event->placement : PLACEMENT_BEST_FIT;
-    state->settings.order = event->order < ORDER_COUNT ? event->order : ORDER_DEFAULT;
-    state->settings.predict = event->predict;
+    settings_take(&state->settings, event);
     set_string(&state->agenda.timezone, event->timezone);
-    state->settings.seed = event->seed;
-    state->settings.backfill_depth = event->backfill_depth;
-    state->settings.defrag_most = event->defrag_most > 0 ? event->defrag_most : 0;
-    state->settings.watch = event->watch_count > 0 ? event->watch[0] : (struct watch_rules){ 0 };
     state->node_types.count = 0;
     for (uint32_t i = 0; i < event->node_types_count && i < NODE_TYPES_MAX; i++)
         state_add_node_type(state, &event->node_types[i]);

@@ -272,12 +272,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->now = saved->now;
     state->next_id = saved->next_id;
     state->settings = saved->settings;
-    if (state->settings.placement >= PLACEMENT_COUNT)
-        state->settings.placement = PLACEMENT_BEST_FIT;
-    if (state->settings.order >= ORDER_COUNT)
-        state->settings.order = ORDER_DEFAULT;
-    if (saved->settings.defrag_most < 0)
-        state->settings.defrag_most = 0;
+    settings_repair(&state->settings);
     if (saved->moves.from >= 0 && saved->moves.from <= saved->now && saved->moves.lost >= 0)
         state->moves = saved->moves;
     state->next_begin = saved->next_begin;

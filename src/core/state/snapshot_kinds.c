@@ -6,13 +6,10 @@
 static const struct field world_fields[] = {
     RECORD_INT(struct state, 1, now, "journal time"),
     RECORD_UINT(struct state, 2, next_id, ""),
-    RECORD_INT(struct state, 3, settings.half_life, ""),
-    RECORD_UINT(struct state, 4, settings.placement, ""),
-    RECORD_UINT(struct state, 5, settings.backfill_depth, ""),
+#define SETTING(event_tag, world_tag, form, type, member, ...)                                     \
+    RECORD_##form(struct state, world_tag, settings.member, ""),
+#include "core/config.def"
     RECORD_INT(struct state, 6, next_begin, ""),
-    RECORD_UINT(struct state, 7, settings.order, ""),
-    RECORD_UINT(struct state, 8, settings.predict, ""),
-    RECORD_UINT(struct state, 9, settings.seed, ""),
     RECORD_UINT(struct state, 10, demand.noted, "members that were asked for"),
     RECORD_INT(struct state, 11, demand.decayed, "up to when"),
     RECORD_UINT(struct state, 12, history.hand, ""),
@@ -31,7 +28,6 @@ static const struct field world_fields[] = {
     RECORD_INT(struct state, 25, history.offsets[6], ""),
     RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, ""),
-    RECORD_INT(struct state, 30, settings.defrag_most, ""),
     RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
     RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
     RECORD_INT(struct state, 32, moves.lost, "in it"),
@@ -376,31 +372,6 @@ static const struct field arrived_fields[] = {
     RECORD_UINT(struct saved_arrived, 2, work, "submitted, milli-GPU x ms"),
 };
 
-static const struct field node_type_fields[] = {
-    RECORD_CHARS(struct node_type, 1, name, ""),
-    RECORD_CHARS(struct node_type, 2, model, "of its GPUs; empty: none"),
-    RECORD_INT(struct node_type, 3, cpu_milli, ""),
-    RECORD_INT(struct node_type, 4, memory_mib, ""),
-    RECORD_INT(struct node_type, 5, price_micro, "an hour"),
-    RECORD_INT(struct node_type, 6, spot_micro, "the same as a spot machine; 0: can't be had"),
-    RECORD_INT(struct node_type, 7, boot, "from the wish to the machine"),
-    RECORD_INT(struct node_type, 8, idle, "it may go after so long without work"),
-    RECORD_INT(struct node_type, 9, cooldown, "between two wishes"),
-    RECORD_UINT(struct node_type, 10, gpus, ""),
-    RECORD_UINT(struct node_type, 11, most, "those that are there included"),
-};
-
-static const struct field device_type_fields[] = {
-    RECORD_CHARS(struct device_type, 1, name, ""),
-    RECORD_CHARS(struct device_type, 2, model, ""),
-    RECORD_CHARS(struct device_type, 3, vendor, "empty: not said"),
-    RECORD_INT(struct device_type, 4, memory_mib, "0: not said"),
-    RECORD_UINT(struct device_type, 5, count, "they are NAME-0, NAME-1 ..."),
-    RECORD_CHARS(struct device_type, 6, env, "lines NAME=TEMPLATE"),
-    RECORD_CHARS(struct device_type, 7, files, "lines of templates"),
-    RECORD_CHARS(struct device_type, 8, labels, "names with commas between"),
-};
-
 static const struct field mtbf_fields[] = {
     RECORD_INT(struct mtbf, 1, time[MTBF_OWN], "that machines were up"),
     RECORD_INT(struct mtbf, 2, time[MTBF_SPOT], "that spot machines were"),
@@ -448,8 +419,6 @@ static const struct record_type types[KIND_COUNT] = {
     TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
     TYPE(CHANGE, "change", struct config_change, change_fields),
     TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
-    TYPE(NODE_TYPE, "node_type", struct node_type, node_type_fields),
-    TYPE(DEVICE_TYPE, "device_type", struct device_type, device_type_fields),
     TYPE(AGENDA, "agenda", struct agenda, agenda_fields),
     TYPE(WINDOW, "window", struct saved_window, window_fields),
     TYPE(TARIFF, "tariff", struct tariff, tariff_fields),
@@ -459,5 +428,7 @@ static const struct record_type types[KIND_COUNT] = {
 
 const struct record_type *snapshot_type(unsigned kind)
 {
+    if (kind == NODE_TYPE || kind == DEVICE_TYPE)
+        return kind == NODE_TYPE ? &node_type_record : &device_type_record;
     return kind > 0 && kind < KIND_COUNT && types[kind].name ? &types[kind] : NULL;
 }

@@ -41,12 +41,7 @@ struct state *state_create(void)
     state->next_id = 1;
     state->next_begin = USEC_NEVER;
     state->next_spot = USEC_NEVER;
-    state->settings = (struct settings){
-        .half_life = QUEUE_HALF_LIFE_DEFAULT,
-        .placement = PLACEMENT_SFG,
-        .backfill_depth = 1,
-        .predict = 1,
-    };
+    settings_default(&state->settings);
     agenda_init(&state->agenda);
     add_builtin(state);
     return state;

@@ -36,36 +36,7 @@
 #include "core/state/config_log.h"
 #include "core/state/event.h"
 #include "core/state/move.h"
-
-enum placement {
-    PLACEMENT_BEST_FIT,
-    PLACEMENT_FIRST_FIT,
-    PLACEMENT_SFG,
-    PLACEMENT_FGD,
-    PLACEMENT_DOT_PRODUCT,
-    PLACEMENT_SPREAD,
-    PLACEMENT_RANDOM,
-    PLACEMENT_COUNT,
-};
-enum ordering {
-    ORDER_DEFAULT,
-    ORDER_FIFO,
-    ORDER_SHORTEST,
-    ORDER_LEAST_ATTAINED,
-    ORDER_DEADLINE,
-    ORDER_COUNT
-};
-
-struct settings {
-    usec_t half_life;
-    uint8_t placement; /* enum placement */
-    uint8_t order;     /* enum ordering */
-    uint8_t predict;   /* bool */
-    uint32_t backfill_depth;
-    uint64_t seed; /* of random placement */
-    struct watch_rules watch;
-    int64_t defrag_most; /* GPU-time that moves may lose in an hour (core/state/move.h); 0: none */
-};
+#include "core/state/settings.h"
 
 /* Of machines that are up, and devices that are well. */
 struct capacity {

@@ -228,8 +228,7 @@ static void on_timer(uv_timer_t *timer)
         .count = things.list.count,
         .now = now,
         .wall = now + ahead,
-        .repeat =
-            rules->alert_repeat > 0 ? rules->alert_repeat : WATCH_ALERT_REPEAT_S * USEC_PER_SEC,
+        .repeat = rules->alert_repeat,
         .silence = rules->alert_silence,
         .silences = alerter->silences.list.items,
         .silence_count = alerter->silences.list.count,

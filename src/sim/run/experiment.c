@@ -106,7 +106,6 @@ static int read_policy(const struct reader *reader, const json_t *document,
 {
     static const char *const misfits[] = { "wait", "drop", NULL };
     const json_t *policy = reader_get(document, "policy");
-    const char *keys[16] = { "on_misfit" };
     struct reader inside = *reader;
     size_t misfit = 0;
 
@@ -114,12 +113,8 @@ static int read_policy(const struct reader *reader, const json_t *document,
         config_read(document, reader->lines, reader->source, &experiment->config, reader->err);
     if (code < 0 || !policy)
         return code;
-    for (size_t i = 0; config_policy_keys[i]; i++)
-        keys[i + 1] = config_policy_keys[i];
     snprintf(inside.where, sizeof(inside.where), "policy");
-    code = reader_check_keys(&inside, policy, keys);
-    if (code == 0)
-        code = config_read_policy(experiment->config, &inside, policy);
+    code = config_read_policy(experiment->config, &inside, policy, "on_misfit");
     if (code == 0)
         code = reader_word(&inside, policy, "on_misfit", misfits, &misfit);
     experiment->is_dropping = misfit == 1;

@@ -155,7 +155,7 @@ static int check_shapes(const struct run *run, struct error *err)
 
     for (size_t i = 0; i < config->queue_count; i++)
         wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
-                                           config->queues[i].cell_count };
+                                           config->queues[i].cells_count };
     int code = cells_check(run->inside->state, wanted, config->queue_count, err);
     free(wanted);
     return code;

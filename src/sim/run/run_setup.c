@@ -8,46 +8,36 @@
 
 #include "sim/run/run.h"
 #include "sim/run/run_inside.h"
-#include "wire/config/config_event.h"
+#include "wire/config/config.h"
 
 static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
     const struct config *config = run->experiment->config;
     enum estimates estimates = run->experiment->adapt.estimates;
-    bool predict = config->predict || (estimates == ESTIMATES_PREDICTED && !config->has_predict);
+    bool predict =
+        config->settings.predict || (estimates == ESTIMATES_PREDICTED && !config->has_predict);
 
-    struct event event = {
-        .kind = EVENT_SETTINGS,
-        .settings = { .half_life = config->half_life,
-                      .placement = (uint8_t)config->placement,
-                      .backfill_depth = config->backfill_depth,
-                      .order = (uint8_t)config->order,
-                      .defrag_most = config->defrag_most,
-                      .predict = predict,
-                      .seed = run->seed },
-    };
+    struct event event = { .kind = EVENT_SETTINGS };
+    settings_to_event(&config->settings, &event.settings);
+    event.settings.watch_count = 0; /* nothing is watched in a simulation */
+    event.settings.predict = predict;
+    event.settings.seed = run->seed;
     return tell(user, &event, err);
 }
 
 static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
     const struct config *config = run->experiment->config;
-    struct arena arena = { 0 };
     int code = 0;
 
     for (size_t i = 0; i < config->queue_count && code == 0; i++) {
-        const struct config_queue *queue = &config->queues[i];
-        struct event event;
-        config_queue_event(config, queue, &arena, &event);
+        struct event event = { .kind = EVENT_QUEUE, .queue = config->queues[i] };
         code = tell(user, &event, err);
     }
     for (size_t i = 0; i < config->price_count && code == 0; i++) {
-        struct event event = { .kind = EVENT_PRICE,
-                               .price = { .resource = config->prices[i].resource,
-                                          .price_micro = config->prices[i].price_micro } };
+        struct event event = { .kind = EVENT_PRICE, .price = config->prices[i] };
         code = tell(user, &event, err);
     }
-    arena_release(&arena);
     for (size_t i = 0; i < run->queue_count && code == 0; i++) {
         if (strcmp(run->queue_names[i], "default") == 0 ||
             config_find_queue(config, run->queue_names[i]) >= 0)
@@ -59,17 +49,6 @@ static int tell_queues(const struct run *run, run_tell_fn *tell, void *user, str
         code = tell(user, &event, err);
     }
     return code;
-}
-
-static int tell_pool(const struct config_pool *pool, run_tell_fn *tell, void *user,
-                     struct error *err)
-{
-    AUTO_RELEASE(text) struct text nodes = { 0 };
-    AUTO_RELEASE(arena) struct arena arena = { 0 };
-    struct event event;
-
-    int code = config_pool_event(pool, &nodes, &arena, &event, err);
-    return code < 0 ? code : tell(user, &event, err);
 }
 
 /* Letters, digits and "._-+@"; what else a trace has becomes '_'. */
@@ -149,7 +128,7 @@ static void deal_shares(struct run *run)
     for (size_t i = 0; i < run->queue_count; i++) {
         double share = has_jobs[i] ? 1 : 0;
         for (int32_t at = config_find_queue(config, run->queue_names[i]); at >= 0 && share > 0;
-             at = config->queues[at].parent)
+             at = config_find_queue(config, config->queues[at].parent))
             share *= config->queues[at].weight;
         run->queue_shares[i] = share;
         sum += share;
@@ -174,8 +153,10 @@ int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err
         code = run_tell_windows(run, tell, user, err);
     if (code == 0)
         code = tell_queues(run, tell, user, err);
-    for (size_t i = 0; i < config->pool_count && code == 0; i++)
-        code = tell_pool(&config->pools[i], tell, user, err);
+    for (size_t i = 0; i < config->pool_count && code == 0; i++) {
+        struct event event = { .kind = EVENT_POOL, .pool = config->pools[i] };
+        code = tell(user, &event, err);
+    }
     return code < 0 ? code : run_tell_times(run, tell, user, err);
 }
 

@@ -7,7 +7,7 @@
 #include "io/zone_file.h"
 #include "sim/run/run.h"
 #include "sim/run/run_inside.h"
-#include "wire/config/config_event.h"
+#include "wire/config/config.h"
 #include "wire/config/window_event.h"
 
 #define BEYOND     (400 * USEC_PER_DAY) /* after the last submission and as long again */
@@ -15,13 +15,7 @@
 
 static bool has_times(const struct config *config)
 {
-    bool has = config->window_count + config->tariff_count + config->reservation_count > 0;
-
-    for (size_t i = 0; i < config->queue_count; i++) {
-        for (size_t k = 0; k < ACCOUNTS; k++)
-            has |= config->queues[i].budgets[k].most != ACCOUNT_NO_BUDGET;
-    }
-    return has;
+    return config->window_count + config->tariff_count + config->reservation_count > 0;
 }
 
 /* The zero of the workload is `starts` on the clock of the place. */
@@ -42,21 +36,19 @@ static struct window_place place_of(const struct run *run, const struct zone *zo
 int run_tell_windows(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
     const struct config *config = run->experiment->config;
-    struct config_window_list windows;
     AUTO(zone) struct zone *zone = NULL;
     struct arena arena = { 0 };
 
     if (!has_times(config))
         return 0;
-    int code = zone_load(config->timezone ? config->timezone : "UTC", &zone, err);
+    int code = zone_load(config->timezone[0] ? config->timezone : "UTC", &zone, err);
     if (code < 0)
         return error_prefix(err, code, "timezone");
     struct window_place place = place_of(run, zone);
-    config_windows(config, &arena, &windows);
-    for (size_t i = 0; i < windows.count && code == 0; i++) {
+    for (size_t i = 0; i < config->window_count && code == 0; i++) {
         struct event event;
-        code = window_event(&place, windows.items[i].name, windows.items[i].words, &arena, &event,
-                            err);
+        code = window_event(&place, config->windows[i].name, config->windows[i].words, &arena,
+                            &event, err);
         if (code == 0)
             code = tell(user, &event, err);
     }
@@ -67,18 +59,15 @@ int run_tell_windows(const struct run *run, run_tell_fn *tell, void *user, struc
 int run_tell_times(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
     const struct config *config = run->experiment->config;
-    struct arena arena = { 0 };
-    struct event event;
     int code = 0;
 
     for (size_t i = 0; i < config->tariff_count && code == 0; i++) {
-        config_tariff_event(&config->tariffs[i], &arena, &event);
+        struct event event = { .kind = EVENT_TARIFF, .tariff = config->tariffs[i] };
         code = tell(user, &event, err);
     }
     for (size_t i = 0; i < config->reservation_count && code == 0; i++) {
-        config_reservation_event(&config->reservations[i], "", &arena, &event);
+        struct event event = { .kind = EVENT_RESERVATION, .reservation = config->reservations[i] };
         code = tell(user, &event, err);
     }
-    arena_release(&arena);
     return code;
 }

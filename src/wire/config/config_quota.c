@@ -1,70 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/config/config_quota.h"
-
+/* The amounts of a queue: bounds by resource, limits of people, cells, budgets, and what holds
+ * while a window is open. Who is guaranteed GPUs of some models is guaranteed at least as many
+ * GPUs. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "wire/config/config.h"
+#include "wire/config/config_keys.h"
+#include "wire/config/window_event.h"
 
-const char *const config_quota_keys[CONFIG_QUOTA_KEYS] = {
-    "guarantee", "limit",       "borrow",          "lend", "users",
-    "groups",    "min_runtime", "above_guarantee", "shape"
-};
 enum { MEMORY_MIB_MAX = 1 << 30 };
 
-/* In the order of the keys. */
-static int64_t *bound_of(struct quota *quota, size_t which)
+static const char *const bound_keys[BOUNDS + 1] = { "guarantee", "limit", "borrow", "lend", NULL };
+
+struct quota *config_quota(struct config *config, struct event_queue *queue, const char *resource)
 {
-    int64_t *const bounds[BOUNDS] = { &quota->guarantee, &quota->limit, &quota->borrow,
-                                      &quota->lend };
-
-    return bounds[which];
-}
-
-static int64_t bound_at(const struct quota *quota, size_t which)
-{
-    const int64_t bounds[BOUNDS] = { quota->guarantee, quota->limit, quota->borrow, quota->lend };
-
-    return bounds[which];
-}
-
-struct quota *config_quota_of(struct config_queue *queue, const char *resource)
-{
-    for (size_t i = 0; i < queue->quota_count; i++) {
+    if (strcmp(resource, "gpus") == 0)
+        return &queue->gpus;
+    for (uint32_t i = 0; i < queue->quotas_count; i++) {
         if (strcmp(queue->quotas[i].resource, resource) == 0)
-            return &queue->quotas[i].quota;
+            return (struct quota *)(uintptr_t)&queue->quotas[i].quota;
     }
-    struct config_quota added = { .quota = { 0, QUOTA_NONE, QUOTA_NONE, QUOTA_NONE } };
-    snprintf(added.resource, sizeof(added.resource), "%s", resource);
-    queue->quotas = mem_resize(queue->quotas, queue->quota_count + 1, sizeof(added));
-    queue->quotas[queue->quota_count] = added;
-    return &queue->quotas[queue->quota_count++].quota;
+    struct event_quota *quotas =
+        config_grow(config, queue->quotas, queue->quotas_count, sizeof(*quotas));
+    quotas[queue->quotas_count] = (struct event_quota){ config_text(config, resource), QUOTA_OPEN };
+    queue->quotas = quotas;
+    return &quotas[queue->quotas_count++].quota;
 }
 
-void config_quota_init(struct config_queue *queue)
+const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
+                                   const char **ret_resource)
 {
-    config_quota_of(queue, "gpus");
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        queue->budgets[i].most = ACCOUNT_NO_BUDGET;
+    *ret_resource =
+        index == 0 || index > queue->quotas_count ? "gpus" : queue->quotas[index - 1].resource;
+    return index == 0                     ? &queue->gpus
+           : index <= queue->quotas_count ? &queue->quotas[index - 1].quota
+                                          : NULL;
 }
 
-void config_quota_release(struct config_queue *queue)
-{
-    free(TAKE(queue->quotas));
-    free(TAKE(queue->subjects));
-    free(TAKE(queue->cells));
-    config_times_release_queue(queue);
-    queue->quota_count = queue->subject_count = queue->cell_count = 0;
-}
+/* ---- amounts ---- */
 
-/* A model's name as devices have it: lower case. */
-int config_resource_read(const struct reader *reader, const json_t *object, const char *key,
-                         char *ret)
+int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret)
 {
     size_t length = strlen(key);
 
@@ -95,166 +73,314 @@ static int read_amount(const struct reader *reader, const json_t *object, const 
     return code < 0 ? reader_place(reader, code, object, key) : 0;
 }
 
-int config_amounts_read(const struct reader *reader, const json_t *object, const char *key,
-                        config_amount_fn *set, void *user)
+/* Where an amount goes: a bound of the queue, a bound while a window is open, or a limit of people.
+ */
+struct sink {
+    struct config *config;
+    struct event_queue *queue;
+    const char *window;
+    enum quota_bound bound;
+    const struct event_subject *subject;
+};
+
+static struct quota *during_quota(const struct sink *sink, const char *resource)
+{
+    struct event_queue *queue = sink->queue;
+    struct event_during *list = (struct event_during *)(uintptr_t)queue->during;
+
+    for (uint32_t i = 0; i < queue->during_count; i++) {
+        if (strcmp(list[i].window, sink->window) == 0 && strcmp(list[i].resource, resource) == 0)
+            return &list[i].quota;
+    }
+    list = config_grow(sink->config, queue->during, queue->during_count, sizeof(*list));
+    list[queue->during_count] =
+        (struct event_during){ config_text(sink->config, sink->window),
+                               config_text(sink->config, resource), QUOTA_ABSENT };
+    queue->during = list;
+    return &list[queue->during_count++].quota;
+}
+
+static void put_amount(const struct sink *sink, const char *resource, int64_t amount)
+{
+    struct event_queue *queue = sink->queue;
+
+    if (!sink->subject) {
+        struct quota *quota = sink->window ? during_quota(sink, resource)
+                                           : config_quota(sink->config, queue, resource);
+        *quota_part(quota, sink->bound) = amount;
+        return;
+    }
+    struct event_subject *subjects =
+        config_grow(sink->config, queue->subjects, queue->subjects_count, sizeof(*subjects));
+    subjects[queue->subjects_count] = *sink->subject;
+    subjects[queue->subjects_count].resource = config_text(sink->config, resource);
+    subjects[queue->subjects_count++].limit = amount;
+    queue->subjects = subjects;
+}
+
+/* A number of GPUs, or a map from resource to amount. */
+static int read_amounts(const struct sink *sink, const struct reader *reader, const json_t *object,
+                        const char *key)
 {
     const json_t *value = reader_get(object, key);
-    struct reader inner = *reader;
+    struct reader inner = reader_below(reader, key, "");
+    int64_t amount = ABSENT;
     const char *name;
     json_t *each;
 
     if (!json_is_object(value)) {
-        int64_t amount = QUOTA_NONE;
         int code = read_amount(reader, object, key, "gpus", &amount);
-        if (code == 0 && amount != QUOTA_NONE)
-            set(user, "gpus", amount);
+        if (code == 0 && amount != ABSENT)
+            put_amount(sink, "gpus", amount);
         return code;
     }
-    snprintf(inner.where, sizeof(inner.where), "%.90s: %.32s", reader->where, key);
     if (json_object_size(value) > RESOURCES_MAX)
         return reader_fail(reader, -E2BIG, object, key, "%zu resources, at most %d are taken",
                            json_object_size(value), RESOURCES_MAX);
     json_object_foreach((json_t *)(uintptr_t)value, name, each)
     {
         char resource[REQUEST_MODEL_SIZE];
-        int64_t amount = QUOTA_NONE;
-
-        int code = config_resource_read(&inner, value, name, resource);
+        amount = ABSENT;
+        int code = resource_read(&inner, value, name, resource);
         if (code == 0)
             code = read_amount(&inner, value, name, resource, &amount);
         if (code < 0)
             return code;
-        if (amount != QUOTA_NONE)
-            set(user, resource, amount);
+        if (amount != ABSENT)
+            put_amount(sink, resource, amount);
     }
     return 0;
 }
 
-struct bound_sink {
-    struct config_queue *queue;
-    size_t which;
-};
-
-static void set_bound(void *user, const char *resource, int64_t amount)
+const char *amount_spell(char *buffer, const char *resource, int64_t amount)
 {
-    const struct bound_sink *sink = user;
-
-    *bound_of(config_quota_of(sink->queue, resource), sink->which) = amount;
+    if (strcmp(resource, "memory") != 0)
+        return units_format_milli(buffer, amount);
+    snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", amount % 1024 == 0 ? amount / 1024 : amount,
+             amount % 1024 == 0 ? "G" : "M");
+    return buffer;
 }
 
-struct subject_sink {
-    struct config_queue *queue;
-    struct config_subject subject;
-};
-
-static void set_subject(void *user, const char *resource, int64_t amount)
+static json_t *amount_to_json(const char *resource, int64_t amount)
 {
-    const struct subject_sink *sink = user;
-    struct config_queue *queue = sink->queue;
-    struct config_subject added = sink->subject;
+    char buffer[UNITS_TEXT_SIZE];
 
-    snprintf(added.resource, sizeof(added.resource), "%s", resource);
-    added.limit = amount;
-    queue->subjects = mem_resize(queue->subjects, queue->subject_count + 1, sizeof(added));
-    queue->subjects[queue->subject_count++] = added;
+    return strcmp(resource, "memory") == 0 ? json_string(amount_spell(buffer, resource, amount))
+                                           : decimal_to_json(amount, GPU_MILLI);
 }
 
-static int read_subjects(struct config_queue *queue, const struct reader *reader,
-                         const json_t *object, const char *key, enum subject_kind kind)
+/* One that says GPUs alone is a number; one that says nothing is none. */
+static json_t *shorten(json_t *map)
 {
-    const json_t *map = reader_get(object, key);
-    struct reader inner = *reader;
+    json_t *gpus = json_object_get(map, "gpus");
+
+    if (json_object_size(map) > 0 && (json_object_size(map) > 1 || !gpus))
+        return map;
+    json_incref(gpus);
+    json_decref(map);
+    return gpus;
+}
+
+static json_t *inner_map(json_t *map, const char *key)
+{
+    if (!json_object_get(map, key))
+        json_object_set_new(map, key, json_object());
+    return json_object_get(map, key);
+}
+
+/* ---- bounds ---- */
+
+static enum quota_bound bound_of(const struct setting *row)
+{
+    return (enum quota_bound)((row->offset - offsetof(struct event_queue, gpus)) / sizeof(int64_t));
+}
+
+int read_bound(const struct setting_place *place)
+{
+    struct sink sink = { .config = place->config,
+                         .queue = place->base,
+                         .bound = bound_of(place->row) };
+
+    return read_amounts(&sink, place->reader, place->object, place->key);
+}
+
+json_t *write_bound(const struct setting_view *of)
+{
+    enum quota_bound bound = bound_of(of->row);
+    json_t *map = json_object();
+    const struct quota *quota;
+    const char *resource;
+
+    for (uint32_t i = 0; (quota = queue_quota_at(of->base, i, &resource)); i++) {
+        int64_t amount = quota_part_of(quota, bound);
+        if (bound == BOUND_GUARANTEE ? amount > 0 : amount != QUOTA_NONE)
+            json_object_set_new(map, resource, amount_to_json(resource, amount));
+    }
+    return shorten(map);
+}
+
+/* All of them, with the first row: by resource. */
+void tell_bounds(const struct setting_view *of, struct properties *ret)
+{
+    const struct quota *quota;
+    const char *resource;
+
+    for (uint32_t i = 0; bound_of(of->row) == 0 && (quota = queue_quota_at(of->base, i, &resource));
+         i++) {
+        for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
+            int64_t amount = quota_part_of(quota, bound);
+            if ((i == 0 && bound <= BOUND_LIMIT) ||
+                amount != (bound == BOUND_GUARANTEE ? 0 : QUOTA_NONE))
+                property_add_amount(ret, bound_keys[bound], resource, amount);
+        }
+    }
+}
+
+/* ---- people ---- */
+
+int read_people(const struct setting_place *place)
+{
+    enum subject_kind kind = place->row->kind == SETTING_GROUPS ? SUBJECT_GROUP : SUBJECT_USER;
+    const json_t *map = reader_get(place->object, place->key);
+    struct reader inner = reader_below(place->reader, place->key, "");
+    struct event_queue *queue = place->base;
     const char *name;
     json_t *value;
 
     if (!map)
         return 0;
     if (!json_is_object(map))
-        return reader_fail(reader, -EINVAL, object, key,
-                           "expected a map from name to limit, not %s", reader_kind(map));
-    snprintf(inner.where, sizeof(inner.where), "%.90s: %.32s", reader->where, key);
+        return place_fail(place, -EINVAL, "expected a map from name to limit, not %s",
+                          reader_kind(map));
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        struct subject_sink sink = { .queue = queue, .subject = { .kind = (uint8_t)kind } };
+        bool is_each = kind == SUBJECT_USER && strcmp(name, "each") == 0;
+        struct event_subject subject = {
+            .kind = (uint8_t)(is_each ? SUBJECT_EACH_USER : kind),
+            .name = is_each ? "" : config_text(place->config, name),
+        };
+        struct sink sink = { .config = place->config, .queue = queue, .subject = &subject };
 
         if (!name_is_valid(name)) {
             error_set(inner.err, -EINVAL, "'%.80s' is no name", name);
             return reader_place_line(&inner, -EINVAL, map, name);
         }
-        if (kind == SUBJECT_USER && strcmp(name, "each") == 0)
-            sink.subject.kind = SUBJECT_EACH_USER;
-        else
-            snprintf(sink.subject.name, sizeof(sink.subject.name), "%s", name);
-        int code = config_amounts_read(&inner, map, name, set_subject, &sink);
+        int code = read_amounts(&sink, &inner, map, name);
         if (code < 0)
             return code;
-        if (queue->subject_count > SUBJECTS_MAX)
-            return reader_fail(reader, -E2BIG, object, key, "more than %d limits", SUBJECTS_MAX);
+        if (queue->subjects_count > SUBJECTS_MAX)
+            return place_fail(place, -E2BIG, "more than %d limits", SUBJECTS_MAX);
     }
     return 0;
 }
 
-/* Who is guaranteed GPUs of some models is guaranteed as many GPUs. */
-static void sum_models(struct config_queue *queue)
+json_t *write_people(const struct setting_view *of)
 {
-    int64_t sum = 0;
+    const struct event_queue *queue = of->base;
+    json_t *people = json_object(), *map;
+    const char *name;
+    void *next;
 
-    for (size_t i = 1; i < queue->quota_count; i++) {
-        const char *name = queue->quotas[i].resource;
-        if (strcmp(name, "cpus") != 0 && strcmp(name, "memory") != 0)
-            sum += queue->quotas[i].quota.guarantee;
+    for (uint32_t i = 0; i < queue->subjects_count; i++) {
+        const struct event_subject *subject = &queue->subjects[i];
+        if ((subject->kind == SUBJECT_GROUP) != (of->row->kind == SETTING_GROUPS))
+            continue;
+        name = subject->kind == SUBJECT_EACH_USER ? "each" : subject->name;
+        json_object_set_new(inner_map(people, name), subject->resource,
+                            amount_to_json(subject->resource, subject->limit));
     }
-    if (sum > queue->quotas[0].quota.guarantee)
-        queue->quotas[0].quota.guarantee = sum;
+    json_object_foreach_safe(people, next, name, map)
+    {
+        json_incref(map);
+        json_object_set_new(people, name, shorten(map));
+    }
+    return shorten(people);
+}
+
+/* Of users, of groups, and of cells. */
+void tell_people(const struct setting_view *of, struct properties *ret)
+{
+    const struct event_queue *queue = of->base;
+    char name[REQUEST_NAME_SIZE * 2], count[UNITS_TEXT_SIZE];
+
+    for (uint32_t i = 0; i < queue->subjects_count; i++) {
+        const struct event_subject *subject = &queue->subjects[i];
+        snprintf(name, sizeof(name), "limit of %s%.63s",
+                 subject->kind == SUBJECT_GROUP ? "group " : "",
+                 subject->kind == SUBJECT_EACH_USER ? "each user" : subject->name);
+        property_add_amount(ret, name, subject->resource, subject->limit);
+    }
+    for (uint32_t i = 0; i < queue->cells_count; i++) {
+        const struct cell_quota *cell = &queue->cells[i];
+        snprintf(name, sizeof(name), "whole %.8s of %" PRIu32 " %.31s",
+                 cell_level_name((enum cell_level)cell->level), cell->gpus, cell->model);
+        snprintf(count, sizeof(count), "%" PRIu32, cell->count);
+        property_add(ret, name, count, "");
+    }
 }
 
 /* ---- whole cells ---- */
 
-static int read_cell(struct config_queue *queue, const struct reader *reader, const json_t *object)
+static int read_cell(const struct setting_place *place, const struct reader *reader,
+                     const json_t *object)
 {
-    static const char *const keys[] = { "cell", "model", "gpus", "count", NULL };
-    static const char *const levels[] = { "pair", "island", "node", "rack", NULL };
-    const char *model = NULL;
-    size_t level = CELL_LEVELS;
-    int64_t gpus = 0, count = 1;
-    struct cell_quota cell = { 0 };
+    struct event_queue *queue = place->base;
+    struct cell_quota cell = { .gpus = 0 };
 
-    int code = reader_check_keys(reader, object, keys);
+    keys_clear(&cell_keys, &cell);
+    int code = keys_check(reader, object, &cell_keys);
     if (code == 0)
-        code = reader_word(reader, object, "cell", levels, &level);
-    if (code == 0)
-        code = reader_string(reader, object, "model", CELL_MODEL_SIZE - 1, &model);
-    if (code == 0)
-        code = reader_integer(reader, object, "gpus", 1, CONFIG_GPUS_MAX, &gpus);
-    if (code == 0)
-        code = reader_integer(reader, object, "count", 1, CONFIG_GPUS_MAX, &count);
+        code = keys_read(place->config, reader, object, &cell_keys, &cell);
     if (code < 0)
         return code;
-    if (level == CELL_PAIR && gpus == 0)
-        gpus = 2;
-    if (level == CELL_LEVELS || !model || !model[0] || gpus == 0)
+    if (cell.level == CELL_PAIR && cell.gpus == 0)
+        cell.gpus = 2;
+    if (cell.level == CELL_LEVELS || !cell.model[0] || cell.gpus == 0)
         return reader_fail(reader, -EINVAL, object, NULL,
                            "expected cell (pair, island, node or rack), model and gpus");
-    if (level == CELL_PAIR && gpus != 2)
+    if (cell.level == CELL_PAIR && cell.gpus != 2)
         return reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2");
-    cell.level = (uint8_t)level;
-    cell.gpus = (uint32_t)gpus;
-    cell.count = (uint32_t)count;
-    code = config_resource_read(reader, object, model, cell.model);
-    if (code < 0)
-        return code;
-    queue->cells = mem_resize(queue->cells, queue->cell_count + 1, sizeof(cell));
-    queue->cells[queue->cell_count++] = cell;
+    struct cell_quota *cells =
+        config_grow(place->config, queue->cells, queue->cells_count, sizeof(*cells));
+    cells[queue->cells_count++] = cell;
+    queue->cells = cells;
     return 0;
 }
 
-/* A shape is a guarantee, too. */
-static void guarantee_cells(struct config_queue *queue)
+int read_shape(const struct setting_place *place)
 {
-    for (size_t i = 0; i < queue->cell_count; i++) {
-        struct quota *quota = config_quota_of(queue, queue->cells[i].model);
+    const json_t *list = reader_get(place->object, place->key);
+    struct reader inner = reader_below(place->reader, place->key, "");
+    int code = 0;
+
+    if (list && (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX))
+        return place_fail(place, -EINVAL, "expected a list of at most %d cells like %s",
+                          QUEUE_CELLS_MAX, "{cell: node, model: h100, gpus: 8, count: 2}");
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++)
+        code = read_cell(place, &inner, json_array_get(list, i));
+    return code;
+}
+
+json_t *write_shape(const struct setting_view *of)
+{
+    const struct event_queue *queue = of->base;
+    json_t *list = queue->cells_count > 0 ? json_array() : NULL;
+
+    for (uint32_t i = 0; i < queue->cells_count; i++) {
+        json_t *cell = json_object();
+        keys_write(of->config, &cell_keys, &queue->cells[i], cell);
+        json_array_append_new(list, cell);
+    }
+    return list;
+}
+
+/* A shape is a guarantee, too. */
+static void guarantee_cells(struct config *config, struct event_queue *queue)
+{
+    for (uint32_t i = 0; i < queue->cells_count; i++) {
+        struct quota *quota = config_quota(config, queue, queue->cells[i].model);
         int64_t sum = 0;
-        for (size_t k = 0; k < queue->cell_count; k++) {
+        for (uint32_t k = 0; k < queue->cells_count; k++) {
             const struct cell_quota *cell = &queue->cells[k];
             if (strcmp(cell->model, queue->cells[i].model) == 0)
                 sum += (int64_t)cell->gpus * cell->count * GPU_MILLI;
@@ -263,49 +389,21 @@ static void guarantee_cells(struct config_queue *queue)
     }
 }
 
-static int read_shape(struct config_queue *queue, const struct reader *reader, const json_t *object)
+int queue_check(struct config *config, const struct reader *reader, const json_t *object,
+                struct event_queue *queue)
 {
-    const json_t *list = reader_get(object, "shape");
-    struct reader inner = *reader;
-    int code = 0;
+    const struct quota *quota;
+    const char *resource;
+    int64_t sum = 0;
 
-    if (!list)
-        return 0;
-    if (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX)
-        return reader_fail(reader, -EINVAL, object, "shape",
-                           "expected a list of at most %d cells like {cell: node, model: h100, "
-                           "gpus: 8, count: 2}",
-                           QUEUE_CELLS_MAX);
-    snprintf(inner.where, sizeof(inner.where), "%.90s: shape", reader->where);
-    for (size_t i = 0; i < json_array_size(list) && code == 0; i++)
-        code = read_cell(queue, &inner, json_array_get(list, i));
-    guarantee_cells(queue);
-    return code;
-}
-
-static void cells_to_json(const struct config_queue *queue, json_t *object)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < queue->cell_count; i++) {
-        const struct cell_quota *cell = &queue->cells[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "cell",
-                                              cell_level_name((enum cell_level)cell->level),
-                                              "model", cell->model, "gpus", (json_int_t)cell->gpus,
-                                              "count", (json_int_t)cell->count));
-    }
-    if (json_array_size(list) > 0)
-        json_object_set_new(object, "shape", list);
-    else
-        json_decref(list);
-}
-
-static int check_bounds(const struct config_queue *queue, const struct reader *reader,
-                        const json_t *object)
-{
-    for (size_t i = 0; i < queue->quota_count; i++) {
-        const struct quota *quota = &queue->quotas[i].quota;
-        const char *what = i == 0 ? "" : queue->quotas[i].resource, *space = i == 0 ? "" : ": ";
+    guarantee_cells(config, queue);
+    for (uint32_t i = 1; (quota = queue_quota_at(queue, i, &resource)); i++)
+        sum +=
+            strcmp(resource, "cpus") != 0 && strcmp(resource, "memory") != 0 ? quota->guarantee : 0;
+    if (sum > queue->gpus.guarantee)
+        queue->gpus.guarantee = sum;
+    for (uint32_t i = 0; (quota = queue_quota_at(queue, i, &resource)); i++) {
+        const char *what = i == 0 ? "" : resource, *space = i == 0 ? "" : ": ";
         if (quota->limit != QUOTA_NONE && quota->guarantee > quota->limit)
             return reader_fail(reader, -EINVAL, object, "guarantee", "%s%smore than the limit",
                                what, space);
@@ -316,128 +414,261 @@ static int check_bounds(const struct config_queue *queue, const struct reader *r
     return 0;
 }
 
-int config_quota_read(struct config_queue *queue, const struct reader *reader, const json_t *object)
-{
-    static const char *const above_words[] = { "any", "preemptible", NULL };
-    size_t above = 0;
-    int code = 0;
+/* ---- while a window is open ---- */
 
-    for (size_t i = 0; i < BOUNDS && code == 0; i++) {
-        struct bound_sink sink = { queue, i };
-        code = config_amounts_read(reader, object, config_quota_keys[i], set_bound, &sink);
+/* The map under `during`, each of whose keys is a window. */
+static int check_windows(const struct setting_place *place, json_t **ret)
+{
+    const json_t *during = reader_get(place->object, place->key);
+    const char *name;
+    json_t *value;
+
+    *ret = (json_t *)(uintptr_t)during;
+    if (during && !json_is_object(during))
+        return place_fail(place, -EINVAL, "expected a map from window to what holds then, not %s",
+                          reader_kind(during));
+    json_object_foreach(*ret, name, value)
+    {
+        if (!config_find_window(place->config, name))
+            return window_fail(place->config, place->reader, during, name, name);
     }
+    return 0;
+}
+
+int read_during(const struct setting_place *place)
+{
+    json_t *during, *value;
+    const char *name;
+
+    int code = check_windows(place, &during);
+    json_object_foreach(during, name, value)
+    {
+        struct reader inner = reader_below(place->reader, place->key, name);
+        struct sink sink = { .config = place->config, .queue = place->base, .window = name };
+        if (code == 0)
+            code = reader_check_keys(&inner, value, bound_keys);
+        for (; sink.bound < BOUNDS && code == 0; sink.bound++) {
+            const char *key = bound_keys[sink.bound];
+            const char *word = json_string_value(reader_get(value, key));
+            if (word && sink.bound > 0 && strcmp(word, "none") == 0)
+                put_amount(&sink, "gpus", QUOTA_NONE);
+            else
+                code = read_amounts(&sink, &inner, value, key);
+        }
+    }
+    return code;
+}
+
+json_t *write_during(const struct setting_view *of)
+{
+    const struct event_queue *queue = of->base;
+    json_t *all = queue->during_count > 0 ? json_object() : NULL;
+
+    for (uint32_t i = 0; i < queue->during_count; i++) {
+        const struct event_during *during = &queue->during[i];
+        json_t *window = inner_map(all, during->window);
+        for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
+            int64_t amount = quota_part_of(&during->quota, bound);
+            if (amount == QUOTA_NONE) /* of all: as it is read */
+                json_object_set_new(window, bound_keys[bound], json_string("none"));
+            else if (amount != ABSENT)
+                json_object_set_new(inner_map(window, bound_keys[bound]), during->resource,
+                                    amount_to_json(during->resource, amount));
+        }
+    }
+    return all;
+}
+
+void tell_during(const struct setting_view *of, struct properties *ret)
+{
+    const struct event_queue *queue = of->base;
+    char name[REQUEST_NAME_SIZE * 2];
+
+    for (uint32_t i = 0; i < queue->during_count; i++) {
+        const struct event_during *during = &queue->during[i];
+        for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
+            int64_t amount = quota_part_of(&during->quota, bound);
+            snprintf(name, sizeof(name), "%s during %s", bound_keys[bound], during->window);
+            if (amount == QUOTA_NONE)
+                property_add(ret, name, "unbounded", "");
+            else if (amount != ABSENT)
+                property_add_amount(ret, name, during->resource, amount);
+        }
+    }
+}
+
+int read_pool_during(const struct setting_place *place)
+{
+    struct event_pool *pool = place->base;
+    json_t *windows, *value;
+    const char *name;
+
+    int code = check_windows(place, &windows);
+    if (code < 0 || !windows)
+        return code;
+    if (pool->is_static)
+        return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
+    struct event_pool_during *list =
+        arena_take(&place->config->arena, json_object_size(windows) + 1, sizeof(*list));
+    pool->during = list;
+    json_object_foreach(windows, name, value)
+    {
+        struct reader inner = reader_below(place->reader, place->key, name);
+        struct event_pool_during *during = &list[pool->during_count++];
+        during->window = config_text(place->config, name);
+        keys_clear(&windowed_keys, during);
+        code = keys_check(&inner, value, &windowed_keys);
+        if (code == 0)
+            code = keys_read(place->config, &inner, value, &windowed_keys, during);
+        if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
+            code =
+                reader_fail(&inner, -EINVAL, value, "max", "%" PRId64 " is less than min, %" PRId64,
+                            during->milli_max / GPU_MILLI, during->milli_min / GPU_MILLI);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+json_t *write_pool_during(const struct setting_view *of)
+{
+    const struct event_pool *pool = of->base;
+    json_t *all = pool->during_count > 0 ? json_object() : NULL;
+
+    for (uint32_t i = 0; i < pool->during_count; i++)
+        keys_write(of->config, &windowed_keys, &pool->during[i],
+                   inner_map(all, pool->during[i].window));
+    return all;
+}
+
+void tell_pool_during(const struct setting_view *of, struct properties *ret)
+{
+    const struct event_pool *pool = of->base;
+    char name[REQUEST_NAME_SIZE * 2];
+
+    for (uint32_t i = 0; i < pool->during_count; i++) {
+        const struct event_pool_during *during = &pool->during[i];
+        snprintf(name, sizeof(name), "min during %s", during->window);
+        if (during->milli_min != ABSENT)
+            property_add_amount(ret, name, "gpus", during->milli_min);
+        memcpy(name, "max", 3);
+        if (during->milli_max != ABSENT)
+            property_add_amount(ret, name, "gpus", during->milli_max);
+    }
+}
+
+/* ---- budgets ---- */
+
+static enum account_kind account_of(const struct setting *row)
+{
+    return strcmp(row->key, "budget") == 0 ? ACCOUNT_MONEY : ACCOUNT_GPU_TIME;
+}
+
+static int64_t unit_of(const struct setting *row)
+{
+    return account_of(row) == ACCOUNT_MONEY ? 1000000 : USEC_PER_HOUR;
+}
+
+static int read_most(const struct setting_place *place, const struct reader *reader,
+                     const json_t *object, const char *key, int64_t *ret)
+{
+    const json_t *value = reader_get(object, key);
+    double amount = json_number_value(value);
+
+    if (!json_is_number(value) || amount < 0 || amount > (double)place->row->most)
+        return reader_fail(reader, -EINVAL, object, value ? key : NULL,
+                           "expected %s: a number from 0 to %" PRId64, key, place->row->most);
+    *ret = (int64_t)(amount * (double)unit_of(place->row) + 0.5);
+    return 0;
+}
+
+static int read_budget_map(const struct setting_place *place, const json_t *value,
+                           struct event_budget *budget)
+{
+    struct reader reader = reader_below(place->reader, place->key, "");
+    const json_t *hard = reader_get(value, "hard");
+    enum period period = PERIOD_MONTH;
+    const char *per = NULL;
+
+    int code = keys_check(&reader, value, &budget_keys);
     if (code == 0)
-        code = read_subjects(queue, reader, object, "users", SUBJECT_USER);
+        code = read_most(place, &reader, value, "amount", &budget->most);
     if (code == 0)
-        code = read_subjects(queue, reader, object, "groups", SUBJECT_GROUP);
-    if (code == 0)
-        code = reader_duration(reader, object, "min_runtime", &queue->min_runtime);
-    if (code == 0)
-        code = reader_word(reader, object, "above_guarantee", above_words, &above);
-    if (code == 0)
-        code = read_shape(queue, reader, object);
-    queue->firm_within = above == 1;
+        code = reader_string(&reader, value, "per", 20, &per);
+    if (code == 0 && per && !period_of_name(per, &period))
+        code = reader_fail(&reader, -EINVAL, value, "per",
+                           "'%s': expected hour, day, week, month, quarter or year", per);
+    if (code == 0 && hard && !json_is_boolean(hard) &&
+        (!json_is_string(hard) || strcmp(json_string_value(hard), "kill") != 0))
+        code = reader_fail(&reader, -EINVAL, value, "hard", "expected true, false or kill");
+    budget->window = window_of_period(period);
+    budget->firmness = json_is_string(hard) ? BUDGET_KILL
+                       : json_is_true(hard) ? BUDGET_HARD
+                                            : BUDGET_SOFT;
+    return code;
+}
+
+int read_budget(const struct setting_place *place)
+{
+    const json_t *value = reader_get(place->object, place->key);
+    struct event_queue *queue = place->base;
+    struct event_budget budget = { .account = (uint8_t)account_of(place->row),
+                                   .window = window_of_period(PERIOD_MONTH) };
+
+    if (!value)
+        return 0;
+    int code = json_is_object(value)
+                   ? read_budget_map(place, value, &budget)
+                   : read_most(place, place->reader, place->object, place->key, &budget.most);
     if (code < 0)
         return code;
-    sum_models(queue);
-    return check_bounds(queue, reader, object);
+    struct event_budget *budgets =
+        config_grow(place->config, queue->budgets, queue->budgets_count, sizeof(*budgets));
+    budgets[queue->budgets_count++] = budget;
+    queue->budgets = budgets;
+    return 0;
 }
 
-/* ---- and back ---- */
-
-const char *config_amount_spell(char *buffer, const char *resource, int64_t amount)
+static const struct event_budget *find_budget(const struct setting_view *of, enum period *ret)
 {
-    if (strcmp(resource, "memory") != 0)
-        return units_format_milli(buffer, amount);
-    if (amount % 1024 == 0)
-        snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "G", amount / 1024);
-    else
-        snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "M", amount);
-    return buffer;
-}
+    const struct event_queue *queue = of->base;
 
-static json_t *amount_to_json(const char *resource, int64_t amount)
-{
-    char buffer[UNITS_TEXT_SIZE];
-
-    if (strcmp(resource, "memory") == 0)
-        return json_string(config_amount_spell(buffer, resource, amount));
-    if (amount % GPU_MILLI == 0)
-        return json_integer(amount / GPU_MILLI);
-    return json_real((double)amount / GPU_MILLI);
-}
-
-/* One that says GPUs alone is a number. */
-static json_t *shorten(json_t *map)
-{
-    json_t *gpus = json_object_get(map, "gpus");
-
-    if (json_object_size(map) != 1 || !gpus)
-        return map;
-    json_incref(gpus);
-    json_decref(map);
-    return gpus;
-}
-
-static void bounds_to_json(const struct config_queue *queue, size_t which, json_t *object)
-{
-    json_t *map = json_object();
-
-    for (size_t i = 0; i < queue->quota_count; i++) {
-        int64_t amount = bound_at(&queue->quotas[i].quota, which);
-        if (which == 0 ? amount > 0 : amount != QUOTA_NONE)
-            json_object_set_new(map, queue->quotas[i].resource,
-                                amount_to_json(queue->quotas[i].resource, amount));
-    }
-    if (json_object_size(map) > 0)
-        json_object_set_new(object, config_quota_keys[which], shorten(map));
-    else
-        json_decref(map);
-}
-
-static void subjects_to_json(const struct config_queue *queue, bool is_group, json_t *object)
-{
-    json_t *subjects = json_object();
-    const char *name;
-    json_t *map;
-    void *next;
-
-    for (size_t i = 0; i < queue->subject_count; i++) {
-        const struct config_subject *subject = &queue->subjects[i];
-        if ((subject->kind == SUBJECT_GROUP) != is_group)
+    *ret = PERIOD_HOUR;
+    for (uint32_t i = 0; i < queue->budgets_count; i++) {
+        if (queue->budgets[i].account != account_of(of->row))
             continue;
-        name = subject->kind == SUBJECT_EACH_USER ? "each" : subject->name;
-        map = json_object_get(subjects, name);
-        if (!map) {
-            map = json_object();
-            json_object_set_new(subjects, name, map);
-        }
-        json_object_set_new(map, subject->resource,
-                            amount_to_json(subject->resource, subject->limit));
+        window_is_period(queue->budgets[i].window, ret);
+        return &queue->budgets[i];
     }
-    json_object_foreach_safe(subjects, next, name, map)
-    {
-        json_incref(map);
-        json_object_set_new(subjects, name, shorten(map));
-    }
-    if (json_object_size(subjects) > 0)
-        json_object_set_new(object, is_group ? "groups" : "users", subjects);
-    else
-        json_decref(subjects);
+    return NULL;
 }
 
-void config_quota_to_json(const struct config_queue *queue, json_t *object)
+json_t *write_budget(const struct setting_view *of)
 {
-    char buffer[UNITS_TEXT_SIZE];
+    enum period period;
+    const struct event_budget *budget = find_budget(of, &period);
 
-    for (size_t i = 0; i < BOUNDS; i++)
-        bounds_to_json(queue, i, object);
-    subjects_to_json(queue, false, object);
-    subjects_to_json(queue, true, object);
-    if (queue->min_runtime > 0)
-        json_object_set_new(object, "min_runtime",
-                            json_string(config_duration_spell(buffer, queue->min_runtime)));
-    cells_to_json(queue, object);
-    if (queue->firm_within)
-        json_object_set_new(object, "above_guarantee", json_string("preemptible"));
+    if (!budget)
+        return NULL;
+    json_t *map = json_pack("{s:o, s:s}", "amount", decimal_to_json(budget->most, unit_of(of->row)),
+                            "per", period_name(period));
+    if (budget->firmness != BUDGET_SOFT)
+        json_object_set_new(map, "hard",
+                            budget->firmness == BUDGET_KILL ? json_string("kill") : json_true());
+    return map;
+}
+
+void tell_budget(const struct setting_view *of, struct properties *ret)
+{
+    static const char *const words[] = { "", ", hard", ", hard: kill" };
+    char buffer[UNITS_TEXT_SIZE * 2];
+    enum period period;
+    const struct event_budget *budget = find_budget(of, &period);
+
+    if (!budget)
+        return;
+    snprintf(buffer, sizeof(buffer), "%.10g per %s%s",
+             (double)budget->most / (double)unit_of(of->row), period_name(period),
+             words[budget->firmness]);
+    property_add(ret, of->row->key, buffer, "");
 }

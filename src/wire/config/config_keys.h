@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_CONFIG_CONFIG_KEYS_H
+#define WIRE_CONFIG_CONFIG_KEYS_H
+
+/* config_keys - the rows of core/config.def as tables, and what reads, writes and compares by them
+ *
+ * A table describes one struct: the settings, a pool, a queue ... . A kind is how a value is
+ * spelled in a document; each has its functions in config_kinds.c, config_quota.c or
+ * config_times.c. Inside wire/config*.c only, and for the generators of documents.
+ */
+
+#include "core/cluster/pool.h"
+#include "core/health/alert.h"
+#include "wire/config/config.h"
+
+/* KIND(ID, type in the reference, types of the value in JSON) */
+#define CONFIG_KINDS(KIND)                                                                         \
+    KIND(HIDDEN, "", "")                                                                           \
+    KIND(OTHER, "", "")                                                                            \
+    KIND(COUNT, "whole number", "integer")                                                         \
+    KIND(MILLIS, "whole number", "integer")                                                        \
+    KIND(MILLI, "number", "number string")                                                         \
+    KIND(MEMORY, "size like 512G", "number string")                                                \
+    KIND(MONEY, "number", "number")                                                                \
+    KIND(HOURS, "number, or false", "number boolean")                                              \
+    KIND(DURATION, "duration like 90s or 2h", "string number")                                     \
+    KIND(WORD, "word", "string")                                                                   \
+    KIND(BOOL, "true or false", "boolean")                                                         \
+    KIND(DEPTH, "whole number or word", "integer string")                                          \
+    KIND(TEXT, "text", "string")                                                                   \
+    KIND(COMMAND, "absolute path with arguments", "string")                                        \
+    KIND(WEB, "http:// or https:// and a host", "string")                                          \
+    KIND(MAIL, "smtp:// or smtps:// and a host", "string")                                         \
+    KIND(DOMAIN, "domain", "string")                                                               \
+    KIND(NAME, "name", "string")                                                                   \
+    KIND(MODEL, "name, in lower case", "string")                                                   \
+    KIND(NAMES, "list of names", "array string")                                                   \
+    KIND(WORDS, "list of words, or one", "array string")                                           \
+    KIND(LABELS, "list of names, or one", "array string")                                          \
+    KIND(DEVICES, "list of whole numbers", "array")                                                \
+    KIND(ENV, "map from name to text", "object")                                                   \
+    KIND(FILES, "list of files below /dev", "array")                                               \
+    KIND(SILENCES, "list of maps", "array")                                                        \
+    KIND(UNTIL, "date, with or without a time", "string")                                          \
+    KIND(BOUND, "number, or map from resource to amount", "number string object")                  \
+    KIND(USERS, "map from name to amount", "object")                                               \
+    KIND(GROUPS, "map from name to amount", "object")                                              \
+    KIND(SHAPE, "list of maps", "array")                                                           \
+    KIND(DURING, "map from window to map", "object")                                               \
+    KIND(POOL_DURING, "map from window to map", "object")                                          \
+    KIND(BUDGETS, "number, or map", "number object")                                               \
+    KIND(PARENT, "name", "string")                                                                 \
+    KIND(CHILDREN, "map from name to queue", "object")                                             \
+    KIND(WHEN, "times, or the name of a window", "string array object")                            \
+    KIND(OWNER, "`maintenance`, or a map", "string object")                                        \
+    KIND(POOLS, "map from name to pool", "object")                                                 \
+    KIND(QUEUES, "map from name to queue", "object")                                               \
+    KIND(PRICES, "map from resource to price", "object")                                           \
+    KIND(NODE_TYPES, "map from name to machine", "object")                                         \
+    KIND(DEVICE_TYPES, "map from name to device", "object")                                        \
+    KIND(TIMEZONE, "name", "string")                                                               \
+    KIND(WINDOWS, "map from name to times", "object")                                              \
+    KIND(TARIFFS, "map from name to number or map", "object")                                      \
+    KIND(RESERVATIONS, "map from name to map", "object")
+
+enum setting_kind {
+#define CONFIG_KIND_ID(ID, type, schema) SETTING_##ID,
+    CONFIG_KINDS(CONFIG_KIND_ID) SETTING_KINDS
+};
+
+enum {
+    SETTING_ALWAYS = 1,   /* written also where it is the default */
+    SETTING_QUIET = 2,    /* a default is "none" where changes are told */
+    SETTING_SHORT = 4,    /* its section may be the value itself: `backfill: easy` */
+    SETTING_IN_PLACE = 8, /* a text in the struct, not a pointer */
+    SETTING_REAL = 16,    /* written with decimals */
+    SETTING_NEEDED = 32,
+    SETTING_SILENT = 64, /* a default is not told at all */
+};
+
+struct setting {
+    const char *section; /* of the settings: the map that it is in; "": none */
+    const char *key, *label;
+    const char *words; /* ": a, b": names of 0, 1 ... */
+    const char *unit, *example, *sentence;
+    int64_t least, most, fallback;
+    uint16_t offset, size;
+    uint8_t kind, flags;
+};
+
+struct setting_table {
+    const struct setting *rows;
+    size_t count;
+};
+
+extern const struct setting_table top_keys, settings_keys, pool_keys, queue_keys, cell_keys,
+    budget_keys, windowed_keys, tariff_keys, reservation_keys, silence_keys, node_type_keys,
+    device_type_keys;
+
+/* A value that is read: from where, and which member it becomes. */
+struct setting_place {
+    struct config *config;
+    const struct reader *reader;
+    const json_t *object;
+    const char *key;
+    const struct setting *row;
+    void *base;
+};
+
+/* A value that is written or told. */
+struct setting_view {
+    const struct config *config;
+    const struct setting *row;
+    const void *base;
+};
+
+/* One property of a thing as text, for what tells changes. */
+struct property {
+    const char *name, *value, *unit; /* "", " gpus" */
+};
+struct properties {
+    struct arena *arena;
+    LIST(struct property) items;
+};
+
+typedef int kind_read_fn(const struct setting_place *place);
+typedef json_t *kind_write_fn(const struct setting_view *of); /* new; NULL: nothing to be written */
+typedef void kind_tell_fn(const struct setting_view *of, struct properties *ret);
+
+struct setting_ops {
+    kind_read_fn *read;
+    kind_write_fn *write;
+    kind_tell_fn *tell; /* NULL: no property */
+};
+extern const struct setting_ops setting_ops[SETTING_KINDS];
+
+kind_read_fn read_bound, read_people, read_shape, read_during, read_pool_during, read_budget;
+kind_read_fn read_when, read_owner;
+kind_write_fn write_bound, write_people, write_shape, write_during, write_pool_during, write_budget;
+kind_write_fn write_when, write_owner;
+kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
+
+/* A failure about the value. */
+int place_fail(const struct setting_place *place, int code, const char *format, ...) PRINTF(3, 4);
+
+/* The member of a row, of any size. */
+int64_t setting_load(const struct setting *row, const void *base);
+void setting_store(const struct setting *row, void *base, int64_t value);
+const char *setting_text(const struct setting *row, const void *base);
+
+struct config_silence {
+    char fault[ALERT_NAME_SIZE], uuid[ALERT_SUBJECT_SIZE];
+    usec_t until;
+};
+
+/* Every member at its default. */
+void keys_clear(const struct setting_table *table, void *base);
+/* Whether the object is a map without other keys. */
+int keys_check(const struct reader *reader, const json_t *object,
+               const struct setting_table *table);
+/* Keys that a document does not have leave the member as it was. */
+int keys_read(struct config *config, const struct reader *reader, const json_t *object,
+              const struct setting_table *table, void *base);
+void keys_write(const struct config *config, const struct setting_table *table, const void *base,
+                json_t *object);
+void keys_tell(const struct config *config, const struct setting_table *table, const void *base,
+               struct properties *ret);
+/* The names of the keys; NULL-terminated, in `ret`. */
+enum { KEYS_MAX = 48 };
+void keys_names(const struct setting_table *table, const char *ret[KEYS_MAX]);
+
+void property_add(struct properties *ret, const char *name, const char *value, const char *unit);
+/* An amount of a resource: "4", " gpus"; of another one "guarantee of h100", "4". */
+void property_add_amount(struct properties *ret, const char *name, const char *resource,
+                         int64_t amount);
+
+/* "queue NAME" as where an error is; below: "queue NAME: shape". */
+struct reader reader_of(const struct reader *reader, const char *kind, const char *name);
+struct reader reader_below(const struct reader *reader, const char *key, const char *name);
+
+const char *duration_spell(char *buffer, usec_t duration); /* "36h": reads back the same */
+json_t *decimal_to_json(int64_t amount, int64_t unit);     /* whole where it can be */
+
+/* Whether a key has a map from names to things, at most so many. */
+int map_check(const struct reader *reader, const json_t *document, const char *key,
+              const char *kind, size_t most);
+
+/* "gpus", "cpus", "memory" or a model, in lower case; ret of REQUEST_MODEL_SIZE. */
+int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret);
+
+/* config_quota.c: amounts together, after all keys of a queue. */
+int queue_check(struct config *config, const struct reader *reader, const json_t *object,
+                struct event_queue *queue);
+const char *amount_spell(char *buffer, const char *resource, int64_t amount);
+/* Bound i of the queue with the quota of "gpus" first; NULL: no more. */
+const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
+                                   const char **ret_resource);
+
+/* config_times.c */
+int times_read_windows(struct config *config, const struct reader *reader,
+                       const json_t *document); /* and the time zone; before what names them */
+int times_read_tariff(struct config *config, const struct reader *reader, const json_t *tariffs,
+                      struct event_tariff *tariff);
+int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
+                const char *key, const char *name);
+const char *times_words(const struct config *config, const char *window);
+/* "for queue teaching, 4 h100, mon 14:00-16:00" */
+void reservation_say(const struct config *config, const struct event_reservation *reservation,
+                     struct text *text);
+const char *window_own(struct config *config, const char *kind, const char *name);
+
+#endif

@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of values: how each is read, written, and told in a difference. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/health/alert.h"
+#include "time/begin.h"
+#include "time/civil.h"
+#include "wire/config/config_keys.h"
+
+enum { WORDS_MAX = 12, WORDS_SIZE = 128 };
+
+/* ---- members ---- */
+
+int64_t setting_load(const struct setting *row, const void *base)
+{
+    const char *at = (const char *)base + row->offset;
+    uint8_t u8;
+    uint32_t u32;
+    int64_t i64;
+
+    switch (row->size) {
+    case sizeof(u8):
+        memcpy(&u8, at, sizeof(u8));
+        return u8;
+    case sizeof(u32):
+        memcpy(&u32, at, sizeof(u32));
+        return u32;
+    default:
+        memcpy(&i64, at, sizeof(i64));
+        return i64;
+    }
+}
+
+void setting_store(const struct setting *row, void *base, int64_t value)
+{
+    char *at = (char *)base + row->offset;
+    uint8_t u8 = (uint8_t)value;
+    uint32_t u32 = (uint32_t)value;
+
+    if (row->size == sizeof(u8))
+        memcpy(at, &u8, sizeof(u8));
+    else if (row->size == sizeof(u32))
+        memcpy(at, &u32, sizeof(u32));
+    else
+        memcpy(at, &value, sizeof(value));
+}
+
+const char *setting_text(const struct setting *row, const void *base)
+{
+    const char *at = (const char *)base + row->offset, *text;
+
+    if (row->flags & SETTING_IN_PLACE)
+        return at;
+    memcpy(&text, at, sizeof(text));
+    return text ? text : "";
+}
+
+int place_fail(const struct setting_place *place, int code, const char *format, ...)
+{
+    char words[ERROR_TEXT_SIZE];
+
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    return reader_fail(place->reader, code, place->object, place->key, "%s", words);
+}
+
+static int store_text(const struct setting_place *place, const char *text)
+{
+    char *at = (char *)place->base + place->row->offset;
+
+    if (!(place->row->flags & SETTING_IN_PLACE)) {
+        const char *own = config_text(place->config, text);
+        memcpy(at, &own, sizeof(own));
+        return 0;
+    }
+    if (strlen(text) >= place->row->size)
+        return place_fail(place, -EINVAL, "longer than %d letters in all", place->row->size - 1);
+    snprintf(at, place->row->size, "%s", text);
+    return 0;
+}
+
+/* ---- numbers ---- */
+
+static int read_whole(const struct setting_place *place, int64_t scale)
+{
+    int64_t value = ABSENT;
+
+    int code = reader_integer(place->reader, place->object, place->key, place->row->least / scale,
+                              place->row->most / scale, &value);
+    if (code == 0 && value != ABSENT)
+        setting_store(place->row, place->base, value * scale);
+    return code;
+}
+
+static int read_count(const struct setting_place *place)
+{
+    return read_whole(place, 1);
+}
+
+static int read_millis(const struct setting_place *place)
+{
+    return read_whole(place, 1000);
+}
+
+static int read_milli(const struct setting_place *place)
+{
+    int64_t value = ABSENT;
+
+    int code = reader_milli(place->reader, place->object, place->key, place->row->most, &value);
+    if (code == 0 && value != ABSENT)
+        setting_store(place->row, place->base, value);
+    return code;
+}
+
+static int read_memory(const struct setting_place *place)
+{
+    char buffer[READER_SCALAR_SIZE];
+    const char *text = NULL;
+    int64_t mib = 0;
+
+    int code =
+        reader_scalar(place->reader, place->object, place->key, "a size like 512G", buffer, &text);
+    if (code < 0 || !text)
+        return code;
+    if (units_parse_mib(text, &mib, place->reader->err) < 0)
+        return reader_place(place->reader, -EINVAL, place->object, place->key);
+    setting_store(place->row, place->base, mib);
+    return 0;
+}
+
+static int read_decimal(const struct setting_place *place, double scale)
+{
+    const json_t *value = reader_get(place->object, place->key);
+    double number = json_number_value(value), most = (double)place->row->most / scale;
+
+    if (!value)
+        return 0;
+    if (!json_is_number(value) || number < 0 || number > most)
+        return place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f", place->row->unit,
+                          most);
+    setting_store(place->row, place->base, (int64_t)(number * scale + 0.5));
+    return 0;
+}
+
+static int read_money(const struct setting_place *place)
+{
+    return read_decimal(place, 1e6);
+}
+
+static int read_hours(const struct setting_place *place)
+{
+    if (!json_is_false(reader_get(place->object, place->key)))
+        return read_decimal(place, (double)USEC_PER_HOUR);
+    setting_store(place->row, place->base, 0);
+    return 0;
+}
+
+static int read_duration(const struct setting_place *place)
+{
+    char least[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+    usec_t value = ABSENT;
+
+    int code = reader_duration(place->reader, place->object, place->key, &value);
+    if (code < 0 || value == ABSENT)
+        return code;
+    if (value < place->row->least || value > place->row->most)
+        return place_fail(place, -ERANGE, "expected %s to %s",
+                          duration_spell(least, place->row->least),
+                          duration_spell(most, place->row->most));
+    setting_store(place->row, place->base, value);
+    return 0;
+}
+
+static json_t *write_count(const struct setting_view *of)
+{
+    return json_integer(setting_load(of->row, of->base));
+}
+
+static json_t *write_milli(const struct setting_view *of)
+{
+    int64_t value = setting_load(of->row, of->base);
+
+    return of->row->flags & SETTING_REAL ? json_real((double)value / 1000)
+                                         : decimal_to_json(value, 1000);
+}
+
+static json_t *write_money(const struct setting_view *of)
+{
+    return json_real((double)setting_load(of->row, of->base) / 1e6);
+}
+
+static json_t *write_hours(const struct setting_view *of)
+{
+    return decimal_to_json(setting_load(of->row, of->base), USEC_PER_HOUR);
+}
+
+static json_t *write_duration(const struct setting_view *of)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    return json_string(duration_spell(buffer, setting_load(of->row, of->base)));
+}
+
+/* A value that is told by `spell`; nothing where a quiet one is the default. */
+static void tell_value(const struct setting_view *of, struct properties *ret, const char *spell)
+{
+    bool is_default = setting_load(of->row, of->base) == of->row->fallback;
+
+    if (!is_default || !(of->row->flags & SETTING_SILENT))
+        property_add(ret, of->row->label, is_default && of->row->flags & SETTING_QUIET ? "" : spell,
+                     "");
+}
+
+static void tell_count(const struct setting_view *of, struct properties *ret)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    snprintf(buffer, sizeof(buffer), "%" PRId64, setting_load(of->row, of->base));
+    tell_value(of, ret, buffer);
+}
+
+static void tell_millis(const struct setting_view *of, struct properties *ret)
+{
+    int64_t value = setting_load(of->row, of->base);
+
+    property_add_amount(ret, of->row->label, "gpus",
+                        value == of->row->fallback ? QUOTA_NONE : value);
+}
+
+static void tell_hours(const struct setting_view *of, struct properties *ret)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    snprintf(buffer, sizeof(buffer), "%.6g",
+             (double)setting_load(of->row, of->base) / (double)USEC_PER_HOUR);
+    tell_value(of, ret, buffer);
+}
+
+static void tell_duration(const struct setting_view *of, struct properties *ret)
+{
+    char buffer[UNITS_TEXT_SIZE];
+    usec_t value = setting_load(of->row, of->base);
+
+    tell_value(of, ret, value > 0 ? duration_spell(buffer, value) : "never");
+}
+
+/* ---- words ---- */
+
+/* ": a, b" as its words; they stand in buffer. */
+static void split_words(const char *words, char buffer[WORDS_SIZE], const char *ret[WORDS_MAX])
+{
+    size_t count = 0;
+    char *rest = buffer;
+
+    snprintf(buffer, WORDS_SIZE, "%s", words[0] ? words + 2 : "");
+    for (char *word = strsep(&rest, ","); word && count < WORDS_MAX - 1; word = strsep(&rest, ","))
+        ret[count++] = word + (word[0] == ' ');
+    ret[count] = NULL;
+}
+
+static int read_word(const struct setting_place *place)
+{
+    const char *words[WORDS_MAX];
+    char buffer[WORDS_SIZE];
+    size_t value = SIZE_MAX;
+
+    split_words(place->row->words, buffer, words);
+    int code = reader_word(place->reader, place->object, place->key, words, &value);
+    if (code == 0 && value != SIZE_MAX)
+        setting_store(place->row, place->base, (int64_t)value);
+    return code;
+}
+
+/* A number, or a word that stands for one. */
+static int read_depth(const struct setting_place *place)
+{
+    if (json_is_number(reader_get(place->object, place->key)))
+        return read_count(place);
+    int code = read_word(place);
+    if (code == 0 && setting_load(place->row, place->base) == 2)
+        setting_store(place->row, place->base, place->row->most);
+    return code;
+}
+
+static int read_bool(const struct setting_place *place)
+{
+    bool value = setting_load(place->row, place->base) != 0;
+
+    int code = reader_bool(place->reader, place->object, place->key, &value);
+    setting_store(place->row, place->base, value);
+    return code;
+}
+
+static const char *spell_word(const struct setting_view *of, char buffer[WORDS_SIZE])
+{
+    const char *words[WORDS_MAX];
+
+    split_words(of->row->words, buffer, words);
+    return words[setting_load(of->row, of->base)];
+}
+
+static json_t *write_word(const struct setting_view *of)
+{
+    char buffer[WORDS_SIZE];
+
+    return json_string(spell_word(of, buffer));
+}
+
+static json_t *write_bool(const struct setting_view *of)
+{
+    return json_boolean(setting_load(of->row, of->base));
+}
+
+static void tell_word(const struct setting_view *of, struct properties *ret)
+{
+    char buffer[WORDS_SIZE];
+
+    tell_value(of, ret, spell_word(of, buffer));
+}
+
+static void tell_bool(const struct setting_view *of, struct properties *ret)
+{
+    tell_value(of, ret, setting_load(of->row, of->base) ? "true" : "false");
+}
+
+/* ---- texts ---- */
+
+static int read_text(const struct setting_place *place)
+{
+    size_t most =
+        place->row->flags & SETTING_IN_PLACE ? place->row->size - 1u : WATCH_TEXT_SIZE - 1u;
+    const char *text = NULL;
+
+    int code = reader_string(place->reader, place->object, place->key, most, &text);
+    return code < 0 || !text ? code : store_text(place, text);
+}
+
+/* For the shell; its program is not searched for. */
+static int read_command(const struct setting_place *place)
+{
+    int code = read_text(place);
+    const char *text = setting_text(place->row, place->base);
+
+    return code == 0 && text[0] && text[0] != '/'
+               ? place_fail(place, -EINVAL, "expected an absolute path")
+               : code;
+}
+
+/* HOST, HOST:PORT or [ADDRESS]:PORT, with or without a user name before it. */
+static bool has_host(const char *rest)
+{
+    size_t length = strcspn(rest, "/?#");
+    const char *end = rest + length, *name = memrchr(rest, '@', length);
+    const char *host = name ? name + 1 : rest;
+    bool is_address = host[0] == '[';
+    size_t host_length = strcspn(host, is_address ? "]" : ":/?#");
+    const char *port = host + host_length + is_address;
+
+    if (host_length < 1u + is_address || port > end)
+        return false;
+    if (port == end)
+        return true;
+    size_t digits = strspn(port + 1, "0123456789");
+    return *port == ':' && digits > 0 && digits <= 5 && port + 1 + digits == end;
+}
+
+/* With one of two schemes. What nothing could be sent to is refused when it is written. */
+static int read_url(const struct setting_place *place, const char *scheme, const char *other)
+{
+    int code = read_text(place);
+    const char *url = setting_text(place->row, place->base);
+    bool is_good = (string_starts(url, scheme) && has_host(url + strlen(scheme))) ||
+                   (string_starts(url, other) && has_host(url + strlen(other)));
+
+    if (code < 0 || !url[0] || (is_good && !strchr(url, ' ') && !string_has_control(url)))
+        return code;
+    return place_fail(place, -EINVAL, "expected %s or %s, and a host", scheme, other);
+}
+
+static int read_web(const struct setting_place *place)
+{
+    return read_url(place, "http://", "https://");
+}
+
+static int read_mail(const struct setting_place *place)
+{
+    return read_url(place, "smtp://", "smtps://");
+}
+
+static int read_domain(const struct setting_place *place)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+    int code = read_text(place);
+    const char *domain = setting_text(place->row, place->base);
+
+    if (code == 0 && (strspn(domain, letters) != strlen(domain) || domain[0] == '.'))
+        code =
+            place_fail(place, -EINVAL,
+                       "expected what stands behind the @ of people's addresses, like example.org");
+    return code;
+}
+
+static int read_name(const struct setting_place *place)
+{
+    const char *name = NULL;
+
+    int code = reader_name(place->reader, place->object, place->key, &name);
+    return code < 0 || !name ? code : store_text(place, name);
+}
+
+/* As devices have it: in lower case. */
+static int read_model(const struct setting_place *place)
+{
+    char model[REQUEST_MODEL_SIZE];
+    const char *name = NULL;
+
+    int code = reader_name(place->reader, place->object, place->key, &name);
+    if (code < 0 || !name)
+        return code;
+    if (strlen(name) >= sizeof(model))
+        return place_fail(place, -EINVAL, "'%s': longer than %d bytes", name,
+                          REQUEST_MODEL_SIZE - 1);
+    for (size_t i = 0; i <= strlen(name); i++)
+        model[i] = (char)tolower((unsigned char)name[i]);
+    return store_text(place, model);
+}
+
+static json_t *write_text(const struct setting_view *of)
+{
+    const char *text = setting_text(of->row, of->base);
+
+    return text[0] ? json_string(text) : NULL;
+}
+
+static void tell_text(const struct setting_view *of, struct properties *ret)
+{
+    const char *text = setting_text(of->row, of->base);
+
+    property_add(ret, of->row->label, of->row->kind == SETTING_PARENT && !text[0] ? "root" : text,
+                 "");
+}
+
+/* ---- lists of names, with commas between ---- */
+
+static int read_names(const struct setting_place *place)
+{
+    AUTO_RELEASE(text) struct text list = { 0 };
+    char **names = NULL;
+    size_t count = 0;
+
+    if (!reader_get(place->object, place->key))
+        return 0;
+    int code = reader_names(place->reader, place->object, place->key, (size_t)place->row->most,
+                            &names, &count);
+    for (size_t i = 0; i < count && code == 0; i++)
+        text_printf(&list, "%s%s", i > 0 ? "," : "", names[i]);
+    if (code == 0) {
+        string_list_destroy(names);
+        code = store_text(place, text_string(&list));
+    }
+    return code;
+}
+
+/* One or a list; labels are names, words just have no comma and no blank. */
+static int read_words(const struct setting_place *place)
+{
+    const json_t *value = reader_get(place->object, place->key);
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    AUTO_RELEASE(text) struct text list = { 0 };
+
+    for (size_t i = 0; value && i < count; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        const char *word = json_string_value(item);
+        bool is_good =
+            word && (place->row->kind == SETTING_LABELS ? name_is_valid(word)
+                                                        : word[0] && !strpbrk(word, ", \t\n"));
+        if (!is_good)
+            return place_fail(place, -EINVAL, "expected a name or a list of names, like %s",
+                              place->row->example);
+        text_printf(&list, "%s%s", i > 0 ? "," : "", word);
+    }
+    if (!value)
+        return 0;
+    if (place->row->most > 0 && list.length >= (size_t)place->row->most)
+        return place_fail(place, -E2BIG, "more than %d bytes in all", (int)place->row->most - 1);
+    return store_text(place, text_string(&list));
+}
+
+static json_t *write_names(const struct setting_view *of)
+{
+    const char *names = setting_text(of->row, of->base);
+    json_t *list = names[0] ? json_array() : NULL;
+
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',')
+        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    return list;
+}
+
+static void tell_names(const struct setting_view *of, struct properties *ret)
+{
+    AUTO_FREE char *names = mem_string(setting_text(of->row, of->base));
+
+    for (char *comma = strchr(names, ','); comma; comma = strchr(comma, ','))
+        *comma = ' ';
+    property_add(ret, of->row->label, names, "");
+}
+
+/* ---- numbers of devices, a bit each ---- */
+
+static int read_devices(const struct setting_place *place)
+{
+    const json_t *list = reader_get(place->object, place->key);
+    uint64_t devices = 0;
+    int64_t before = -1;
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return place_fail(place, -EINVAL, "expected a list of numbers of devices");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        int64_t index = json_integer_value(item);
+        if (!json_is_integer(item) || index < 0 || index > place->row->most)
+            return place_fail(place, -EINVAL, "expected numbers of devices, 0 to %d",
+                              (int)place->row->most);
+        if (index <= before)
+            return place_fail(place, -EINVAL,
+                              "%" PRId64 " after %" PRId64 ", expected them ascending, each once",
+                              index, before);
+        before = index;
+        devices |= UINT64_C(1) << index;
+    }
+    setting_store(place->row, place->base, (int64_t)devices);
+    return 0;
+}
+
+static json_t *write_devices(const struct setting_view *of)
+{
+    uint64_t devices = (uint64_t)setting_load(of->row, of->base);
+    json_t *list = devices != 0 ? json_array() : NULL;
+
+    for (int i = 0; i < 64; i++) {
+        if (devices >> i & 1)
+            json_array_append_new(list, json_integer(i));
+    }
+    return list;
+}
+
+static void tell_devices(const struct setting_view *of, struct properties *ret)
+{
+    uint64_t devices = (uint64_t)setting_load(of->row, of->base);
+    AUTO_RELEASE(text) struct text list = { 0 };
+
+    for (int i = 0; i < 64; i++) {
+        if (devices >> i & 1)
+            text_printf(&list, "%s%d", list.length > 0 ? " " : "", i);
+    }
+    property_add(ret, of->row->label, text_string(&list), "");
+}
+
+/* ---- templates of devices, a line each ---- */
+
+/* Whether only these names are used, and nothing that would break a list of lines. */
+static bool is_template(const char *template, bool is_of_one)
+{
+    const struct device_words one = { .index = "0" };
+    const struct device_words all = { .indices = "0", .uuids = "0", .count = "1" };
+    AUTO_RELEASE(text) struct text expanded = { 0 };
+
+    return !string_has_control(template) &&
+           device_type_expand(template, is_of_one ? &one : &all, &expanded);
+}
+
+static bool is_variable(const char *name)
+{
+    size_t length = 0;
+
+    for (; isalnum((unsigned char)name[length]) || name[length] == '_'; length++)
+        ;
+    return length > 0 && name[length] == '\0' && !isdigit((unsigned char)name[0]);
+}
+
+static int read_env(const struct setting_place *place)
+{
+    json_t *env = (json_t *)(uintptr_t)reader_get(place->object, place->key), *value;
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    const char *name;
+
+    if (!env)
+        return 0;
+    if (!json_is_object(env))
+        return place_fail(place, -EINVAL, "expected a map from name to text");
+    json_object_foreach(env, name, value)
+    {
+        const char *template = json_string_value(value);
+        if (!is_variable(name))
+            return reader_fail(place->reader, -EINVAL, env, name, "is no name of a variable");
+        if (!template || !is_template(template, false))
+            return reader_fail(place->reader, -EINVAL, env, name,
+                               "expected a text, in which ${indices}, ${uuids} and ${count} stand "
+                               "for what a job has");
+        text_printf(&lines, "%s=%s\n", name, template);
+    }
+    return store_text(place, text_string(&lines));
+}
+
+static int read_files(const struct setting_place *place)
+{
+    const json_t *files = reader_get(place->object, place->key);
+    const struct device_type *type = place->base;
+    AUTO_RELEASE(text) struct text lines = { 0 };
+
+    if (files && !json_is_array(files))
+        return place_fail(place, -EINVAL, "expected a list like [\"/dev/accel${index}\"]");
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        const char *file = json_string_value(json_array_get(files, i));
+        if (!file || !string_starts(file, "/dev/") || !is_template(file, true))
+            return place_fail(
+                place, -EINVAL,
+                "expected files below /dev, in which ${index} stands for the number of a "
+                "device");
+        if (type->count > 1 && !strstr(file, "${index}"))
+            return place_fail(place, -EINVAL,
+                              "expected ${index} in each, because there are several devices");
+        text_printf(&lines, "%s\n", file);
+    }
+    return files ? store_text(place, text_string(&lines)) : 0;
+}
+
+/* The lines as a list, or as a map where they are NAME=TEXT. */
+static json_t *write_lines(const struct setting_view *of)
+{
+    AUTO_FREE char *copy = mem_string(setting_text(of->row, of->base));
+    bool is_map = of->row->kind == SETTING_ENV;
+    char *rest = copy;
+
+    if (copy[0] == '\0')
+        return NULL;
+    json_t *all = is_map ? json_object() : json_array();
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        char *value = is_map ? strchr(line, '=') : NULL;
+        if (value) {
+            *value = '\0';
+            json_object_set_new(all, line, json_string(value + 1));
+        } else if (line[0] && !is_map)
+            json_array_append_new(all, json_string(line));
+    }
+    return all;
+}
+
+/* ---- alerts that are not told: "FAULT UUID UNTIL" with commas between ---- */
+
+/* A date with or without a time, in UTC. */
+static int read_until(const struct setting_place *place)
+{
+    struct begin_fields fields;
+    const char *text = NULL;
+    char date[32];
+
+    int code = reader_string(place->reader, place->object, place->key, sizeof(date) - 1, &text);
+    if (code < 0 || !text)
+        return code;
+    snprintf(date, sizeof(date), "%s", text);
+    if (date[0] && date[strlen(date) - 1] == 'Z')
+        date[strlen(date) - 1] = '\0';
+    if (!begin_split(date, &fields) || !fields.has_date)
+        return place_fail(place, -EINVAL, "expected a date in UTC, like 2030-01-31T08:00");
+    setting_store(place->row, place->base,
+                  civil_day(fields.year, fields.month, fields.day) * USEC_PER_DAY +
+                      (fields.hour * 3600 + fields.minute * 60 + fields.second) * USEC_PER_SEC);
+    return 0;
+}
+
+static json_t *write_until(const struct setting_view *of)
+{
+    int64_t seconds = setting_load(of->row, of->base) / USEC_PER_SEC;
+    struct civil date = civil_of_day(seconds / 86400);
+    int rest = (int)(seconds % 86400);
+
+    if (seconds == 0)
+        return NULL;
+    return json_sprintf("%04d-%02d-%02dT%02d:%02d:%02d", (int)date.year, date.month, date.day,
+                        rest / 3600, rest / 60 % 60, rest % 60);
+}
+
+static int check_silence(const struct reader *reader, const json_t *object,
+                         const struct config_silence *silence)
+{
+    if (silence->fault[0] && strcmp(silence->fault, "*") != 0 &&
+        !alert_name_is_known(silence->fault))
+        return reader_fail(reader, -EINVAL, object, "fault", "'%.40s' is none", silence->fault);
+    if (strpbrk(silence->uuid, ", \t\n") || (reader_get(object, "uuid") && !silence->uuid[0]))
+        return reader_fail(reader, -EINVAL, object, "uuid", "expected the UUID of a GPU");
+    return 0;
+}
+
+static int read_silences(const struct setting_place *place)
+{
+    const json_t *list = reader_get(place->object, place->key);
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (list && !json_is_array(list))
+        return place_fail(place, -EINVAL, "expected a list of {fault, uuid, until}");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *object = json_array_get(list, i);
+        struct config_silence silence = { "", "", 0 };
+        struct reader reader = *place->reader;
+        snprintf(reader.where, sizeof(reader.where), "alerts.silence[%zu]", i);
+        int code = keys_check(&reader, object, &silence_keys);
+        if (code == 0)
+            code = keys_read(place->config, &reader, object, &silence_keys, &silence);
+        if (code == 0)
+            code = check_silence(&reader, object, &silence);
+        if (code < 0)
+            return code;
+        text_printf(&text, "%s%s %s %" PRId64, i > 0 ? "," : "",
+                    silence.fault[0] ? silence.fault : "*", silence.uuid[0] ? silence.uuid : "*",
+                    silence.until / USEC_PER_SEC);
+    }
+    return list ? store_text(place, text_string(&text)) : 0;
+}
+
+static json_t *write_silences(const struct setting_view *of)
+{
+    const char *silences = setting_text(of->row, of->base);
+    json_t *list = silences[0] ? json_array() : NULL;
+
+    for (const char *at = silences; *at; at += *at == ',') {
+        struct config_silence silence = { "", "", 0 };
+        json_t *object = json_object();
+        sscanf(at, "%31s %95s %" SCNd64, silence.fault, silence.uuid, &silence.until);
+        silence.until *= USEC_PER_SEC;
+        if (strcmp(silence.fault, "*") == 0)
+            silence.fault[0] = '\0';
+        if (strcmp(silence.uuid, "*") == 0)
+            silence.uuid[0] = '\0';
+        keys_write(of->config, &silence_keys, &silence, object);
+        json_array_append_new(list, object);
+        at += strcspn(at, ",");
+    }
+    return list;
+}
+
+/* Keys without functions are read and written by what they belong to. */
+const struct setting_ops setting_ops[SETTING_KINDS] = {
+    [SETTING_COUNT] = { read_count, write_count, tell_count },
+    [SETTING_MILLIS] = { read_millis, write_milli, tell_millis },
+    [SETTING_MILLI] = { read_milli, write_milli, NULL },
+    [SETTING_MEMORY] = { read_memory, write_count, NULL },
+    [SETTING_MONEY] = { read_money, write_money, NULL },
+    [SETTING_HOURS] = { read_hours, write_hours, tell_hours },
+    [SETTING_DURATION] = { read_duration, write_duration, tell_duration },
+    [SETTING_WORD] = { read_word, write_word, tell_word },
+    [SETTING_BOOL] = { read_bool, write_bool, tell_bool },
+    [SETTING_DEPTH] = { read_depth, write_count, tell_count },
+    [SETTING_TEXT] = { read_text, write_text, tell_text },
+    [SETTING_COMMAND] = { read_command, write_text, tell_text },
+    [SETTING_WEB] = { read_web, write_text, tell_text },
+    [SETTING_MAIL] = { read_mail, write_text, tell_text },
+    [SETTING_DOMAIN] = { read_domain, write_text, tell_text },
+    [SETTING_NAME] = { read_name, write_text, tell_text },
+    [SETTING_MODEL] = { read_model, write_text, tell_text },
+    [SETTING_NAMES] = { read_names, write_names, tell_names },
+    [SETTING_WORDS] = { read_words, write_names, tell_text },
+    [SETTING_LABELS] = { read_words, write_names, tell_text },
+    [SETTING_DEVICES] = { read_devices, write_devices, tell_devices },
+    [SETTING_ENV] = { read_env, write_lines, NULL },
+    [SETTING_FILES] = { read_files, write_lines, NULL },
+    [SETTING_SILENCES] = { read_silences, write_silences, tell_text },
+    [SETTING_UNTIL] = { read_until, write_until, NULL },
+    [SETTING_BOUND] = { read_bound, write_bound, tell_bounds },
+    [SETTING_USERS] = { read_people, write_people, NULL },
+    [SETTING_GROUPS] = { read_people, write_people, tell_people },
+    [SETTING_SHAPE] = { read_shape, write_shape, NULL },
+    [SETTING_DURING] = { read_during, write_during, tell_during },
+    [SETTING_POOL_DURING] = { read_pool_during, write_pool_during, tell_pool_during },
+    [SETTING_BUDGETS] = { read_budget, write_budget, tell_budget },
+    [SETTING_PARENT] = { NULL, write_text, tell_text },
+    [SETTING_WHEN] = { read_when, write_when, NULL },
+    [SETTING_OWNER] = { read_owner, write_owner, NULL },
+};
