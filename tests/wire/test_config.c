@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "core/cluster/pool.h"
+#include "wire/config/config_keys.h"
 #include "wire/json.h"
 
 static int parse(const char *yaml, struct config **ret, struct error *err)
@@ -433,6 +434,84 @@ static void pools_and_queues_have_limits(void **state)
     assert_string_equal(err.text, "queue n1000: more than 1000 queues");
 }
 
+/* What an example needs beside it. */
+static const char *beside(const char *section, const char *key)
+{
+    static const struct {
+        const char *section, *key, *text;
+    } needs[] = { { "idle", "stop", "warn: 30m, " },
+                  { "idle", "action", "warn: 30m, stop: 2h, " },
+                  { "health", "timeout", "before: /bin/true, " },
+                  { "pools", "type", "queue: prod, " },
+                  { "pools", "queue", "type: static, " },
+                  { "pools", "gpus", "type: static, queue: prod, " },
+                  { "queues", "lend", "guarantee: 2, " },
+                  { "node_types", "gpus", "model: h100, cpus: 1, memory: 1G, " },
+                  { "node_types", "cpus", "memory: 1G, " },
+                  { "node_types", "memory", "cpus: 1, " },
+                  { "node_types", "", "cpus: 1, memory: 1G, " },
+                  { "devices", "model", "" },
+                  { "devices", "", "model: v5e, " },
+                  { "reservations", "for", "when: nights, gpus: 1, " },
+                  { "reservations", "when", "for: maintenance, gpus: 1, " },
+                  { "reservations", "gpus", "for: maintenance, when: nights, " },
+                  { "reservations", "", "for: maintenance, when: nights, gpus: 1, " },
+                  { "tariffs", "during", "factor: 2, " },
+                  { "tariffs", "factor", "during: nights, " } };
+
+    for (size_t i = 0; i < COUNT_OF(needs); i++) {
+        if (strcmp(needs[i].section, section) == 0 &&
+            (!needs[i].key[0] || strcmp(needs[i].key, key) == 0))
+            return needs[i].text;
+    }
+    return "";
+}
+
+/* Each example of a table is taken as it stands in tarn-config(5); it is under `map`.x, or under
+ * its own section. */
+static void take_examples(const struct setting_table *table, const char *map)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct setting *row = &table->rows[i];
+        const char *section = map ? map : row->section;
+        if (row->kind == SETTING_HIDDEN)
+            continue;
+        assert_true(row->sentence[0] && row->example[0]);
+        AUTO_FREE char *inner =
+            section && section[0]
+                ? mem_printf("%s: {%s%s%s: %s}%s", section, map ? "x: {" : "",
+                             beside(section, row->key), row->key, row->example, map ? "}" : "")
+                : mem_printf("%s: %s", row->key, row->example);
+        bool has_windows = strcmp(inner, "windows") > 0 && string_starts(inner, "windows");
+        bool has_queues = string_starts(inner, "queues");
+        AUTO_FREE char *yaml =
+            mem_printf("%s%s%s\n", has_windows ? "" : "windows: {nights: '22:00-06:00'}\n",
+                       has_queues ? "" : "queues: {prod: {}, teaching: {}}\n", inner);
+        if (has_queues && strstr(inner, "parent: research")) {
+            free(yaml);
+            yaml = mem_string("queues: {research: {}, x: {parent: research}}\n");
+        }
+        struct config *config = NULL;
+        struct error err = { "" };
+        if (parse(yaml, &config, &err) < 0)
+            fail_msg("%s%s", yaml, err.text);
+        config_destroy(config);
+    }
+}
+
+static void each_example_of_the_reference_is_taken(void **state)
+{
+    (void)state;
+    take_examples(&top_keys, NULL);
+    take_examples(&settings_keys, NULL);
+    take_examples(&pool_keys, "pools");
+    take_examples(&queue_keys, "queues");
+    take_examples(&node_type_keys, "node_types");
+    take_examples(&device_type_keys, "devices");
+    take_examples(&reservation_keys, "reservations");
+    take_examples(&tariff_keys, "tariffs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +527,7 @@ int main(void)
         cmocka_unit_test(places_that_alerts_can_go_to_are_taken),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
         cmocka_unit_test(pools_and_queues_have_limits),
+        cmocka_unit_test(each_example_of_the_reference_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
