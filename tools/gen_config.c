@@ -25,24 +25,24 @@ static const struct {
 /* What stands below a key of a kind. */
 enum shape { ITSELF, MAP, ITEMS, ITSELF_OR_NUMBER, MAP_OR_NUMBER };
 static const struct {
-    const struct setting_table *table;
+    enum setting_table table;
     enum shape shape;
     const char *title;
 } below[SETTING_KINDS] = {
-    [SETTING_POOLS] = { &pool_keys, MAP, "POOLS" },
-    [SETTING_QUEUES] = { &queue_keys, MAP, "QUEUES" },
-    [SETTING_SHAPE] = { &cell_keys, ITEMS, "CELLS OF A SHAPE" },
-    [SETTING_BUDGETS] = { &budget_keys, ITSELF_OR_NUMBER, "BUDGETS" },
-    [SETTING_POOL_DURING] = { &windowed_keys, MAP, "POOLS WHILE A WINDOW IS OPEN" },
-    [SETTING_TARIFFS] = { &tariff_keys, MAP_OR_NUMBER, "TARIFFS" },
-    [SETTING_RESERVATIONS] = { &reservation_keys, MAP, "RESERVATIONS" },
-    [SETTING_NODE_TYPES] = { &node_type_keys, MAP, "MACHINES THAT COULD BE HAD" },
-    [SETTING_DEVICE_TYPES] = { &device_type_keys, MAP, "DEVICES" },
-    [SETTING_SILENCES] = { &silence_keys, ITEMS, "SILENCES" },
+    [SETTING_POOLS] = { KEYS_POOL, MAP, "POOLS" },
+    [SETTING_QUEUES] = { KEYS_QUEUE, MAP, "QUEUES" },
+    [SETTING_SHAPE] = { KEYS_CELL, ITEMS, "CELLS OF A SHAPE" },
+    [SETTING_BUDGETS] = { KEYS_BUDGET, ITSELF_OR_NUMBER, "BUDGETS" },
+    [SETTING_POOL_DURING] = { KEYS_WINDOWED, MAP, "POOLS WHILE A WINDOW IS OPEN" },
+    [SETTING_TARIFFS] = { KEYS_TARIFF, MAP_OR_NUMBER, "TARIFFS" },
+    [SETTING_RESERVATIONS] = { KEYS_RESERVATION, MAP, "RESERVATIONS" },
+    [SETTING_NODE_TYPES] = { KEYS_NODE_TYPE, MAP, "MACHINES THAT COULD BE HAD" },
+    [SETTING_DEVICE_TYPES] = { KEYS_DEVICE_TYPE, MAP, "DEVICES" },
+    [SETTING_SILENCES] = { KEYS_SILENCE, ITEMS, "SILENCES" },
 };
 
 /* The default as the document has it; NULL: there is none, or it is nothing. */
-static json_t *default_of(const struct setting_table *table, const struct setting *row)
+static json_t *default_of(enum setting_table table, const struct setting *row)
 {
     static union {
         struct settings settings;
@@ -52,7 +52,7 @@ static json_t *default_of(const struct setting_table *table, const struct settin
 
     memset(&base, 0, sizeof(base));
     keys_clear(table, &base);
-    if (table == &settings_keys)
+    if (table == KEYS_SETTINGS)
         settings_default(&base.settings);
     if (row->kind >= SETTING_TEXT || !setting_ops[row->kind].write || row->fallback == ABSENT ||
         row->flags & SETTING_NEEDED || (row->fallback == 0 && row->least > 0) ||
@@ -98,7 +98,7 @@ static void put_range(struct text *out, const struct setting *row)
                     duration_spell(most, row->most));
 }
 
-static void put_row(struct text *out, const struct setting_table *table, const struct setting *row)
+static void put_row(struct text *out, enum setting_table table, const struct setting *row)
 {
     AUTO(json) json_t *value = default_of(table, row);
     AUTO_FREE char *bytes = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
@@ -128,12 +128,14 @@ static void put_row(struct text *out, const struct setting_table *table, const s
     text_add(out, "\n\n");
 }
 
-static void put_table(struct text *out, const struct setting_table *table, const char *title)
+static void put_table(struct text *out, enum setting_table table, const char *title)
 {
+    const struct setting_rows keys = keys_rows(table);
+
     text_printf(out, "# %s\n\n", title);
-    for (size_t i = 0; i < table->count; i++) {
-        if (table->rows[i].kind != SETTING_HIDDEN)
-            put_row(out, table, &table->rows[i]);
+    for (size_t i = 0; i < keys.count; i++) {
+        if (keys.rows[i].kind != SETTING_HIDDEN)
+            put_row(out, table, &keys.rows[i]);
     }
 }
 
@@ -151,10 +153,10 @@ static void put_page(struct text *out)
         "A key *a.b* is the key _b_ of the map _a_. The value of *backfill* and of *defrag* may "
         "stand without its map: _backfill: easy_, _defrag: 2_. Amounts of GPUs have up to three "
         "decimals; CPUs are counted in the same way, memory has a unit (512M, 20G, 1.5T).\n\n");
-    put_table(out, &top_keys, "THINGS BY NAME");
-    put_table(out, &settings_keys, "SETTINGS");
+    put_table(out, KEYS_TOP, "THINGS BY NAME");
+    put_table(out, KEYS_SETTINGS, "SETTINGS");
     for (size_t i = 0; i < SETTING_KINDS; i++) {
-        if (below[i].table)
+        if (below[i].table != KEYS_TOP)
             put_table(out, below[i].table, below[i].title);
     }
     text_add(out, "# SEE ALSO\n\n*tarn*(1), *tarn-jobfile*(5), *tarn-serve*(8)\n");
@@ -162,7 +164,7 @@ static void put_page(struct text *out)
 
 /* ---- the schema ---- */
 
-static json_t *schema_of_table(const struct setting_table *table, int depth);
+static json_t *schema_of_table(enum setting_table table, int depth);
 
 static json_t *types_of(const char *words)
 {
@@ -188,7 +190,7 @@ static void add_below(json_t *schema, const struct setting *row, int depth)
 {
     json_t *inner = NULL;
 
-    if (!below[row->kind].table || depth > 2)
+    if (below[row->kind].table == KEYS_TOP || depth > 2)
         return;
     inner = schema_of_table(below[row->kind].table, depth + 1);
     switch (below[row->kind].shape) {
@@ -212,8 +214,7 @@ static void add_below(json_t *schema, const struct setting *row, int depth)
     }
 }
 
-static json_t *schema_of_row(const struct setting_table *table, const struct setting *row,
-                             int depth)
+static json_t *schema_of_row(enum setting_table table, const struct setting *row, int depth)
 {
     double scale = scale_of(row);
     json_t *value = default_of(table, row);
@@ -233,12 +234,13 @@ static json_t *schema_of_row(const struct setting_table *table, const struct set
     return schema;
 }
 
-static json_t *schema_of_table(const struct setting_table *table, int depth)
+static json_t *schema_of_table(enum setting_table table, int depth)
 {
+    const struct setting_rows keys = keys_rows(table);
     json_t *properties = json_object();
 
-    for (size_t i = 0; i < table->count; i++) {
-        const struct setting *row = &table->rows[i];
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct setting *row = &keys.rows[i];
         json_t *map = properties, *section;
         if (row->kind == SETTING_HIDDEN)
             continue;
@@ -262,7 +264,7 @@ static json_t *schema_of_table(const struct setting_table *table, int depth)
 
 static json_t *whole_schema(void)
 {
-    json_t *schema = schema_of_table(&top_keys, 0), *settings = schema_of_table(&settings_keys, 0);
+    json_t *schema = schema_of_table(KEYS_TOP, 0), *settings = schema_of_table(KEYS_SETTINGS, 0);
 
     json_object_update(json_object_get(schema, "properties"),
                        json_object_get(settings, "properties"));

@@ -469,10 +469,12 @@ static const char *beside(const char *section, const char *key)
 
 /* Each example of a table is taken as it stands in tarn-config(5); it is under `map`.x, or under
  * its own section. */
-static void take_examples(const struct setting_table *table, const char *map)
+static void take_examples(enum setting_table table, const char *map)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct setting *row = &table->rows[i];
+    const struct setting_rows keys = keys_rows(table);
+
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct setting *row = &keys.rows[i];
         const char *section = map ? map : row->section;
         if (row->kind == SETTING_HIDDEN)
             continue;
@@ -502,14 +504,14 @@ static void take_examples(const struct setting_table *table, const char *map)
 static void each_example_of_the_reference_is_taken(void **state)
 {
     (void)state;
-    take_examples(&top_keys, NULL);
-    take_examples(&settings_keys, NULL);
-    take_examples(&pool_keys, "pools");
-    take_examples(&queue_keys, "queues");
-    take_examples(&node_type_keys, "node_types");
-    take_examples(&device_type_keys, "devices");
-    take_examples(&reservation_keys, "reservations");
-    take_examples(&tariff_keys, "tariffs");
+    take_examples(KEYS_TOP, NULL);
+    take_examples(KEYS_SETTINGS, NULL);
+    take_examples(KEYS_POOL, "pools");
+    take_examples(KEYS_QUEUE, "queues");
+    take_examples(KEYS_NODE_TYPE, "node_types");
+    take_examples(KEYS_DEVICE_TYPE, "devices");
+    take_examples(KEYS_RESERVATION, "reservations");
+    take_examples(KEYS_TARIFF, "tariffs");
 }
 
 int main(void)

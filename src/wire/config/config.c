@@ -99,13 +99,15 @@ int map_check(const struct reader *reader, const json_t *document, const char *k
     return code;
 }
 
-static int check_pool(const struct reader *reader, const json_t *object,
-                      const struct event_pool *pool)
+static int check_pool(struct config *config, const struct reader *reader, const json_t *object,
+                      void *item)
 {
     const char *bound = reader_get(object, "min")   ? "min"
                         : reader_get(object, "max") ? "max"
                                                     : NULL;
+    const struct event_pool *pool = item;
 
+    (void)config;
     if (pool->is_static && !pool->queue[0])
         return reader_fail(reader, -EINVAL, object, NULL,
                            "a static pool belongs to a queue; expected queue: NAME");
@@ -124,118 +126,124 @@ static int check_pool(const struct reader *reader, const json_t *object,
     return 0;
 }
 
-static int read_pool(struct config *config, const struct reader *reader, const json_t *map,
-                     const char *name)
+static int check_node_type(struct config *config, const struct reader *reader, const json_t *object,
+                           void *item)
 {
-    struct event_pool *pool = &config->pools[config->pool_count++];
-    const json_t *object = json_object_get(map, name);
-    struct reader inner = reader_of(reader, "pool", name);
+    const struct node_type *type = item;
 
-    record_clear(event_type(EVENT_POOL), pool);
-    pool->name = config_text(config, name);
-    int code = keys_check(&inner, object, &pool_keys);
-    if (code == 0)
-        code = keys_read(config, &inner, object, &pool_keys, pool);
-    return code < 0 ? code : check_pool(&inner, object, pool);
-}
-
-static int read_node_type(struct config *config, const struct reader *reader, const json_t *map,
-                          const char *name)
-{
-    struct node_type *type = &config->node_types[config->node_type_count++];
-    const json_t *object = json_object_get(map, name);
-    struct reader inner = reader_of(reader, "node type", name);
-
-    snprintf(type->name, sizeof(type->name), "%s", name);
-    keys_clear(&node_type_keys, type);
-    int code = keys_check(&inner, object, &node_type_keys);
-    if (code == 0)
-        code = keys_read(config, &inner, object, &node_type_keys, type);
-    if (code == 0 && (type->cpu_milli == 0 || type->memory_mib == 0))
-        code = reader_fail(&inner, -EINVAL, object, NULL, "expected cpus and memory, above 0");
-    if (code == 0 && type->gpus > 0 && !type->model[0])
-        code = reader_fail(&inner, -EINVAL, object, "model", "expected the model of its gpus");
-    return code;
-}
-
-static int read_device_type(struct config *config, const struct reader *reader, const json_t *map,
-                            const char *name)
-{
-    struct device_type *type = &config->device_types[config->device_type_count++];
-    const json_t *object = json_object_get(map, name);
-    struct reader inner = reader_of(reader, "device", name);
-
-    snprintf(type->name, sizeof(type->name), "%s", name);
-    keys_clear(&device_type_keys, type);
-    int code = keys_check(&inner, object, &device_type_keys);
-    return code < 0 ? code : keys_read(config, &inner, object, &device_type_keys, type);
-}
-
-static int read_tariff(struct config *config, const struct reader *reader, const json_t *map,
-                       const char *name)
-{
-    struct event_tariff *tariff = &config->tariffs[config->tariff_count++];
-    struct reader inner = reader_of(reader, "tariff", name);
-
-    tariff->name = config_text(config, name);
-    return times_read_tariff(config, &inner, map, tariff);
-}
-
-static int read_reservation(struct config *config, const struct reader *reader, const json_t *map,
-                            const char *name)
-{
-    struct event_reservation *reservation = &config->reservations[config->reservation_count++];
-    struct reader inner = reader_of(reader, "reservation", name);
-
-    reservation->name = config_text(config, name);
-    return config_reservation_read(config, &inner, json_object_get(map, name), reservation);
-}
-
-/* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
-static int read_price(struct config *config, const struct reader *reader, const json_t *map,
-                      const char *name)
-{
-    struct event_price *price = &config->prices[config->price_count++];
-    double value = json_number_value(json_object_get(map, name)), most = 1000;
-    char resource[REQUEST_MODEL_SIZE];
-    struct reader inner = *reader;
-
-    snprintf(inner.where, sizeof(inner.where), "prices");
-    int code = resource_read(&inner, map, name, resource);
-    if (code < 0)
-        return code;
-    if (!json_is_number(json_object_get(map, name)) || value < 0 || value > most)
-        return reader_fail(&inner, -EINVAL, map, name,
-                           "expected what one costs for an hour, 0 to %.0f", most);
-    *price = (struct event_price){ config_text(config, resource), (int64_t)(value * 1e6 + 0.5), 0 };
+    (void)config;
+    if (type->cpu_milli == 0 || type->memory_mib == 0)
+        return reader_fail(reader, -EINVAL, object, NULL, "expected cpus and memory, above 0");
+    if (type->gpus > 0 && !type->model[0])
+        return reader_fail(reader, -EINVAL, object, "model", "expected the model of its gpus");
     return 0;
 }
 
-typedef int item_read_fn(struct config *config, const struct reader *reader, const json_t *map,
-                         const char *name);
+#define SECTION(key, kind, table, member, most, check)                                             \
+    {                                                                                              \
+        key, kind, table, offsetof(struct config, member##s),                                      \
+            offsetof(struct config, member##_count), sizeof(((struct config *)0)->member##s[0]),   \
+            most, check                                                                            \
+    }
+const struct config_section config_sections[CONFIG_SECTIONS] = {
+    SECTION("pools", "pool", KEYS_POOL, pool, CONFIG_POOLS_MAX, check_pool),
+    SECTION("queues", "queue", KEYS_QUEUE, queue, 0, NULL),
+    SECTION("node_types", "node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX, check_node_type),
+    SECTION("devices", "device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX, NULL),
+    SECTION("tariffs", "tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX, NULL),
+    SECTION("reservations", "reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX,
+            reservation_check),
+};
 
-/* Items of a map, in its order; `items` is a member of config. */
-static int read_map(struct config *config, const struct reader *reader, const json_t *document,
-                    const char *key, const char *kind, size_t most, item_read_fn *read_item,
-                    void *items, size_t size)
+void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
 {
-    const json_t *map = reader_get(document, key);
+    char *items;
+    uint32_t count;
+
+    memcpy(&items, (const char *)config + section->items, sizeof(items));
+    memcpy(&count, (const char *)config + section->count, sizeof(count));
+    return i < count ? items + i * section->size : NULL;
+}
+
+const char *section_name(const struct config_section *section, const void *item)
+{
+    const char *name = item;
+
+    if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE)
+        memcpy(&name, item, sizeof(name));
+    return name;
+}
+
+static int read_item(struct config *config, const struct reader *above,
+                     const struct config_section *section, const json_t *map, const char *name,
+                     void *item)
+{
+    const json_t *value = json_object_get(map, name);
+    struct reader reader = reader_of(above, section->kind, name);
+    const char *own = config_text(config, name);
+
+    if (section_name(section, item) == item)
+        snprintf(item, REQUEST_NAME_SIZE, "%s", name);
+    else
+        memcpy(item, &own, sizeof(own));
+    keys_clear(section->table, item);
+    if (section->table == KEYS_TARIFF && !json_is_object(value))
+        return tariff_read_number(config, &reader, map, item);
+    int code = keys_read(config, &reader, value, section->table, item);
+    return code < 0 || !section->check ? code : section->check(config, &reader, value, item);
+}
+
+static int read_section(struct config *config, const struct reader *reader, const json_t *document,
+                        const struct config_section *section)
+{
+    const json_t *map = reader_get(document, section->key);
+    const char *name;
+    json_t *value;
+    uint32_t count = 0;
+
+    int code = map ? map_check(reader, document, section->key, section->kind, section->most) : 0;
+    if (code < 0 || !map)
+        return code;
+    char *items = arena_take(&config->arena, json_object_size(map) + 1, section->size);
+    memcpy((char *)config + section->items, &items, sizeof(items));
+    json_object_foreach((json_t *)(uintptr_t)map, name, value)
+    {
+        count++;
+        memcpy((char *)config + section->count, &count, sizeof(count));
+        code = read_item(config, reader, section, map, name, items + (count - 1) * section->size);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+/* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
+static int read_prices(struct config *config, const struct reader *above, const json_t *document)
+{
+    const json_t *prices = reader_get(document, "prices");
+    char resource[REQUEST_MODEL_SIZE];
+    struct reader reader = *above;
     const char *name;
     json_t *value;
 
-    int code = map && read_item != read_price ? map_check(reader, document, key, kind, most) : 0;
-    if (code < 0 || !map)
-        return code;
-    if (!json_is_object(map) || json_object_size(map) > most)
-        return reader_fail(reader, -EINVAL, document, key,
-                           "expected a map of at most %zu from resource to %s", most, kind);
-    void *list = arena_take(&config->arena, json_object_size(map) + 1, size);
-    memcpy(items, &list, sizeof(list));
-    json_object_foreach((json_t *)(uintptr_t)map, name, value)
+    snprintf(reader.where, sizeof(reader.where), "prices");
+    if (prices && (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX))
+        return reader_fail(above, -EINVAL, document, "prices",
+                           "expected a map of at most %d from resource to price", RESOURCES_MAX);
+    config->prices =
+        arena_take(&config->arena, json_object_size(prices) + 1, sizeof(config->prices[0]));
+    json_object_foreach((json_t *)(uintptr_t)prices, name, value)
     {
-        code = read_item(config, reader, map, name);
+        double price = json_number_value(value);
+        int code = resource_read(&reader, prices, name, resource);
+        if (code == 0 && (!json_is_number(value) || price < 0 || price > 1000))
+            code = reader_fail(&reader, -EINVAL, prices, name,
+                               "expected what one costs for an hour, 0 to 1000");
         if (code < 0)
             return code;
+        config->prices[config->price_count++] =
+            (struct event_price){ .resource = config_text(config, resource),
+                                  .price_micro = (int64_t)(price * 1e6 + 0.5) };
     }
     return 0;
 }
@@ -274,14 +282,11 @@ static int add_queue(struct config *config, const struct reader *above, const st
     config->queues =
         config_grow(config, config->queues, config->queue_count, sizeof(config->queues[0]));
     struct event_queue *queue = &config->queues[config->queue_count++];
-    record_clear(event_type(EVENT_QUEUE), queue);
-    keys_clear(&queue_keys, queue);
-    queue->gpus = QUOTA_OPEN;
+    *queue = (struct event_queue){ .gpus = QUOTA_OPEN };
+    keys_clear(KEYS_QUEUE, queue);
     queue->name = config_text(config, name);
     queue->parent = level->parent;
-    code = keys_check(&reader, value, &queue_keys);
-    if (code == 0)
-        code = keys_read(config, &reader, value, &queue_keys, queue);
+    code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
     return code < 0 ? code : queue_check(config, &reader, value, queue);
 }
 
@@ -455,22 +460,6 @@ static int link_queues(struct config *config, const struct reader *above,
     return code;
 }
 
-static int read_queues(struct config *config, const struct reader *reader, const json_t *document)
-{
-    struct queue_objects objects = { 0 };
-
-    int code = read_levels(config, reader, document, &objects);
-    if (code == 0)
-        code = link_queues(config, reader, &objects);
-    list_release(&objects.items);
-    for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
-        code = check_shape(config, reader, document, &config->queues[i]);
-        if (code == 0)
-            code = check_guarantees(config, reader, document, &config->queues[i]);
-    }
-    return code;
-}
-
 /* A static pool's queue must be one. */
 static int check_pool_queues(const struct config *config, const struct reader *above,
                              const json_t *document)
@@ -500,6 +489,23 @@ static void add_periods(struct config *config)
             }
         }
     }
+}
+
+static int read_queues(struct config *config, const struct reader *reader, const json_t *document)
+{
+    struct queue_objects objects = { 0 };
+
+    int code = read_levels(config, reader, document, &objects);
+    if (code == 0)
+        code = link_queues(config, reader, &objects);
+    list_release(&objects.items);
+    for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
+        code = check_shape(config, reader, document, &config->queues[i]);
+        if (code == 0)
+            code = check_guarantees(config, reader, document, &config->queues[i]);
+    }
+    add_periods(config);
+    return code < 0 ? code : check_pool_queues(config, reader, document);
 }
 
 /* ---- settings ---- */
@@ -533,7 +539,7 @@ static int read_settings(struct config *config, const struct reader *reader, con
     struct watch_rules *rules = &config->settings.watch;
     const json_t *health = reader_get(document, "health");
 
-    int code = keys_read(config, reader, document, &settings_keys, &config->settings);
+    int code = keys_read(config, reader, document, KEYS_SETTINGS, &config->settings);
     if (code < 0)
         return code;
     /* The default order goes by predicted run times, the others by what was asked for. */
@@ -561,7 +567,7 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     const char *names[KEYS_MAX];
     size_t count = 0;
 
-    keys_names(&settings_keys, names);
+    keys_names(KEYS_SETTINGS, names);
     while (strcmp(names[count], "idle") != 0) /* from there on: what is watched */
         count++;
     names[count] = also;
@@ -570,11 +576,6 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     return code < 0 ? code : read_settings(config, reader, object);
 }
 
-#define READ(key, kind, most, read, member)                                                        \
-    if (code == 0)                                                                                 \
-    code = read_map(config, &reader, document, key, kind, most, read, &config->member,             \
-                    sizeof(config->member[0]))
-
 int config_read(const json_t *document, const struct yaml_lines *lines, const char *source,
                 struct config **ret, struct error *err)
 {
@@ -582,17 +583,15 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
     struct reader reader = { .source = source, .lines = lines, .err = err };
 
     int code = times_read_windows(config, &reader, document);
-    READ("pools", "pool", CONFIG_POOLS_MAX, read_pool, pools);
-    if (code == 0)
-        code = read_queues(config, &reader, document);
-    if (code == 0)
-        code = check_pool_queues(config, &reader, document);
-    add_periods(config);
-    READ("prices", "price", RESOURCES_MAX, read_price, prices);
-    READ("node_types", "machine", NODE_TYPES_MAX, read_node_type, node_types);
-    READ("devices", "device", DEVICE_TYPES_MAX, read_device_type, device_types);
-    READ("tariffs", "tariff", AGENDA_TARIFFS_MAX, read_tariff, tariffs);
-    READ("reservations", "reservation", AGENDA_RESERVATIONS_MAX, read_reservation, reservations);
+    for (size_t i = 0; i < CONFIG_SECTIONS && code == 0; i++) {
+        const struct config_section *section = &config_sections[i];
+        if (section->table != KEYS_QUEUE)
+            code = read_section(config, &reader, document, section);
+        else
+            code = read_queues(config, &reader, document);
+        if (code == 0 && section->table == KEYS_QUEUE)
+            code = read_prices(config, &reader, document);
+    }
     if (code == 0)
         code = read_settings(config, &reader, document);
     if (code == 0)
@@ -611,10 +610,10 @@ int config_parse(const json_t *document, const struct yaml_lines *lines, const c
         *ret = config_create();
         return 0;
     }
-    keys_names(&top_keys, names);
+    keys_names(KEYS_TOP, names);
     while (names[count])
         count++;
-    keys_names(&settings_keys, names + count);
+    keys_names(KEYS_SETTINGS, names + count);
     int code = reader_check_keys(&reader, document, names);
     return code < 0 ? code : config_read(document, lines, source, ret, err);
 }

@@ -10,12 +10,11 @@
 
 /* ---- the tables ---- */
 
-#define OFFSET(owner, member) offsetof(owner, member), sizeof(((owner *)0)->member)
-#define IN_PLACE_INT          0
-#define IN_PLACE_UINT         0
-#define IN_PLACE_CHARS        SETTING_IN_PLACE
-#define ROW(owner, member, section, key, label, kind, flags, least, most, fallback, words, unit,   \
-            example, sentence)                                                                     \
+#define IN_PLACE_INT   0
+#define IN_PLACE_UINT  0
+#define IN_PLACE_CHARS SETTING_IN_PLACE
+#define ROW(table, owner, member, section, key, label, kind, flags, least, most, fallback, words,  \
+            unit, example, sentence)                                                               \
     { section,                                                                                     \
       key,                                                                                         \
       label,                                                                                       \
@@ -26,89 +25,54 @@
       least,                                                                                       \
       most,                                                                                        \
       fallback,                                                                                    \
-      OFFSET(owner, member),                                                                       \
+      offsetof(owner, member),                                                                     \
+      sizeof(((owner *)0)->member),                                                                \
+      table,                                                                                       \
       SETTING_##kind,                                                                              \
       flags },
-#define TABLE(name, rows) const struct setting_table name = { rows, COUNT_OF(rows) }
-
-static const struct setting settings_rows[] = {
 #define SETTING(event_tag, world_tag, form, type, member, section, key, label, kind, flags, ...)   \
-    ROW(struct settings, member, section, key, label, kind, (flags) | IN_PLACE_##form, __VA_ARGS__)
+    ROW(KEYS_SETTINGS, struct settings, member, section, key, label, kind,                         \
+        (flags) | IN_PLACE_##form, __VA_ARGS__)
 #define RULE(tag, form, type, member, section, key, label, kind, flags, ...)                       \
-    ROW(struct settings, watch.member, section, key, label, kind, (flags) | IN_PLACE_##form,       \
-        __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(settings_keys, settings_rows);
-
-static const struct setting node_type_rows[] = {
+    ROW(KEYS_SETTINGS, struct settings, watch.member, section, key, label, kind,                   \
+        (flags) | IN_PLACE_##form, __VA_ARGS__)
 #define NODE_TYPE(tag, form, type, member, key, kind, flags, ...)                                  \
-    ROW(struct node_type, member, "", key, key, kind, (flags) | IN_PLACE_##form, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(node_type_keys, node_type_rows);
-
-static const struct setting device_type_rows[] = {
+    ROW(KEYS_NODE_TYPE, struct node_type, member, "", key, key, kind, (flags) | IN_PLACE_##form,   \
+        __VA_ARGS__)
 #define DEVICE_TYPE(tag, form, type, member, key, kind, flags, ...)                                \
-    ROW(struct device_type, member, "", key, key, kind, (flags) | IN_PLACE_##form, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(device_type_keys, device_type_rows);
-
-static const struct setting pool_rows[] = {
-#define POOL(member, key, ...) ROW(struct event_pool, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(pool_keys, pool_rows);
-
-static const struct setting windowed_rows[] = {
-#define WINDOWED(member, key, ...) ROW(struct event_pool_during, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(windowed_keys, windowed_rows);
-
-static const struct setting queue_rows[] = {
-#define QUEUE(member, key, ...) ROW(struct event_queue, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(queue_keys, queue_rows);
-
-static const struct setting cell_rows[] = {
-#define CELL(member, key, ...) ROW(struct cell_quota, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(cell_keys, cell_rows);
-
-static const struct setting budget_rows[] = {
-#define BUDGET(member, key, ...) ROW(struct event_budget, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(budget_keys, budget_rows);
-
-static const struct setting tariff_rows[] = {
-#define TARIFF(member, key, ...) ROW(struct event_tariff, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(tariff_keys, tariff_rows);
-
-static const struct setting reservation_rows[] = {
+    ROW(KEYS_DEVICE_TYPE, struct device_type, member, "", key, key, kind,                          \
+        (flags) | IN_PLACE_##form, __VA_ARGS__)
+#define POOL(member, key, ...) ROW(KEYS_POOL, struct event_pool, member, "", key, key, __VA_ARGS__)
+#define QUEUE(member, key, ...)                                                                    \
+    ROW(KEYS_QUEUE, struct event_queue, member, "", key, key, __VA_ARGS__)
+#define CELL(member, key, ...) ROW(KEYS_CELL, struct cell_quota, member, "", key, key, __VA_ARGS__)
+#define BUDGET(member, key, ...)                                                                   \
+    ROW(KEYS_BUDGET, struct event_budget, member, "", key, key, __VA_ARGS__)
+#define WINDOWED(member, key, ...)                                                                 \
+    ROW(KEYS_WINDOWED, struct event_pool_during, member, "", key, key, __VA_ARGS__)
+#define TARIFF(member, key, ...)                                                                   \
+    ROW(KEYS_TARIFF, struct event_tariff, member, "", key, key, __VA_ARGS__)
 #define RESERVATION(member, key, ...)                                                              \
-    ROW(struct event_reservation, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(reservation_keys, reservation_rows);
+    ROW(KEYS_RESERVATION, struct event_reservation, member, "", key, key, __VA_ARGS__)
+#define SILENCE(member, key, ...)                                                                  \
+    ROW(KEYS_SILENCE, struct config_silence, member, "", key, key, __VA_ARGS__)
+#define TOP(member, key, ...) ROW(KEYS_TOP, struct config_window, member, "", key, key, __VA_ARGS__)
 
-static const struct setting silence_rows[] = {
-#define SILENCE(member, key, ...) ROW(struct config_silence, member, "", key, key, __VA_ARGS__)
+/* Those of one table stand together. */
+static const struct setting all_rows[] = {
 #include "core/config.def"
 };
-TABLE(silence_keys, silence_rows);
 
-static const struct setting top_rows[] = {
-#define TOP(member, key, ...) ROW(struct config_window, member, "", key, key, __VA_ARGS__)
-#include "core/config.def"
-};
-TABLE(top_keys, top_rows);
+struct setting_rows keys_rows(enum setting_table table)
+{
+    struct setting_rows found = { all_rows, 0 };
+
+    for (size_t i = 0; i < COUNT_OF(all_rows); i++) {
+        if (all_rows[i].table == table && found.count++ == 0)
+            found.rows = &all_rows[i];
+    }
+    return found;
+}
 
 /* ---- reading ---- */
 
@@ -118,12 +82,13 @@ static const char *outer_key(const struct setting *row)
     return row->section[0] ? row->section : row->key;
 }
 
-void keys_names(const struct setting_table *table, const char *ret[KEYS_MAX])
+void keys_names(enum setting_table table, const char *ret[KEYS_MAX])
 {
+    const struct setting_rows keys = keys_rows(table);
     size_t count = 0;
 
-    for (size_t i = 0; i < table->count && count < KEYS_MAX - 1; i++) {
-        const struct setting *row = &table->rows[i];
+    for (size_t i = 0; i < keys.count && count < KEYS_MAX - 1; i++) {
+        const struct setting *row = &keys.rows[i];
         if (row->kind == SETTING_HIDDEN)
             continue;
         if (count == 0 || strcmp(ret[count - 1], outer_key(row)) != 0)
@@ -132,11 +97,25 @@ void keys_names(const struct setting_table *table, const char *ret[KEYS_MAX])
     ret[count] = NULL;
 }
 
-void keys_clear(const struct setting_table *table, void *base)
+/* A pointer to a text, which may be empty and never is NULL. */
+static bool is_pointer(const struct setting *row)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        if (table->rows[i].fallback != 0 && table->rows[i].kind != SETTING_HIDDEN)
-            setting_store(&table->rows[i], base, table->rows[i].fallback);
+    return !(row->flags & SETTING_IN_PLACE) &&
+           ((row->kind >= SETTING_TEXT && row->kind <= SETTING_LABELS) ||
+            row->kind == SETTING_PARENT || row->kind == SETTING_WHEN || row->kind == SETTING_OWNER);
+}
+
+void keys_clear(enum setting_table table, void *base)
+{
+    const struct setting_rows keys = keys_rows(table);
+    static const char *const empty = "";
+
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct setting *row = &keys.rows[i];
+        if (is_pointer(row))
+            memcpy((char *)base + row->offset, &empty, sizeof(empty));
+        else if (row->fallback != 0)
+            setting_store(row, base, row->fallback);
     }
 }
 
@@ -156,18 +135,18 @@ static int read_row(const struct setting_place *place)
     return ops->read ? ops->read(place) : 0;
 }
 
-/* The rows from `first` on that stand in one map. Returns how many they are. */
-static size_t section_size(const struct setting_table *table, size_t first)
+/* How many rows from `first` on stand in one map. */
+static size_t section_size(const struct setting_rows *keys, size_t first)
 {
     size_t i = first + 1;
 
-    while (i < table->count && table->rows[i].section && table->rows[first].section[0] &&
-           strcmp(table->rows[i].section, table->rows[first].section) == 0)
+    while (i < keys->count && keys->rows[first].section[0] && keys->rows[i].section &&
+           strcmp(keys->rows[i].section, keys->rows[first].section) == 0)
         i++;
     return i - first;
 }
 
-static int read_section(const struct setting_place *document, const struct setting_table *rows)
+static int read_section(const struct setting_place *document, const struct setting_rows *rows)
 {
     const char *section = rows->rows[0].section, *names[KEYS_MAX];
     const json_t *value = reader_get(document->object, section);
@@ -198,32 +177,24 @@ static int read_section(const struct setting_place *document, const struct setti
 }
 
 int keys_read(struct config *config, const struct reader *reader, const json_t *object,
-              const struct setting_table *table, void *base)
+              enum setting_table table, void *base)
 {
-    struct setting_place place = {
-        .config = config, .reader = reader, .object = object, .base = base
-    };
-    int code = 0;
-
-    for (size_t i = 0, size; i < table->count && code == 0; i += size) {
-        struct setting_table section = { &table->rows[i], 1 };
-        size = 1;
-        if (table->rows[i].kind == SETTING_HIDDEN)
-            continue;
-        section.count = size = section_size(table, i);
-        place.row = &table->rows[i];
-        place.key = place.row->key;
-        code = place.row->section[0] ? read_section(&place, &section) : read_row(&place);
-    }
-    return code;
-}
-
-int keys_check(const struct reader *reader, const json_t *object, const struct setting_table *table)
-{
+    const struct setting_rows keys = keys_rows(table);
     const char *names[KEYS_MAX];
 
     keys_names(table, names);
-    return reader_check_keys(reader, object, names);
+    int code = table == KEYS_SETTINGS ? 0 : reader_check_keys(reader, object, names);
+    for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
+        const struct setting *row = &keys.rows[i];
+        struct setting_place place = { config, reader, object, row->key, row, base };
+        size = 1;
+        if (row->kind == SETTING_HIDDEN)
+            continue;
+        size = section_size(&keys, i);
+        code = row->section[0] ? read_section(&place, &(struct setting_rows){ row, size })
+                               : read_row(&place);
+    }
+    return code;
 }
 
 /* ---- writing ---- */
@@ -231,15 +202,16 @@ int keys_check(const struct reader *reader, const json_t *object, const struct s
 static bool is_default(const struct setting *row, const void *base)
 {
     return row->size <= sizeof(int64_t) && !(row->flags & SETTING_IN_PLACE) &&
-           row->kind != SETTING_NAME && row->kind < SETTING_TEXT &&
-           setting_load(row, base) == row->fallback;
+           row->kind < SETTING_TEXT && setting_load(row, base) == row->fallback;
 }
 
-void keys_write(const struct config *config, const struct setting_table *table, const void *base,
+void keys_write(const struct config *config, enum setting_table table, const void *base,
                 json_t *object)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct setting *row = &table->rows[i];
+    const struct setting_rows keys = keys_rows(table);
+
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct setting *row = &keys.rows[i];
         const struct setting_view view = { config, row, base };
         kind_write_fn *write = setting_ops[row->kind].write;
         json_t *map = object;
@@ -258,11 +230,13 @@ void keys_write(const struct config *config, const struct setting_table *table, 
     }
 }
 
-void keys_tell(const struct config *config, const struct setting_table *table, const void *base,
+void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct setting_view view = { config, &table->rows[i], base };
+    const struct setting_rows keys = keys_rows(table);
+
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct setting_view view = { config, &keys.rows[i], base };
         if (setting_ops[view.row->kind].tell)
             setting_ops[view.row->kind].tell(&view, ret);
     }

@@ -78,6 +78,21 @@ enum {
     SETTING_SILENT = 64, /* a default is not told at all */
 };
 
+enum setting_table {
+    KEYS_TOP,
+    KEYS_SETTINGS,
+    KEYS_POOL,
+    KEYS_QUEUE,
+    KEYS_CELL,
+    KEYS_BUDGET,
+    KEYS_WINDOWED,
+    KEYS_TARIFF,
+    KEYS_RESERVATION,
+    KEYS_SILENCE,
+    KEYS_NODE_TYPE,
+    KEYS_DEVICE_TYPE,
+};
+
 struct setting {
     const char *section; /* of the settings: the map that it is in; "": none */
     const char *key, *label;
@@ -85,17 +100,14 @@ struct setting {
     const char *unit, *example, *sentence;
     int64_t least, most, fallback;
     uint16_t offset, size;
-    uint8_t kind, flags;
+    uint8_t table, kind, flags;
 };
 
-struct setting_table {
+struct setting_rows {
     const struct setting *rows;
     size_t count;
 };
-
-extern const struct setting_table top_keys, settings_keys, pool_keys, queue_keys, cell_keys,
-    budget_keys, windowed_keys, tariff_keys, reservation_keys, silence_keys, node_type_keys,
-    device_type_keys;
+struct setting_rows keys_rows(enum setting_table table);
 
 /* A value that is read: from where, and which member it becomes. */
 struct setting_place {
@@ -154,20 +166,18 @@ struct config_silence {
 };
 
 /* Every member at its default. */
-void keys_clear(const struct setting_table *table, void *base);
-/* Whether the object is a map without other keys. */
-int keys_check(const struct reader *reader, const json_t *object,
-               const struct setting_table *table);
-/* Keys that a document does not have leave the member as it was. */
+void keys_clear(enum setting_table table, void *base);
+/* Keys that a document does not have leave the member as it was; others than these are a failure,
+ * except beside settings. */
 int keys_read(struct config *config, const struct reader *reader, const json_t *object,
-              const struct setting_table *table, void *base);
-void keys_write(const struct config *config, const struct setting_table *table, const void *base,
+              enum setting_table table, void *base);
+void keys_write(const struct config *config, enum setting_table table, const void *base,
                 json_t *object);
-void keys_tell(const struct config *config, const struct setting_table *table, const void *base,
+void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret);
 /* The names of the keys; NULL-terminated, in `ret`. */
 enum { KEYS_MAX = 48 };
-void keys_names(const struct setting_table *table, const char *ret[KEYS_MAX]);
+void keys_names(enum setting_table table, const char *ret[KEYS_MAX]);
 
 void property_add(struct properties *ret, const char *name, const char *value, const char *unit);
 /* An amount of a resource: "4", " gpus"; of another one "guarantee of h100", "4". */
@@ -196,11 +206,29 @@ const char *amount_spell(char *buffer, const char *resource, int64_t amount);
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
                                    const char **ret_resource);
 
+/* The maps of a configuration whose items have keys, in the order in which they are written. */
+struct config_section {
+    const char *key, *kind; /* "node_types", "node type" */
+    enum setting_table table;
+    uint16_t items, count, size; /* in struct config: pointer and uint32_t; of an item */
+    uint32_t most;
+    int (*check)(struct config *config, const struct reader *reader, const json_t *object,
+                 void *item); /* NULL: nothing beyond its keys */
+};
+enum { CONFIG_SECTIONS = 6 };
+extern const struct config_section config_sections[CONFIG_SECTIONS];
+/* NULL: there are no more. An item begins with its name, in place or as a pointer. */
+void *section_item(const struct config_section *section, const struct config *config, uint32_t i);
+const char *section_name(const struct config_section *section, const void *item);
+
 /* config_times.c */
 int times_read_windows(struct config *config, const struct reader *reader,
                        const json_t *document); /* and the time zone; before what names them */
-int times_read_tariff(struct config *config, const struct reader *reader, const json_t *tariffs,
-                      struct event_tariff *tariff);
+/* `nights: 0.6`: under the name of a window. */
+int tariff_read_number(struct config *config, const struct reader *reader, const json_t *tariffs,
+                       struct event_tariff *tariff);
+int reservation_check(struct config *config, const struct reader *reader, const json_t *object,
+                      void *item);
 int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
                 const char *key, const char *name);
 const char *times_words(const struct config *config, const char *window);

@@ -211,49 +211,6 @@ static json_t *write_duration(const struct setting_view *of)
     return json_string(duration_spell(buffer, setting_load(of->row, of->base)));
 }
 
-/* A value that is told by `spell`; nothing where a quiet one is the default. */
-static void tell_value(const struct setting_view *of, struct properties *ret, const char *spell)
-{
-    bool is_default = setting_load(of->row, of->base) == of->row->fallback;
-
-    if (!is_default || !(of->row->flags & SETTING_SILENT))
-        property_add(ret, of->row->label, is_default && of->row->flags & SETTING_QUIET ? "" : spell,
-                     "");
-}
-
-static void tell_count(const struct setting_view *of, struct properties *ret)
-{
-    char buffer[UNITS_TEXT_SIZE];
-
-    snprintf(buffer, sizeof(buffer), "%" PRId64, setting_load(of->row, of->base));
-    tell_value(of, ret, buffer);
-}
-
-static void tell_millis(const struct setting_view *of, struct properties *ret)
-{
-    int64_t value = setting_load(of->row, of->base);
-
-    property_add_amount(ret, of->row->label, "gpus",
-                        value == of->row->fallback ? QUOTA_NONE : value);
-}
-
-static void tell_hours(const struct setting_view *of, struct properties *ret)
-{
-    char buffer[UNITS_TEXT_SIZE];
-
-    snprintf(buffer, sizeof(buffer), "%.6g",
-             (double)setting_load(of->row, of->base) / (double)USEC_PER_HOUR);
-    tell_value(of, ret, buffer);
-}
-
-static void tell_duration(const struct setting_view *of, struct properties *ret)
-{
-    char buffer[UNITS_TEXT_SIZE];
-    usec_t value = setting_load(of->row, of->base);
-
-    tell_value(of, ret, value > 0 ? duration_spell(buffer, value) : "never");
-}
-
 /* ---- words ---- */
 
 /* ": a, b" as its words; they stand in buffer. */
@@ -301,36 +258,18 @@ static int read_bool(const struct setting_place *place)
     return code;
 }
 
-static const char *spell_word(const struct setting_view *of, char buffer[WORDS_SIZE])
-{
-    const char *words[WORDS_MAX];
-
-    split_words(of->row->words, buffer, words);
-    return words[setting_load(of->row, of->base)];
-}
-
 static json_t *write_word(const struct setting_view *of)
 {
+    const char *words[WORDS_MAX];
     char buffer[WORDS_SIZE];
 
-    return json_string(spell_word(of, buffer));
+    split_words(of->row->words, buffer, words);
+    return json_string(words[setting_load(of->row, of->base)]);
 }
 
 static json_t *write_bool(const struct setting_view *of)
 {
     return json_boolean(setting_load(of->row, of->base));
-}
-
-static void tell_word(const struct setting_view *of, struct properties *ret)
-{
-    char buffer[WORDS_SIZE];
-
-    tell_value(of, ret, spell_word(of, buffer));
-}
-
-static void tell_bool(const struct setting_view *of, struct properties *ret)
-{
-    tell_value(of, ret, setting_load(of->row, of->base) ? "true" : "false");
 }
 
 /* ---- texts ---- */
@@ -442,14 +381,6 @@ static json_t *write_text(const struct setting_view *of)
     return text[0] ? json_string(text) : NULL;
 }
 
-static void tell_text(const struct setting_view *of, struct properties *ret)
-{
-    const char *text = setting_text(of->row, of->base);
-
-    property_add(ret, of->row->label, of->row->kind == SETTING_PARENT && !text[0] ? "root" : text,
-                 "");
-}
-
 /* ---- lists of names, with commas between ---- */
 
 static int read_names(const struct setting_place *place)
@@ -506,15 +437,6 @@ static json_t *write_names(const struct setting_view *of)
     return list;
 }
 
-static void tell_names(const struct setting_view *of, struct properties *ret)
-{
-    AUTO_FREE char *names = mem_string(setting_text(of->row, of->base));
-
-    for (char *comma = strchr(names, ','); comma; comma = strchr(comma, ','))
-        *comma = ' ';
-    property_add(ret, of->row->label, names, "");
-}
-
 /* ---- numbers of devices, a bit each ---- */
 
 static int read_devices(const struct setting_place *place)
@@ -554,18 +476,6 @@ static json_t *write_devices(const struct setting_view *of)
             json_array_append_new(list, json_integer(i));
     }
     return list;
-}
-
-static void tell_devices(const struct setting_view *of, struct properties *ret)
-{
-    uint64_t devices = (uint64_t)setting_load(of->row, of->base);
-    AUTO_RELEASE(text) struct text list = { 0 };
-
-    for (int i = 0; i < 64; i++) {
-        if (devices >> i & 1)
-            text_printf(&list, "%s%d", list.length > 0 ? " " : "", i);
-    }
-    property_add(ret, of->row->label, text_string(&list), "");
 }
 
 /* ---- templates of devices, a line each ---- */
@@ -716,9 +626,7 @@ static int read_silences(const struct setting_place *place)
         struct config_silence silence = { "", "", 0 };
         struct reader reader = *place->reader;
         snprintf(reader.where, sizeof(reader.where), "alerts.silence[%zu]", i);
-        int code = keys_check(&reader, object, &silence_keys);
-        if (code == 0)
-            code = keys_read(place->config, &reader, object, &silence_keys, &silence);
+        int code = keys_read(place->config, &reader, object, KEYS_SILENCE, &silence);
         if (code == 0)
             code = check_silence(&reader, object, &silence);
         if (code < 0)
@@ -744,39 +652,90 @@ static json_t *write_silences(const struct setting_view *of)
             silence.fault[0] = '\0';
         if (strcmp(silence.uuid, "*") == 0)
             silence.uuid[0] = '\0';
-        keys_write(of->config, &silence_keys, &silence, object);
+        keys_write(of->config, KEYS_SILENCE, &silence, object);
         json_array_append_new(list, object);
         at += strcspn(at, ",");
     }
     return list;
 }
 
+/* ---- told in a difference ---- */
+
+/* As it is written, a list in one line. */
+static void spell(const struct setting *row, const json_t *value, struct text *out)
+{
+    const char *separator = row->kind == SETTING_NAMES || row->kind == SETTING_DEVICES ? " " : ",";
+
+    if (json_is_string(value))
+        text_add(out, json_string_value(value));
+    else if (json_is_integer(value))
+        text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        text_printf(out, "%.6g", json_real_value(value));
+    else if (json_is_boolean(value))
+        text_add(out, json_is_true(value) ? "true" : "false");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        text_add(out, i > 0 ? separator : "");
+        spell(row, json_array_get(value, i), out);
+    }
+}
+
+static void tell_value(const struct setting_view *of, struct properties *ret)
+{
+    const struct setting *row = of->row;
+    bool is_text = row->kind >= SETTING_TEXT;
+    bool is_default = !is_text && setting_load(row, of->base) == row->fallback;
+    AUTO_RELEASE(text) struct text words = { 0 };
+
+    if (is_default && row->flags & SETTING_SILENT)
+        return;
+    json_t *value = setting_ops[row->kind].write(of);
+    if (row->kind == SETTING_SILENCES)
+        text_add(&words, setting_text(row, of->base));
+    else if (row->kind == SETTING_DURATION && setting_load(row, of->base) == 0)
+        text_add(&words, "never");
+    else if (!is_default || !(row->flags & SETTING_QUIET))
+        spell(row, value, &words);
+    if (row->kind == SETTING_PARENT && !value)
+        text_add(&words, "root");
+    json_decref(value);
+    property_add(ret, row->label, text_string(&words), "");
+}
+
+static void tell_millis(const struct setting_view *of, struct properties *ret)
+{
+    int64_t value = setting_load(of->row, of->base);
+
+    property_add_amount(ret, of->row->label, "gpus",
+                        value == of->row->fallback ? QUOTA_NONE : value);
+}
+
 /* Keys without functions are read and written by what they belong to. */
 const struct setting_ops setting_ops[SETTING_KINDS] = {
-    [SETTING_COUNT] = { read_count, write_count, tell_count },
+    [SETTING_COUNT] = { read_count, write_count, tell_value },
     [SETTING_MILLIS] = { read_millis, write_milli, tell_millis },
     [SETTING_MILLI] = { read_milli, write_milli, NULL },
     [SETTING_MEMORY] = { read_memory, write_count, NULL },
     [SETTING_MONEY] = { read_money, write_money, NULL },
-    [SETTING_HOURS] = { read_hours, write_hours, tell_hours },
-    [SETTING_DURATION] = { read_duration, write_duration, tell_duration },
-    [SETTING_WORD] = { read_word, write_word, tell_word },
-    [SETTING_BOOL] = { read_bool, write_bool, tell_bool },
-    [SETTING_DEPTH] = { read_depth, write_count, tell_count },
-    [SETTING_TEXT] = { read_text, write_text, tell_text },
-    [SETTING_COMMAND] = { read_command, write_text, tell_text },
-    [SETTING_WEB] = { read_web, write_text, tell_text },
-    [SETTING_MAIL] = { read_mail, write_text, tell_text },
-    [SETTING_DOMAIN] = { read_domain, write_text, tell_text },
-    [SETTING_NAME] = { read_name, write_text, tell_text },
-    [SETTING_MODEL] = { read_model, write_text, tell_text },
-    [SETTING_NAMES] = { read_names, write_names, tell_names },
-    [SETTING_WORDS] = { read_words, write_names, tell_text },
-    [SETTING_LABELS] = { read_words, write_names, tell_text },
-    [SETTING_DEVICES] = { read_devices, write_devices, tell_devices },
+    [SETTING_HOURS] = { read_hours, write_hours, tell_value },
+    [SETTING_DURATION] = { read_duration, write_duration, tell_value },
+    [SETTING_WORD] = { read_word, write_word, tell_value },
+    [SETTING_BOOL] = { read_bool, write_bool, tell_value },
+    [SETTING_DEPTH] = { read_depth, write_count, tell_value },
+    [SETTING_TEXT] = { read_text, write_text, tell_value },
+    [SETTING_COMMAND] = { read_command, write_text, tell_value },
+    [SETTING_WEB] = { read_web, write_text, tell_value },
+    [SETTING_MAIL] = { read_mail, write_text, tell_value },
+    [SETTING_DOMAIN] = { read_domain, write_text, tell_value },
+    [SETTING_NAME] = { read_name, write_text, tell_value },
+    [SETTING_MODEL] = { read_model, write_text, tell_value },
+    [SETTING_NAMES] = { read_names, write_names, tell_value },
+    [SETTING_WORDS] = { read_words, write_names, tell_value },
+    [SETTING_LABELS] = { read_words, write_names, tell_value },
+    [SETTING_DEVICES] = { read_devices, write_devices, tell_value },
     [SETTING_ENV] = { read_env, write_lines, NULL },
     [SETTING_FILES] = { read_files, write_lines, NULL },
-    [SETTING_SILENCES] = { read_silences, write_silences, tell_text },
+    [SETTING_SILENCES] = { read_silences, write_silences, tell_value },
     [SETTING_UNTIL] = { read_until, write_until, NULL },
     [SETTING_BOUND] = { read_bound, write_bound, tell_bounds },
     [SETTING_USERS] = { read_people, write_people, NULL },
@@ -785,7 +744,7 @@ const struct setting_ops setting_ops[SETTING_KINDS] = {
     [SETTING_DURING] = { read_during, write_during, tell_during },
     [SETTING_POOL_DURING] = { read_pool_during, write_pool_during, tell_pool_during },
     [SETTING_BUDGETS] = { read_budget, write_budget, tell_budget },
-    [SETTING_PARENT] = { NULL, write_text, tell_text },
+    [SETTING_PARENT] = { NULL, write_text, tell_value },
     [SETTING_WHEN] = { read_when, write_when, NULL },
     [SETTING_OWNER] = { read_owner, write_owner, NULL },
 };

@@ -327,10 +327,8 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
     struct event_queue *queue = place->base;
     struct cell_quota cell = { .gpus = 0 };
 
-    keys_clear(&cell_keys, &cell);
-    int code = keys_check(reader, object, &cell_keys);
-    if (code == 0)
-        code = keys_read(place->config, reader, object, &cell_keys, &cell);
+    keys_clear(KEYS_CELL, &cell);
+    int code = keys_read(place->config, reader, object, KEYS_CELL, &cell);
     if (code < 0)
         return code;
     if (cell.level == CELL_PAIR && cell.gpus == 0)
@@ -368,7 +366,7 @@ json_t *write_shape(const struct setting_view *of)
 
     for (uint32_t i = 0; i < queue->cells_count; i++) {
         json_t *cell = json_object();
-        keys_write(of->config, &cell_keys, &queue->cells[i], cell);
+        keys_write(of->config, KEYS_CELL, &queue->cells[i], cell);
         json_array_append_new(list, cell);
     }
     return list;
@@ -516,10 +514,8 @@ int read_pool_during(const struct setting_place *place)
         struct reader inner = reader_below(place->reader, place->key, name);
         struct event_pool_during *during = &list[pool->during_count++];
         during->window = config_text(place->config, name);
-        keys_clear(&windowed_keys, during);
-        code = keys_check(&inner, value, &windowed_keys);
-        if (code == 0)
-            code = keys_read(place->config, &inner, value, &windowed_keys, during);
+        keys_clear(KEYS_WINDOWED, during);
+        code = keys_read(place->config, &inner, value, KEYS_WINDOWED, during);
         if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
             code =
                 reader_fail(&inner, -EINVAL, value, "max", "%" PRId64 " is less than min, %" PRId64,
@@ -536,7 +532,7 @@ json_t *write_pool_during(const struct setting_view *of)
     json_t *all = pool->during_count > 0 ? json_object() : NULL;
 
     for (uint32_t i = 0; i < pool->during_count; i++)
-        keys_write(of->config, &windowed_keys, &pool->during[i],
+        keys_write(of->config, KEYS_WINDOWED, &pool->during[i],
                    inner_map(all, pool->during[i].window));
     return all;
 }
@@ -590,7 +586,10 @@ static int read_budget_map(const struct setting_place *place, const json_t *valu
     enum period period = PERIOD_MONTH;
     const char *per = NULL;
 
-    int code = keys_check(&reader, value, &budget_keys);
+    const char *names[KEYS_MAX];
+
+    keys_names(KEYS_BUDGET, names);
+    int code = reader_check_keys(&reader, value, names);
     if (code == 0)
         code = read_most(place, &reader, value, "amount", &budget->most);
     if (code == 0)

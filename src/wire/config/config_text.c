@@ -10,20 +10,36 @@
 
 /* ---- a document ---- */
 
-#define WRITE(key, member, count, table, is_needed)                                                \
-    if (config->count > 0 || (is_needed)) {                                                        \
-        json_t *map = json_object();                                                               \
-        for (uint32_t i = 0; i < config->count; i++) {                                             \
-            json_t *item = json_object();                                                          \
-            keys_write(config, &(table), &config->member[i], item);                                \
-            json_object_set_new(map, config->member[i].name, item);                                \
-        }                                                                                          \
-        json_object_set_new(document, key, map);                                                   \
-    }
-
-static void write_times(const struct config *config, json_t *document)
+static void write_section(const struct config *config, const struct config_section *section,
+                          json_t *document)
 {
-    json_t *windows = json_object(), *tariffs = json_object();
+    json_t *map = json_object();
+    const void *item;
+
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
+        json_t *object = json_object();
+        keys_write(config, section->table, item, object);
+        json_object_set_new(map, section_name(section, item), object);
+    }
+    if (json_object_size(map) > 0 || section->table == KEYS_POOL || section->table == KEYS_QUEUE)
+        json_object_set(document, section->key, map);
+    json_decref(map);
+}
+
+/* A tariff under the name of a window is a number. */
+static void shorten_tariffs(const struct config *config, json_t *tariffs)
+{
+    for (uint32_t i = 0; i < config->tariff_count; i++) {
+        const struct event_tariff *tariff = &config->tariffs[i];
+        json_t *item = json_object_get(tariffs, tariff->name);
+        if (strcmp(tariff->window, tariff->name) == 0)
+            json_object_set(tariffs, tariff->name, json_object_get(item, "factor"));
+    }
+}
+
+static void write_windows(const struct config *config, json_t *document)
+{
+    json_t *windows = json_object();
 
     if (config->timezone[0])
         json_object_set_new(document, "timezone", json_string(config->timezone));
@@ -32,43 +48,37 @@ static void write_times(const struct config *config, json_t *document)
             json_object_set_new(windows, config->windows[i].name,
                                 json_string(config->windows[i].words));
     }
-    for (uint32_t i = 0; i < config->tariff_count; i++) {
-        const struct event_tariff *tariff = &config->tariffs[i];
-        json_t *item = json_object();
-        keys_write(config, &tariff_keys, tariff, item);
-        if (strcmp(tariff->window, tariff->name) == 0) { /* under the name of a window: a number */
-            json_t *factor = json_incref(json_object_get(item, "factor"));
-            json_decref(item);
-            item = factor;
-        }
-        json_object_set_new(tariffs, tariff->name, item);
-    }
     if (json_object_size(windows) > 0)
         json_object_set(document, "windows", windows);
-    if (config->tariff_count > 0)
-        json_object_set(document, "tariffs", tariffs);
     json_decref(windows);
-    json_decref(tariffs);
-    WRITE("reservations", reservations, reservation_count, reservation_keys, false)
 }
 
-json_t *config_to_json(const struct config *config)
+static void write_prices(const struct config *config, json_t *document)
 {
-    const struct settings *settings = &config->settings;
-    json_t *document = json_object(), *prices = json_object();
+    json_t *prices = json_object();
 
-    WRITE("pools", pools, pool_count, pool_keys, true)
-    WRITE("queues", queues, queue_count, queue_keys, true)
     for (uint32_t i = 0; i < config->price_count; i++)
         json_object_set_new(prices, config->prices[i].resource,
                             json_real((double)config->prices[i].price_micro / 1e6));
     if (config->price_count > 0)
         json_object_set(document, "prices", prices);
     json_decref(prices);
-    WRITE("node_types", node_types, node_type_count, node_type_keys, false)
-    WRITE("devices", device_types, device_type_count, device_type_keys, false)
-    write_times(config, document);
-    keys_write(config, &settings_keys, settings, document);
+}
+
+json_t *config_to_json(const struct config *config)
+{
+    const struct settings *settings = &config->settings;
+    json_t *document = json_object();
+
+    for (size_t i = 0; i < CONFIG_SECTIONS; i++) {
+        if (config_sections[i].table == KEYS_TARIFF)
+            write_windows(config, document);
+        write_section(config, &config_sections[i], document);
+        if (config_sections[i].table == KEYS_QUEUE)
+            write_prices(config, document);
+    }
+    shorten_tariffs(config, json_object_get(document, "tariffs"));
+    keys_write(config, KEYS_SETTINGS, settings, document);
     /* Two whose defaults follow from other settings. */
     json_t *idle = json_object_get(document, "idle");
     if (!config->has_predict)
@@ -210,86 +220,74 @@ static void diff_gone(const struct things *from, const struct things *to, struct
     }
 }
 
-static struct thing *add_thing(struct things *things, const char *kind, const char *name,
-                               const char *gone)
+/* What a line says of a machine or a device; all of it counts. */
+static void say_type(const struct config_section *section, const void *item, struct text *words)
 {
-    list_add(&things->items, (struct thing){ .kind = kind,
-                                             .name = name,
-                                             .gone = gone,
-                                             .properties = { .arena = things->arena } });
-    return &things->items.items[things->items.count - 1];
+    const struct device_type *device = item;
+    const struct node_type *node = item;
+
+    if (section->table == KEYS_NODE_TYPE)
+        text_printf(words, "%" PRIu32 " gpus, at most %" PRIu32, node->gpus, node->most);
+    else
+        text_printf(words, "%" PRIu32 " of %s", device->count, device->model);
 }
 
-static void add_words(struct things *things, const char *kind, const char *name, const char *gone,
-                      struct text *words)
+static void say_times(const struct config *config, const struct config_section *section,
+                      const void *item, struct text *words)
 {
-    add_thing(things, kind, name, gone)->words =
-        arena_string(things->arena, text_string(words), words->length);
+    const struct event_tariff *tariff = item;
+    char factor[UNITS_TEXT_SIZE];
+
+    if (section->table == KEYS_RESERVATION)
+        reservation_say(config, item, words);
+    else
+        text_printf(words, "%s during %s", units_format_milli(factor, tariff->factor_milli),
+                    times_words(config, tariff->window));
+}
+
+static void add_words(struct things *things, struct thing thing, struct text *words)
+{
+    thing.words = arena_string(things->arena, text_string(words), words->length);
+    list_add(&things->items, thing);
     text_clear(words);
 }
 
-static void list_queues(const struct config *config, struct things *things)
-{
-    for (uint32_t i = 0; i < config->queue_count; i++)
-        keys_tell(config, &queue_keys, &config->queues[i],
-                  &add_thing(things, "queue", config->queues[i].name, "removed")->properties);
-}
-
-static void list_pools(const struct config *config, struct things *things)
-{
-    for (uint32_t i = 0; i < config->pool_count; i++)
-        keys_tell(config, &pool_keys, &config->pools[i],
-                  &add_thing(things, "pool", config->pools[i].name, "removed")->properties);
-}
-
-static void list_types(const struct config *config, struct things *things)
+static void list_section(const struct config *config, const struct config_section *section,
+                         struct things *things)
 {
     AUTO_RELEASE(text) struct text words = { 0 };
+    const void *item;
 
-    for (uint32_t i = 0; i < config->node_type_count; i++) {
-        const struct node_type *type = &config->node_types[i];
-        text_printf(&words, "%" PRIu32 " gpus, at most %" PRIu32, type->gpus, type->most);
-        add_words(things, "node type", type->name, "gone", &words);
-        struct thing *thing = &things->items.items[things->items.count - 1];
-        *thing = (struct thing){ thing->kind, thing->name, thing->words,  "changed",
-                                 "gone",      type,        sizeof(*type), { 0 } };
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
+        struct thing thing = { .kind = section->kind,
+                               .name = section_name(section, item),
+                               .gone = "removed",
+                               .properties = { .arena = things->arena } };
+        if (section->table == KEYS_POOL || section->table == KEYS_QUEUE) {
+            keys_tell(config, section->table, item, &thing.properties);
+            list_add(&things->items, thing);
+        } else if (section->table == KEYS_NODE_TYPE || section->table == KEYS_DEVICE_TYPE) {
+            thing.changed = "changed";
+            thing.gone = "gone";
+            thing.bytes = item;
+            thing.size = section->size;
+            say_type(section, item, &words);
+            add_words(things, thing, &words);
+        } else {
+            say_times(config, section, item, &words);
+            add_words(things, thing, &words);
+        }
     }
 }
 
-static void list_devices(const struct config *config, struct things *things)
+static void list_windows(const struct config *config, struct things *things)
 {
-    AUTO_RELEASE(text) struct text words = { 0 };
-
-    for (uint32_t i = 0; i < config->device_type_count; i++) {
-        const struct device_type *type = &config->device_types[i];
-        text_printf(&words, "%" PRIu32 " of %s", type->count, type->model);
-        add_words(things, "device", type->name, "gone", &words);
-        struct thing *thing = &things->items.items[things->items.count - 1];
-        *thing = (struct thing){ thing->kind, thing->name, thing->words,  "changed",
-                                 "gone",      type,        sizeof(*type), { 0 } };
-    }
-}
-
-static void list_times(const struct config *config, struct things *things)
-{
-    AUTO_RELEASE(text) struct text words = { 0 };
-    char factor[UNITS_TEXT_SIZE];
-
     for (uint32_t i = 0; i < config->window_count; i++) {
-        text_add(&words, config->windows[i].words);
         if (!strchr(config->windows[i].name, ' '))
-            add_words(things, "window", config->windows[i].name, "removed", &words);
-        text_clear(&words);
-    }
-    for (uint32_t i = 0; i < config->tariff_count; i++) {
-        const struct event_tariff *tariff = &config->tariffs[i];
-        units_format_milli(factor, tariff->factor_milli);
-        text_printf(&words, "%s during %s", factor, times_words(config, tariff->window));
-        add_words(things, "tariff", tariff->name, "removed", &words);
-    }
-    for (uint32_t i = 0; i < config->reservation_count; i++) {
-        reservation_say(config, &config->reservations[i], &words);
-        add_words(things, "reservation", config->reservations[i].name, "removed", &words);
+            list_add(&things->items, (struct thing){ .kind = "window",
+                                                     .name = config->windows[i].name,
+                                                     .words = config->windows[i].words,
+                                                     .gone = "removed" });
     }
 }
 
@@ -297,7 +295,7 @@ static void tell_settings(const struct config *config, struct properties *ret)
 {
     char buffer[UNITS_TEXT_SIZE];
 
-    keys_tell(config, &settings_keys, &config->settings, ret);
+    keys_tell(config, KEYS_SETTINGS, &config->settings, ret);
     property_add(ret, "timezone", config->timezone[0] ? config->timezone : "local", "");
     for (uint32_t i = 0; i < config->price_count; i++) {
         AUTO_FREE char *name = mem_printf("price of %s", config->prices[i].resource);
@@ -338,53 +336,59 @@ static void things_clear(struct things *things)
     things->items = (__typeof__(things->items)){ 0 };
 }
 
-static void diff_things(const struct config *from, const struct config *to, struct arena *arena,
-                        struct changes *changes)
+/* What a new queue or pool is compared with. */
+static void tell_usual(const struct config *config, const struct config_section *section,
+                       struct properties *ret)
 {
-    static const struct {
-        void (*list)(const struct config *config, struct things *things);
-        const struct setting_table *table; /* NULL: of words */
-        size_t size;
-        bool is_gone_first;
-    } groups[] = { { list_queues, &queue_keys, sizeof(struct event_queue), false },
-                   { list_pools, &pool_keys, sizeof(struct event_pool), false },
-                   { list_types, NULL, 0, true },
-                   { list_devices, NULL, 0, true },
-                   { list_times, NULL, 0, false } };
     union {
         struct event_queue queue;
         struct event_pool pool;
     } item;
 
-    for (size_t i = 0; i < COUNT_OF(groups); i++) {
-        struct things before = { .arena = arena }, after = { .arena = arena };
-        struct properties usual = { .arena = arena };
-        memset(&item, 0, sizeof(item));
-        if (groups[i].table) {
-            item.queue.gpus = groups[i].size == sizeof(item.queue) ? QUOTA_OPEN : item.queue.gpus;
-            keys_clear(groups[i].table, &item);
-            keys_tell(to, groups[i].table, &item, &usual);
-        }
-        groups[i].list(from, &before);
-        groups[i].list(to, &after);
-        if (groups[i].is_gone_first)
-            diff_gone(&before, &after, changes);
-        diff_now(&before, &after, &usual, changes);
-        if (!groups[i].is_gone_first)
-            diff_gone(&before, &after, changes);
-        list_release(&usual.items);
-        things_clear(&before);
-        things_clear(&after);
+    memset(&item, 0, sizeof(item));
+    if (section->table == KEYS_QUEUE)
+        item.queue.gpus = QUOTA_OPEN;
+    keys_clear(section->table, &item);
+    keys_tell(config, section->table, &item, ret);
+}
+
+static void diff_group(const struct config *from, const struct config *to, const char *tables,
+                       struct arena *arena, struct changes *changes)
+{
+    struct things before = { .arena = arena }, after = { .arena = arena };
+    struct properties usual = { .arena = arena };
+    bool is_of_types = false;
+
+    for (; *tables; tables++) {
+        const struct config_section *section = &config_sections[*tables - '0'];
+        if (section->table == KEYS_TARIFF) {
+            list_windows(from, &before);
+            list_windows(to, &after);
+        } else if (section->table == KEYS_QUEUE || section->table == KEYS_POOL)
+            tell_usual(to, section, &usual);
+        is_of_types = section->table == KEYS_NODE_TYPE || section->table == KEYS_DEVICE_TYPE;
+        list_section(from, section, &before);
+        list_section(to, section, &after);
     }
+    if (is_of_types)
+        diff_gone(&before, &after, changes);
+    diff_now(&before, &after, &usual, changes);
+    if (!is_of_types)
+        diff_gone(&before, &after, changes);
+    list_release(&usual.items);
+    things_clear(&before);
+    things_clear(&after);
 }
 
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
+    static const char *const groups[] = { "1", "0", "2", "3", "45" }; /* of config_sections */
     struct changes changes = { 0 };
     struct arena arena = { 0 };
     int width = 0;
 
-    diff_things(from, to, &arena, &changes);
+    for (size_t i = 0; i < COUNT_OF(groups); i++)
+        diff_group(from, to, groups[i], &arena, &changes);
     diff_settings(from, to, &arena, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
         const struct change *change = &changes.items.items[i];

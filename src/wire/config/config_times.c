@@ -133,21 +133,16 @@ json_t *write_when(const struct setting_view *of)
 
 /* ---- tariffs ---- */
 
-int times_read_tariff(struct config *config, const struct reader *reader, const json_t *tariffs,
-                      struct event_tariff *tariff)
+int tariff_read_number(struct config *config, const struct reader *reader, const json_t *tariffs,
+                       struct event_tariff *tariff)
 {
-    const json_t *value = json_object_get(tariffs, tariff->name);
-    struct setting_place factor = { config, reader, tariffs, tariff->name, &tariff_keys.rows[1],
-                                    tariff };
+    const struct setting *factor = &keys_rows(KEYS_TARIFF).rows[1];
+    struct setting_place place = { config, reader, tariffs, tariff->name, factor, tariff };
 
-    if (json_is_object(value)) {
-        int code = keys_check(reader, value, &tariff_keys);
-        return code < 0 ? code : keys_read(config, reader, value, &tariff_keys, tariff);
-    }
     if (!config_find_window(config, tariff->name))
         return window_fail(config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
-    return setting_ops[factor.row->kind].read(&factor);
+    return setting_ops[factor->kind].read(&place);
 }
 
 /* ---- reservations ---- */
@@ -191,19 +186,26 @@ json_t *write_owner(const struct setting_view *of)
                            reservation->owner);
 }
 
+int reservation_check(struct config *config, const struct reader *reader, const json_t *object,
+                      void *item)
+{
+    struct event_reservation *reservation = item;
+
+    (void)config;
+    reservation->maker = "";
+    if (reservation->gpus == 0 && !reservation->nodes[0])
+        return reader_fail(reader, -EINVAL, object, NULL, "expected gpus: N or nodes: [NAME]");
+    if (reservation->model[0] && reservation->gpus == 0)
+        return reader_fail(reader, -EINVAL, object, "model", "expected gpus: N with it");
+    return 0;
+}
+
 int config_reservation_read(struct config *config, const struct reader *reader,
                             const json_t *object, struct event_reservation *ret)
 {
-    int code = keys_check(reader, object, &reservation_keys);
-
-    ret->owner = ret->model = ret->nodes = ret->maker = "";
-    if (code == 0)
-        code = keys_read(config, reader, object, &reservation_keys, ret);
-    if (code == 0 && ret->gpus == 0 && !ret->nodes[0])
-        code = reader_fail(reader, -EINVAL, object, NULL, "expected gpus: N or nodes: [NAME]");
-    if (code == 0 && ret->model[0] && ret->gpus == 0)
-        code = reader_fail(reader, -EINVAL, object, "model", "expected gpus: N with it");
-    return code;
+    keys_clear(KEYS_RESERVATION, ret);
+    int code = keys_read(config, reader, object, KEYS_RESERVATION, ret);
+    return code < 0 ? code : reservation_check(config, reader, object, ret);
 }
 
 json_t *config_reservation_to_json(const struct config *config,
@@ -211,7 +213,7 @@ json_t *config_reservation_to_json(const struct config *config,
 {
     json_t *object = json_object();
 
-    keys_write(config, &reservation_keys, reservation, object);
+    keys_write(config, KEYS_RESERVATION, reservation, object);
     return object;
 }
 
