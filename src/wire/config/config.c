@@ -44,24 +44,6 @@ const char *config_text(struct config *config, const char *text)
     return text[0] ? arena_string(&config->arena, text, strlen(text)) : "";
 }
 
-int32_t config_find_queue(const struct config *config, const char *name)
-{
-    for (uint32_t i = 0; i < config->queue_count; i++) {
-        if (strcmp(config->queues[i].name, name) == 0)
-            return (int32_t)i;
-    }
-    return -1;
-}
-
-int32_t config_find_pool(const struct config *config, const char *name)
-{
-    for (uint32_t i = 0; i < config->pool_count; i++) {
-        if (strcmp(config->pools[i].name, name) == 0)
-            return (int32_t)i;
-    }
-    return -1;
-}
-
 /* ---- maps from names to things ---- */
 
 static int check_name(const struct reader *reader, const json_t *map, const char *kind,
@@ -153,6 +135,7 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
     SECTION("tariffs", "tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX, NULL),
     SECTION("reservations", "reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX,
             reservation_check),
+    SECTION("windows", "window", KEYS_TOP, window, CONFIG_WINDOWS_MAX, NULL),
 };
 
 void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
@@ -172,6 +155,41 @@ const char *section_name(const struct config_section *section, const void *item)
     if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE)
         memcpy(&name, item, sizeof(name));
     return name;
+}
+
+static int32_t find_index(const struct config *config, size_t number, const char *name)
+{
+    const struct config_section *section = &config_sections[number];
+    const void *item;
+
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
+        if (strcmp(section_name(section, item), name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+void *section_find(const struct config_section *section, const struct config *config,
+                   const char *name)
+{
+    int32_t found = find_index(config, (size_t)(section - config_sections), name);
+
+    return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
+}
+
+int32_t config_find_queue(const struct config *config, const char *name)
+{
+    return find_index(config, SECTION_QUEUES, name);
+}
+
+int32_t config_find_pool(const struct config *config, const char *name)
+{
+    return find_index(config, SECTION_POOLS, name);
+}
+
+const struct config_window *config_find_window(const struct config *config, const char *name)
+{
+    return section_find(&config_sections[SECTION_WINDOWS], config, name);
 }
 
 static int read_item(struct config *config, const struct reader *above,
@@ -583,13 +601,10 @@ int config_read(const json_t *document, const struct yaml_lines *lines, const ch
     struct reader reader = { .source = source, .lines = lines, .err = err };
 
     int code = times_read_windows(config, &reader, document);
-    for (size_t i = 0; i < CONFIG_SECTIONS && code == 0; i++) {
-        const struct config_section *section = &config_sections[i];
-        if (section->table != KEYS_QUEUE)
-            code = read_section(config, &reader, document, section);
-        else
-            code = read_queues(config, &reader, document);
-        if (code == 0 && section->table == KEYS_QUEUE)
+    for (size_t i = 0; i < SECTION_WINDOWS && code == 0; i++) {
+        code = i == SECTION_QUEUES ? read_queues(config, &reader, document)
+                                   : read_section(config, &reader, document, &config_sections[i]);
+        if (code == 0 && i == SECTION_QUEUES)
             code = read_prices(config, &reader, document);
     }
     if (code == 0)

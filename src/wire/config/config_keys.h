@@ -215,11 +215,22 @@ struct config_section {
     int (*check)(struct config *config, const struct reader *reader, const json_t *object,
                  void *item); /* NULL: nothing beyond its keys */
 };
-enum { CONFIG_SECTIONS = 6 };
+enum {
+    SECTION_POOLS,
+    SECTION_QUEUES,
+    SECTION_NODE_TYPES,
+    SECTION_DEVICE_TYPES,
+    SECTION_TARIFFS,
+    SECTION_RESERVATIONS,
+    SECTION_WINDOWS, /* without keys */
+    CONFIG_SECTIONS,
+};
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 /* NULL: there are no more. An item begins with its name, in place or as a pointer. */
 void *section_item(const struct config_section *section, const struct config *config, uint32_t i);
 const char *section_name(const struct config_section *section, const void *item);
+void *section_find(const struct config_section *section, const struct config *config,
+                   const char *name); /* NULL: none */
 
 /* config_times.c */
 int times_read_windows(struct config *config, const struct reader *reader,

@@ -91,25 +91,24 @@ static int store_text(const struct setting_place *place, const char *text)
 
 /* ---- numbers ---- */
 
-static int read_whole(const struct setting_place *place, int64_t scale)
+/* So many parts of a member are one in the document. */
+static int64_t scale_of(const struct setting *row)
 {
-    int64_t value = ABSENT;
+    return row->kind == SETTING_MONEY                                  ? 1000000
+           : row->kind == SETTING_HOURS                                ? USEC_PER_HOUR
+           : row->kind == SETTING_MILLI || row->kind == SETTING_MILLIS ? 1000
+                                                                       : 1;
+}
+
+static int read_whole(const struct setting_place *place)
+{
+    int64_t value = ABSENT, scale = scale_of(place->row);
 
     int code = reader_integer(place->reader, place->object, place->key, place->row->least / scale,
                               place->row->most / scale, &value);
     if (code == 0 && value != ABSENT)
         setting_store(place->row, place->base, value * scale);
     return code;
-}
-
-static int read_count(const struct setting_place *place)
-{
-    return read_whole(place, 1);
-}
-
-static int read_millis(const struct setting_place *place)
-{
-    return read_whole(place, 1000);
 }
 
 static int read_milli(const struct setting_place *place)
@@ -138,30 +137,19 @@ static int read_memory(const struct setting_place *place)
     return 0;
 }
 
-static int read_decimal(const struct setting_place *place, double scale)
+static int read_decimal(const struct setting_place *place)
 {
     const json_t *value = reader_get(place->object, place->key);
-    double number = json_number_value(value), most = (double)place->row->most / scale;
+    double number = json_number_value(value), scale = (double)scale_of(place->row);
+    double most = (double)place->row->most / scale;
+    bool is_none = place->row->kind == SETTING_HOURS && json_is_false(value);
 
     if (!value)
         return 0;
-    if (!json_is_number(value) || number < 0 || number > most)
+    if (!is_none && (!json_is_number(value) || number < 0 || number > most))
         return place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f", place->row->unit,
                           most);
     setting_store(place->row, place->base, (int64_t)(number * scale + 0.5));
-    return 0;
-}
-
-static int read_money(const struct setting_place *place)
-{
-    return read_decimal(place, 1e6);
-}
-
-static int read_hours(const struct setting_place *place)
-{
-    if (!json_is_false(reader_get(place->object, place->key)))
-        return read_decimal(place, (double)USEC_PER_HOUR);
-    setting_store(place->row, place->base, 0);
     return 0;
 }
 
@@ -181,34 +169,15 @@ static int read_duration(const struct setting_place *place)
     return 0;
 }
 
-static json_t *write_count(const struct setting_view *of)
+static json_t *write_number(const struct setting_view *of)
 {
-    return json_integer(setting_load(of->row, of->base));
-}
-
-static json_t *write_milli(const struct setting_view *of)
-{
-    int64_t value = setting_load(of->row, of->base);
-
-    return of->row->flags & SETTING_REAL ? json_real((double)value / 1000)
-                                         : decimal_to_json(value, 1000);
-}
-
-static json_t *write_money(const struct setting_view *of)
-{
-    return json_real((double)setting_load(of->row, of->base) / 1e6);
-}
-
-static json_t *write_hours(const struct setting_view *of)
-{
-    return decimal_to_json(setting_load(of->row, of->base), USEC_PER_HOUR);
-}
-
-static json_t *write_duration(const struct setting_view *of)
-{
+    int64_t value = setting_load(of->row, of->base), scale = scale_of(of->row);
     char buffer[UNITS_TEXT_SIZE];
 
-    return json_string(duration_spell(buffer, setting_load(of->row, of->base)));
+    if (of->row->kind == SETTING_DURATION)
+        return json_string(duration_spell(buffer, value));
+    return of->row->flags & SETTING_REAL ? json_real((double)value / (double)scale)
+                                         : decimal_to_json(value, scale);
 }
 
 /* ---- words ---- */
@@ -242,7 +211,7 @@ static int read_word(const struct setting_place *place)
 static int read_depth(const struct setting_place *place)
 {
     if (json_is_number(reader_get(place->object, place->key)))
-        return read_count(place);
+        return read_whole(place);
     int code = read_word(place);
     if (code == 0 && setting_load(place->row, place->base) == 2)
         setting_store(place->row, place->base, place->row->most);
@@ -314,26 +283,19 @@ static bool has_host(const char *rest)
 }
 
 /* With one of two schemes. What nothing could be sent to is refused when it is written. */
-static int read_url(const struct setting_place *place, const char *scheme, const char *other)
+static int read_url(const struct setting_place *place)
 {
+    bool is_web = place->row->kind == SETTING_WEB, is_good = false;
+    const char *const schemes[] = { is_web ? "http://" : "smtp://",
+                                    is_web ? "https://" : "smtps://" };
     int code = read_text(place);
     const char *url = setting_text(place->row, place->base);
-    bool is_good = (string_starts(url, scheme) && has_host(url + strlen(scheme))) ||
-                   (string_starts(url, other) && has_host(url + strlen(other)));
 
+    for (size_t i = 0; i < COUNT_OF(schemes); i++)
+        is_good |= string_starts(url, schemes[i]) && has_host(url + strlen(schemes[i]));
     if (code < 0 || !url[0] || (is_good && !strchr(url, ' ') && !string_has_control(url)))
         return code;
-    return place_fail(place, -EINVAL, "expected %s or %s, and a host", scheme, other);
-}
-
-static int read_web(const struct setting_place *place)
-{
-    return read_url(place, "http://", "https://");
-}
-
-static int read_mail(const struct setting_place *place)
-{
-    return read_url(place, "smtp://", "smtps://");
+    return place_fail(place, -EINVAL, "expected %s or %s, and a host", schemes[0], schemes[1]);
 }
 
 static int read_domain(const struct setting_place *place)
@@ -712,20 +674,20 @@ static void tell_millis(const struct setting_view *of, struct properties *ret)
 
 /* Keys without functions are read and written by what they belong to. */
 const struct setting_ops setting_ops[SETTING_KINDS] = {
-    [SETTING_COUNT] = { read_count, write_count, tell_value },
-    [SETTING_MILLIS] = { read_millis, write_milli, tell_millis },
-    [SETTING_MILLI] = { read_milli, write_milli, NULL },
-    [SETTING_MEMORY] = { read_memory, write_count, NULL },
-    [SETTING_MONEY] = { read_money, write_money, NULL },
-    [SETTING_HOURS] = { read_hours, write_hours, tell_value },
-    [SETTING_DURATION] = { read_duration, write_duration, tell_value },
+    [SETTING_COUNT] = { read_whole, write_number, tell_value },
+    [SETTING_MILLIS] = { read_whole, write_number, tell_millis },
+    [SETTING_MILLI] = { read_milli, write_number, NULL },
+    [SETTING_MEMORY] = { read_memory, write_number, NULL },
+    [SETTING_MONEY] = { read_decimal, write_number, NULL },
+    [SETTING_HOURS] = { read_decimal, write_number, tell_value },
+    [SETTING_DURATION] = { read_duration, write_number, tell_value },
     [SETTING_WORD] = { read_word, write_word, tell_value },
     [SETTING_BOOL] = { read_bool, write_bool, tell_value },
-    [SETTING_DEPTH] = { read_depth, write_count, tell_value },
+    [SETTING_DEPTH] = { read_depth, write_number, tell_value },
     [SETTING_TEXT] = { read_text, write_text, tell_value },
     [SETTING_COMMAND] = { read_command, write_text, tell_value },
-    [SETTING_WEB] = { read_web, write_text, tell_value },
-    [SETTING_MAIL] = { read_mail, write_text, tell_value },
+    [SETTING_WEB] = { read_url, write_text, tell_value },
+    [SETTING_MAIL] = { read_url, write_text, tell_value },
     [SETTING_DOMAIN] = { read_domain, write_text, tell_value },
     [SETTING_NAME] = { read_name, write_text, tell_value },
     [SETTING_MODEL] = { read_model, write_text, tell_value },

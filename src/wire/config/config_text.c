@@ -70,11 +70,11 @@ json_t *config_to_json(const struct config *config)
     const struct settings *settings = &config->settings;
     json_t *document = json_object();
 
-    for (size_t i = 0; i < CONFIG_SECTIONS; i++) {
-        if (config_sections[i].table == KEYS_TARIFF)
+    for (size_t i = 0; i < SECTION_WINDOWS; i++) {
+        if (i == SECTION_TARIFFS)
             write_windows(config, document);
         write_section(config, &config_sections[i], document);
-        if (config_sections[i].table == KEYS_QUEUE)
+        if (i == SECTION_QUEUES)
             write_prices(config, document);
     }
     shorten_tariffs(config, json_object_get(document, "tariffs"));
@@ -92,22 +92,6 @@ json_t *config_to_json(const struct config *config)
 
 /* ---- differences ---- */
 
-/* Something that is told in a line: by its properties, or by words about all of it. */
-struct thing {
-    const char *kind, *name;
-    const char *words;   /* NULL: by its properties */
-    const char *changed; /* before the words of one that is another now; NULL: "WORDS -> WORDS" */
-    const char *gone;
-    const void *bytes; /* what is compared, where words do not say all */
-    size_t size;
-    struct properties properties;
-};
-
-struct things {
-    struct arena *arena;
-    LIST(struct thing) items;
-};
-
 /* What is new, other or removed of one thing: "queue", "research", "guarantee 8 -> 12 gpus". */
 struct change {
     const char *kind, *name;
@@ -115,6 +99,7 @@ struct change {
 };
 
 struct changes {
+    struct arena *arena; /* of names and values */
     LIST(struct change) items;
 };
 
@@ -173,121 +158,96 @@ static void describe_new(const struct properties *usual, const struct properties
     }
 }
 
-static const struct thing *find_thing(const struct things *things, const struct thing *like)
+/* What a line says of a thing that is told as a whole. */
+static void say(const struct config *config, const struct config_section *section, const void *item,
+                struct text *words)
 {
-    for (size_t i = 0; i < things->items.count; i++) {
-        const struct thing *at = &things->items.items[i];
-        if (strcmp(at->kind, like->kind) == 0 && strcmp(at->name, like->name) == 0)
-            return at;
-    }
-    return NULL;
-}
-
-static void compare_thing(const struct thing *old, const struct thing *now,
-                          const struct properties *usual, struct text *words)
-{
-    if (!now->words && old)
-        compare_properties(&old->properties, &now->properties, words);
-    else if (!now->words)
-        describe_new(usual, &now->properties, words);
-    else if (!old)
-        text_printf(words, "new, %s", now->words);
-    else if (now->changed && memcmp(old->bytes, now->bytes, now->size) != 0)
-        text_printf(words, "%s, %s", now->changed, now->words);
-    else if (!now->changed && strcmp(old->words, now->words) != 0)
-        text_printf(words, "%s -> %s", old->words, now->words);
-}
-
-static void diff_now(const struct things *from, const struct things *to,
-                     const struct properties *usual, struct changes *changes)
-{
-    for (size_t i = 0; i < to->items.count; i++) {
-        const struct thing *now = &to->items.items[i];
-        struct text words = { 0 };
-        compare_thing(find_thing(from, now), now, usual, &words);
-        add_change(changes, now->kind, now->name, &words);
-    }
-}
-
-static void diff_gone(const struct things *from, const struct things *to, struct changes *changes)
-{
-    for (size_t i = 0; i < from->items.count; i++) {
-        const struct thing *old = &from->items.items[i];
-        struct text words = { 0 };
-        if (!find_thing(to, old))
-            text_add(&words, old->gone);
-        add_change(changes, old->kind, old->name, &words);
-    }
-}
-
-/* What a line says of a machine or a device; all of it counts. */
-static void say_type(const struct config_section *section, const void *item, struct text *words)
-{
+    const struct config_window *window = item;
     const struct device_type *device = item;
+    const struct event_tariff *tariff = item;
     const struct node_type *node = item;
+    char factor[UNITS_TEXT_SIZE];
 
     if (section->table == KEYS_NODE_TYPE)
         text_printf(words, "%" PRIu32 " gpus, at most %" PRIu32, node->gpus, node->most);
-    else
+    else if (section->table == KEYS_DEVICE_TYPE)
         text_printf(words, "%" PRIu32 " of %s", device->count, device->model);
-}
-
-static void say_times(const struct config *config, const struct config_section *section,
-                      const void *item, struct text *words)
-{
-    const struct event_tariff *tariff = item;
-    char factor[UNITS_TEXT_SIZE];
-
-    if (section->table == KEYS_RESERVATION)
+    else if (section->table == KEYS_RESERVATION)
         reservation_say(config, item, words);
-    else
+    else if (section->table == KEYS_TARIFF)
         text_printf(words, "%s during %s", units_format_milli(factor, tariff->factor_milli),
                     times_words(config, tariff->window));
+    else
+        text_add(words, window->words);
 }
 
-static void add_words(struct things *things, struct thing thing, struct text *words)
+static void tell(const struct config *config, const struct config_section *section,
+                 const void *item, struct properties *ret)
 {
-    thing.words = arena_string(things->arena, text_string(words), words->length);
-    list_add(&things->items, thing);
-    text_clear(words);
+    union {
+        struct event_queue queue;
+        struct event_pool pool;
+    } usual;
+
+    if (!item) { /* what a new one is compared with */
+        memset(&usual, 0, sizeof(usual));
+        if (section->table == KEYS_QUEUE)
+            usual.queue.gpus = QUOTA_OPEN;
+        keys_clear(section->table, &usual);
+    }
+    keys_tell(config, section->table, item ? item : &usual, ret);
 }
 
-static void list_section(const struct config *config, const struct config_section *section,
-                         struct things *things)
+static void compare_items(const struct config *from, const struct config *to,
+                          const struct config_section *section, const void *old, const void *now,
+                          struct changes *changes)
 {
-    AUTO_RELEASE(text) struct text words = { 0 };
+    struct properties before = { .arena = changes->arena }, after = before;
+    AUTO_RELEASE(text) struct text was = { 0 }, is = { 0 };
+    struct text words = { 0 };
+
+    if (section->table == KEYS_QUEUE || section->table == KEYS_POOL) {
+        tell(from, section, old, &before);
+        tell(to, section, now, &after);
+        if (old)
+            compare_properties(&before, &after, &words);
+        else
+            describe_new(&before, &after, &words);
+        list_release(&before.items);
+        list_release(&after.items);
+    } else {
+        bool is_type = section->table == KEYS_NODE_TYPE || section->table == KEYS_DEVICE_TYPE;
+        say(to, section, now, &is);
+        if (old)
+            say(from, section, old, &was);
+        if (!old)
+            text_printf(&words, "new, %s", is.bytes);
+        else if (is_type && memcmp(old, now, section->size) != 0)
+            text_printf(&words, "changed, %s", is.bytes);
+        else if (!is_type && strcmp(was.bytes, is.bytes) != 0)
+            text_printf(&words, "%s -> %s", was.bytes, is.bytes);
+    }
+    add_change(changes, section->kind, section_name(section, now), &words);
+}
+
+/* The items of `to` that are new or changed, or (is_gone) those of `from` that are not there. */
+static void diff_section(const struct config *from, const struct config *to,
+                         const struct config_section *section, bool is_gone,
+                         struct changes *changes)
+{
     const void *item;
 
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
-        struct thing thing = { .kind = section->kind,
-                               .name = section_name(section, item),
-                               .gone = "removed",
-                               .properties = { .arena = things->arena } };
-        if (section->table == KEYS_POOL || section->table == KEYS_QUEUE) {
-            keys_tell(config, section->table, item, &thing.properties);
-            list_add(&things->items, thing);
-        } else if (section->table == KEYS_NODE_TYPE || section->table == KEYS_DEVICE_TYPE) {
-            thing.changed = "changed";
-            thing.gone = "gone";
-            thing.bytes = item;
-            thing.size = section->size;
-            say_type(section, item, &words);
-            add_words(things, thing, &words);
-        } else {
-            say_times(config, section, item, &words);
-            add_words(things, thing, &words);
-        }
-    }
-}
-
-static void list_windows(const struct config *config, struct things *things)
-{
-    for (uint32_t i = 0; i < config->window_count; i++) {
-        if (!strchr(config->windows[i].name, ' '))
-            list_add(&things->items, (struct thing){ .kind = "window",
-                                                     .name = config->windows[i].name,
-                                                     .words = config->windows[i].words,
-                                                     .gone = "removed" });
+    for (uint32_t i = 0; (item = section_item(section, is_gone ? from : to, i)); i++) {
+        const char *name = section_name(section, item);
+        const void *other = section_find(section, is_gone ? to : from, name);
+        struct text words = { 0 };
+        if (section->table == KEYS_TOP && strchr(name, ' '))
+            continue; /* a window for one thing alone: that tells it */
+        if (!is_gone)
+            compare_items(from, to, section, other, item, changes);
+        else if (!other)
+            text_add(&words, name == item ? "gone" : "removed"); /* machines and devices */
+        add_change(changes, section->kind, name, &words);
     }
 }
 
@@ -305,10 +265,10 @@ static void tell_settings(const struct config *config, struct properties *ret)
 }
 
 /* A line each: those that were there, then those that were not. */
-static void diff_settings(const struct config *from, const struct config *to, struct arena *arena,
+static void diff_settings(const struct config *from, const struct config *to,
                           struct changes *changes)
 {
-    struct properties before = { .arena = arena }, after = { .arena = arena };
+    struct properties before = { .arena = changes->arena }, after = before;
 
     tell_settings(from, &before);
     tell_settings(to, &after);
@@ -328,68 +288,19 @@ static void diff_settings(const struct config *from, const struct config *to, st
     list_release(&after.items);
 }
 
-static void things_clear(struct things *things)
-{
-    for (size_t i = 0; i < things->items.count; i++)
-        list_release(&things->items.items[i].properties.items);
-    list_release(&things->items);
-    things->items = (__typeof__(things->items)){ 0 };
-}
-
-/* What a new queue or pool is compared with. */
-static void tell_usual(const struct config *config, const struct config_section *section,
-                       struct properties *ret)
-{
-    union {
-        struct event_queue queue;
-        struct event_pool pool;
-    } item;
-
-    memset(&item, 0, sizeof(item));
-    if (section->table == KEYS_QUEUE)
-        item.queue.gpus = QUOTA_OPEN;
-    keys_clear(section->table, &item);
-    keys_tell(config, section->table, &item, ret);
-}
-
-static void diff_group(const struct config *from, const struct config *to, const char *tables,
-                       struct arena *arena, struct changes *changes)
-{
-    struct things before = { .arena = arena }, after = { .arena = arena };
-    struct properties usual = { .arena = arena };
-    bool is_of_types = false;
-
-    for (; *tables; tables++) {
-        const struct config_section *section = &config_sections[*tables - '0'];
-        if (section->table == KEYS_TARIFF) {
-            list_windows(from, &before);
-            list_windows(to, &after);
-        } else if (section->table == KEYS_QUEUE || section->table == KEYS_POOL)
-            tell_usual(to, section, &usual);
-        is_of_types = section->table == KEYS_NODE_TYPE || section->table == KEYS_DEVICE_TYPE;
-        list_section(from, section, &before);
-        list_section(to, section, &after);
-    }
-    if (is_of_types)
-        diff_gone(&before, &after, changes);
-    diff_now(&before, &after, &usual, changes);
-    if (!is_of_types)
-        diff_gone(&before, &after, changes);
-    list_release(&usual.items);
-    things_clear(&before);
-    things_clear(&after);
-}
-
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
-    static const char *const groups[] = { "1", "0", "2", "3", "45" }; /* of config_sections */
-    struct changes changes = { 0 };
+    /* Places in config_sections; in capitals: what is gone. */
+    static const char order[] = "bBaACcDdgefGEF";
     struct arena arena = { 0 };
+    struct changes changes = { .arena = &arena };
     int width = 0;
 
-    for (size_t i = 0; i < COUNT_OF(groups); i++)
-        diff_group(from, to, groups[i], &arena, &changes);
-    diff_settings(from, to, &arena, &changes);
+    for (const char *at = order; *at; at++) {
+        bool is_gone = *at < 'a';
+        diff_section(from, to, &config_sections[*at - (is_gone ? 'A' : 'a')], is_gone, &changes);
+    }
+    diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {
         const struct change *change = &changes.items.items[i];
         int length = (int)(strlen(change->kind) + strlen(change->name)) + 1;

@@ -12,15 +12,6 @@
 
 /* ---- windows ---- */
 
-const struct config_window *config_find_window(const struct config *config, const char *name)
-{
-    for (uint32_t i = 0; i < config->window_count; i++) {
-        if (strcmp(config->windows[i].name, name) == 0)
-            return &config->windows[i];
-    }
-    return NULL;
-}
-
 void config_add_window(struct config *config, const char *name, const char *words)
 {
     config->windows =
