@@ -16,80 +16,21 @@ struct config *config_create(void)
 {
     struct config *config = mem_zero(1, sizeof(*config));
 
+    config->ops = setting_ops;
     config->timezone = "";
     settings_default(&config->settings);
     return config;
 }
 
-void config_destroy(struct config *config)
-{
-    if (config)
-        arena_release(&config->arena);
-    free(config);
-}
-
-void *config_grow(struct config *config, const void *items, uint32_t count, size_t size)
-{
-    /* Grown at 0, 1, 2, 4 ...; what is left behind goes with the arena. */
-    if ((count & (count - 1)) != 0)
-        return (void *)(uintptr_t)items;
-    char *more = arena_take(&config->arena, count > 0 ? (size_t)count * 2 : 1, size);
-    if (count > 0)
-        memcpy(more, items, count * size);
-    return more;
-}
-
-const char *config_text(struct config *config, const char *text)
-{
-    return text[0] ? arena_string(&config->arena, text, strlen(text)) : "";
-}
-
 /* ---- maps from names to things ---- */
 
-static int check_name(const struct reader *reader, const json_t *map, const char *kind,
-                      const char *name)
-{
-    bool is_queue = strcmp(kind, "queue") == 0;
-    struct reader inner = reader_of(reader, kind, name);
-
-    if (name_is_valid(name) && !(is_queue && strcmp(name, "root") == 0))
-        return 0;
-    error_set(reader->err, -EINVAL, "no name; expected 1 to %d letters, digits and '._-+@'%s",
-              SUBMISSION_NAME_MAX, is_queue ? ", not root" : "");
-    return reader_place_line(&inner, -EINVAL, map, name);
-}
-
-int map_check(const struct reader *reader, const json_t *document, const char *key,
-              const char *kind, size_t most)
-{
-    const json_t *map = reader_get(document, key);
-    const char *name;
-    json_t *value;
-    int code = 0;
-
-    if (!json_is_object(map))
-        return reader_fail(reader, -EINVAL, document, key, "expected a map from name to %s, not %s",
-                           kind, reader_kind(map));
-    if (json_object_size(map) > most)
-        return reader_fail(reader, -E2BIG, document, key, "%zu %ss, at most %zu are taken",
-                           json_object_size(map), kind, most);
-    json_object_foreach((json_t *)(uintptr_t)map, name, value)
-    {
-        if (code == 0)
-            code = check_name(reader, map, kind, name);
-    }
-    return code;
-}
-
-static int check_pool(struct config *config, const struct reader *reader, const json_t *object,
-                      void *item)
+static int check_pool(const struct reader *reader, const json_t *object,
+                      const struct event_pool *pool)
 {
     const char *bound = reader_get(object, "min")   ? "min"
                         : reader_get(object, "max") ? "max"
                                                     : NULL;
-    const struct event_pool *pool = item;
 
-    (void)config;
     if (pool->is_static && !pool->queue[0])
         return reader_fail(reader, -EINVAL, object, NULL,
                            "a static pool belongs to a queue; expected queue: NAME");
@@ -108,88 +49,14 @@ static int check_pool(struct config *config, const struct reader *reader, const 
     return 0;
 }
 
-static int check_node_type(struct config *config, const struct reader *reader, const json_t *object,
-                           void *item)
+static int check_node_type(const struct reader *reader, const json_t *object,
+                           const struct node_type *type)
 {
-    const struct node_type *type = item;
-
-    (void)config;
     if (type->cpu_milli == 0 || type->memory_mib == 0)
         return reader_fail(reader, -EINVAL, object, NULL, "expected cpus and memory, above 0");
     if (type->gpus > 0 && !type->model[0])
         return reader_fail(reader, -EINVAL, object, "model", "expected the model of its gpus");
     return 0;
-}
-
-#define SECTION(key, kind, table, member, most, check)                                             \
-    {                                                                                              \
-        key, kind, table, offsetof(struct config, member##s),                                      \
-            offsetof(struct config, member##_count), sizeof(((struct config *)0)->member##s[0]),   \
-            most, check                                                                            \
-    }
-const struct config_section config_sections[CONFIG_SECTIONS] = {
-    SECTION("pools", "pool", KEYS_POOL, pool, CONFIG_POOLS_MAX, check_pool),
-    SECTION("queues", "queue", KEYS_QUEUE, queue, 0, NULL),
-    SECTION("node_types", "node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX, check_node_type),
-    SECTION("devices", "device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX, NULL),
-    SECTION("tariffs", "tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX, NULL),
-    SECTION("reservations", "reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX,
-            reservation_check),
-    SECTION("windows", "window", KEYS_TOP, window, CONFIG_WINDOWS_MAX, NULL),
-};
-
-void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
-{
-    char *items;
-    uint32_t count;
-
-    memcpy(&items, (const char *)config + section->items, sizeof(items));
-    memcpy(&count, (const char *)config + section->count, sizeof(count));
-    return i < count ? items + i * section->size : NULL;
-}
-
-const char *section_name(const struct config_section *section, const void *item)
-{
-    const char *name = item;
-
-    if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE)
-        memcpy(&name, item, sizeof(name));
-    return name;
-}
-
-static int32_t find_index(const struct config *config, size_t number, const char *name)
-{
-    const struct config_section *section = &config_sections[number];
-    const void *item;
-
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
-        if (strcmp(section_name(section, item), name) == 0)
-            return (int32_t)i;
-    }
-    return -1;
-}
-
-void *section_find(const struct config_section *section, const struct config *config,
-                   const char *name)
-{
-    int32_t found = find_index(config, (size_t)(section - config_sections), name);
-
-    return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
-}
-
-int32_t config_find_queue(const struct config *config, const char *name)
-{
-    return find_index(config, SECTION_QUEUES, name);
-}
-
-int32_t config_find_pool(const struct config *config, const char *name)
-{
-    return find_index(config, SECTION_POOLS, name);
-}
-
-const struct config_window *config_find_window(const struct config *config, const char *name)
-{
-    return section_find(&config_sections[SECTION_WINDOWS], config, name);
 }
 
 static int read_item(struct config *config, const struct reader *above,
@@ -208,7 +75,12 @@ static int read_item(struct config *config, const struct reader *above,
     if (section->table == KEYS_TARIFF && !json_is_object(value))
         return tariff_read_number(config, &reader, map, item);
     int code = keys_read(config, &reader, value, section->table, item);
-    return code < 0 || !section->check ? code : section->check(config, &reader, value, item);
+    if (code < 0)
+        return code;
+    return section->table == KEYS_POOL          ? check_pool(&reader, value, item)
+           : section->table == KEYS_NODE_TYPE   ? check_node_type(&reader, value, item)
+           : section->table == KEYS_RESERVATION ? reservation_check(&reader, value, item)
+                                                : 0;
 }
 
 static int read_section(struct config *config, const struct reader *reader, const json_t *document,
@@ -285,7 +157,7 @@ static int add_queue(struct config *config, const struct reader *above, const st
 {
     struct reader reader = reader_of(above, "queue", name);
 
-    int code = check_name(above, level->queues, "queue", name);
+    int code = name_check(above, level->queues, "queue", name);
     if (code < 0)
         return code;
     if (config_find_queue(config, name) >= 0)

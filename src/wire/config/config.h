@@ -45,7 +45,10 @@ struct config_window {
     const char *name, *words; /* words in normal form */
 };
 
+struct setting_ops; /* config_keys.h */
+
 struct config {
+    const struct setting_ops *ops; /* how values of each kind are read and written */
     struct arena arena;
     struct event_pool *pools;   /* in the file's order */
     struct event_queue *queues; /* a parent before its children */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,64 @@ struct setting_rows keys_rows(enum setting_table table)
     return found;
 }
 
+/* ---- members ---- */
+
+int64_t setting_load(const struct setting *row, const void *base)
+{
+    const char *at = (const char *)base + row->offset;
+    uint8_t u8;
+    uint32_t u32;
+    int64_t i64;
+
+    switch (row->size) {
+    case sizeof(u8):
+        memcpy(&u8, at, sizeof(u8));
+        return u8;
+    case sizeof(u32):
+        memcpy(&u32, at, sizeof(u32));
+        return u32;
+    default:
+        memcpy(&i64, at, sizeof(i64));
+        return i64;
+    }
+}
+
+void setting_store(const struct setting *row, void *base, int64_t value)
+{
+    char *at = (char *)base + row->offset;
+    uint8_t u8 = (uint8_t)value;
+    uint32_t u32 = (uint32_t)value;
+
+    if (row->size == sizeof(u8))
+        memcpy(at, &u8, sizeof(u8));
+    else if (row->size == sizeof(u32))
+        memcpy(at, &u32, sizeof(u32));
+    else
+        memcpy(at, &value, sizeof(value));
+}
+
+const char *setting_text(const struct setting *row, const void *base)
+{
+    const char *at = (const char *)base + row->offset, *text;
+
+    if (row->flags & SETTING_IN_PLACE)
+        return at;
+    memcpy(&text, at, sizeof(text));
+    return text ? text : "";
+}
+
+int place_fail(const struct setting_place *place, int code, const char *format, ...)
+{
+    char words[ERROR_TEXT_SIZE];
+
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    return reader_fail(place->reader, code, place->object, place->key, "%s", words);
+}
+
 /* ---- reading ---- */
 
 /* The key under which a row stands in the map that it is read from. */
@@ -122,7 +181,7 @@ void keys_clear(enum setting_table table, void *base)
 static int read_row(const struct setting_place *place)
 {
     const struct setting *row = place->row;
-    const struct setting_ops *ops = &setting_ops[row->kind];
+    const struct setting_ops *ops = &place->config->ops[row->kind];
 
     if ((row->flags & SETTING_NEEDED) && !reader_get(place->object, place->key)) {
         if (row->kind == SETTING_MILLI)
@@ -213,7 +272,7 @@ void keys_write(const struct config *config, enum setting_table table, const voi
     for (size_t i = 0; i < keys.count; i++) {
         const struct setting *row = &keys.rows[i];
         const struct setting_view view = { config, row, base };
-        kind_write_fn *write = setting_ops[row->kind].write;
+        kind_write_fn *write = config->ops[row->kind].write;
         json_t *map = object;
         json_t *value =
             write && (row->flags & SETTING_ALWAYS || !is_default(row, base)) ? write(&view) : NULL;
@@ -237,8 +296,8 @@ void keys_tell(const struct config *config, enum setting_table table, const void
 
     for (size_t i = 0; i < keys.count; i++) {
         const struct setting_view view = { config, &keys.rows[i], base };
-        if (setting_ops[view.row->kind].tell)
-            setting_ops[view.row->kind].tell(&view, ret);
+        if (config->ops[view.row->kind].tell)
+            config->ops[view.row->kind].tell(&view, ret);
     }
 }
 
@@ -248,6 +307,15 @@ void property_add(struct properties *ret, const char *name, const char *value, c
              (struct property){ arena_string(ret->arena, name, strlen(name)),
                                 value[0] ? arena_string(ret->arena, value, strlen(value)) : "none",
                                 unit });
+}
+
+const char *amount_spell(char *buffer, const char *resource, int64_t amount)
+{
+    if (strcmp(resource, "memory") != 0)
+        return units_format_milli(buffer, amount);
+    snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", amount % 1024 == 0 ? amount / 1024 : amount,
+             amount % 1024 == 0 ? "G" : "M");
+    return buffer;
 }
 
 void property_add_amount(struct properties *ret, const char *name, const char *resource,

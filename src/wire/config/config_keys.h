@@ -191,6 +191,8 @@ struct reader reader_below(const struct reader *reader, const char *key, const c
 const char *duration_spell(char *buffer, usec_t duration); /* "36h": reads back the same */
 json_t *decimal_to_json(int64_t amount, int64_t unit);     /* whole where it can be */
 
+/* Whether a thing of a kind may be called so. */
+int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name);
 /* Whether a key has a map from names to things, at most so many. */
 int map_check(const struct reader *reader, const json_t *document, const char *key,
               const char *kind, size_t most);
@@ -212,8 +214,6 @@ struct config_section {
     enum setting_table table;
     uint16_t items, count, size; /* in struct config: pointer and uint32_t; of an item */
     uint32_t most;
-    int (*check)(struct config *config, const struct reader *reader, const json_t *object,
-                 void *item); /* NULL: nothing beyond its keys */
 };
 enum {
     SECTION_POOLS,
@@ -238,8 +238,8 @@ int times_read_windows(struct config *config, const struct reader *reader,
 /* `nights: 0.6`: under the name of a window. */
 int tariff_read_number(struct config *config, const struct reader *reader, const json_t *tariffs,
                        struct event_tariff *tariff);
-int reservation_check(struct config *config, const struct reader *reader, const json_t *object,
-                      void *item);
+int reservation_check(const struct reader *reader, const json_t *object,
+                      struct event_reservation *reservation);
 int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
                 const char *key, const char *name);
 const char *times_words(const struct config *config, const char *window);

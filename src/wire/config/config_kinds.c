@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,64 +14,6 @@
 #include "wire/config/config_keys.h"
 
 enum { WORDS_MAX = 12, WORDS_SIZE = 128 };
-
-/* ---- members ---- */
-
-int64_t setting_load(const struct setting *row, const void *base)
-{
-    const char *at = (const char *)base + row->offset;
-    uint8_t u8;
-    uint32_t u32;
-    int64_t i64;
-
-    switch (row->size) {
-    case sizeof(u8):
-        memcpy(&u8, at, sizeof(u8));
-        return u8;
-    case sizeof(u32):
-        memcpy(&u32, at, sizeof(u32));
-        return u32;
-    default:
-        memcpy(&i64, at, sizeof(i64));
-        return i64;
-    }
-}
-
-void setting_store(const struct setting *row, void *base, int64_t value)
-{
-    char *at = (char *)base + row->offset;
-    uint8_t u8 = (uint8_t)value;
-    uint32_t u32 = (uint32_t)value;
-
-    if (row->size == sizeof(u8))
-        memcpy(at, &u8, sizeof(u8));
-    else if (row->size == sizeof(u32))
-        memcpy(at, &u32, sizeof(u32));
-    else
-        memcpy(at, &value, sizeof(value));
-}
-
-const char *setting_text(const struct setting *row, const void *base)
-{
-    const char *at = (const char *)base + row->offset, *text;
-
-    if (row->flags & SETTING_IN_PLACE)
-        return at;
-    memcpy(&text, at, sizeof(text));
-    return text ? text : "";
-}
-
-int place_fail(const struct setting_place *place, int code, const char *format, ...)
-{
-    char words[ERROR_TEXT_SIZE];
-
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    return reader_fail(place->reader, code, place->object, place->key, "%s", words);
-}
 
 static int store_text(const struct setting_place *place, const char *text)
 {
@@ -146,6 +87,9 @@ static int read_decimal(const struct setting_place *place)
 
     if (!value)
         return 0;
+    if (!is_none && place->row->kind == SETTING_MONEY &&
+        (!json_is_number(value) || number < 0 || number > most))
+        return place_fail(place, -EINVAL, "expected what it costs for an hour, 0 to %.0f", most);
     if (!is_none && (!json_is_number(value) || number < 0 || number > most))
         return place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f", place->row->unit,
                           most);

@@ -152,15 +152,6 @@ static int read_amounts(const struct sink *sink, const struct reader *reader, co
     return 0;
 }
 
-const char *amount_spell(char *buffer, const char *resource, int64_t amount)
-{
-    if (strcmp(resource, "memory") != 0)
-        return units_format_milli(buffer, amount);
-    snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", amount % 1024 == 0 ? amount / 1024 : amount,
-             amount % 1024 == 0 ? "G" : "M");
-    return buffer;
-}
-
 static json_t *amount_to_json(const char *resource, int64_t amount)
 {
     char buffer[UNITS_TEXT_SIZE];

@@ -12,14 +12,6 @@
 
 /* ---- windows ---- */
 
-void config_add_window(struct config *config, const char *name, const char *words)
-{
-    config->windows =
-        config_grow(config, config->windows, config->window_count, sizeof(config->windows[0]));
-    config->windows[config->window_count++] =
-        (struct config_window){ config_text(config, name), config_text(config, words) };
-}
-
 const char *times_words(const struct config *config, const char *window)
 {
     const struct config_window *own =
@@ -133,7 +125,7 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
     if (!config_find_window(config, tariff->name))
         return window_fail(config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
-    return setting_ops[factor->kind].read(&place);
+    return config->ops[factor->kind].read(&place);
 }
 
 /* ---- reservations ---- */
@@ -177,12 +169,9 @@ json_t *write_owner(const struct setting_view *of)
                            reservation->owner);
 }
 
-int reservation_check(struct config *config, const struct reader *reader, const json_t *object,
-                      void *item)
+int reservation_check(const struct reader *reader, const json_t *object,
+                      struct event_reservation *reservation)
 {
-    struct event_reservation *reservation = item;
-
-    (void)config;
     reservation->maker = "";
     if (reservation->gpus == 0 && !reservation->nodes[0])
         return reader_fail(reader, -EINVAL, object, NULL, "expected gpus: N or nodes: [NAME]");
@@ -196,7 +185,7 @@ int config_reservation_read(struct config *config, const struct reader *reader,
 {
     keys_clear(KEYS_RESERVATION, ret);
     int code = keys_read(config, reader, object, KEYS_RESERVATION, ret);
-    return code < 0 ? code : reservation_check(config, reader, object, ret);
+    return code < 0 ? code : reservation_check(reader, object, ret);
 }
 
 json_t *config_reservation_to_json(const struct config *config,

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a configuration is made of, found and extended; everything else in wire/config*.c uses it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/config/config_keys.h"
+#include "wire/job/submission.h"
+
+void config_destroy(struct config *config)
+{
+    if (config)
+        arena_release(&config->arena);
+    free(config);
+}
+
+void *config_grow(struct config *config, const void *items, uint32_t count, size_t size)
+{
+    /* Grown at 0, 1, 2, 4 ...; what is left behind goes with the arena. */
+    if ((count & (count - 1)) != 0)
+        return (void *)(uintptr_t)items;
+    char *more = arena_take(&config->arena, count > 0 ? (size_t)count * 2 : 1, size);
+    if (count > 0)
+        memcpy(more, items, count * size);
+    return more;
+}
+
+const char *config_text(struct config *config, const char *text)
+{
+    return text[0] ? arena_string(&config->arena, text, strlen(text)) : "";
+}
+
+void config_add_window(struct config *config, const char *name, const char *words)
+{
+    config->windows =
+        config_grow(config, config->windows, config->window_count, sizeof(config->windows[0]));
+    config->windows[config->window_count++] =
+        (struct config_window){ config_text(config, name), config_text(config, words) };
+}
+
+/* ---- maps from names to things ---- */
+
+#define SECTION(key, kind, table, member, most)                                                    \
+    {                                                                                              \
+        key, kind, table, offsetof(struct config, member##s),                                      \
+            offsetof(struct config, member##_count), sizeof(((struct config *)0)->member##s[0]),   \
+            most                                                                                   \
+    }
+const struct config_section config_sections[CONFIG_SECTIONS] = {
+    SECTION("pools", "pool", KEYS_POOL, pool, CONFIG_POOLS_MAX),
+    SECTION("queues", "queue", KEYS_QUEUE, queue, 0),
+    SECTION("node_types", "node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX),
+    SECTION("devices", "device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX),
+    SECTION("tariffs", "tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX),
+    SECTION("reservations", "reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX),
+    SECTION("windows", "window", KEYS_TOP, window, CONFIG_WINDOWS_MAX),
+};
+
+void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
+{
+    char *items;
+    uint32_t count;
+
+    memcpy(&items, (const char *)config + section->items, sizeof(items));
+    memcpy(&count, (const char *)config + section->count, sizeof(count));
+    return i < count ? items + i * section->size : NULL;
+}
+
+const char *section_name(const struct config_section *section, const void *item)
+{
+    const char *name = item;
+
+    if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE)
+        memcpy(&name, item, sizeof(name));
+    return name;
+}
+
+static int32_t find_index(const struct config *config, size_t number, const char *name)
+{
+    const struct config_section *section = &config_sections[number];
+    const void *item;
+
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
+        if (strcmp(section_name(section, item), name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+void *section_find(const struct config_section *section, const struct config *config,
+                   const char *name)
+{
+    int32_t found = find_index(config, (size_t)(section - config_sections), name);
+
+    return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
+}
+
+int32_t config_find_queue(const struct config *config, const char *name)
+{
+    return find_index(config, SECTION_QUEUES, name);
+}
+
+int32_t config_find_pool(const struct config *config, const char *name)
+{
+    return find_index(config, SECTION_POOLS, name);
+}
+
+const struct config_window *config_find_window(const struct config *config, const char *name)
+{
+    return section_find(&config_sections[SECTION_WINDOWS], config, name);
+}
+
+int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name)
+{
+    bool is_queue = strcmp(kind, "queue") == 0;
+    struct reader inner = reader_of(reader, kind, name);
+
+    if (name_is_valid(name) && !(is_queue && strcmp(name, "root") == 0))
+        return 0;
+    error_set(reader->err, -EINVAL, "no name; expected 1 to %d letters, digits and '._-+@'%s",
+              SUBMISSION_NAME_MAX, is_queue ? ", not root" : "");
+    return reader_place_line(&inner, -EINVAL, map, name);
+}
+
+int map_check(const struct reader *reader, const json_t *document, const char *key,
+              const char *kind, size_t most)
+{
+    const json_t *map = reader_get(document, key);
+    const char *name;
+    json_t *value;
+    int code = 0;
+
+    if (!json_is_object(map))
+        return reader_fail(reader, -EINVAL, document, key, "expected a map from name to %s, not %s",
+                           kind, reader_kind(map));
+    if (json_object_size(map) > most)
+        return reader_fail(reader, -E2BIG, document, key, "%zu %ss, at most %zu are taken",
+                           json_object_size(map), kind, most);
+    json_object_foreach((json_t *)(uintptr_t)map, name, value)
+    {
+        if (code == 0)
+            code = name_check(reader, map, kind, name);
+    }
+    return code;
+}
