@@ -245,9 +245,55 @@ static void varints_are_read_back(void **state)
     }
 }
 
+struct options {
+    int64_t bound, override, usual;
+    int32_t narrow;
+};
+static const struct field options_fields[] = {
+    RECORD_OPTION(struct options, 1, bound, "bound", "", 1, -1),
+    RECORD_OPTION(struct options, 2, override, "override", "", 2, ABSENT),
+    RECORD_OPTION(struct options, 3, usual, "usual", "", 0, 60),
+    RECORD_OPTION(struct options, 4, narrow, "narrow", "", 1, -1),
+};
+static const struct record_type options_record = { "options", sizeof(struct options),
+                                                   options_fields, COUNT_OF(options_fields) };
+
+/* What a missing number reads as is not written, and the others are told from it. */
+static void numbers_may_be_absent(void **state)
+{
+    static const struct {
+        struct options options;
+        const char *bytes;
+        size_t length;
+    } cases[] = {
+        { { -1, ABSENT, 60, -1 }, "", 0 },
+        { { 0, -1, 0, 0 }, "\x05\x02\x09\x02\x0d\x00\x11\x02", 8 },
+        { { 3, 0, 60, 4 }, "\x05\x08\x09\x04\x11\x0a", 6 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_RELEASE(text) struct text bytes = { 0 };
+        AUTO_RELEASE(arena) struct arena arena = { 0 };
+        struct options read;
+        struct error err;
+        record_encode(&options_record, &cases[i].options, &bytes);
+        assert_int_equal(bytes.length, cases[i].length);
+        assert_memory_equal(text_string(&bytes), cases[i].bytes, cases[i].length);
+        assert_int_equal(
+            record_decode(&options_record, text_string(&bytes), bytes.length, &arena, &read, &err),
+            0);
+        assert_int_equal(read.bound, cases[i].options.bound);
+        assert_int_equal(read.override, cases[i].options.override);
+        assert_int_equal(read.usual, cases[i].options.usual);
+        assert_int_equal(read.narrow, cases[i].options.narrow);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_may_be_absent),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_zero_takes_no_byte_and_reads_as_zero),
         cmocka_unit_test(the_bytes_are_those_of_the_specification),

@@ -155,6 +155,8 @@ static void what_is_wrong_is_said_with_its_line(void **state)
           "t.yaml:2: tariff nihgts: no window 'nihgts'; did you mean 'nights'?" },
         { "windows: {nights: \"22:00-06:00\"}\ntariffs: {nights: 51}\n",
           "t.yaml:2: tariff nights: nights: '51': more than 50" },
+        { "windows: {nights: \"22:00-06:00\"}\ntariffs: {nights: }\n",
+          "t.yaml:2: tariff nights: nights: expected a factor, 0 to 50" },
         { "tariffs:\n  peak: {factor: 2}\n",
           "t.yaml: tariff peak: expected during: times, or a window" },
         { "tariffs:\n  peak: {during: \"22:00-23:00\"}\n",

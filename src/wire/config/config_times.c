@@ -125,6 +125,8 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
     if (!config_find_window(config, tariff->name))
         return window_fail(config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
+    if (!reader_get(tariffs, tariff->name))
+        return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
     return config->ops[factor->kind].read(&place);
 }
 
