@@ -187,12 +187,13 @@ static void put_up(const struct past *past, struct forward *forward)
     for (uint32_t i = 0; i < QUEUES; i++) {
         char name[16];
         snprintf(name, sizeof(name), "team%u", i);
-        tell(forward, &(struct event){ .kind = EVENT_QUEUE,
-                                       .queue = { .name = name,
-                                                  .parent = "",
-                                                  .weight = 1,
-                                                  .guarantee_milli = i < 4 ? 1000 * GPU_MILLI : 0,
-                                                  .limit_milli = QUEUE_UNLIMITED } });
+        tell(forward,
+             &(struct event){ .kind = EVENT_QUEUE,
+                              .queue = { .name = name,
+                                         .parent = "",
+                                         .weight = 1,
+                                         .gpus = { i < 4 ? 1000 * GPU_MILLI : 0, QUOTA_NONE,
+                                                   QUOTA_NONE, QUOTA_NONE } } });
     }
     for (uint32_t i = 0; i < NODES; i++) {
         char name[16], uuid[24], rack[16] = "";

@@ -86,11 +86,11 @@ static void make_cluster(struct bench *bench)
 
 static void define_queue(struct bench *bench, const char *name, int64_t guarantee, int64_t limit)
 {
-    tell(bench, &(struct event){ .kind = EVENT_QUEUE,
-                                 .queue = { .name = name,
-                                            .weight = 1,
-                                            .guarantee_milli = guarantee,
-                                            .limit_milli = limit } });
+    tell(bench,
+         &(struct event){ .kind = EVENT_QUEUE,
+                          .queue = { .name = name,
+                                     .weight = 1,
+                                     .gpus = { guarantee, limit, QUOTA_NONE, QUOTA_NONE } } });
 }
 
 static uint64_t submit(struct bench *bench, const char *queue, uint32_t kind, uint32_t members,
@@ -170,10 +170,10 @@ static void fill(struct bench *bench)
     static const uint16_t sizes[] = { 1, 1, 2, 4, 8, 8 };
     const int64_t all = bench->state->capacity.milli;
 
-    define_queue(bench, "owner", 2000 * GPU_MILLI, QUEUE_UNLIMITED);
+    define_queue(bench, "owner", 2000 * GPU_MILLI, QUOTA_NONE);
     for (uint32_t i = 0; i < TEAMS; i++) {
         AUTO_FREE char *name = mem_printf("team%u", i);
-        define_queue(bench, name, 100 * GPU_MILLI, QUEUE_UNLIMITED);
+        define_queue(bench, name, 100 * GPU_MILLI, QUOTA_NONE);
     }
     for (uint32_t i = 0; bench->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS] < all; i++) {
         AUTO_FREE char *name = mem_printf("team%u", i % TEAMS);
@@ -265,8 +265,8 @@ static void scatter(struct bench *bench, uint16_t gpus)
     LIST(uint64_t) last = { 0 };
 
     make_cluster(bench);
-    define_queue(bench, "owner", 0, QUEUE_UNLIMITED);
-    define_queue(bench, "team0", 0, QUEUE_UNLIMITED);
+    define_queue(bench, "owner", 0, QUOTA_NONE);
+    define_queue(bench, "team0", 0, QUOTA_NONE);
     for (uint32_t i = 0; i < NODES * (GPUS / gpus); i++)
         submit(bench, "team0", 0, 1, gpus);
     start_all(bench);
