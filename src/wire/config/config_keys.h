@@ -246,6 +246,5 @@ const char *times_words(const struct config *config, const char *window);
 /* "for queue teaching, 4 h100, mon 14:00-16:00" */
 void reservation_say(const struct config *config, const struct event_reservation *reservation,
                      struct text *text);
-const char *window_own(struct config *config, const char *kind, const char *name);
 
 #endif

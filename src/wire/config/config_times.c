@@ -33,7 +33,7 @@ int window_fail(const struct config *config, const struct reader *reader, const 
     return reader_place_line(reader, -EINVAL, object, key);
 }
 
-/* Times as a window; NULL: the key is absent. */
+/* Times as a window of that name; ret_is_there: the key has times. */
 static int read_times(struct config *config, const struct reader *reader, const json_t *object,
                       const char *key, const char *name, const char *window, bool *ret_is_there)
 {
@@ -78,7 +78,7 @@ int times_read_windows(struct config *config, const struct reader *reader, const
     return 0;
 }
 
-const char *window_own(struct config *config, const char *kind, const char *name)
+static const char *window_own(struct config *config, const char *kind, const char *name)
 {
     AUTO_FREE char *own = mem_printf("%s %s", kind, name);
 
