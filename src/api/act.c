@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "api/inside.h"
-#include "api/when.h"
 #include "base/mem.h"
+#include "control/when.h"
 #include "time/begin.h"
 #include "wire/job/submission.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/configure.h"
 #include "base/mem.h"
+#include "control/configure.h"
 #include "wire/json.h"
 
 enum { WORDS_MAX = 240 /* of a change, in the log */ };

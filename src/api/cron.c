@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/times.h"
 #include "time/cron.h"
 
 /* The next time after a moment of the wall clock, in journal time; USEC_NEVER: it can't be told. */

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "api/api.h"
-#include "api/identity.h"
+#include "control/unix_names.h"
 
 struct follower;
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/times.h"
 #include "wire/config/config_event.h"
 
 static const struct window *window_of(const struct api *api, const struct reservation *reservation)

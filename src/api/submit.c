@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "api/submit.h"
-#include "api/times.h"
-#include "api/when.h"
 #include "base/mem.h"
+#include "control/times.h"
+#include "control/when.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/submission.h"
 #include "wire/json.h"

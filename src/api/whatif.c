@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "api/asked.h"
-#include "api/configure.h"
 #include "api/submit.h"
 #include "base/mem.h"
+#include "control/configure.h"
 #include "wire/json.h"
 #include "wire/whatif_request.h"
 

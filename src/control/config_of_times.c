@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/times.h"
 
 static const char *window_name(const struct state *state, uint32_t window)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef API_CONFIGURE_H
-#define API_CONFIGURE_H
+#ifndef CONTROL_CONFIGURE_H
+#define CONTROL_CONFIGURE_H
 
 /* configure - a configuration put into force
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef API_IDENTITY_H
-#define API_IDENTITY_H
+#ifndef CONTROL_UNIX_NAMES_H
+#define CONTROL_UNIX_NAMES_H
 
-/* identity - names of users and Unix groups, as the machine knows them */
+/* unix_names - names of users and Unix groups, as the machine knows them */
 
 #include <stdbool.h>
 #include <stdint.h>

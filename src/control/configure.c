@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/configure.h"
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/configure.h"
+#include "control/times.h"
 #include "sched/placement/cells.h"
 #include "wire/config/config.h"
 #include "wire/config/config_event.h"

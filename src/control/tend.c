@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/times.h"
 #include "time/cron.h"
 
 struct tending {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "api/inside.h"
-#include "api/times.h"
 #include "base/mem.h"
+#include "control/times.h"
 #include "wire/config/config.h"
 
 static int64_t gpus_or_none(int64_t milli)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/times.h"
+#include "control/times.h"
 
 #include <errno.h>
 #include <stdlib.h>

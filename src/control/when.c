@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/when.h"
+#include "control/when.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/identity.h"
+#include "control/unix_names.h"
 
 #include <ctype.h>
 #include <errno.h>

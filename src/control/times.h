@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef API_TIMES_H
-#define API_TIMES_H
+#ifndef CONTROL_TIMES_H
+#define CONTROL_TIMES_H
 
 /* times - windows as the door makes them: words become spans for some time ahead
  *

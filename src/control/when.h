@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef API_WHEN_H
-#define API_WHEN_H
+#ifndef CONTROL_WHEN_H
+#define CONTROL_WHEN_H
 
 /* when - a time of day or a date as people write it, as wall time */
 
