@@ -22,8 +22,7 @@ struct act {
     const char *verb;
     struct event update; /* of UPDATE; queue is in queue_name */
     char queue_name[REQUEST_NAME_SIZE];
-    char user[64];
-    uid_t uid;
+    const struct identity *who;
     bool is_immediate; /* cancel: without a grace period */
     json_t *changed, *labels;
 };
@@ -78,11 +77,10 @@ static int check_change(const struct act *act, const struct job *job, struct err
     if (act->kind != EVENT_UPDATE)
         return 0;
     if (update->has_priority && update->priority > job->priority && update->priority > 0 &&
-        !is_admin(act->api, act->uid))
+        !act->who->is_admin)
         return error_set(err, -EACCES,
                          "job %" PRIu64 ": only administrators raise a priority above 0", job->id);
-    if (job_is_active(job) && update->max_duration > job->max_duration &&
-        !is_admin(act->api, act->uid))
+    if (job_is_active(job) && update->max_duration > job->max_duration && !act->who->is_admin)
         return error_set(err, -EACCES,
                          "job %" PRIu64 ": only administrators give more time to one that runs",
                          job->id);
@@ -118,7 +116,7 @@ static void emit_on(struct act *act, const struct job *job)
         event.update.queue = act->queue_name;
     }
     if (act->kind == EVENT_CANCEL)
-        event.cancel.user = act->user;
+        event.cancel.user = act->who->name;
     if (act->kind == EVENT_CHECKPOINT)
         event.checkpoint.attempt = job->run->attempt;
     event.hold.job = job->id; /* they all name the job first */
@@ -133,7 +131,7 @@ static void emit_on(struct act *act, const struct job *job)
 static int check_right(const struct act *act, uid_t owner, const char *what, uint64_t id,
                        struct error *err)
 {
-    if (act->uid == owner || (act->kind != EVENT_CHECKPOINT && is_admin(act->api, act->uid)))
+    if (identity_owns(act->who, owner) || (act->kind != EVENT_CHECKPOINT && act->who->is_admin))
         return 0;
     return error_set(err, -EACCES, "%s %" PRIu64 ": belongs to somebody else", what, id);
 }
@@ -230,11 +228,10 @@ static struct act *create_act(struct call *call, enum event_kind kind, const cha
         .index = call->index,
         .kind = kind,
         .verb = verb,
-        .uid = call->request->uid,
+        .who = call->request->who,
         .changed = json_array(),
         .labels = json_array(),
     };
-    user_name_of(act->uid, act->user, sizeof(act->user));
     return act;
 }
 

@@ -78,7 +78,7 @@ static bool may_change(struct call *call)
 {
     struct error err;
 
-    if (is_admin(call->api, call->request->uid) && call->api->ports.silence)
+    if (call->request->who->is_admin && call->api->ports.silence)
         return true;
     error_set(&err, -EACCES, "alerts: only administrators silence them");
     reply_error(call->request, -EACCES, &err);
@@ -201,7 +201,7 @@ void handle_silence(struct call *call)
     int code = read_silence(api_state(call->api), body, wall_of(call->api), &silence, &err);
     json_decref(body);
     if (code == 0) {
-        user_name_of(call->request->uid, silence.by, sizeof(silence.by));
+        snprintf(silence.by, sizeof(silence.by), "%s", call->request->who->name);
         code = ports->silence(ports->user, &silence, &err);
     }
     if (code < 0)

@@ -9,6 +9,7 @@
 #include "api/inside.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "io/peer.h"
 #include "wire/json.h"
 
 enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000 };
@@ -38,11 +39,6 @@ const struct state *api_state(const struct api *api)
 void api_changed(struct api *api, const uint64_t *jobs, size_t count)
 {
     followers_notify(api, jobs, count);
-}
-
-bool is_admin(const struct api *api, uid_t uid)
-{
-    return uid == 0 || uid == api->ports.owner;
 }
 
 void reply_json(struct http_request *request, unsigned status, json_t *body)
@@ -183,14 +179,14 @@ static void handle_daemon(struct call *call)
 {
     struct api *api = call->api;
     struct engine_isolation isolation = api->ports.isolation(api->ports.user);
-    char owner[64];
+    char owner[IDENTITY_NAME_SIZE];
 
+    peer_name(api->ports.owner, owner);
     reply_json(call->request, 200,
                json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o}", "version",
                          TARN_VERSION, "pid", (int)getpid(), "state_dir", api->ports.state_dir,
-                         "socket", api->ports.socket, "user",
-                         user_name_of(api->ports.owner, owner, sizeof(owner)), "engine", "local",
-                         "devices", api->ports.devices, "disk_full",
+                         "socket", api->ports.socket, "user", owner, "engine", "local", "devices",
+                         api->ports.devices, "disk_full",
                          api->ports.trouble(api->ports.user) != NULL, "machine_wide",
                          api->ports.is_machine_wide, "started", view_time(api, api->ports.started),
                          "api", 1, "isolation", view_isolation(&isolation)));
@@ -200,7 +196,7 @@ static void handle_stop(struct call *call)
 {
     struct error err;
 
-    if (!is_admin(call->api, call->request->uid)) {
+    if (!call->request->who->is_admin) {
         error_set(&err, -EACCES, "stop: only for administrators");
         reply_error(call->request, -EACCES, &err);
         return;

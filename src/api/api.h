@@ -50,7 +50,7 @@ struct api_ports;
 
 /* A question that takes a while, worked out by another process. Who asks owns it until done. */
 struct api_study {
-    uid_t uid; /* of who asks */
+    const struct identity *who; /* asks */
     uint32_t shown;
     /* What if: in a copy of the daemon, change its state through these ports. NULL: a rehearsal */
     int (*change)(struct api_study *study, const struct api_ports *copy, struct error *err);

@@ -24,12 +24,11 @@ static void done(struct api_study *study, int code, struct text *answer, const s
 void asked_init(struct asked *asked, struct call *call, void (*destroy)(struct asked *asked))
 {
     *asked = (struct asked){
-        .study = { .uid = call->request->uid, .is_left = is_left, .done = done },
+        .study = { .who = call->request->who, .is_left = is_left, .done = done },
         .api = call->api,
         .request = call->request,
         .destroy = destroy,
     };
-    user_name_of(call->request->uid, asked->user, sizeof(asked->user));
 }
 
 void asked_begin(struct asked *asked, int code, struct error *err)

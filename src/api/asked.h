@@ -13,7 +13,6 @@ struct asked {
     struct api_study study;
     struct api *api;
     struct http_request *request;
-    char user[64];
     void (*destroy)(struct asked *asked);
 };
 

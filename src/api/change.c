@@ -21,7 +21,6 @@ struct apply {
     uint64_t seen;         /* the last change that its author has seen */
     uint64_t number;       /* what it became; 0: nothing */
     struct text changes;
-    char user[64];
     bool is_undo, is_dry_run, has_seen;
 };
 
@@ -161,7 +160,7 @@ static void emit_change(struct apply *apply, const struct config *old, size_t co
     struct event event = {
         .kind = EVENT_CHANGE,
         .change = { .number = apply->number,
-                    .user = apply->user,
+                    .user = apply->request->who->name,
                     .before = add_blob(apply, old),
                     .after = add_blob(apply, apply->config),
                     .words = text_string(&words),
@@ -275,9 +274,8 @@ static struct apply *create_apply(struct call *call, struct error *err)
         .request = call->request,
         .is_dry_run = is_on(call->request, "dry_run"),
     };
-    user_name_of(call->request->uid, apply->user, sizeof(apply->user));
     int code = 0;
-    if (!apply->is_dry_run && !is_admin(call->api, call->request->uid))
+    if (!apply->is_dry_run && !call->request->who->is_admin)
         code = error_set(err, -EACCES, "config: only administrators change it");
     if (code == 0)
         code = read_number(call->request, "seen", &apply->seen, &apply->has_seen, err);

@@ -87,7 +87,7 @@ struct removal {
     struct api *api;
     struct http_request *request;
     uint64_t id;
-    uid_t uid;
+    const struct identity *who;
 };
 
 static int run_removal(struct api_change *change, struct error *err)
@@ -98,7 +98,7 @@ static int run_removal(struct api_change *change, struct error *err)
 
     if (!entry)
         return error_set(err, -ENOENT, "cron %" PRIu64 ": there is none", removal->id);
-    if (entry->uid != removal->uid && !is_admin(api, removal->uid))
+    if (!identity_may(removal->who, entry->uid))
         return error_set(err, -EACCES, "cron %" PRIu64 ": it is %s's", removal->id, entry->user);
     struct event event = { .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = removal->id } };
     api->ports.emit(api->ports.user, &event);
@@ -124,6 +124,6 @@ void handle_cron_remove(struct call *call)
                                  .api = call->api,
                                  .request = call->request,
                                  .id = call->id,
-                                 .uid = call->request->uid };
+                                 .who = call->request->who };
     call->api->ports.enqueue(call->api->ports.user, &removal->change);
 }

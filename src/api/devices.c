@@ -372,7 +372,7 @@ void handle_clear(struct call *call)
 {
     struct error err;
 
-    if (!is_admin(call->api, call->request->uid) || !call->api->ports.clear) {
+    if (!call->request->who->is_admin || !call->api->ports.clear) {
         error_set(&err, -EACCES, "clear: only for administrators");
         reply_error(call->request, -EACCES, &err);
         return;

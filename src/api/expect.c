@@ -302,7 +302,7 @@ static int settle_like(struct call *call, struct submission *submission, struct 
         .state = JOB_QUEUED,
     };
     for (uint32_t i = 0; i < state->users.count; i++) {
-        if (strcmp(state->users.items[i], call->user_name) == 0)
+        if (strcmp(state->users.items[i], call->request->who->name) == 0)
             ret_job->user = i;
     }
     if (ret_job->user == UINT32_MAX)
@@ -318,12 +318,10 @@ void handle_when_like(struct call *call)
     struct error err = { "" };
     struct start_estimate start;
     struct job like;
-    char user[64];
 
     json_t *body = read_body(call->request);
     if (!body)
         return;
-    call->user_name = user_name_of(call->request->uid, user, sizeof(user));
     int code = submission_parse(body, NULL, NULL, &submission, &err);
     if (code == 0)
         code = settle_like(call, submission, &like, &err);

@@ -109,7 +109,7 @@ static struct follower *create_follower(struct call *call,
     follower->stream.pull = pull;
     follower->stream.on_gone = on_gone;
     follower->api = call->api;
-    follower->owner = call->request->uid; /* of an output: its job's */
+    follower->owner = call->request->who->uid; /* of an output: its job's */
     follower->fd = -1;
     follower->next = call->api->followers;
     if (follower->next)
@@ -261,7 +261,7 @@ void handle_output(struct call *call)
     if (!job)
         return;
     int code = read_options(call, &options, &rank, &is_error, &err);
-    if (code == 0 && !is_admin(call->api, call->request->uid) && call->request->uid != job->uid)
+    if (code == 0 && !identity_may(call->request->who, job->uid))
         code = error_set(&err, -EACCES, "job %" PRIu64 ": its output is its owner's", job->id);
     if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
         code = error_set(&err, -EINVAL, "job %" PRIu64 ": has no rank %" PRIu32, job->id, rank);
@@ -362,8 +362,8 @@ static bool has_too_many_streams(struct call *call)
     unsigned count = 0;
 
     for (const struct follower *at = call->api->followers; at; at = at->next)
-        count += !at->path && at->owner == call->request->uid;
-    if (count < EVENT_STREAMS_USER_MAX || is_admin(call->api, call->request->uid))
+        count += !at->path && at->owner == call->request->who->uid;
+    if (count < EVENT_STREAMS_USER_MAX || call->request->who->is_admin)
         return false;
     error_set(&err, -EDQUOT, "events: %d streams of yours are open already",
               EVENT_STREAMS_USER_MAX);

@@ -25,7 +25,6 @@ struct call {
     uint64_t id;                      /* of the path; 0: none */
     uint32_t index;                   /* of "7_3", plus one; 0: none */
     char name[REQUEST_NAME_SIZE + 1]; /* of the path; "": none */
-    const char *user_name;            /* of the peer; good during the call */
 };
 
 typedef void call_fn(struct call *call);
@@ -37,8 +36,6 @@ json_t *read_body(struct http_request *request);
 
 /* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
 int check_query(const struct http_request *request, const char *const *keys, struct error *err);
-
-bool is_admin(const struct api *api, uid_t uid);
 
 /* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
 struct job *find_job(struct call *call);

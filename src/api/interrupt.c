@@ -96,7 +96,7 @@ void handle_interrupt(struct call *call)
     struct error err;
     json_t *body = NULL;
 
-    if (!is_admin(call->api, call->request->uid)) {
+    if (!call->request->who->is_admin) {
         error_set(&err, -EACCES, "interrupt: only for administrators");
         reply_error(call->request, -EACCES, &err);
         return;

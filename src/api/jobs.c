@@ -203,7 +203,7 @@ static json_t *view_launch(struct call *call, const struct job *job)
     AUTO_RELEASE(text) struct text bytes = { 0 }, environment = { 0 };
     AUTO(launch) struct launch *launch = NULL;
 
-    if (!is_admin(call->api, call->request->uid) && call->request->uid != job->uid)
+    if (!identity_may(call->request->who, job->uid))
         return json_null();
     if (ports->blob_get(ports->user, job->launch, &bytes, NULL) < 0 ||
         launch_from_json(text_string(&bytes), bytes.length, &launch, NULL) < 0)

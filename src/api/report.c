@@ -104,8 +104,8 @@ static int read_question(struct call *call, struct asked *asked, struct error *e
         code = read_shown(call->request, &shown, err);
     if (code < 0)
         return code;
-    if (!is_admin(call->api, study->uid))
-        study->hides_from = asked->user;
+    if (!study->who->is_admin)
+        study->hides_from = study->who->name;
     study->report = json_pack("{s:i, s:i}", "by", by, "shown", shown);
     return 0;
 }

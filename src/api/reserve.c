@@ -67,7 +67,7 @@ struct reserving {
     struct http_request *request;
     struct config_reservation asked;
     struct times times;
-    char name[REQUEST_NAME_SIZE], user[REQUEST_NAME_SIZE];
+    char name[REQUEST_NAME_SIZE];
     bool is_removal;
 };
 
@@ -119,7 +119,8 @@ static int run_reserve(struct api_change *change, struct error *err)
         code = check_times(reserving, err);
     if (code < 0)
         return code;
-    config_reservation_event(&reserving->asked, reserving->user, &reserving->times.arena, &event);
+    config_reservation_event(&reserving->asked, reserving->request->who->name,
+                             &reserving->times.arena, &event);
     if (reserving->asked.when.words)
         code = times_add_window(&reserving->times, api, api_state(api)->agenda.timezone,
                                 event.reservation.window, reserving->asked.when.words, err);
@@ -170,7 +171,7 @@ static bool may_reserve(struct call *call)
 {
     struct error err;
 
-    if (is_admin(call->api, call->request->uid))
+    if (call->request->who->is_admin)
         return true;
     error_set(&err, -EACCES, "reservations: only administrators make and remove them");
     reply_error(call->request, -EACCES, &err);
@@ -184,7 +185,6 @@ static struct reserving *start(struct call *call)
     reserving->change.done = done_reserve;
     reserving->api = call->api;
     reserving->request = call->request;
-    user_name_of(call->request->uid, reserving->user, sizeof(reserving->user));
     return reserving;
 }
 

@@ -31,9 +31,8 @@ struct submit {
     struct submission **submissions;
     uint64_t *ids; /* what each became */
     size_t count;
-    uid_t uid;
-    gid_t gid;
-    char user[64], home[512];
+    const struct identity *who;
+    char home[512];
     bool is_dry_run;
 };
 
@@ -98,7 +97,7 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     int code = check_queue(state, draft, &queue, err);
     if (code < 0)
         return code;
-    if (draft->priority > 0 && !is_admin(submit->api, submit->uid))
+    if (draft->priority > 0 && !submit->who->is_admin)
         return error_set(err, -EACCES, "priority %d: only administrators give one above 0",
                          (int)draft->priority);
     for (size_t i = 0; i < draft->depend_count; i++) {
@@ -222,7 +221,7 @@ static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, cons
                    .last = emitting->next_id + ids - 1,
                    .kind = (uint8_t)kind,
                    .name = name,
-                   .user = submit->user,
+                   .user = submit->who->name,
                    .parent = parent,
                    .max_running = max_running,
                    .job_count = jobs },
@@ -292,9 +291,9 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
     usec_t now = ports_of(submit)->now(ports_of(submit)->user);
     struct event_submit submitted = {
         .name = name,
-        .user = submit->user,
-        .uid = submit->uid,
-        .gid = submit->gid,
+        .user = submit->who->name,
+        .uid = submit->who->uid,
+        .gid = submit->who->gid,
         .queue = queue_of(draft),
         .request = draft->request,
         .priority = draft->priority,
@@ -403,8 +402,8 @@ static int check_count(const struct submit *submit, struct error *err)
     if (needs > NEEDS_MAX)
         return error_set(err, -EDQUOT, "%zu dependencies of single jobs, not up to %d", needs,
                          NEEDS_MAX);
-    if (!is_admin(submit->api, submit->uid) &&
-        unfinished_of(state, submit->user) + jobs > UNFINISHED_USER_MAX)
+    if (!submit->who->is_admin &&
+        unfinished_of(state, submit->who->name) + jobs > UNFINISHED_USER_MAX)
         return error_set(err, -EDQUOT, "more than %d jobs of yours would be waiting or running",
                          UNFINISHED_USER_MAX);
     for (size_t i = 0; i < JOB_ENDED; i++)
@@ -446,9 +445,9 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
         .kind = EVENT_CRON,
         .cron = { .id = api_state(submit->api)->agenda.next_cron,
                   .name = submission->name,
-                  .user = submit->user,
-                  .uid = submit->uid,
-                  .gid = submit->gid,
+                  .user = submit->who->name,
+                  .uid = submit->who->uid,
+                  .gid = submit->who->gid,
                   .schedule = submission->schedule,
                   .document =
                       ports->blob_add(ports->user, bytes ? bytes : "{}", bytes ? strlen(bytes) : 2),
@@ -597,7 +596,7 @@ static int parse_all(struct submit *submit, struct error *err)
     return 0;
 }
 
-static struct submit *create_submit(struct api *api, const struct submitter *who, json_t *body)
+static struct submit *create_submit(struct api *api, const struct identity *who, json_t *body)
 {
     struct submit *submit = mem_zero(1, sizeof(*submit));
 
@@ -605,15 +604,13 @@ static struct submit *create_submit(struct api *api, const struct submitter *who
         .change = { .run = run_submit, .done = done_submit },
         .api = api,
         .body = body,
-        .uid = who->uid,
-        .gid = who->gid,
+        .who = who,
     };
-    user_name_of(submit->uid, submit->user, sizeof(submit->user));
-    home_of(submit->uid, submit->home, sizeof(submit->home));
+    home_of(submit->who->uid, submit->home, sizeof(submit->home));
     return submit;
 }
 
-int submit_all(struct api *api, const struct submitter *who, const json_t *documents,
+int submit_all(struct api *api, const struct identity *who, const json_t *documents,
                struct error *err)
 {
     struct submit *submit = create_submit(api, who, json_deep_copy(documents));
@@ -627,13 +624,12 @@ int submit_all(struct api *api, const struct submitter *who, const json_t *docum
 
 void handle_submit(struct call *call)
 {
-    const struct submitter who = { .uid = call->request->uid, .gid = call->request->gid };
     struct error err = { "" };
     json_t *body = read_body(call->request);
 
     if (!body)
         return;
-    struct submit *submit = create_submit(call->api, &who, body);
+    struct submit *submit = create_submit(call->api, call->request->who, body);
     submit->request = call->request;
     const char *dry_run = http_query(call->request, "dry_run");
     submit->is_dry_run = dry_run && strcmp(dry_run, "0") != 0;
@@ -660,8 +656,7 @@ static int submit_again(struct submit *submit, const struct cron_entry *entry, s
     AUTO_RELEASE(text) struct text bytes = { 0 };
     struct api_ports *ports = ports_of(submit);
 
-    snprintf(submit->user, sizeof(submit->user), "%s", entry->user);
-    home_of(submit->uid, submit->home, sizeof(submit->home));
+    home_of(submit->who->uid, submit->home, sizeof(submit->home));
     int code = ports->blob_get(ports->user, entry->document, &bytes, err);
     if (code == 0)
         code = json_parse(text_string(&bytes), bytes.length, HTTP_BODY_MAX, "document",
@@ -681,8 +676,10 @@ static int run_fire(struct api_change *change, struct error *err)
     (void)err;
     if (!entry || entry->next > api->ports.now(api->ports.user))
         return 0;
+    struct identity who;
+    identity_set(&who, IDENTITY_STORED, entry->user, entry->uid, entry->gid, api->ports.owner);
     struct submit *submit = mem_zero(1, sizeof(*submit));
-    *submit = (struct submit){ .api = api, .uid = entry->uid, .gid = entry->gid };
+    *submit = (struct submit){ .api = api, .who = &who };
     struct cron_news news = { .trouble = "" };
     struct error why = { "" };
     if (submit_again(submit, entry, &why) < 0)

@@ -6,13 +6,8 @@
 
 #include "api/inside.h"
 
-struct submitter {
-    uid_t uid;
-    gid_t gid;
-};
-
 /* All documents of a list, or none: parsed, checked and emitted at once. */
-int submit_all(struct api *api, const struct submitter *who, const json_t *documents,
+int submit_all(struct api *api, const struct identity *who, const json_t *documents,
                struct error *err);
 
 #endif

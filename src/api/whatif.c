@@ -24,7 +24,6 @@ static const int64_t plenty_memory_mib = INT64_C(1) << 40;
 struct question {
     struct asked asked;
     struct whatif *whatif; /* NULL: a rehearsal */
-    struct submitter submitter;
 };
 
 /* ---- what a what-if changes, in the copy ---- */
@@ -199,7 +198,7 @@ static int put_nodes(const struct question *question, struct error *err)
 static void cancel(const struct question *question, const struct job *job)
 {
     struct event event = { .kind = EVENT_CANCEL,
-                           .cancel = { .job = job->id, .user = question->asked.user } };
+                           .cancel = { .job = job->id, .user = question->asked.study.who->name } };
 
     if (job->state != JOB_ENDED)
         emit(question, &event);
@@ -290,7 +289,8 @@ static int change(struct api_study *study, const struct api_ports *copy, struct 
     if (code == 0)
         code = put_config(question, err);
     if (code == 0 && question->whatif->submit)
-        code = submit_all(question->asked.api, &question->submitter, question->whatif->submit, err);
+        code = submit_all(question->asked.api, question->asked.study.who, question->whatif->submit,
+                          err);
     return code;
 }
 
@@ -311,8 +311,6 @@ static struct question *create_question(struct call *call)
     struct question *question = mem_zero(1, sizeof(*question));
 
     asked_init(&question->asked, call, destroy);
-    question->submitter =
-        (struct submitter){ .uid = call->request->uid, .gid = call->request->gid };
     return question;
 }
 
@@ -374,8 +372,8 @@ static int read_rehearsal(struct question *question, const json_t *body, struct 
     study->shown = (uint32_t)shown;
     study->old_config = config_to_json(old);
     study->new_config = config_to_json(new);
-    if (!is_admin(question->asked.api, study->uid))
-        study->hides_from = question->asked.user;
+    if (!study->who->is_admin)
+        study->hides_from = study->who->name;
     return 0;
 }
 

@@ -8,17 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *user_name_of(uid_t uid, char *buffer, size_t size)
-{
-    const struct passwd *user = getpwuid(uid);
-
-    if (user)
-        snprintf(buffer, size, "%s", user->pw_name);
-    else
-        snprintf(buffer, size, "%u", (unsigned)uid);
-    return buffer;
-}
-
 const char *group_name_of(gid_t gid, char *buffer, size_t size)
 {
     const struct group *group = getgrgid(gid);

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 /* The name, or the number where there is none. In buffer, returned. */
-const char *user_name_of(uid_t uid, char *buffer, size_t size);
 const char *group_name_of(gid_t gid, char *buffer, size_t size);
 const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
 

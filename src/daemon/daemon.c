@@ -455,7 +455,6 @@ static int open_door(struct daemon *daemon, struct error *err)
     daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
                                                                 .hub = daemon->hub,
                                                                 .state_dir = options->state_dir,
-                                                                .owner = geteuid(),
                                                                 .limit = options->study_limit });
     daemon->ports = (struct api_ports){
         .user = daemon,

@@ -30,10 +30,11 @@ static uint64_t newest_job(void)
 static int run_asking(struct api_change *change, struct error *err)
 {
     struct asking *asking = CONTAINER_OF(change, struct asking, change);
-    const struct submitter who = { 0, 0 };
+    struct identity who;
 
     if (asking->config)
         return api_impose(house.ports, asking->config, err);
+    identity_set(&who, IDENTITY_PEER, "root", 0, 0, 0);
     asking->last = newest_job();
     return submit_all(house.api, &who, asking->documents, err);
 }

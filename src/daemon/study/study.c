@@ -337,19 +337,19 @@ static void on_look(uv_timer_t *timer)
     }
     if (uv_now(work->studies->options.loop) < work->deadline)
         return;
-    log_line(LOG_WARNING, "a study took too long and was ended uid=%u", (unsigned)work->study->uid);
+    log_line(LOG_WARNING, "a study took too long and was ended user=%s", work->study->who->name);
     units_format_duration(limit, work->studies->options.limit);
     end_work(work, error_set(&err, -ETIMEDOUT, "it took longer than %s, and was ended", limit),
              &err);
 }
 
-static int check_count(const struct studies *studies, uid_t uid, struct error *err)
+static int check_count(const struct studies *studies, const struct identity *who, struct error *err)
 {
     if (studies->count >= STUDIES_MAX)
         return error_set(err, -EDQUOT, "%d such questions are being worked on already; try again",
                          STUDIES_MAX);
     for (const struct work *at = studies->first; at; at = at->next) {
-        if (at->study->uid == uid && uid != 0 && uid != studies->options.owner)
+        if (!who->is_admin && identity_owns(at->study->who, who->uid))
             return error_set(err, -EDQUOT,
                              "a question of yours is being worked on already; try again");
     }
@@ -373,7 +373,7 @@ static void watch(struct work *work)
 int studies_start(struct studies *studies, const struct api_ports *ports, struct api_study *study,
                   struct error *err)
 {
-    int code = check_count(studies, study->uid, err);
+    int code = check_count(studies, study->who, err);
     if (code < 0)
         return code;
     if (study->complete)

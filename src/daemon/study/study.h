@@ -26,7 +26,6 @@ struct studies_options {
     uv_loop_t *loop;
     struct hub *hub;
     const char *state_dir;
-    uid_t owner;
     usec_t limit; /* how long one may take */
 };
 
