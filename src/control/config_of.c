@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/inside.h"
 #include "base/mem.h"
+#include "control/configure.h"
 #include "control/times.h"
+#include "control/unix_names.h"
 #include "wire/config/config.h"
 
 static int64_t gpus_or_none(int64_t milli)

@@ -10,19 +10,20 @@
 #include "base/mem.h"
 #include "control/configure.h"
 #include "control/times.h"
+#include "control/unix_names.h"
 #include "sched/placement/cells.h"
 #include "wire/config/config.h"
 #include "wire/config/config_event.h"
 
 struct apply {
-    struct api *api;
+    const struct control *control;
     const struct config *config;
     struct arena arena;
 };
 
 static void emit(struct apply *apply, struct event *event)
 {
-    apply->api->ports.emit(apply->api->ports.user, event);
+    control_emit(apply->control, event);
 }
 
 /* A queue that has jobs can't go: they would have nowhere to be. */
@@ -269,18 +270,18 @@ int configure_check(const struct state *state, const struct config *config, stru
     return code < 0 ? code : check_cells(state, config, err);
 }
 
-void configure_emit(struct api *api, const struct config *config)
+void configure_emit(const struct control *control, const struct config *config)
 {
-    struct apply apply = { .api = api, .config = config };
-    const struct state *state = api_state(api);
+    struct apply apply = { .control = control, .config = config };
+    const struct state *state = control_state(control);
     struct times times = { 0 };
 
-    times_prepare(&times, api, config);
-    times_emit_windows(&times, api);
+    times_prepare(&times, control, config);
+    times_emit_windows(&times, control);
     emit_queues(&apply, state);
     emit_pools(&apply, state);
     emit_prices(&apply, state);
-    times_emit_rest(&times, api, config);
+    times_emit_rest(&times, control, config);
     struct event settings = {
         .kind = EVENT_SETTINGS,
         .settings = { .half_life = config->half_life,
@@ -299,9 +300,9 @@ void configure_emit(struct api *api, const struct config *config)
                       .timezone = config->timezone },
     };
     emit(&apply, &settings);
-    if (api->ports.describe)
-        api->ports.describe(api->ports.user);
-    times_emit_gone(&times, api);
+    if (control->watchers.describe)
+        control->watchers.describe(control->watchers.user);
+    times_emit_gone(&times, control);
     times_release(&times);
     arena_release(&apply.arena);
 }

@@ -7,8 +7,11 @@
  * Order of calls:  settle, [find_programs], check, then emit inside the run of the same change
  */
 
-#include "api/inside.h"
+#include "control/control.h"
 #include "wire/config/config.h"
+
+/* The configuration in force. */
+struct config *config_of_state(const struct state *state);
 
 /* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
 int configure_settle(struct config *config, struct error *err);
@@ -23,6 +26,6 @@ int configure_find_programs(const struct state *state, const struct config *conf
 int configure_check(const struct state *state, const struct config *config, struct error *err);
 
 /* Emit what makes it so. It was checked. */
-void configure_emit(struct api *api, const struct config *config);
+void configure_emit(const struct control *control, const struct config *config);
 
 #endif

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hangs on the wall clock is looked after: windows are worked out further ahead, what is over
- * goes, and what is submitted again and again is. */
+#include "control/tend.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "control/repeat.h"
+#include "control/reservation.h"
 #include "control/times.h"
-#include "time/cron.h"
 
 struct tending {
-    struct api_change change;
-    struct api *api;
+    struct change change;
+    const struct control *control;
     bool is_other_clock;
 };
-
-static usec_t now_of(const struct api *api)
-{
-    return api->ports.now(api->ports.user);
-}
 
 /* Daily; those that are dense, and known for a short time only, when half of it is over. */
 static usec_t due_at(const struct window *window)
@@ -31,9 +27,9 @@ static usec_t due_at(const struct window *window)
 
 static void renew_windows(struct tending *tending, struct times *times)
 {
-    struct api *api = tending->api;
-    const struct agenda *agenda = &api_state(api)->agenda;
-    usec_t now = now_of(api);
+    const struct control *control = tending->control;
+    const struct agenda *agenda = &control_state(control)->agenda;
+    usec_t now = control_now(control);
     struct error err;
 
     for (size_t i = 0; i < agenda->windows.count; i++) {
@@ -41,7 +37,7 @@ static void renew_windows(struct tending *tending, struct times *times)
         if (due_at(window) == USEC_NEVER || (!tending->is_other_clock && due_at(window) > now))
             continue;
         /* One that can't be worked out any more (its zone is gone) stays as it is. */
-        times_add_window(times, api, agenda->timezone, window->name, window->words, &err);
+        times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
     }
     for (size_t i = 0; i < times->windows.count; i++) {
         struct event *event = &times->windows.items[i];
@@ -49,45 +45,45 @@ static void renew_windows(struct tending *tending, struct times *times)
         AUTO_FREE char *words = mem_string(event->window.words);
         event->window.name = name; /* the state's own go when it is folded in */
         event->window.words = words;
-        api->ports.emit(api->ports.user, event);
+        control_emit(control, event);
     }
 }
 
 /* Nothing of it comes. */
-static bool is_over(const struct api *api, const struct reservation *reservation,
+static bool is_over(const struct control *control, const struct reservation *reservation,
                     const struct zone *zone)
 {
-    const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
+    const struct window *window = control_state(control)->agenda.windows.items[reservation->window];
 
-    return window_next_edge(window, now_of(api)) == USEC_NEVER && window->words &&
-           times_are_over(api, window->words, zone);
+    return window_next_edge(window, control_now(control)) == USEC_NEVER && window->words &&
+           times_are_over(control, window->words, zone);
 }
 
 /* Those that somebody asked for once; a configuration keeps what it says. */
 static void remove_over(struct tending *tending, const struct zone *zone)
 {
-    struct api *api = tending->api;
-    const struct agenda *agenda = &api_state(api)->agenda;
+    const struct control *control = tending->control;
+    const struct agenda *agenda = &control_state(control)->agenda;
 
     for (size_t i = agenda->reservations.count; i-- > 0;) {
         const struct reservation *reservation = &agenda->reservations.items[i];
-        if (reservation->maker[0] && is_over(api, reservation, zone))
-            times_remove_reservation(api, reservation->name);
+        if (reservation->maker[0] && is_over(control, reservation, zone))
+            reserve_end(control, reservation->name);
     }
 }
 
 static void renew_crons(struct tending *tending)
 {
-    const struct agenda *agenda = &api_state(tending->api)->agenda;
+    const struct agenda *agenda = &control_state(tending->control)->agenda;
 
     for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
         const struct cron_entry *entry = &agenda->crons.items[i];
-        if (entry->next > now_of(tending->api))
-            cron_emit(tending->api, entry, &(struct cron_news){ .is_clock_set = true });
+        if (entry->next > control_now(tending->control))
+            cron_renew(tending->control, entry);
     }
 }
 
-static int run_tend(struct api_change *change, struct error *err)
+static int run_tend(struct change *change, struct error *err)
 {
     struct tending *tending = CONTAINER_OF(change, struct tending, change);
     AUTO(zone) struct zone *zone = NULL;
@@ -96,13 +92,13 @@ static int run_tend(struct api_change *change, struct error *err)
     (void)err;
     renew_windows(tending, &times);
     times_release(&times);
-    if (times_zone(api_state(tending->api)->agenda.timezone, &zone, NULL) == 0)
+    if (times_zone(control_state(tending->control)->agenda.timezone, &zone, NULL) == 0)
         remove_over(tending, zone);
     renew_crons(tending);
     return 0;
 }
 
-static void done_tend(struct api_change *change, int code, const struct error *err)
+static void done_tend(struct change *change, int code, const struct error *err)
 {
     (void)code; /* it is tried again when it is due */
     (void)err;
@@ -110,17 +106,17 @@ static void done_tend(struct api_change *change, int code, const struct error *e
 }
 
 /* When a reservation that somebody asked for may be over. */
-static usec_t look_at(const struct api *api, const struct reservation *reservation)
+static usec_t look_at(const struct control *control, const struct reservation *reservation)
 {
-    const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
+    const struct window *window = control_state(control)->agenda.windows.items[reservation->window];
 
-    return reservation->maker[0] ? window_next_edge(window, now_of(api)) : USEC_NEVER;
+    return reservation->maker[0] ? window_next_edge(window, control_now(control)) : USEC_NEVER;
 }
 
-usec_t api_tend(struct api *api, bool is_other_clock)
+usec_t tend(const struct control *control, bool is_other_clock)
 {
-    const struct agenda *agenda = &api_state(api)->agenda;
-    usec_t now = now_of(api), next = USEC_NEVER;
+    const struct agenda *agenda = &control_state(control)->agenda;
+    usec_t now = control_now(control), next = USEC_NEVER;
     bool is_due = is_other_clock;
 
     for (size_t i = 0; i < agenda->windows.count; i++) {
@@ -129,21 +125,21 @@ usec_t api_tend(struct api *api, bool is_other_clock)
         next = at > now && at < next ? at : next;
     }
     for (size_t i = 0; i < agenda->reservations.count; i++) {
-        usec_t at = look_at(api, &agenda->reservations.items[i]);
+        usec_t at = look_at(control, &agenda->reservations.items[i]);
         is_due |= agenda->reservations.items[i].maker[0] && at == USEC_NEVER;
         next = at < next ? at : next;
     }
     if (is_due) {
         struct tending *tending = mem_zero(1, sizeof(*tending));
         *tending = (struct tending){ .change = { .run = run_tend, .done = done_tend },
-                                     .api = api,
+                                     .control = control,
                                      .is_other_clock = is_other_clock };
-        api->ports.enqueue(api->ports.user, &tending->change);
+        control_enqueue(control, &tending->change);
     }
     for (size_t i = 0; i < agenda->crons.count; i++) {
         usec_t at = agenda->crons.items[i].next;
         if (at <= now)
-            cron_fire(api, agenda->crons.items[i].id);
+            cron_fire(control, agenda->crons.items[i].id);
         else
             next = at < next ? at : next;
     }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/zone_file.h"
 #include "time/calendar.h"
+#include "time/cron.h"
 #include "wire/config/config_event.h"
 
 void times_release(struct times *times)
@@ -23,11 +24,11 @@ int times_zone(const char *zone_name, struct zone **ret, struct error *err)
     return code < 0 ? error_prefix(err, code == -ENOENT ? -EINVAL : code, "timezone") : 0;
 }
 
-static struct window_place place_of(const struct api *api, const struct zone *zone)
+static struct window_place place_of(const struct control *control, const struct zone *zone)
 {
     return (struct window_place){ .zone = zone,
-                                  .now = api->ports.now(api->ports.user),
-                                  .wall_ahead = api->ports.wall_ahead(api->ports.user),
+                                  .now = control_now(control),
+                                  .wall_ahead = control_wall_ahead(control),
                                   .ahead = WINDOW_AHEAD,
                                   .spans_most = WINDOW_FEW };
 }
@@ -43,7 +44,7 @@ static int add_window(struct times *times, const struct window_place *place, con
     return code;
 }
 
-int times_add_window(struct times *times, const struct api *api, const char *zone_name,
+int times_add_window(struct times *times, const struct control *control, const char *zone_name,
                      const char *name, const char *words, struct error *err)
 {
     AUTO(zone) struct zone *zone = NULL;
@@ -51,13 +52,13 @@ int times_add_window(struct times *times, const struct api *api, const char *zon
     int code = times_zone(zone_name, &zone, err);
     if (code < 0)
         return code;
-    struct window_place place = place_of(api, zone);
+    struct window_place place = place_of(control, zone);
     return add_window(times, &place, name, words, err);
 }
 
-bool times_are_over(const struct api *api, const char *words, const struct zone *zone)
+bool times_are_over(const struct control *control, const char *words, const struct zone *zone)
 {
-    usec_t wall = api->ports.now(api->ports.user) + api->ports.wall_ahead(api->ports.user);
+    usec_t wall = control_wall(control);
     AUTO(calendar) struct calendar *calendar = NULL;
     struct span_list spans = { 0 };
     struct error err;
@@ -68,6 +69,19 @@ bool times_are_over(const struct api *api, const char *words, const struct zone 
     bool is_empty = code == 0 && spans.count == 0;
     span_list_release(&spans);
     return is_empty;
+}
+
+usec_t times_next_cron(const struct control *control, const char *schedule, usec_t wall)
+{
+    AUTO(zone) struct zone *zone = NULL;
+    struct cron cron;
+    struct error err;
+
+    if (cron_parse(schedule, &cron, &err) < 0 ||
+        times_zone(control_state(control)->agenda.timezone, &zone, &err) < 0)
+        return USEC_NEVER;
+    usec_t next = cron_next(&cron, zone, wall);
+    return next == USEC_NEVER ? next : next - control_wall_ahead(control);
 }
 
 /* ---- a configuration ---- */
@@ -156,7 +170,7 @@ int times_check(const struct state *state, const struct config *config, struct e
 }
 
 /* A window that can't be worked out now (more than 10,000 spans in an hour: none can) has none. */
-void times_prepare(struct times *times, const struct api *api, const struct config *config)
+void times_prepare(struct times *times, const struct control *control, const struct config *config)
 {
     AUTO(zone) struct zone *zone = NULL;
     struct config_window_list windows;
@@ -164,46 +178,47 @@ void times_prepare(struct times *times, const struct api *api, const struct conf
 
     if (times_zone(config->timezone, &zone, &err) < 0)
         zone = zone_utc(); /* it was there when this was checked */
-    struct window_place place = place_of(api, zone);
+    struct window_place place = place_of(control, zone);
     config_windows(config, &times->arena, &windows);
     for (size_t i = 0; i < windows.count; i++)
         add_window(times, &place, windows.items[i].name, windows.items[i].words, &err);
 }
 
-static void emit(struct api *api, struct event event)
+static void emit(const struct control *control, struct event event)
 {
-    api->ports.emit(api->ports.user, &event);
+    control_emit(control, &event);
 }
 
-void times_emit_windows(struct times *times, struct api *api)
+void times_emit_windows(struct times *times, const struct control *control)
 {
     for (size_t i = 0; i < times->windows.count; i++)
-        emit(api, times->windows.items[i]);
+        emit(control, times->windows.items[i]);
 }
 
 /* Tariffs are put in their order: all go, and come again. */
-void times_emit_rest(struct times *times, struct api *api, const struct config *config)
+void times_emit_rest(struct times *times, const struct control *control,
+                     const struct config *config)
 {
-    const struct agenda *agenda = &api_state(api)->agenda;
+    const struct agenda *agenda = &control_state(control)->agenda;
     struct event event;
 
     while (agenda->tariffs.count > 0) {
         AUTO_FREE char *name = mem_string(agenda->tariffs.items[0].name);
-        emit(api, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
+        emit(control, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
     }
     for (size_t i = 0; i < config->tariff_count; i++) {
         config_tariff_event(&config->tariffs[i], &times->arena, &event);
-        emit(api, event);
+        emit(control, event);
     }
     for (size_t i = agenda->reservations.count; i-- > 0;) {
         AUTO_FREE char *name = mem_string(agenda->reservations.items[i].name);
         if (!agenda->reservations.items[i].maker[0] && !find_reservation(config, name))
-            emit(api, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
-                                      .reservation_remove = { .name = name } });
+            emit(control, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                          .reservation_remove = { .name = name } });
     }
     for (size_t i = 0; i < config->reservation_count; i++) {
         config_reservation_event(&config->reservations[i], "", &times->arena, &event);
-        emit(api, event);
+        emit(control, event);
     }
 }
 
@@ -217,14 +232,14 @@ static bool is_kept(const struct agenda *agenda, uint32_t window)
     return false;
 }
 
-void times_emit_gone(struct times *times, struct api *api)
+void times_emit_gone(struct times *times, const struct control *control)
 {
-    const struct agenda *agenda = &api_state(api)->agenda;
+    const struct agenda *agenda = &control_state(control)->agenda;
 
     for (uint32_t i = 0; i < agenda->windows.count; i++) {
         const struct window *window = agenda->windows.items[i];
         AUTO_FREE char *name = mem_string(window->name);
         if (window->words && window->words[0] && !has_window(times, name) && !is_kept(agenda, i))
-            emit(api, (struct event){ .kind = EVENT_WINDOW, .window = { .name = name } });
+            emit(control, (struct event){ .kind = EVENT_WINDOW, .window = { .name = name } });
     }
 }

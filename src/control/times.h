@@ -2,13 +2,13 @@
 #ifndef CONTROL_TIMES_H
 #define CONTROL_TIMES_H
 
-/* times - windows as the door makes them: words become spans for some time ahead
+/* times - windows from words: "mon-fri 18:00-8:00" becomes spans for some time ahead
  *
- * Of a configuration that is applied, of a reservation that somebody asks for, and again as time
- * goes on (daemon/almanac.h). All words are read in the time zone of the configuration.
+ * For a configuration that is applied, for a reservation that somebody asks for, and again as time
+ * goes on (tend.h). All words are read in the time zone of the configuration.
  */
 
-#include "api/inside.h"
+#include "control/control.h"
 #include "time/zone.h"
 #include "wire/config/config.h"
 #include "wire/config/window_event.h"
@@ -22,36 +22,28 @@ struct times {
 /* Everything that hangs on the time in a configuration that is about to be applied. */
 int times_check(const struct state *state, const struct config *config, struct error *err);
 /* Work its windows out, as of now. */
-void times_prepare(struct times *times, const struct api *api, const struct config *config);
-void times_emit_windows(struct times *times, struct api *api); /* before who names them */
-void times_emit_rest(struct times *times, struct api *api, const struct config *config);
-void times_emit_gone(struct times *times, struct api *api); /* what nobody names any more */
+void times_prepare(struct times *times, const struct control *control, const struct config *config);
+void times_emit_windows(struct times *times,
+                        const struct control *control); /* before who names them */
+void times_emit_rest(struct times *times, const struct control *control,
+                     const struct config *config);
+void times_emit_gone(struct times *times,
+                     const struct control *control); /* what nobody names any more */
 void times_release(struct times *times);
 
 /* One window; place as of now. */
-int times_add_window(struct times *times, const struct api *api, const char *timezone,
+int times_add_window(struct times *times, const struct control *control, const char *timezone,
                      const char *name, const char *words, struct error *err);
 
 /* They are words of times, and none comes within ten years. */
-bool times_are_over(const struct api *api, const char *words, const struct zone *zone);
+bool times_are_over(const struct control *control, const char *words, const struct zone *zone);
 
 /* The zone of a configuration: "" or NULL is the machine's. */
 int times_zone(const char *timezone, struct zone **ret, struct error *err);
 
-/* Inside a change. */
-void times_remove_reservation(struct api *api, const char *name);
-
-/* What became of a repeating job: it was submitted as `job`, or refused; or only the clock was
- * set. Inside a change. */
-struct cron_news {
-    uint64_t job;
-    const char *trouble;
-    bool is_clock_set;
-};
-void cron_emit(struct api *api, const struct cron_entry *entry, const struct cron_news *news);
-usec_t cron_next_after(const struct api *api, const char *schedule, usec_t wall);
-/* Submit it once more, if it is due (submit.c). */
-void cron_fire(struct api *api, uint64_t id);
+/* When a repeating job is due next after a moment of the wall clock, in journal time; USEC_NEVER:
+ * it can't be told. */
+usec_t times_next_cron(const struct control *control, const char *schedule, usec_t wall);
 
 /* Part of config_of_state(). */
 void times_config_of(struct config *config, const struct state *state);

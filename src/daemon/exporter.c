@@ -239,17 +239,12 @@ static struct probe_link watch_link(const struct watch *watch, uint32_t a, uint3
 
 static const struct watch_ops watch_ops = { watch_device, watch_usage, watch_link };
 
-static const struct state *port_state(void *user)
+static struct state *state_of(const void *user)
 {
-    return ((struct exporter *)user)->state;
+    return ((const struct exporter *)user)->state;
 }
 
-static const struct watch *port_watch(void *user)
-{
-    return &((struct exporter *)user)->watch;
-}
-
-static usec_t port_now(void *user)
+static usec_t now(const void *user)
 {
     (void)user;
     return sampler_now();
@@ -280,12 +275,11 @@ static int open_door(struct exporter *exporter, const char *address, struct erro
                                  .handler = api_handle_metrics,
                                  .owner = geteuid(),
                                  .is_open = true };
-    const struct api_ports ports = { .user = exporter,
-                                     .state = port_state,
-                                     .now = port_now,
-                                     .watch = port_watch,
-                                     .started = exporter->started,
-                                     .has_no_jobs = true };
+    const struct api_ports ports = {
+        .control = { .world = { .user = exporter, .state = state_of }, .clock = { NULL, now } },
+        .devices = { .watch = &exporter->watch },
+        .daemon = { .started = exporter->started, .has_no_jobs = true },
+    };
 
     int code = http_listen_tcp(address, &http.listen_fd, err);
     if (code < 0)

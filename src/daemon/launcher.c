@@ -543,8 +543,9 @@ void launcher_recover(struct launcher *launcher)
     }
 }
 
-void launcher_kill(struct launcher *launcher, uint64_t id)
+void launcher_kill(void *user, uint64_t id)
 {
+    struct launcher *launcher = user;
     const struct job *job = state_job(state_of(launcher), id);
 
     if (job && job_is_active(job))
@@ -564,9 +565,10 @@ void launcher_reset(struct launcher *launcher, uint32_t device, int mode)
     preparer_reset(launcher->preparer, device, mode);
 }
 
-int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
-                         bool is_error, struct text *ret, struct error *err)
+int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
+                         struct text *ret, struct error *err)
 {
+    struct launcher *launcher = user;
     AUTO(launch) struct launch *launch = NULL;
 
     int code = load_launch(launcher, job, &launch, err);

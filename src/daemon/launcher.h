@@ -53,11 +53,11 @@ void launcher_reset(struct launcher *launcher, uint32_t device, int mode);
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);
 /* Kill what runs of a job; its end is reported. */
-void launcher_kill(struct launcher *launcher, uint64_t job);
+void launcher_kill(void *launcher, uint64_t job);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 
-int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
-                         bool is_error, struct text *ret, struct error *err);
+int launcher_output_path(void *launcher, const struct job *job, uint32_t rank, bool is_error,
+                         struct text *ret, struct error *err);
 
 #endif

@@ -589,8 +589,9 @@ void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing
     }
 }
 
-int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
+int watcher_clear(void *user, uint32_t device, struct error *err)
 {
+    struct watcher *watcher = user;
     char sick[WATCHER_WORDS_SIZE];
     struct event event;
 

@@ -54,7 +54,7 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* Somebody says that a device (its number in the state) is well. For a change's run. Fails with
  * -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
-int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err);
+int watcher_clear(void *watcher, uint32_t device, struct error *err);
 
 /* Nothing is to be put on a device (its number in the state) while its MIG mode is changed. */
 void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing);

@@ -117,4 +117,9 @@ bool alert_name_is_known(const char *name);
 const char *alert_state_name(enum alert_state state); /* "begins", "goes_on", "over" */
 const char *alert_severity_name(enum health_severity severity);
 
+/* What was told. */
+struct alert_counts {
+    uint64_t sent, failed, dropped; /* by way, since the daemon runs */
+};
+
 #endif

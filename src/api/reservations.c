@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET, POST, DELETE /v1/reservations: what is kept for whom, and when. */
+#include <stdio.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "control/configure.h"
+#include "control/reservation.h"
+#include "control/times.h"
+#include "wire/config/config_event.h"
+
+static json_t *view_reservation(const struct api *api, const struct reservation *reservation)
+{
+    const struct window *window = api_state(api)->agenda.windows.items[reservation->window];
+    usec_t now = api_now(api);
+    struct config_reservation said;
+    usec_t edge;
+
+    times_reservation_of(&said, api_state(api), reservation);
+    json_t *view = config_reservation_to_json(&said);
+    config_reservation_release(&said);
+    bool is_open = window_at(window, now, &edge);
+    usec_t until = is_open || edge == USEC_NEVER ? edge : window_next_edge(window, edge);
+    json_object_set_new(view, "name", json_string(reservation->name));
+    json_object_set_new(view, "by",
+                        reservation->maker[0] ? json_string(reservation->maker) : json_null());
+    json_object_set_new(view, "open", json_boolean(is_open));
+    json_object_set_new(view, "from", is_open ? json_null() : view_edge(api, edge));
+    json_object_set_new(view, "until", view_edge(api, until));
+    return view;
+}
+
+void handle_reservations(struct call *call)
+{
+    const struct agenda *agenda = &api_state(call->api)->agenda;
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < agenda->reservations.count; i++)
+        json_array_append_new(list, view_reservation(call->api, &agenda->reservations.items[i]));
+    reply_json(call->request, 200, json_pack("{s:o}", "reservations", list));
+}
+
+static const char for_admins[] = "reservations: only administrators make and remove them";
+
+struct reserving {
+    struct deferred deferred;
+    struct config_reservation asked;
+    char name[REQUEST_NAME_SIZE];
+};
+
+static int run_reserve(struct deferred *deferred, struct error *err)
+{
+    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
+
+    return reserve(api_control(deferred->api), deferred->request->who->name, &reserving->asked,
+                   err);
+}
+
+static int run_remove(struct deferred *deferred, struct error *err)
+{
+    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
+
+    return reserve_remove(api_control(deferred->api), reserving->name, err);
+}
+
+static json_t *answer_removed(struct deferred *deferred)
+{
+    control_tend_soon(api_control(deferred->api));
+    return json_pack("{s:s}", "removed", CONTAINER_OF(deferred, struct reserving, deferred)->name);
+}
+
+/* It may be over by the time that it is durable. */
+static json_t *answer_reserved(struct deferred *deferred)
+{
+    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
+    const struct agenda *agenda = &api_state(deferred->api)->agenda;
+    int64_t found = agenda_find_reservation(agenda, reserving->name);
+
+    if (found < 0)
+        return answer_removed(deferred);
+    control_tend_soon(api_control(deferred->api));
+    return view_reservation(deferred->api, &agenda->reservations.items[found]);
+}
+
+static void release_reserving(struct deferred *deferred)
+{
+    config_reservation_release(&CONTAINER_OF(deferred, struct reserving, deferred)->asked);
+}
+
+/* The words of a configuration, which knows the windows. */
+static int read_asked(struct reserving *reserving, json_t *body, struct error *err)
+{
+    AUTO(config) struct config *config = config_of_state(api_state(reserving->deferred.api));
+    struct reader reader = { .err = err };
+    const char *name = NULL;
+
+    int code = reader_name(&reader, body, "name", &name);
+    if (code == 0 && !name)
+        code = error_set(err, REFUSED_BAD, "expected name: of the reservation");
+    if (code < 0)
+        return code;
+    snprintf(reserving->name, sizeof(reserving->name), "%s", name);
+    snprintf(reader.where, sizeof(reader.where), "reservation %.63s", name);
+    reserving->asked.name = mem_string(name);
+    json_object_del(body, "name");
+    return config_reservation_read(config, &reader, body, &reserving->asked);
+}
+
+void handle_reserve(struct call *call)
+{
+    static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving, 201 };
+    struct error err;
+
+    if (!is_for_admins(call, for_admins))
+        return;
+    json_t *body = read_body(call->request);
+    if (!body)
+        return;
+    struct reserving *reserving = mem_zero(1, sizeof(*reserving));
+    deferred_init(&reserving->deferred, call, &ops);
+    int code = read_asked(reserving, body, &err);
+    json_decref(body);
+    deferred_begin(&reserving->deferred, code, &err);
+}
+
+void handle_unreserve(struct call *call)
+{
+    static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving, 200 };
+    const char *name = http_query(call->request, "name");
+
+    if (!is_for_admins(call, for_admins))
+        return;
+    struct reserving *reserving = mem_zero(1, sizeof(*reserving));
+    deferred_init(&reserving->deferred, call, &ops);
+    snprintf(reserving->name, sizeof(reserving->name), "%s", name ? name : "");
+    deferred_begin(&reserving->deferred, 0, NULL);
+}

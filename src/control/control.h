@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+
+/* control - what the use cases of this room need of the program around them
+ *
+ * A use case checks a request against the state and emits events; it knows no HTTP and no JSON
+ * views. It runs inside a change: the daemon runs changes in the order of arrival, each against
+ * the state of that moment, and answers when what was emitted is durable. A what-if and a
+ * rehearsal run the same use cases in a copy of the state.
+ *
+ * On failure: a use case that fails has emitted nothing; its code is one of refusal.h
+ */
+
+#include "base/error.h"
+#include "base/identity.h"
+#include "base/text.h"
+#include "control/refusal.h"
+#include "core/state/event.h"
+#include "core/state/state.h"
+
+struct change {
+    /* Check against the state, emit events; a failure has emitted nothing. */
+    int (*run)(struct change *change, struct error *err);
+    /* code 0: durable. Frees the change. */
+    void (*done)(struct change *change, int code, const struct error *err);
+    struct change *next;
+};
+
+/* The state, and where events that change it go. */
+struct control_world {
+    void *user;
+    /* Good until the next turn of the loop: a commit that fails replaces it. */
+    struct state *(*state)(const void *user);
+    void (*emit)(void *user, struct event *event);      /* inside run only; sets at */
+    void (*enqueue)(void *user, struct change *change); /* NULL in a copy */
+};
+
+struct control_clock {
+    const void *user;
+    usec_t (*now)(const void *user);        /* journal time */
+    usec_t (*wall_ahead)(const void *user); /* what to add to it for wall time */
+};
+
+/* Bytes that are kept once per content. NULL in a copy: nothing is kept. */
+struct control_blobs {
+    void *user;
+    uint64_t (*add)(void *user, const void *bytes, size_t length);
+    int (*get)(void *user, uint64_t id, struct text *ret, struct error *err);
+};
+
+/* Who has to look again after a change; NULL: nobody. */
+struct control_watchers {
+    void *user;
+    void (*tend_soon)(void *user); /* something that tend() looks after */
+    void (*describe)(void *user);  /* described devices are others now; inside run only */
+};
+
+struct control {
+    struct control_world world;
+    struct control_clock clock;
+    struct control_blobs blobs;
+    struct control_watchers watchers;
+    usec_t grace; /* of jobs that say nothing */
+    uid_t owner;  /* whom the daemon runs as */
+};
+
+static inline const struct state *control_state(const struct control *control)
+{
+    return control->world.state(control->world.user);
+}
+
+static inline usec_t control_now(const struct control *control)
+{
+    return control->clock.now(control->clock.user);
+}
+
+static inline usec_t control_wall_ahead(const struct control *control)
+{
+    return control->clock.wall_ahead(control->clock.user);
+}
+
+static inline usec_t control_wall(const struct control *control)
+{
+    return control_now(control) + control_wall_ahead(control);
+}
+
+static inline void control_emit(const struct control *control, struct event *event)
+{
+    control->world.emit(control->world.user, event);
+}
+
+static inline void control_enqueue(const struct control *control, struct change *change)
+{
+    control->world.enqueue(control->world.user, change);
+}
+
+static inline void control_tend_soon(const struct control *control)
+{
+    if (control->watchers.tend_soon)
+        control->watchers.tend_soon(control->watchers.user);
+}
+
+/* The id of these bytes; 0 in a copy. */
+static inline uint64_t control_blob_add(const struct control *control, const void *bytes,
+                                        size_t length)
+{
+    return control->blobs.add ? control->blobs.add(control->blobs.user, bytes, length) : 0;
+}
+
+#endif

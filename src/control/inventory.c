@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+int node_find(const struct state *state, const char *name, const struct node **ret,
+              struct error *err)
+{
+    int64_t number = state_find_node(state, name);
+
+    if (number < 0)
+        return error_set(err, REFUSED_NOT_FOUND, "node %.80s: no such node", name);
+    *ret = &state->nodes.items[number];
+    return 0;
+}
+
+/* "3", "a/3" */
+static bool is_called(const struct state *state, const struct device *device, const char *name)
+{
+    const char *node = state->nodes.items[device->node].name;
+    const char *slash = strrchr(name, '/');
+    const char *number = slash ? slash + 1 : name;
+    size_t length = slash ? (size_t)(slash - name) : 0;
+    char *end;
+
+    unsigned long index = strtoul(number, &end, 10);
+    if (number[0] < '0' || number[0] > '9' || *end || index != device->index)
+        return false;
+    return !slash || (strlen(node) == length && strncmp(node, name, length) == 0);
+}
+
+int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err)
+{
+    int64_t found = state_find_device(state, name);
+
+    for (uint32_t i = 0; i < state->devices.count && state_find_device(state, name) < 0; i++) {
+        if (!is_called(state, &state->devices.items[i], name))
+            continue;
+        if (found >= 0 && state->devices.items[found].node != state->devices.items[i].node)
+            return error_set(err, REFUSED_BAD, "gpu %.80s: several nodes have one; name it NODE/%s",
+                             name, name);
+        found = i;
+    }
+    if (found < 0)
+        return error_set(err, REFUSED_NOT_FOUND, "gpu %.80s: no such device", name);
+    *ret = (uint32_t)found;
+    return 0;
+}
+
+/* The fold replaces the strings that the event would still point to. */
+void node_emit(const struct control *control, const struct event_node *described)
+{
+    AUTO_FREE char *name = mem_string(described->name), *reason = mem_string(described->reason);
+    AUTO_FREE char *rack = mem_string(described->rack), *block = mem_string(described->block);
+    AUTO_FREE char *type = mem_string(described->type);
+    struct event event = { .kind = EVENT_NODE, .node = *described };
+
+    event.node.name = name;
+    event.node.reason = reason;
+    event.node.rack = rack;
+    event.node.block = block;
+    event.node.type = type;
+    control_emit(control, &event);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_INVENTORY_H
+#define CONTROL_INVENTORY_H
+
+/* inventory - nodes and devices by what people call them */
+
+#include "control/control.h"
+
+/* "node a: no such node" */
+int node_find(const struct state *state, const char *name, const struct node **ret,
+              struct error *err);
+
+/* By UUID, by "NODE/INDEX", or by an index that one device has. */
+int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err);
+
+/* Describe a node anew. Its strings may be those of the state. Inside a change. */
+void node_emit(const struct control *control, const struct event_node *described);
+
+#endif
