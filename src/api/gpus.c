@@ -115,17 +115,29 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
 }
 
+/* Why nothing new is placed on it; NULL: it may be. */
+static char *why_not_given(const struct node *node, const struct device *device)
+{
+    if (device->sick)
+        return mem_string(device->sick);
+    if (device->drained)
+        return mem_string(device->drained);
+    if (node->state == NODE_DRAINED)
+        return mem_printf("its node is (%s)", node->reason ? node->reason : "");
+    if (node->state != NODE_UP)
+        return mem_string(node_state_name(node->state));
+    if (device->mig_now == device->mig_enabled)
+        return NULL;
+    return mem_printf("its MIG mode is to be turned %s", device->mig_enabled ? "on" : "off");
+}
+
 static json_t *view_gpu(const struct api *api, uint32_t number)
 {
     const struct state *state = api_state(api);
     const struct device *device = &state->devices.items[number];
     const struct room_device *room = &state->room.devices.items[number];
     const struct node *node = &state->nodes.items[device->node];
-    const char *sick = device->sick                             ? device->sick
-                       : node->state != NODE_UP                 ? node_state_name(node->state)
-                       : device->mig_now == device->mig_enabled ? NULL
-                       : device->mig_enabled                    ? "its MIG mode is to be turned on"
-                                             : "its MIG mode is to be turned off";
+    AUTO_FREE char *why_not = why_not_given(node, device);
 
     json_t *view = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
@@ -135,7 +147,8 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
         device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
         text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
-        "sick", text_or_null(sick), "jobs", view_holders(api, number));
+        "sick", text_or_null(why_not), "jobs", view_holders(api, number));
+    json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
     json_object_set_new(view, "labels", view_labels(device->labels));
     json_object_set_new(

@@ -14,6 +14,7 @@ call_fn handle_job_action, handle_job_update;                  /* job_actions.c 
 call_fn handle_output, handle_job_events, handle_events;       /* streams.c */
 call_fn handle_gpus, handle_topology, handle_clear;            /* gpus.c */
 call_fn handle_history;                                        /* history.c */
+call_fn handle_drain;                                          /* drains.c */
 call_fn handle_nodes, handle_interrupt, handle_scale;          /* nodes.c */
 call_fn handle_pools, handle_queues;                           /* queues.c */
 call_fn handle_metrics, handle_metrics_dcgm;                   /* scrape.c */

@@ -329,6 +329,7 @@ static bool moves(const struct brain *brain, const struct event *event)
     case EVENT_BOOT:
     case EVENT_NODE:
     case EVENT_DEVICE:
+    case EVENT_DRAIN:
     case EVENT_POOL:
     case EVENT_POOL_REMOVE:
     case EVENT_SETTINGS:

@@ -139,6 +139,23 @@ static void say_going(const struct api *api, struct text *text)
     }
 }
 
+/* "; node a is drained (disk to be replaced)" */
+static void say_drained(const struct state *state, struct text *text)
+{
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        if (node->state == NODE_DRAINED)
+            text_printf(text, "; node %s is drained (%s)", node->name,
+                        node->reason ? node->reason : "");
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (device->drained)
+            text_printf(text, "; gpu %s/%" PRIu32 " is drained (%s)",
+                        state->nodes.items[device->node].name, device->index, device->drained);
+    }
+}
+
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text)
 {
@@ -231,8 +248,10 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     }
     if (ahead > 0)
         text_printf(text, "; %" PRIu32 " like it %s first", ahead, ahead == 1 ? "is" : "are");
-    if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY))
+    if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY)) {
         say_going(api, text);
+        say_drained(state, text);
+    }
 }
 
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,

@@ -23,6 +23,7 @@ void device_release(struct device *device)
     free(device->address);
     free(device->vendor);
     free(device->sick);
+    free(device->drained);
     free(device->boot);
     free(device->labels);
 }

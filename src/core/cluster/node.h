@@ -38,6 +38,7 @@ struct node {
 struct device {
     char *uuid, *model, *product, *address, *vendor;
     char *sick;         /* why it must not be given out, or NULL */
+    char *drained;      /* why an administrator drained it, or NULL */
     int64_t memory_mib; /* 0: not known */
     uint32_t node;
     uint32_t index;      /* on its node */

@@ -151,7 +151,7 @@ bool event_is_of_world(enum event_kind kind)
 {
     return kind <= EVENT_SETTINGS || kind == EVENT_PRICE ||
            (kind >= EVENT_WINDOW && kind <= EVENT_TARIFF) || kind == EVENT_CRON ||
-           kind == EVENT_CRON_REMOVE;
+           kind == EVENT_CRON_REMOVE || kind == EVENT_DRAIN;
 }
 
 bool event_is_decision(enum event_kind kind)

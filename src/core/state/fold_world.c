@@ -508,6 +508,16 @@ static void fold_settings(struct state *state, const struct event_settings *even
         state_add_device_type(state, &event->device_types[i]);
 }
 
+static int fold_drain(struct state *state, const struct event_drain *event, struct error *err)
+{
+    int64_t device = state_find_device(state, event->uuid);
+
+    if (device < 0)
+        return error_set(err, -EBADMSG, "drain: no device '%s'", event->uuid);
+    set_reason(&state->devices.items[device].drained, event->reason);
+    return 0;
+}
+
 static int fold_price(struct state *state, const struct event_price *event, struct error *err)
 {
     int number = resource_claim(&state->resources, event->resource);
@@ -546,6 +556,9 @@ int fold_world(struct state *state, const struct event *event, struct error *err
     case EVENT_SETTINGS:
         fold_settings(state, &event->settings);
         return 0;
+    case EVENT_DRAIN:
+        code = fold_drain(state, &event->drain, err);
+        break;
     case EVENT_BOOT:
         return 0;
     default:

@@ -376,7 +376,7 @@ int64_t state_capacity(const struct state *state, uint32_t resource)
 
 bool device_is_usable(const struct state *state, const struct device *device)
 {
-    return !device->sick && device->mig_now == device->mig_enabled &&
+    return !device->sick && !device->drained && device->mig_now == device->mig_enabled &&
            node_is_usable(&state->nodes.items[device->node]);
 }
 

@@ -21,8 +21,8 @@ static bool are_alike(const struct state *state, const struct device *a, const s
 {
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
            a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
-           (a->sick != NULL) == (b->sick != NULL) && a->is_synthetic == b->is_synthetic &&
-           strcmp(a->model, b->model) == 0 &&
+           (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
+           a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);
