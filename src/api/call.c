@@ -26,7 +26,7 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     http_reply(request, status, "application/json", bytes, length + 1);
 }
 
-/* The one table from codes to HTTP (control/refusal.h). What is not in it is our own failure. */
+/* The one table from codes to HTTP (control/control.h). What is not in it is our own failure. */
 static const struct answer {
     int code;
     unsigned status;

@@ -12,6 +12,7 @@
 #include "control/when.h"
 #include "time/begin.h"
 #include "wire/job/submission.h"
+#include "wire/reader.h"
 
 struct action {
     struct deferred deferred;
@@ -91,98 +92,63 @@ void handle_job_action(struct call *call)
     deferred_begin(&action->deferred, 0, NULL);
 }
 
-static int read_priority(const json_t *value, struct job_change *update, struct error *err)
+static int read_priority(const struct reader *reader, const json_t *body, struct job_change *update)
 {
+    char buffer[READER_SCALAR_SIZE];
+    const char *text;
+
+    int code =
+        reader_scalar(reader, body, "priority", "a number, or low, normal, high", buffer, &text);
+    if (code < 0 || !text)
+        return code;
     update->has_priority = true;
-    if (json_is_string(value))
-        return priority_parse(json_string_value(value), &update->priority, err);
-    json_int_t number = json_integer_value(value);
-    if (!json_is_integer(value) || number < -SUBMISSION_PRIORITY_MAX ||
-        number > SUBMISSION_PRIORITY_MAX)
-        return error_set(err, REFUSED_BAD,
-                         "priority: expected a number from %d to %d, or low, normal, high",
-                         -SUBMISSION_PRIORITY_MAX, SUBMISSION_PRIORITY_MAX);
-    update->priority = (int32_t)number;
-    return 0;
+    code = priority_parse(text, &update->priority, reader->err);
+    return code < 0 ? reader_place(reader, code, body, "priority") : 0;
 }
 
-static int read_duration(const json_t *value, struct job_change *update, struct error *err)
+static int read_begin(const struct control *control, const struct reader *reader,
+                      const json_t *body, struct job_change *update)
 {
-    int code = 0;
-
-    if (json_is_string(value) && strcmp(json_string_value(value), "unlimited") == 0)
-        update->max_duration = USEC_NEVER;
-    else if (json_is_string(value))
-        code = units_parse_duration(json_string_value(value), &update->max_duration, err);
-    else if (json_is_integer(value) && json_integer_value(value) > 0 &&
-             json_integer_value(value) <= 3650 * 86400)
-        update->max_duration = json_integer_value(value) * USEC_PER_SEC;
-    if (code < 0)
-        return error_prefix(err, code, "max_duration");
-    if (update->max_duration <= 0)
-        return error_set(err, REFUSED_BAD, "max_duration: expected a duration like 2h, above 0");
-    return 0;
-}
-
-static int read_begin(const struct control *control, const json_t *value, struct job_change *update,
-                      struct error *err)
-{
-    usec_t now_wall = control_wall(control);
     AUTO_FREE char *at = NULL;
-    usec_t delay = 0;
+    const char *text = NULL;
+    usec_t delay = 0, wall = control_wall(control), begin;
 
-    if (!json_is_string(value))
-        return error_set(err, REFUSED_BAD, "begin: expected text like now+1h or 14:30");
-    int code = begin_parse(json_string_value(value), &delay, &at, err);
-    if (code == 0 && at) {
-        usec_t wall;
-        code = when_parse("begin", at, now_wall, &wall, err);
-        delay = code == 0 ? wall - now_wall : 0;
+    int code = reader_string(reader, body, "begin", READER_SCALAR_SIZE, &text);
+    if (code < 0 || !text)
+        return code;
+    code = begin_parse(text, &delay, &at, reader->err);
+    if (code < 0)
+        return reader_place(reader, code, body, "begin");
+    if (at) {
+        code = when_parse("begin", at, wall, &begin, reader->err);
+        delay = code == 0 ? begin - wall : 0;
     }
     update->has_begin = true;
     update->begin = delay > 0 ? control_now(control) + delay : 0;
     return code;
 }
 
-static int read_queue(const json_t *value, struct job_change *update, struct error *err)
-{
-    if (!json_is_string(value) || !string_is_name(json_string_value(value), REQUEST_NAME_SIZE - 1))
-        return error_set(err, REFUSED_BAD, "queue: expected the name of a queue");
-    snprintf(update->queue, sizeof(update->queue), "%s", json_string_value(value));
-    return 0;
-}
-
-static int read_update(const struct control *control, struct job_change *update, json_t *body,
+static int read_update(const struct control *control, struct job_change *update, const json_t *body,
                        struct error *err)
 {
     static const char *const keys[] = { "priority", "queue", "max_duration", "begin", NULL };
-    const char *key;
-    json_t *value;
-    int code = 0;
+    struct reader reader = { .err = err };
+    const char *queue = NULL;
 
-    if (!json_is_object(body) || json_object_size(body) == 0)
-        return error_set(err, REFUSED_BAD,
-                         "body: expected an object with priority, queue, max_duration or begin");
-    json_object_foreach(body, key, value)
-    {
-        if (strcmp(key, "priority") == 0)
-            code = read_priority(value, update, err);
-        else if (strcmp(key, "queue") == 0)
-            code = read_queue(value, update, err);
-        else if (strcmp(key, "max_duration") == 0)
-            code = read_duration(value, update, err);
-        else if (strcmp(key, "begin") == 0)
-            code = read_begin(control, value, update, err);
-        else {
-            const char *nearest = string_nearest(key, keys);
-            return error_set(err, REFUSED_BAD, "unknown key '%.40s'%s%s%s", key,
-                             nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                             nearest ? "'?" : "");
-        }
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    int code = reader_check_keys(&reader, body, keys);
+    if (code == 0 && json_object_size(body) == 0)
+        code = error_set(err, REFUSED_BAD, "body: expected priority, queue, max_duration or begin");
+    if (code == 0)
+        code = read_priority(&reader, body, update);
+    if (code == 0)
+        code = reader_name(&reader, body, "queue", &queue);
+    if (code == 0 && queue)
+        snprintf(update->queue, sizeof(update->queue), "%s", queue);
+    if (code == 0)
+        code = reader_duration(&reader, body, "max_duration", &update->max_duration);
+    if (code == 0 && reader_get(body, "max_duration") && update->max_duration <= 0)
+        code = reader_fail(&reader, REFUSED_BAD, body, "max_duration", "expected more than 0s");
+    return code < 0 ? code : read_begin(control, &reader, body, update);
 }
 
 void handle_job_update(struct call *call)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/nodes, /v1/scale; POST /v1/nodes/NAME/interrupt: a machine will be taken away, or not. */
-#include <errno.h>
 #include <string.h>
 
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
-#include "control/interruption.h"
+#include "control/drain.h"
 #include "sched/explain/wanted_nodes.h"
+#include "wire/json.h"
+#include "wire/reader.h"
 
 #define NOTICE_DEFAULT (120 * USEC_PER_SEC) /* what the large clouds give: 30 s to 2 min */
 
@@ -74,52 +75,38 @@ static json_t *answer_interrupt(struct deferred *deferred)
 }
 
 /* {"in": "120s"} or {"cancel": true}; nothing: in two minutes */
-static int read_wish(const json_t *body, struct interruption *wish, struct error *err)
+static int read_wish(const struct call *call, struct interruption *wish, struct error *err)
 {
-    const json_t *in = json_object_get(body, "in");
-    const char *key;
-    json_t *value;
+    static const char *const keys[] = { "in", "cancel", NULL };
+    struct reader reader = { .err = err };
+    AUTO(json) json_t *body = NULL;
 
-    json_object_foreach((json_t *)(uintptr_t)body, key, value)
-    {
-        if (strcmp(key, "in") != 0 && strcmp(key, "cancel") != 0)
-            return error_set(err, REFUSED_BAD, "unknown key '%.40s', expected in or cancel", key);
-    }
-    wish->is_cancelled = json_is_true(json_object_get(body, "cancel"));
-    if (!in)
+    if (call->request->body.length == 0)
         return 0;
-    if (json_is_integer(in) && json_integer_value(in) >= 0 && json_integer_value(in) <= 7 * 86400) {
-        wish->notice = json_integer_value(in) * USEC_PER_SEC;
-        return 0;
-    }
-    if (!json_is_string(in))
-        return error_set(err, REFUSED_BAD, "in: expected seconds, or a duration like 120s");
-    int code = units_parse_duration(json_string_value(in), &wish->notice, err);
-    if (code == 0 && wish->notice > 7 * USEC_PER_DAY)
-        code = error_set(err, -ERANGE, "'%.40s': more than a week", json_string_value(in));
-    return code < 0 ? error_prefix(err, code, "in") : 0;
+    int code = body_parse(call->request, &body, err);
+    if (code == 0)
+        code = reader_check_keys(&reader, body, keys);
+    if (code == 0)
+        code = reader_bool(&reader, body, "cancel", &wish->is_cancelled);
+    if (code == 0)
+        code = reader_duration(&reader, body, "in", &wish->notice);
+    if (code == 0 && (wish->notice < 0 || wish->notice > 7 * USEC_PER_DAY))
+        code = reader_fail(&reader, REFUSED_BAD, body, "in", "expected up to a week");
+    return code;
 }
 
 void handle_interrupt(struct call *call)
 {
     static const struct deferred_ops ops = { run_interrupt, answer_interrupt, NULL, 200 };
-    struct error err;
-    json_t *body = NULL;
+    struct error err = { "" };
 
     if (!is_for_admins(call, "interrupt: only for administrators"))
         return;
-    if (call->request->body.length > 0) {
-        body = read_body(call->request);
-        if (!body)
-            return;
-    }
     struct interrupting *asked = mem_zero(1, sizeof(*asked));
     deferred_init(&asked->deferred, call, &ops);
     asked->wish.notice = NOTICE_DEFAULT;
     memcpy(asked->name, call->name, sizeof(asked->name));
-    int code = read_wish(body, &asked->wish, &err);
-    json_decref(body);
-    deferred_begin(&asked->deferred, code, &err);
+    deferred_begin(&asked->deferred, read_wish(call, &asked->wish, &err), &err);
 }
 
 /* ---- scale ---- */

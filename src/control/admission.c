@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "control/control.h"
 #include "control/phrases.h"
-#include "control/refusal.h"
 #include "sched/sched.h"
 
 int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err)

@@ -9,15 +9,32 @@
  * the state of that moment, and answers when what was emitted is durable. A what-if and a
  * rehearsal run the same use cases in a copy of the state.
  *
- * On failure: a use case that fails has emitted nothing; its code is one of refusal.h
+ * On failure: a use case that fails has emitted nothing; its code is a refusal
  */
+
+#include <errno.h>
 
 #include "base/error.h"
 #include "base/identity.h"
 #include "base/text.h"
-#include "control/refusal.h"
 #include "core/state/event.h"
 #include "core/state/state.h"
+
+/* Why a request is refused. The values are those of errno, because what a parser, the store or the
+ * system says on the way (-EINVAL, -ENOSPC, ...) is handed on as it is; api/call.c has the one
+ * table from codes to HTTP. */
+enum refusal {
+    REFUSED_BAD = -EINVAL,         /* the request makes no sense, whatever the state */
+    REFUSED_FORBIDDEN = -EACCES,   /* it does, but not from them */
+    REFUSED_NOT_FOUND = -ENOENT,   /* what it names is not there */
+    REFUSED_CONFLICT = -EALREADY,  /* not in the state that things are in; later perhaps */
+    REFUSED_NEVER = -EDOM,         /* it could never be done here */
+    REFUSED_TOO_MANY = -EDQUOT,    /* a limit is reached; again when something has gone */
+    REFUSED_METHOD = -ENOTSUP,     /* the path is known, but not with this verb */
+    REFUSED_STOPPING = -ESHUTDOWN, /* the daemon is stopping */
+    REFUSED_TIMEOUT = -ETIMEDOUT,  /* the answer would have taken too long */
+    REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable now */
+};
 
 struct change {
     /* Check against the state, emit events; a failure has emitted nothing. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/drain.h"
 
-#include "control/interruption.h"
 #include "control/inventory.h"
 #include "core/state/snapshot.h"
 #include "desk.h"
