@@ -70,16 +70,6 @@ void reply(struct call *call, int code, const struct error *err, json_t *body)
         reply_json(call->request, 200, body);
 }
 
-bool is_for_admins(struct call *call, const char *words)
-{
-    struct error err;
-
-    if (call->request->who->is_admin)
-        return true;
-    reply_error(call->request, error_set(&err, REFUSED_FORBIDDEN, "%s", words), &err);
-    return false;
-}
-
 /* Few bytes can be many values, and a value takes a hundred times its bytes. */
 static bool has_too_many_values(const char *bytes, size_t length)
 {
@@ -112,9 +102,9 @@ int check_query(const struct http_request *request, const char *const *keys, str
                      text_string(&known));
 }
 
-int body_parse(const struct http_request *request, json_t **ret, struct error *err)
+int read_body(const struct call *call, json_t **ret, struct error *err)
 {
-    const struct text *bytes = &request->body;
+    const struct text *bytes = &call->request->body;
 
     if (bytes->length == 0)
         return error_set(err, REFUSED_BAD, "body: empty, expected JSON");
@@ -127,17 +117,6 @@ int body_parse(const struct http_request *request, json_t **ret, struct error *e
     json_decref(*ret);
     *ret = NULL;
     return error_set(err, REFUSED_BAD, "body: expected an object or a list");
-}
-
-json_t *read_body(struct http_request *request)
-{
-    json_t *body = NULL;
-    struct error err;
-
-    int code = body_parse(request, &body, &err);
-    if (code < 0)
-        reply_error(request, code, &err);
-    return code == 0 ? body : NULL;
 }
 
 bool query_is_on(const struct http_request *request, const char *key)

@@ -65,13 +65,8 @@ void reply_error(struct http_request *request, int code, const struct error *err
 /* The body when code is 0, else the error. body: NULL after a failure. */
 void reply(struct call *call, int code, const struct error *err, json_t *body);
 
-/* Whether who asks is an administrator; else they were refused with these words. */
-bool is_for_admins(struct call *call, const char *words);
-
 /* The body as JSON: an object or a list. */
-int body_parse(const struct http_request *request, json_t **ret, struct error *err);
-/* The same, or NULL after an error was replied. */
-json_t *read_body(struct http_request *request);
+int read_body(const struct call *call, json_t **ret, struct error *err);
 
 /* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
 int check_query(const struct http_request *request, const char *const *keys, struct error *err);

@@ -42,10 +42,7 @@ void handle_config(struct call *call)
         if (code == 0)
             code = apply_document(api_control(call->api), change->after, &document, &err);
     }
-    if (code < 0)
-        reply_error(call->request, code, &err);
-    else
-        reply_json(call->request, 200, document);
+    reply(call, code, &err, document);
 }
 
 void handle_config_log(struct call *call)
@@ -115,10 +112,8 @@ static void release_applying(struct deferred *deferred)
 static struct applying *create_applying(struct call *call, int *ret_code, struct error *err)
 {
     static const struct deferred_ops ops = { run_applying, answer_applying, release_applying, 200 };
-    struct applying *applying = mem_zero(1, sizeof(*applying));
+    struct applying *applying = deferred_create(call, sizeof(*applying), &ops);
     struct apply *apply = &applying->apply;
-
-    deferred_init(&applying->deferred, call, &ops);
     apply->who = call->request->who;
     apply->is_dry_run = query_is_on(call->request, "dry_run");
     *ret_code = 0;
@@ -133,7 +128,7 @@ static int read_config(const struct call *call, struct config **ret, struct erro
 {
     json_t *body = NULL;
 
-    int code = body_parse(call->request, &body, err);
+    int code = read_body(call, &body, err);
     if (code == 0)
         code = config_parse(body, NULL, NULL, ret, err);
     json_decref(body);

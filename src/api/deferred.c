@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
+
 static void destroy_deferred(struct deferred *deferred)
 {
     if (deferred->ops->release)
@@ -29,14 +31,17 @@ static void done_deferred(struct change *change, int code, const struct error *e
     destroy_deferred(deferred);
 }
 
-void deferred_init(struct deferred *deferred, struct call *call, const struct deferred_ops *ops)
+void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops)
 {
+    struct deferred *deferred = mem_zero(1, size);
+
     *deferred = (struct deferred){
         .change = { .run = run_deferred, .done = done_deferred },
         .api = call->api,
         .request = call->request,
         .ops = ops,
     };
+    return deferred;
 }
 
 void deferred_begin(struct deferred *deferred, int code, const struct error *err)
@@ -77,14 +82,17 @@ static void done_asked(struct api_study *study, int code, struct text *answer,
     destroy_asked(asked);
 }
 
-void asked_init(struct asked *asked, struct call *call, void (*release)(struct asked *asked))
+void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked))
 {
+    struct asked *asked = mem_zero(1, size);
+
     *asked = (struct asked){
         .study = { .who = call->request->who, .is_left = is_left, .done = done_asked },
         .api = call->api,
         .request = call->request,
         .release = release,
     };
+    return asked;
 }
 
 void asked_begin(struct asked *asked, int code, struct error *err)

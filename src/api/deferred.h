@@ -29,8 +29,9 @@ struct deferred {
     const struct deferred_ops *ops;
 };
 
-/* deferred: from malloc, zeroed. code: of reading the request; 0: the change is enqueued. */
-void deferred_init(struct deferred *deferred, struct call *call, const struct deferred_ops *ops);
+/* A larger struct of that size, whose first member it is. */
+void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops);
+/* code: of reading the request; 0: the change is enqueued. Takes it over. */
 void deferred_begin(struct deferred *deferred, int code, const struct error *err);
 
 /* A question that a study answers. Whoever asks fills its study, and says what it owns. */
@@ -41,7 +42,7 @@ struct asked {
     void (*release)(struct asked *asked); /* NULL: nothing */
 };
 
-void asked_init(struct asked *asked, struct call *call, void (*release)(struct asked *asked));
+void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));
 void asked_begin(struct asked *asked, int code, struct error *err);
 
 #endif

@@ -73,7 +73,7 @@ static int read_reason(const struct call *call, struct draining *asked, struct e
     const char *reason = NULL;
     json_t *body = NULL;
 
-    int code = call->request->body.length > 0 ? body_parse(call->request, &body, err) : 0;
+    int code = call->request->body.length > 0 ? read_body(call, &body, err) : 0;
     if (code == 0 && body)
         code = reader_check_keys(&reader, body, keys);
     if (code == 0 && body)
@@ -94,10 +94,7 @@ void handle_drain(struct call *call)
     const char *verb = strrchr(call->request->path, '/') + 1;
     struct error err = { "" };
 
-    if (!is_for_admins(call, "drain: only for administrators"))
-        return;
-    struct draining *asked = mem_zero(1, sizeof(*asked));
-    deferred_init(&asked->deferred, call, &ops);
+    struct draining *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->is_gpu = string_starts(call->request->path, "/v1/gpus/");
     asked->is_over = strcmp(verb, "undrain") == 0;
     call_device(call, asked->name, sizeof(asked->name));

@@ -246,10 +246,7 @@ void handle_clear(struct call *call)
 {
     static const struct deferred_ops ops = { run_clear, answer_clear, NULL, 200 };
 
-    if (!is_for_admins(call, "clear: only for administrators"))
-        return;
-    struct clearing *clearing = mem_zero(1, sizeof(*clearing));
-    deferred_init(&clearing->deferred, call, &ops);
+    struct clearing *clearing = deferred_create(call, sizeof(*clearing), &ops);
     call_device(call, clearing->name, sizeof(clearing->name));
     deferred_begin(&clearing->deferred, 0, NULL);
 }

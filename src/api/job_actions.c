@@ -12,6 +12,7 @@
 #include "control/when.h"
 #include "time/begin.h"
 #include "wire/job/submission.h"
+#include "wire/json.h"
 #include "wire/reader.h"
 
 struct action {
@@ -61,8 +62,7 @@ static struct action *create_action(struct call *call, enum event_kind kind, con
 
     if (call->index > 0 && !task)
         return NULL;
-    struct action *action = mem_zero(1, sizeof(*action));
-    deferred_init(&action->deferred, call, &ops);
+    struct action *action = deferred_create(call, sizeof(*action), &ops);
     action->change = (struct job_change){
         .who = call->request->who, .id = task ? task->id : call->id, .kind = kind, .verb = verb
     };
@@ -153,14 +153,14 @@ static int read_update(const struct control *control, struct job_change *update,
 
 void handle_job_update(struct call *call)
 {
-    struct error err = { "" };
-    json_t *body = read_body(call->request);
-
-    if (!body)
-        return;
     struct action *action = create_action(call, EVENT_UPDATE, "update");
-    int code = action ? read_update(api_control(call->api), &action->change, body, &err) : 0;
-    json_decref(body);
-    if (action)
-        deferred_begin(&action->deferred, code, &err);
+    struct error err = { "" };
+    AUTO(json) json_t *body = NULL;
+
+    if (!action)
+        return;
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = read_update(api_control(call->api), &action->change, body, &err);
+    deferred_begin(&action->deferred, code, &err);
 }

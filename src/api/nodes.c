@@ -83,7 +83,7 @@ static int read_wish(const struct call *call, struct interruption *wish, struct 
 
     if (call->request->body.length == 0)
         return 0;
-    int code = body_parse(call->request, &body, err);
+    int code = read_body(call, &body, err);
     if (code == 0)
         code = reader_check_keys(&reader, body, keys);
     if (code == 0)
@@ -100,10 +100,7 @@ void handle_interrupt(struct call *call)
     static const struct deferred_ops ops = { run_interrupt, answer_interrupt, NULL, 200 };
     struct error err = { "" };
 
-    if (!is_for_admins(call, "interrupt: only for administrators"))
-        return;
-    struct interrupting *asked = mem_zero(1, sizeof(*asked));
-    deferred_init(&asked->deferred, call, &ops);
+    struct interrupting *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->wish.notice = NOTICE_DEFAULT;
     memcpy(asked->name, call->name, sizeof(asked->name));
     deferred_begin(&asked->deferred, read_wish(call, &asked->wish, &err), &err);

@@ -36,14 +36,6 @@ static void release_question(struct asked *asked)
     json_decref(asked->study.new_config);
 }
 
-static struct question *create_question(struct call *call)
-{
-    struct question *question = mem_zero(1, sizeof(*question));
-
-    asked_init(&question->asked, call, release_question);
-    return question;
-}
-
 /* What the answer does not know of. */
 static const char *note_of(const struct whatif *whatif)
 {
@@ -56,18 +48,18 @@ static const char *note_of(const struct whatif *whatif)
 
 void handle_whatif(struct call *call)
 {
+    struct question *question = asked_create(call, sizeof(*question), release_question);
+    struct api_study *study = &question->asked.study;
     struct error err = { "" };
-    json_t *body = read_body(call->request);
+    AUTO(json) json_t *body = NULL;
 
-    if (!body)
-        return;
-    struct question *question = create_question(call);
-    int code = whatif_parse(body, &question->whatif, &err);
-    json_decref(body);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = whatif_parse(body, &question->whatif, &err);
     if (code == 0) {
-        question->asked.study.change = change;
-        question->asked.study.shown = question->whatif->shown;
-        question->asked.study.note = note_of(question->whatif);
+        study->change = change;
+        study->shown = question->whatif->shown;
+        study->note = note_of(question->whatif);
     }
     asked_begin(&question->asked, code, &err);
 }
@@ -109,13 +101,12 @@ static int read_rehearsal(struct question *question, const json_t *body, struct 
 
 void handle_rehearsal(struct call *call)
 {
+    struct question *question = asked_create(call, sizeof(*question), release_question);
     struct error err = { "" };
-    json_t *body = read_body(call->request);
+    AUTO(json) json_t *body = NULL;
 
-    if (!body)
-        return;
-    struct question *question = create_question(call);
-    int code = read_rehearsal(question, body, &err);
-    json_decref(body);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = read_rehearsal(question, body, &err);
     asked_begin(&question->asked, code, &err);
 }

@@ -48,9 +48,7 @@ static json_t *answer_removal(struct deferred *deferred)
 void handle_cron_remove(struct call *call)
 {
     static const struct deferred_ops ops = { run_removal, answer_removal, NULL, 200 };
-    struct removal *removal = mem_zero(1, sizeof(*removal));
-
-    deferred_init(&removal->deferred, call, &ops);
+    struct removal *removal = deferred_create(call, sizeof(*removal), &ops);
     removal->id = call->id;
     deferred_begin(&removal->deferred, 0, NULL);
 }

@@ -10,6 +10,7 @@
 #include "control/reservation.h"
 #include "control/times.h"
 #include "wire/config/config_event.h"
+#include "wire/json.h"
 
 static json_t *view_reservation(const struct api *api, const struct reservation *reservation)
 {
@@ -41,8 +42,6 @@ void handle_reservations(struct call *call)
         json_array_append_new(list, view_reservation(call->api, &agenda->reservations.items[i]));
     reply_json(call->request, 200, json_pack("{s:o}", "reservations", list));
 }
-
-static const char for_admins[] = "reservations: only administrators make and remove them";
 
 struct reserving {
     struct deferred deferred;
@@ -111,17 +110,13 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
 void handle_reserve(struct call *call)
 {
     static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving, 201 };
+    struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
+    AUTO(json) json_t *body = NULL;
     struct error err;
 
-    if (!is_for_admins(call, for_admins))
-        return;
-    json_t *body = read_body(call->request);
-    if (!body)
-        return;
-    struct reserving *reserving = mem_zero(1, sizeof(*reserving));
-    deferred_init(&reserving->deferred, call, &ops);
-    int code = read_asked(reserving, body, &err);
-    json_decref(body);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = read_asked(reserving, body, &err);
     deferred_begin(&reserving->deferred, code, &err);
 }
 
@@ -130,10 +125,7 @@ void handle_unreserve(struct call *call)
     static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving, 200 };
     const char *name = http_query(call->request, "name");
 
-    if (!is_for_admins(call, for_admins))
-        return;
-    struct reserving *reserving = mem_zero(1, sizeof(*reserving));
-    deferred_init(&reserving->deferred, call, &ops);
+    struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
     snprintf(reserving->name, sizeof(reserving->name), "%s", name ? name : "");
     deferred_begin(&reserving->deferred, 0, NULL);
 }

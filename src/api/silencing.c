@@ -8,6 +8,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/units.h"
+#include "control/inventory.h"
 #include "wire/json.h"
 #include "wire/reader.h"
 
@@ -66,12 +67,10 @@ void handle_alerts(struct call *call)
 
 /* ---- silence ---- */
 
-static const char for_admins[] = "alerts: only administrators silence them";
-
 static int check_name(const char *name, struct error *err)
 {
     if (strcmp(name, "*") != 0 && !alert_name_is_known(name))
-        return error_set(err, -EINVAL,
+        return error_set(err, REFUSED_BAD,
                          "silence: name: '%.40s' is none; expected a fault's name, job-idle, "
                          "job-memory, job-limit, job-device, budget, journal or *",
                          name);
@@ -99,23 +98,13 @@ static bool is_budget(const struct state *state, const char *subject)
     return state_find_queue(state, queue) >= 0;
 }
 
-/* The UUID of a GPU, where its number is that of one device only; NULL: it is none. */
+/* The UUID of a GPU by any of its names; NULL: it is none. */
 static const char *uuid_of(const struct state *state, const char *subject)
 {
-    const char *found = NULL;
-    char number[16];
+    uint32_t device;
 
-    if (state_find_device(state, subject) >= 0)
-        return subject;
-    for (uint32_t i = 0; i < state->devices.count; i++) {
-        snprintf(number, sizeof(number), "%" PRIu32, state->devices.items[i].index);
-        if (strcmp(number, subject) != 0)
-            continue;
-        if (found)
-            return NULL;
-        found = state->devices.items[i].uuid;
-    }
-    return found;
+    return device_find(state, subject, &device, NULL) == 0 ? state->devices.items[device].uuid
+                                                           : NULL;
 }
 
 /* What an alert can be about, by the name that alerts have for it. */
@@ -126,7 +115,7 @@ static int read_subject(const struct state *state, const char *subject, const ch
 
     *ret = is_itself ? subject : uuid_of(state, subject);
     return *ret ? 0
-                : error_set(err, -EINVAL,
+                : error_set(err, REFUSED_BAD,
                             "silence: subject: '%.60s' is none; expected the UUID or the number of "
                             "a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *",
                             subject);
@@ -152,15 +141,15 @@ static int read_silence(const struct state *state, const json_t *body, usec_t wa
     if (code < 0)
         return code;
     if (!name)
-        return error_set(err, -EINVAL, "silence: name: expected the name of an alert, or *");
+        return error_set(err, REFUSED_BAD, "silence: name: expected the name of an alert, or *");
     if (length <= 0 || length > SILENCE_DAYS_MAX * USEC_PER_DAY)
-        return error_set(err, -EINVAL, "silence: for: expected a time up to %d days, like 2h",
+        return error_set(err, REFUSED_BAD, "silence: for: expected a time up to %d days, like 2h",
                          SILENCE_DAYS_MAX);
     code = check_name(name, err);
     if (code == 0)
         code = read_subject(state, subject, &subject, err);
     if (code == 0 && string_has_control(comment))
-        code = error_set(err, -EINVAL, "silence: comment: expected one line");
+        code = error_set(err, REFUSED_BAD, "silence: comment: expected one line");
     if (code < 0)
         return code;
     *ret = (struct alert_silence){ .until = wall + length, .at = wall };
@@ -173,25 +162,20 @@ static int read_silence(const struct state *state, const json_t *body, usec_t wa
 void handle_silence(struct call *call)
 {
     const struct api_alerts *alerts = &call->api->ports.alerts;
+    usec_t wall = control_wall(api_control(call->api));
+    AUTO(json) json_t *body = NULL;
     struct alert_silence silence;
     struct error err = { "" };
 
-    if (!is_for_admins(call, for_admins))
-        return;
-    json_t *body = read_body(call->request);
-    if (!body)
-        return;
-    int code = read_silence(api_state(call->api), body, control_wall(api_control(call->api)),
-                            &silence, &err);
-    json_decref(body);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = read_silence(api_state(call->api), body, wall, &silence, &err);
     if (code == 0) {
         snprintf(silence.by, sizeof(silence.by), "%s", call->request->who->name);
         code = alerts->silence(alerts->user, &silence, &err);
     }
-    if (code < 0)
-        reply_error(call->request, code, &err);
-    else
-        reply_json(call->request, 200, json_pack("{s:o}", "silence", view_silence(&silence)));
+    reply(call, code, &err,
+          code == 0 ? json_pack("{s:o}", "silence", view_silence(&silence)) : NULL);
 }
 
 /* ?name=hot&subject=GPU-0: of these; without one of them: of any. */
@@ -203,16 +187,11 @@ void handle_unsilence(struct call *call)
     const char *subject = http_query(call->request, "subject");
     unsigned count = 0;
 
-    if (!is_for_admins(call, for_admins))
-        return;
     int code = check_query(call->request, keys, &err);
     if (subject && uuid_of(api_state(call->api), subject))
         subject = uuid_of(api_state(call->api), subject);
     if (code == 0)
         code = alerts->unsilence(alerts->user, http_query(call->request, "name"), subject, &count,
                                  &err);
-    if (code < 0)
-        reply_error(call->request, code, &err);
-    else
-        reply_json(call->request, 200, json_pack("{s:i}", "removed", (int)count));
+    reply(call, code, &err, code == 0 ? json_pack("{s:i}", "removed", (int)count) : NULL);
 }

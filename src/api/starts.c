@@ -8,6 +8,7 @@
 #include "control/admission.h"
 #include "sched/explain/advice.h"
 #include "wire/job/submission.h"
+#include "wire/json.h"
 
 static void say_state(const struct job *job, struct text *text)
 {
@@ -101,18 +102,17 @@ void handle_when_like(struct call *call)
 {
     const struct api *api = call->api;
     AUTO(submission) struct submission *submission = NULL;
+    AUTO(json) json_t *body = NULL;
     AUTO_RELEASE(text) struct text text = { 0 };
     struct error err = { "" };
     struct start_estimate start;
     struct job like;
 
-    json_t *body = read_body(call->request);
-    if (!body)
-        return;
-    int code = submission_parse(body, NULL, NULL, &submission, &err);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = submission_parse(body, NULL, NULL, &submission, &err);
     if (code == 0)
         code = settle_like(call, submission, &like, &err);
-    json_decref(body);
     if (code < 0) {
         reply_error(call->request, code, &err);
         return;

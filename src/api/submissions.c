@@ -114,14 +114,14 @@ void handle_submit(struct call *call)
     static const struct deferred_ops dry_ops = { run_submitting, answer_submitting,
                                                  release_submitting, 200 };
     bool is_dry_run = query_is_on(call->request, "dry_run");
+    struct submitting *submitting =
+        deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
     struct error err = { "" };
-    json_t *body = read_body(call->request);
+    json_t *body = NULL;
 
-    if (!body)
-        return;
-    struct submitting *submitting = mem_zero(1, sizeof(*submitting));
-    deferred_init(&submitting->deferred, call, is_dry_run ? &dry_ops : &ops);
-    int code = submit_read(&submitting->submit, call->request->who, body, &err);
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = submit_read(&submitting->submit, call->request->who, body, &err);
     submitting->submit.is_dry_run = is_dry_run;
     deferred_begin(&submitting->deferred, code, &err);
 }

@@ -98,10 +98,9 @@ static int read_question(struct call *call, struct asked *asked, struct error *e
 
 void handle_report(struct call *call)
 {
-    struct asked *asked = mem_zero(1, sizeof(*asked));
+    struct asked *asked = asked_create(call, sizeof(*asked), release_report);
     struct error err = { "" };
 
-    asked_init(asked, call, release_report);
     asked->study.complete = complete;
     asked_begin(asked, read_question(call, asked, &err), &err);
 }
