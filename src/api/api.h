@@ -2,7 +2,7 @@
 #ifndef API_API_H
 #define API_API_H
 
-/* api - the HTTP door: routes, identity, rights, views, streams
+/* api - the HTTP API: routes, identity, rights, views, streams
  *
  * Reads are answered from the state at once. A request that changes something becomes a change
  * (control/control.h): the daemon runs it in the order of arrival, and it is answered when what it
@@ -24,10 +24,10 @@ void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */
 void api_handle(void *user, struct http_request *request);
-/* The same of /metrics and what is below it alone; for a door that is open to anybody. */
+/* Serves /metrics and below only; for a socket that is open to everybody. */
 void api_handle_metrics(void *user, struct http_request *request);
 
-/* What happened to these jobs is durable: those who follow are told. */
+/* The changes of these jobs are durable: tell the followers. */
 void api_changed(struct api *api, const uint64_t *jobs, size_t count);
 
 #endif

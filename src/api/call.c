@@ -18,7 +18,7 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     char *bytes = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 
     json_decref(body);
-    if (!bytes) /* only what is not UTF-8 can't be said, and that never came in */
+    if (!bytes) /* only invalid UTF-8 cannot be encoded, and parsers refuse it */
         bytes = mem_string("{}");
     size_t length = strlen(bytes);
     bytes = mem_resize(bytes, length + 2, 1);
@@ -26,7 +26,7 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     http_reply(request, status, "application/json", bytes, length + 1);
 }
 
-/* The one table from codes to HTTP (control/control.h). What is not in it is our own failure. */
+/* The one table from refusals (control/control.h) to HTTP. Other codes are internal errors. */
 static const struct answer {
     int code;
     unsigned status;
@@ -70,7 +70,7 @@ void reply(struct call *call, int code, const struct error *err, json_t *body)
         reply_json(call->request, 200, body);
 }
 
-/* Few bytes can be many values, and a value takes a hundred times its bytes. */
+/* Bounds memory: a JSON value takes about a hundred times its bytes. */
 static bool has_too_many_values(const char *bytes, size_t length)
 {
     size_t values = 1, containers = 0;

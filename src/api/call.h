@@ -16,7 +16,7 @@ struct follower;
 struct api {
     struct api_ports ports;
     uv_loop_t *loop;
-    uv_timer_t *timer; /* wakes those who follow an output */
+    uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
 };
 
@@ -40,7 +40,7 @@ static inline struct brain *api_brain(const struct api *api)
     return api->ports.planner.brain(api->ports.planner.user);
 }
 
-/* How a device (its number in the state) does; false: nobody watches it. */
+/* The watched state of a device (its number in the state); false: it is not watched. */
 static inline bool api_watch(const struct api *api, uint32_t device, struct watch_device *ret)
 {
     const struct watch *watch = api->ports.devices.watch;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/config: what is in force, what would change, changes and their log, and changes taken back.
- */
+/* /v1/config: show, apply, diff (dry run), log and undo. */
 #include <string.h>
 
 #include "api/deferred.h"
@@ -23,7 +22,7 @@ static int read_change(const struct http_request *request, const char *key, uint
                            text);
 }
 
-/* ---- looking ---- */
+/* ---- show ---- */
 
 void handle_config(struct call *call)
 {
@@ -63,7 +62,7 @@ void handle_config_log(struct call *call)
                json_pack("{s:o, s:I}", "changes", list, "last", (json_int_t)config_log_last(log)));
 }
 
-/* ---- changing ---- */
+/* ---- apply and undo ---- */
 
 static json_t *view_lines(const struct text *text)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /v1/nodes/NAME/drain, /undrain, and the same of /v1/gpus/NAME: no new jobs there, or again.
- */
+/* POST /v1/nodes/NAME/drain, /undrain; POST /v1/gpus/NAME/drain, /undrain */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +40,7 @@ static bool is_there(const struct lease *lease, bool is_gpu, uint32_t number)
     return false;
 }
 
-/* Jobs that go on there. */
+/* Running jobs on that node or device. */
 static int count_jobs(const struct state *state, bool is_gpu, uint32_t number)
 {
     int count = 0;
@@ -65,7 +64,7 @@ static json_t *answer_draining(struct deferred *deferred)
                      count_jobs(state, asked->is_gpu, number));
 }
 
-/* {"reason": "fan replaced on Monday"}; nothing: who it was */
+/* {"reason": "fan replaced on Monday"}; default: "by NAME" */
 static int read_reason(const struct call *call, struct draining *asked, struct error *err)
 {
     static const char *const keys[] = { "reason", NULL };

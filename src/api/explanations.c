@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/jobs/ID/why: the reason, and around it what a person would ask next. */
+/* GET /v1/jobs/ID/why: why a job waits, with the details that explain it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void add_line(json_t *lines, const char *label, const char *text)
     json_array_append_new(lines, json_string(line));
 }
 
-/* Who holds what this job could use: those with devices when it wants some, else all. */
+/* Jobs that hold what this job could use: those with devices if it wants some, else all. */
 static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -95,7 +95,7 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
     add_line(lines, "free", line);
 }
 
-/* What the queue has a right to, and what keeps it from being given back now. */
+/* What the queue can reclaim, and what delays that. */
 static json_t *add_give_back(const struct api *api, const struct job *job, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -137,7 +137,7 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
                      view_time(api, back.young_until));
 }
 
-/* Others could go on elsewhere, or do. */
+/* Jobs that are moved to make room, or could be. */
 static json_t *add_moves(const struct api *api, struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
@@ -170,7 +170,7 @@ static void say_foreign(const struct state *state, const struct device *device,
     text_add(text, watched->foreign_count > 0 ? ")" : "");
 }
 
-/* Memory that is there and can't be given. */
+/* Device memory that foreign processes use. */
 static json_t *add_foreign(const struct api *api, json_t *lines)
 {
     const struct state *state = api_state(api);
@@ -195,7 +195,7 @@ static json_t *add_foreign(const struct api *api, json_t *lines)
     return list;
 }
 
-/* "At most" is what limits say: what was learned of others is no limit. */
+/* "At most" comes from time limits only, not from predicted run times. */
 static void add_promise(const struct api *api, const struct job *job, const struct why *why,
                         bool is_first, json_t *lines)
 {
@@ -246,7 +246,7 @@ static void add_sooner(const struct api *api, const struct job *job, json_t *lin
         add_line(lines, "sooner", text.bytes);
 }
 
-/* What it wants beside its GPUs: of each member, or of all roles together. */
+/* CPUs and memory of each member, or of all roles together. */
 static void add_beside(const struct request *request, struct text *text)
 {
     bool is_alike = request->roles_count == 0;
@@ -281,7 +281,7 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
     add_line(lines, "wants", text.bytes);
 }
 
-/* One line for those of a group that wait for the same, in the order of their numbers. */
+/* One line for consecutive jobs with the same reason. */
 static void add_waiting(const struct api *api, const struct group *group, json_t *lines)
 {
     AUTO_RELEASE(text) struct text last = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices, and how they do. */
+/* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices and their health. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static json_t *mib_or_null(int64_t mib)
     return mib > 0 ? json_integer(mib) : json_null();
 }
 
-/* ---- who holds it, who uses it ---- */
+/* ---- jobs and processes ---- */
 
 static json_t *view_holders(const struct api *api, uint32_t device)
 {
@@ -60,9 +60,9 @@ static json_t *view_processes(const struct watch_device *watched)
     return processes;
 }
 
-/* ---- how it does ---- */
+/* ---- readings and faults ---- */
 
-/* In base units; what can't be had is not there. */
+/* In base units; absent readings have no key. */
 static json_t *view_reading(const struct reading *reading)
 {
     json_t *view = json_object();
@@ -115,7 +115,7 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
 }
 
-/* Why nothing new is placed on it; NULL: it may be. */
+/* Why nothing new is placed on it; NULL: it is usable. */
 static char *why_not_given(const struct node *node, const struct device *device)
 {
     if (device->sick)
@@ -173,7 +173,7 @@ void handle_gpus(struct call *call)
 
 /* ---- links ---- */
 
-/* By island and switch, where nobody can be asked. */
+/* From the island and the switch if the driver does not say. */
 static struct probe_link link_of(const struct api *api, uint32_t a, uint32_t b)
 {
     const struct state *state = api_state(api);
@@ -220,7 +220,7 @@ void handle_topology(struct call *call)
     reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
 }
 
-/* ---- somebody looked after it ---- */
+/* ---- clear ---- */
 
 struct clearing {
     struct deferred deferred;

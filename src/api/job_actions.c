@@ -54,7 +54,7 @@ static void release_action(struct deferred *deferred)
     list_release(&CONTAINER_OF(deferred, struct action, deferred)->change.changed);
 }
 
-/* Tasks are found now: an array's numbers never change. NULL: there is none, and that was said. */
+/* A task's job number never changes, so it is looked up at once. NULL: replied "no such task". */
 static struct action *create_action(struct call *call, enum event_kind kind, const char *verb)
 {
     static const struct deferred_ops ops = { run_action, answer_action, release_action, 200 };
@@ -82,7 +82,7 @@ void handle_job_action(struct call *call)
     const char *verb = strrchr(call->request->path, '/') + 1;
     size_t i = 0;
 
-    while (strcmp(verb, verbs[i].verb) != 0) /* the route says that it is one of them */
+    while (strcmp(verb, verbs[i].verb) != 0) /* the route table has these only */
         i++;
     struct action *action = create_action(call, verbs[i].kind, verbs[i].verb);
     if (!action)

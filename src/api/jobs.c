@@ -83,7 +83,7 @@ static bool passes(const struct state *state, const struct filter *filter, const
     return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
 }
 
-/* Where to go on: the job after that number, without a walk when it is still there. */
+/* The first job after that number; without a walk if that job still exists. */
 static const struct job *start_after(const struct state *state, uint64_t after)
 {
     const struct job *known = after ? state_job(state, after) : NULL;
@@ -106,7 +106,7 @@ static json_t *view_counts(const struct state *state)
     return counts;
 }
 
-/* From the end; older: how many were left out is not counted, only that there are some. */
+/* From the end. ret_older: whether older jobs were left out. */
 static json_t *list_newest(struct call *call, const struct filter *filter, bool *ret_older)
 {
     const struct state *state = api_state(call->api);
@@ -177,7 +177,7 @@ static json_t *path_of(const struct api *api, const struct job *job, bool is_err
     return json_string(path.bytes);
 }
 
-/* Commands and paths are their owner's business. */
+/* Commands and paths are shown to the owner and administrators only. */
 static json_t *view_launch(struct call *call, const struct job *job)
 {
     const struct control_blobs *blobs = &api_control(call->api)->blobs;

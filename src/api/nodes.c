@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/nodes, /v1/scale; POST /v1/nodes/NAME/interrupt: a machine will be taken away, or not. */
+/* GET /v1/nodes, /v1/scale; POST /v1/nodes/NAME/interrupt: notice that a node goes away. */
 #include <string.h>
 
 #include "api/deferred.h"
@@ -74,7 +74,7 @@ static json_t *answer_interrupt(struct deferred *deferred)
                      view_time(deferred->api, state->nodes.items[number].going_at));
 }
 
-/* {"in": "120s"} or {"cancel": true}; nothing: in two minutes */
+/* {"in": "120s"} or {"cancel": true}; default: in two minutes */
 static int read_wish(const struct call *call, struct interruption *wish, struct error *err)
 {
     static const char *const keys[] = { "in", "cancel", NULL };

@@ -2,9 +2,9 @@
 #ifndef API_PORTS_H
 #define API_PORTS_H
 
-/* ports - what the HTTP door needs of the daemon, beside what its use cases do (control/control.h)
+/* ports - what the HTTP API needs from the daemon, beside the use cases (control/control.h)
  *
- * A port is filled with an object and its functions as they are. What is NULL is not there.
+ * A port is filled with an object and its functions directly. NULL: the feature is not available.
  */
 
 #include <jansson.h>
@@ -41,12 +41,12 @@ struct api_attempts {
 
 struct api_devices {
     void *user;
-    const struct watch *watch; /* how they do; NULL: nobody looks */
-    /* Somebody says that a device is well; inside run only. */
+    const struct watch *watch; /* health and readings; NULL: not watched */
+    /* An administrator says that a device is healthy; inside run only. */
     int (*clear)(void *user, uint32_t device, struct error *err);
 };
 
-/* What devices said, as it was kept. */
+/* Stored readings of devices. */
 struct api_readings {
     void *user;
     int (*query)(void *user, const struct reading_query *query, reading_fn *fn, void *fn_user,
@@ -55,7 +55,7 @@ struct api_readings {
 
 struct api_alerts {
     void *user;
-    /* What is wrong now, and what administrators silenced; good until the next turn of the loop. */
+    /* Active alerts and the silences of administrators; good until the next turn of the loop. */
     const struct alerts *(*look)(const void *user, const struct alert_silence **ret_silences,
                                  size_t *ret_count);
     int (*silence)(void *user, const struct alert_silence *silence, struct error *err);
@@ -64,7 +64,7 @@ struct api_alerts {
     struct alert_counts (*counts)(const void *user);
 };
 
-/* A question that takes a while, worked out by another process. Who asks owns it until done. */
+/* A question that another process answers. The requester owns it until done. */
 struct api_study {
     const struct identity *who; /* asks */
     uint32_t shown;
@@ -77,10 +77,10 @@ struct api_study {
     /* Report of the last: the question's own keys (daemon/study/study_report.c), the asker's. NULL:
      * none */
     json_t *report;
-    /* Called when it is taken: what of the question takes work. NULL: nothing. */
+    /* Called when it is accepted, for the expensive part of the question. NULL: nothing. */
     void (*complete)(struct api_study *study);
     const char *note; /* to go with the answer, or NULL */
-    /* Whether who asked has gone: then it is not worked on any more. */
+    /* Whether the requester has disconnected: then the study is stopped. */
     bool (*is_left)(const struct api_study *study);
     /* code 0: the answer as JSON, which is taken over; else err. */
     void (*done)(struct api_study *study, int code, struct text *answer, const struct error *err);

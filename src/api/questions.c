@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /v1/whatif and POST /v1/rehearsal: what would be, worked out beside the daemon. */
+/* POST /v1/whatif and POST /v1/rehearsal: questions that another process answers. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void release_question(struct asked *asked)
     json_decref(asked->study.new_config);
 }
 
-/* What the answer does not know of. */
+/* What the answer leaves out. */
 static const char *note_of(const struct whatif *whatif)
 {
     for (size_t i = 0; i < whatif->node_count; i++) {

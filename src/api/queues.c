@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/pools, /v1/queues: who may have what, and has. */
+/* GET /v1/pools, /v1/queues: limits and use. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static double use_of(const struct api *api, const struct queue *queue)
     return (double)queue_usage(queue, SHARE_OF_GPUS, api_now(api), half_life);
 }
 
-/* Its part of what it and its siblings have together, 0 to 1; null when that is nothing. */
+/* Its part of the sum over its siblings and itself, 0 to 1; null if the sum is 0. */
 static json_t *view_part(const struct api *api, uint32_t number,
                          double (*measure)(const struct api *api, const struct queue *queue))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/cron, DELETE /v1/cron/ID: what is submitted again and again. */
+/* GET /v1/cron, DELETE /v1/cron/ID: repeating jobs. */
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET, POST, DELETE /v1/reservations: what is kept for whom, and when. */
+/* GET, POST, DELETE /v1/reservations */
 #include <stdio.h>
 
 #include "api/deferred.h"
@@ -70,7 +70,7 @@ static json_t *answer_removed(struct deferred *deferred)
     return json_pack("{s:s}", "removed", CONTAINER_OF(deferred, struct reserving, deferred)->name);
 }
 
-/* It may be over by the time that it is durable. */
+/* The reservation may be over before it is durable. */
 static json_t *answer_reserved(struct deferred *deferred)
 {
     const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
@@ -88,7 +88,7 @@ static void release_reserving(struct deferred *deferred)
     config_reservation_release(&CONTAINER_OF(deferred, struct reserving, deferred)->asked);
 }
 
-/* The words of a configuration, which knows the windows. */
+/* In the grammar of the configuration, whose windows it may name. */
 static int read_asked(struct reserving *reserving, json_t *body, struct error *err)
 {
     AUTO(config) struct config *config = config_of_state(api_state(reserving->deferred.api));

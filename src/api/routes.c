@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "*" stands for a number, "@" for a name. Longer paths before their prefixes are not needed: all
- * of it must match.
- */
+/* "*" stands for a number, "@" for a name. The whole path must match. */
 static const struct route {
     const char *method, *path;
     call_fn *handle;
-    const char *admins; /* what others are told; NULL: it is for everybody */
+    const char *admins; /* refusal for everybody else; NULL: open to all */
 } routes[] = {
     { "POST", "/v1/jobs", handle_submit, NULL },
     { "GET", "/v1/jobs", handle_list, NULL },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /metrics: in DCGM's words, and ours; GET /metrics/dcgm: in DCGM's words only. */
+/* GET /metrics: DCGM's names and tarn's own; GET /metrics/dcgm: DCGM's names only. */
 #include <string.h>
 
 #include "api/routes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/alerts: what is wrong now, and what is silenced; POST, DELETE /v1/alerts/silences. */
+/* GET /v1/alerts: active alerts and silences; POST, DELETE /v1/alerts/silences. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static const char *uuid_of(const struct state *state, const char *subject)
                                                            : NULL;
 }
 
-/* What an alert can be about, by the name that alerts have for it. */
+/* The subject of an alert, in the form that alerts use. */
 static int read_subject(const struct state *state, const char *subject, const char **ret,
                         struct error *err)
 {
@@ -178,7 +178,7 @@ void handle_silence(struct call *call)
           code == 0 ? json_pack("{s:o}", "silence", view_silence(&silence)) : NULL);
 }
 
-/* ?name=hot&subject=GPU-0: of these; without one of them: of any. */
+/* ?name=hot&subject=GPU-0; an absent key matches any. */
 void handle_unsilence(struct call *call)
 {
     const struct api_alerts *alerts = &call->api->ports.alerts;

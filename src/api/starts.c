@@ -59,7 +59,7 @@ void handle_when(struct call *call)
                          why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0)));
 }
 
-/* The job that nobody submitted, out of a document with one. */
+/* A job that is not submitted, from a document with one job. */
 static int settle_like(struct call *call, struct submission *submission, struct job *ret_job,
                        struct error *err)
 {
@@ -94,7 +94,7 @@ static int settle_like(struct call *call, struct submission *submission, struct 
             ret_job->user = i;
     }
     if (ret_job->user == UINT32_MAX)
-        ret_job->user = 0; /* somebody new: what holds for the first one is as good as any */
+        ret_job->user = 0; /* an unknown user has no history: use any */
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: the output of a job while it grows, and server-sent events.
  *
- * A follower is woken when its job changed, and those of an output twenty times a second besides,
- * because nobody tells us that a file grew. Every 15 seconds all are, to find who has left.
+ * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
+ * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +121,7 @@ static struct follower *create_follower(struct call *call,
     return follower;
 }
 
-/* As root, with the rights of the job's user only: nothing is found that they could not find. */
+/* As root, use the file system rights of the job's user. */
 static void become(const struct follower *follower, bool is_user)
 {
     if (geteuid() != 0)
@@ -130,14 +130,13 @@ static void become(const struct follower *follower, bool is_user)
     setfsuid(is_user ? follower->owner : geteuid());
 }
 
-/* The path may have been the job's choice: only a plain file of its owner is read, whatever has
- * been put in its place since. */
+/* The job may have chosen the path, or replaced the file: read only a plain file of its owner. */
 static void open_output(struct follower *follower)
 {
     struct stat status;
     char name[64];
 
-    /* Looked at before it is opened: opening a device can do something. */
+    /* Check before opening: opening a device can have effects. */
     become(follower, true);
     int place = open(follower->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
     become(follower, false);
@@ -180,7 +179,7 @@ static bool is_over(const struct follower *follower)
 static bool pull_output(struct http_stream *stream, struct text *out)
 {
     struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
-    /* Asked before reading: what was written before the end is then read after it. */
+    /* Decide before reading: output written before the job's end is then not missed. */
     bool is_last = !follower->is_following || is_over(follower);
     struct stat status;
 
@@ -189,7 +188,7 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
         return is_last;
     if (follower->is_following && status.st_size < follower->offset)
-        follower->offset = 0; /* begun anew */
+        follower->offset = 0; /* truncated */
     if (status.st_size > follower->offset) {
         char bytes[CHUNK];
         ssize_t length = pread(follower->fd, bytes, sizeof(bytes), follower->offset);
@@ -199,14 +198,14 @@ static bool pull_output(struct http_stream *stream, struct text *out)
             return false;
         }
     }
-    /* At its end: rotated away meanwhile? Then the path is another file. */
+    /* At the end of the file: it may have been rotated, then the path is another file. */
     struct stat named;
     become(follower, true);
     bool is_other = lstat(follower->path, &named) == 0 && named.st_ino != status.st_ino;
     become(follower, false);
     if (is_other) {
         if (fstat(follower->fd, &status) == 0 && status.st_size > follower->offset)
-            return false; /* grew before it was */
+            return false; /* it grew before the rotation */
         close(follower->fd);
         follower->fd = -1;
         follower->offset = 0;
@@ -302,7 +301,7 @@ static bool pull_events(struct http_stream *stream, struct text *out)
 
 enum { EVENTS_WAITING_MAX = 8 << 20 };
 
-/* Who does not read what is sent is let go; it can ask again. */
+/* Close the stream of a client that does not read. */
 static void notify(struct follower *follower, const struct job *job)
 {
     const struct state *state = api_state(follower->api);
@@ -348,7 +347,7 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
 
 enum { EVENT_STREAMS_USER_MAX = 16 };
 
-/* Each costs a rendering of every change. */
+/* Each stream renders every change. */
 static bool has_too_many_streams(struct call *call)
 {
     struct error err;

@@ -2,7 +2,7 @@
 #ifndef API_STREAMS_H
 #define API_STREAMS_H
 
-/* streams - those who follow the output of a job, or events */
+/* streams - clients that follow the output of a job, or events */
 
 #include "api/call.h"
 

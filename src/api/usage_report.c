@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/report: who used what in the last days, and how well. Worked out by another process. */
+/* GET /v1/report: use and efficiency of the last days. Another process answers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void release_report(struct asked *asked)
     json_decref(asked->study.report);
 }
 
-/* What those that run did so far: the journal has that at their end only. */
+/* Usage of running jobs, which the journal gets at their end only. */
 static json_t *view_live(const struct api *api)
 {
     const struct watch *watch = api->ports.devices.watch;
@@ -44,7 +44,7 @@ static json_t *view_live(const struct api *api)
     return list;
 }
 
-/* Much work where many jobs run: only for a question that is taken. */
+/* Expensive with many running jobs: only for a question that is accepted. */
 static void complete(struct api_study *study)
 {
     const struct asked *asked = CONTAINER_OF(study, struct asked, study);

@@ -41,7 +41,7 @@ int apply_document(const struct control *control, uint64_t blob, json_t **ret, s
                                  ret, err);
 }
 
-/* The lines in one, without the columns; cut where it gets long. */
+/* Join the lines, without the column padding; cut at WORDS_MAX. */
 static void say_in_one_line(const struct text *lines, struct text *out)
 {
     const char *at = text_string(lines);
@@ -90,7 +90,7 @@ static void emit_change(const struct control *control, struct apply *apply,
     control_emit(control, &event);
 }
 
-/* What was before the change to be undone. */
+/* The configuration before the change that is undone. */
 static int recall(const struct control *control, struct apply *apply, struct error *err)
 {
     const struct config_log *log = &control_state(control)->config_log;
@@ -110,7 +110,7 @@ static int recall(const struct control *control, struct apply *apply, struct err
     return code < 0 ? code : configure_settle(apply->config, err);
 }
 
-/* Who looked at the difference and agreed agreed to that one. */
+/* Consent covers the diff that was shown: refuse if the configuration has changed since. */
 static int check_seen(const struct control *control, const struct apply *apply, struct error *err)
 {
     const struct config_log *log = &control_state(control)->config_log;
@@ -167,7 +167,7 @@ static bool is_elsewhere(const struct state *state, const struct config *config,
            state->queues.items[queue->parent].is_removed;
 }
 
-/* Whoever waits in one of them goes on waiting there. */
+/* Waiting jobs keep their queue. */
 static void emit_away(const struct control *control, uint32_t number)
 {
     AUTO_FREE char *name = mem_string(control_state(control)->queues.items[number].name);
@@ -186,7 +186,7 @@ int apply_impose(const struct control *control, const json_t *document, struct e
         code = configure_settle(config, err);
     if (code < 0)
         return code;
-    /* A queue has a higher number than its parent: from above, so that its place is known. */
+    /* Parents have lower numbers than children: going up, the parent is settled first. */
     for (uint32_t i = QUEUE_DEFAULT + 1; i < state->queues.count; i++) {
         if (is_elsewhere(state, config, i))
             emit_away(control, i);

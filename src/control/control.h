@@ -2,7 +2,7 @@
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
 
-/* control - what the use cases of this room need of the program around them
+/* control - the ports of the use cases in this room
  *
  * A use case checks a request against the state and emits events; it knows no HTTP and no JSON
  * views. It runs inside a change: the daemon runs changes in the order of arrival, each against
@@ -24,16 +24,16 @@
  * system says on the way (-EINVAL, -ENOSPC, ...) is handed on as it is; api/call.c has the one
  * table from codes to HTTP. */
 enum refusal {
-    REFUSED_BAD = -EINVAL,         /* the request makes no sense, whatever the state */
-    REFUSED_FORBIDDEN = -EACCES,   /* it does, but not from them */
-    REFUSED_NOT_FOUND = -ENOENT,   /* what it names is not there */
-    REFUSED_CONFLICT = -EALREADY,  /* not in the state that things are in; later perhaps */
-    REFUSED_NEVER = -EDOM,         /* it could never be done here */
-    REFUSED_TOO_MANY = -EDQUOT,    /* a limit is reached; again when something has gone */
-    REFUSED_METHOD = -ENOTSUP,     /* the path is known, but not with this verb */
+    REFUSED_BAD = -EINVAL,         /* the request is wrong in every state */
+    REFUSED_FORBIDDEN = -EACCES,   /* the requester may not do it */
+    REFUSED_NOT_FOUND = -ENOENT,   /* it names an object that does not exist */
+    REFUSED_CONFLICT = -EALREADY,  /* the present state does not allow it */
+    REFUSED_NEVER = -EDOM,         /* this cluster can never do it */
+    REFUSED_TOO_MANY = -EDQUOT,    /* a limit is reached */
+    REFUSED_METHOD = -ENOTSUP,     /* the path exists, but not with this method */
     REFUSED_STOPPING = -ESHUTDOWN, /* the daemon is stopping */
-    REFUSED_TIMEOUT = -ETIMEDOUT,  /* the answer would have taken too long */
-    REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable now */
+    REFUSED_TIMEOUT = -ETIMEDOUT,  /* the answer takes too long */
+    REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable */
 };
 
 struct change {
@@ -59,18 +59,18 @@ struct control_clock {
     usec_t (*wall_ahead)(const void *user); /* what to add to it for wall time */
 };
 
-/* Bytes that are kept once per content. NULL in a copy: nothing is kept. */
+/* Blobs, stored once per content. NULL in a copy of the state: nothing is stored. */
 struct control_blobs {
     void *user;
     uint64_t (*add)(void *user, const void *bytes, size_t length);
     int (*get)(void *user, uint64_t id, struct text *ret, struct error *err);
 };
 
-/* Who has to look again after a change; NULL: nobody. */
+/* Who is told after a change; NULL: nobody. */
 struct control_watchers {
     void *user;
-    void (*tend_soon)(void *user); /* something that tend() looks after */
-    void (*describe)(void *user);  /* described devices are others now; inside run only */
+    void (*tend_soon)(void *user); /* call tend() soon */
+    void (*describe)(void *user);  /* device_types changed; inside run only */
 };
 
 struct control {
@@ -78,7 +78,7 @@ struct control {
     struct control_clock clock;
     struct control_blobs blobs;
     struct control_watchers watchers;
-    usec_t grace; /* of jobs that say nothing */
+    usec_t grace; /* default grace period of a job */
     uid_t owner;  /* whom the daemon runs as */
 };
 

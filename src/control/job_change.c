@@ -27,7 +27,7 @@ static bool can_take(const struct job *job, enum event_kind kind)
     }
 }
 
-/* What it was admitted to may have changed since it ended. */
+/* The queue and the cluster may have changed since the job ended. */
 static int check_requeue(const struct state *state, const struct job *job, struct error *err)
 {
     const struct queue *queue = &state->queues.items[job->queue];
@@ -87,7 +87,7 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
         event.cancel.user = wish->who->name;
     if (wish->kind == EVENT_CHECKPOINT)
         event.checkpoint.attempt = job->run->attempt;
-    event.hold.job = job->id; /* they all name the job first */
+    event.hold.job = job->id; /* the job is the first member of all of these */
     list_add(&wish->changed, job->id);
     control_emit(control, &event);
 }

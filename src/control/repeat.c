@@ -11,15 +11,15 @@
 
 enum { DOCUMENT_MAX = 32 << 20 };
 
-/* What became of it: it was submitted as `job`, or refused; or only the clock was set. */
+/* The outcome: submitted as `job`, refused with a reason, or only a new next time. */
 struct news {
     uint64_t job;
     const char *trouble;
     bool is_clock_set;
 };
 
-/* It fires at whole minutes of the wall clock, which drifts a little against journal time: what was
- * due is rounded, so that it does not fire a moment later once more. */
+/* Schedules are in whole minutes of wall time, which drifts against journal time. The due time is
+ * rounded to the minute, so that the job does not fire twice. */
 static usec_t next_of(const struct control *control, const struct cron_entry *entry)
 {
     usec_t ahead = control_wall_ahead(control), wall = control_wall(control);
@@ -93,7 +93,7 @@ static int submit_again(const struct control *control, const struct cron_entry *
     return code;
 }
 
-/* The submission and the next time are one batch: however it ends, it was not submitted twice. */
+/* The submission and the next time are one batch: a crash cannot submit the job twice. */
 static int run_fire(struct change *change, struct error *err)
 {
     const struct firing *firing = CONTAINER_OF(change, struct firing, change);
@@ -117,7 +117,7 @@ static void done_fire(struct change *change, int code, const struct error *err)
     struct firing *firing = CONTAINER_OF(change, struct firing, change);
 
     (void)err;
-    if (code == 0) /* else the disk is full, and it is still due */
+    if (code == 0) /* on failure (full disk) the job is still due */
         control_tend_soon(firing->control);
     free(firing);
 }

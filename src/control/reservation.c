@@ -8,7 +8,7 @@
 #include "wire/config/config.h"
 #include "wire/config/config_event.h"
 
-/* With its window, when nobody else has it. */
+/* Remove its window, too, if no other object uses it. */
 void reserve_end(const struct control *control, const char *reservation)
 {
     const struct agenda *agenda = &control_state(control)->agenda;

@@ -2,7 +2,7 @@
 #ifndef CONTROL_RESERVATION_H
 #define CONTROL_RESERVATION_H
 
-/* reservation - reservations that people ask for, beside those of the configuration
+/* reservation - reservations made by command, beside those of the configuration
  *
  * All of it inside a change.
  */
@@ -14,9 +14,9 @@ struct config_reservation;
 /* maker: who asks. */
 int reserve(const struct control *control, const char *maker,
             const struct config_reservation *asked, struct error *err);
-/* One of the configuration is not removed. */
+/* Refused for a reservation of the configuration. */
 int reserve_remove(const struct control *control, const char *name, struct error *err);
-/* It is there. Its window goes, too, when it has that for itself. */
+/* The reservation must exist. Removes its window if no other object uses it. */
 void reserve_end(const struct control *control, const char *name);
 
 #endif

@@ -38,7 +38,7 @@ static uint32_t devices_of(const struct state *state, uint32_t node, const char 
     return count;
 }
 
-/* A device like those of a new machine, best one of a machine that has as many; -1: none. */
+/* A device of the same model, if possible on a node with the same number of GPUs; -1: none. */
 static int64_t find_like(const struct state *state, const struct whatif_nodes *nodes)
 {
     int64_t found = -1;
@@ -93,8 +93,7 @@ static void add_device(const struct scenario *scenario, const struct whatif_node
     emit(scenario, &event);
 }
 
-/* CPUs and memory of a machine with the same GPUs; where there is none, it is never short of them.
- */
+/* CPUs and memory are those of a node with the same GPUs; without one they are unlimited. */
 static void add_node(const struct scenario *scenario, const struct whatif_nodes *nodes)
 {
     const struct state *state = control_state(scenario->control);
@@ -123,7 +122,7 @@ static void add_node(const struct scenario *scenario, const struct whatif_nodes 
         add_device(scenario, nodes, name, i, like);
 }
 
-/* Who has a member there loses it. The last first: who goes on without has a smaller lease then. */
+/* Jobs lose their members on that node. Last member first: a lease shrinks when one is lost. */
 static void lose_members(const struct scenario *scenario, uint32_t node)
 {
     const struct state *state = control_state(scenario->control);
@@ -194,7 +193,7 @@ static void cancel(const struct scenario *scenario, const struct job *job)
         emit(scenario, &event);
 }
 
-/* "7", "7_3"; of a group all. */
+/* "7", "7_3"; a group means all of its jobs. */
 static int cancel_by_label(const struct scenario *scenario, const char *label, struct error *err)
 {
     const struct state *state = control_state(scenario->control);
@@ -233,7 +232,7 @@ static int cancel_all(const struct scenario *scenario, struct error *err)
     return 0;
 }
 
-/* The one given, or the one in force, with what is set. */
+/* The given configuration, or the one in force with the assignments of `set`. */
 static int put_config(const struct scenario *scenario, struct error *err)
 {
     const struct whatif *whatif = scenario->whatif;

@@ -2,10 +2,9 @@
 #ifndef CONTROL_SCENARIO_H
 #define CONTROL_SCENARIO_H
 
-/* scenario - what a what-if supposes is done to a copy of the state
+/* scenario - apply the changes of a what-if to a copy of the state
  *
- * By what would change it in the daemon: what is refused here would be refused there, in the same
- * words.
+ * It runs the same use cases as the daemon, so refusals are the same.
  */
 
 #include "control/control.h"

@@ -27,7 +27,7 @@ static const char *queue_of(const struct job_draft *draft)
     return draft->queue ? draft->queue : "default";
 }
 
-/* Slurm's partition is a pool or a queue: whatever there is one of by that name. */
+/* A Slurm partition means the pool of that name, else the queue. */
 static void settle_partition(const struct state *state, struct job_draft *draft)
 {
     char *pool = draft->request.pool;
@@ -77,7 +77,7 @@ static int settle_begin(struct submit *submit, struct job_draft *draft, struct e
     return code;
 }
 
-/* After its begin: a deadline that can't be met is refused, not missed. */
+/* A deadline that cannot be met is refused. Needs the begin time. */
 static int settle_deadline(struct submit *submit, struct job_draft *draft, struct error *err)
 {
     usec_t wall = control_wall(submit->control);
@@ -149,7 +149,7 @@ static uint32_t jobs_of_stage(const struct stage_draft *stage)
     return count;
 }
 
-/* What is being emitted, and where it has come to. */
+/* Progress of emitting one submission. */
 struct emitting {
     struct submit *submit;
     const struct submission *submission;
@@ -381,7 +381,7 @@ static int check_schedules(const struct submit *submit, struct error *err)
                : error_set(err, REFUSED_TOO_MANY, "more than %d repeating jobs", AGENDA_CRONS_MAX);
 }
 
-/* It is kept as it was sent, with the sender's environment, and submitted at each time. */
+/* The document is stored as it was sent, with the submitter's environment. */
 static uint64_t emit_schedule(struct submit *submit, size_t number)
 {
     const struct submission *submission = submit->submissions[number];

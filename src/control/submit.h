@@ -4,8 +4,8 @@
 
 /* submit - job documents become groups and jobs with numbers, all of them or none
  *
- * A document with a schedule becomes a repeating job: it is kept as it was sent, with the sender's
- * environment, and submitted at each time.
+ * A document with a schedule becomes a repeating job (repeat.h): it is stored as it was sent, with
+ * the submitter's environment.
  *
  * Order of calls:  read, run inside a change, release. release also after a failure
  */

@@ -15,7 +15,7 @@ struct tending {
     bool is_other_clock;
 };
 
-/* Daily; those that are dense, and known for a short time only, when half of it is over. */
+/* Daily; a dense window that is expanded for less than two days is due after half of that. */
 static usec_t due_at(const struct window *window)
 {
     usec_t half = (window->until - window->made) / 2;
@@ -36,7 +36,7 @@ static void renew_windows(struct tending *tending, struct times *times)
         const struct window *window = agenda->windows.items[i];
         if (due_at(window) == USEC_NEVER || (!tending->is_other_clock && due_at(window) > now))
             continue;
-        /* One that can't be worked out any more (its zone is gone) stays as it is. */
+        /* A window that cannot be expanded any more (its zone is gone) stays as it is. */
         times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
     }
     for (size_t i = 0; i < times->windows.count; i++) {
@@ -49,7 +49,7 @@ static void renew_windows(struct tending *tending, struct times *times)
     }
 }
 
-/* Nothing of it comes. */
+/* It has no future span. */
 static bool is_over(const struct control *control, const struct reservation *reservation,
                     const struct zone *zone)
 {
@@ -59,7 +59,7 @@ static bool is_over(const struct control *control, const struct reservation *res
            times_are_over(control, window->words, zone);
 }
 
-/* Those that somebody asked for once; a configuration keeps what it says. */
+/* Reservations made by command only; those of the configuration stay. */
 static void remove_over(struct tending *tending, const struct zone *zone)
 {
     const struct control *control = tending->control;
@@ -100,12 +100,12 @@ static int run_tend(struct change *change, struct error *err)
 
 static void done_tend(struct change *change, int code, const struct error *err)
 {
-    (void)code; /* it is tried again when it is due */
+    (void)code; /* the next tend() tries again */
     (void)err;
     free(CONTAINER_OF(change, struct tending, change));
 }
 
-/* When a reservation that somebody asked for may be over. */
+/* When a reservation made by command may be over. */
 static usec_t look_at(const struct control *control, const struct reservation *reservation)
 {
     const struct window *window = control_state(control)->agenda.windows.items[reservation->window];

@@ -114,7 +114,7 @@ static bool names_window(const struct config *config, const char *name)
     return false;
 }
 
-/* Those that people asked for stay, with what they name. */
+/* Reservations made by command stay, so the queues and windows they use must stay. */
 static int check_kept(const struct state *state, const struct config *config, struct error *err)
 {
     const struct agenda *agenda = &state->agenda;
@@ -169,7 +169,8 @@ int times_check(const struct state *state, const struct config *config, struct e
     return code < 0 ? code : check_nodes(state, config, err);
 }
 
-/* A window that can't be worked out now (more than 10,000 spans in an hour: none can) has none. */
+/* A window that cannot be expanded now is left out. (The limit, 10,000 spans in an hour, is never
+ * reached.) */
 void times_prepare(struct times *times, const struct control *control, const struct config *config)
 {
     AUTO(zone) struct zone *zone = NULL;
@@ -177,7 +178,7 @@ void times_prepare(struct times *times, const struct control *control, const str
     struct error err;
 
     if (times_zone(config->timezone, &zone, &err) < 0)
-        zone = zone_utc(); /* it was there when this was checked */
+        zone = zone_utc(); /* it existed when the configuration was checked */
     struct window_place place = place_of(control, zone);
     config_windows(config, &times->arena, &windows);
     for (size_t i = 0; i < windows.count; i++)
@@ -195,7 +196,7 @@ void times_emit_windows(struct times *times, const struct control *control)
         emit(control, times->windows.items[i]);
 }
 
-/* Tariffs are put in their order: all go, and come again. */
+/* The order of tariffs matters: remove all, then add them in order. */
 void times_emit_rest(struct times *times, const struct control *control,
                      const struct config *config)
 {
@@ -222,7 +223,7 @@ void times_emit_rest(struct times *times, const struct control *control,
     }
 }
 
-/* Whether a reservation that somebody asked for has this window for itself. */
+/* Whether a reservation made by command uses this window. */
 static bool is_kept(const struct agenda *agenda, uint32_t window)
 {
     for (size_t i = 0; i < agenda->reservations.count; i++) {

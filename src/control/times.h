@@ -13,36 +13,35 @@
 #include "wire/config/config.h"
 #include "wire/config/window_event.h"
 
-/* Events to be emitted, worked out before anything is. */
+/* Events that are prepared before the first one is emitted. */
 struct times {
     struct arena arena;
     LIST(struct event) windows;
 };
 
-/* Everything that hangs on the time in a configuration that is about to be applied. */
+/* Check the windows, tariffs and reservations of a configuration. */
 int times_check(const struct state *state, const struct config *config, struct error *err);
-/* Work its windows out, as of now. */
+/* Expand its windows from now on. */
 void times_prepare(struct times *times, const struct control *control, const struct config *config);
 void times_emit_windows(struct times *times,
-                        const struct control *control); /* before who names them */
+                        const struct control *control); /* before the objects that use them */
 void times_emit_rest(struct times *times, const struct control *control,
                      const struct config *config);
 void times_emit_gone(struct times *times,
-                     const struct control *control); /* what nobody names any more */
+                     const struct control *control); /* windows that are not used any more */
 void times_release(struct times *times);
 
-/* One window; place as of now. */
+/* Expand one window from now on. */
 int times_add_window(struct times *times, const struct control *control, const char *timezone,
                      const char *name, const char *words, struct error *err);
 
-/* They are words of times, and none comes within ten years. */
+/* The text is a calendar expression without a span in the next ten years. */
 bool times_are_over(const struct control *control, const char *words, const struct zone *zone);
 
 /* The zone of a configuration: "" or NULL is the machine's. */
 int times_zone(const char *timezone, struct zone **ret, struct error *err);
 
-/* When a repeating job is due next after a moment of the wall clock, in journal time; USEC_NEVER:
- * it can't be told. */
+/* When a repeating job is due next after this wall time, in journal time; USEC_NEVER: not known. */
 usec_t times_next_cron(const struct control *control, const char *schedule, usec_t wall);
 
 /* Part of config_of_state(). */

@@ -2,7 +2,7 @@
 #ifndef CONTROL_UNIX_NAMES_H
 #define CONTROL_UNIX_NAMES_H
 
-/* unix_names - names of users and Unix groups, as the machine knows them */
+/* unix_names - home directories and Unix groups of this machine */
 
 #include <stdbool.h>
 #include <stdint.h>

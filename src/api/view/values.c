@@ -12,7 +12,7 @@ json_t *view_time(const struct api *api, usec_t at)
     return json_time(at + control_wall_ahead(api_control(api)));
 }
 
-/* What was worked out from the wall clock a while ago has drifted a little. */
+/* Journal time has drifted since the edge was computed: round to seconds. */
 json_t *view_edge(const struct api *api, usec_t at)
 {
     usec_t ahead = control_wall_ahead(api_control(api));
@@ -63,7 +63,7 @@ json_t *view_isolation(const struct engine_isolation *isolation)
                      isolation_name(isolation->memory), "gpu", isolation_name(isolation->gpu));
 }
 
-/* One that was made up, or described, and is not any more, never was; hardware has an address. */
+/* A synthetic or described device that was removed is not listed; real hardware has an address. */
 bool is_no_more(const struct device *device)
 {
     bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;

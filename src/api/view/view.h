@@ -4,7 +4,7 @@
 
 /* view - the state as JSON, and the sentences in it
  *
- * Views read, and decide nothing. Each is a new reference. Order of the files, lowest first:
+ * Views only read. Each returns a new reference. Order of the files, lowest first:
  * values, start, why_times, why, the parts of a job (elastic, moves, usage, warnings), job.
  *
  * Spec: doc/spec/05-api.md
@@ -27,13 +27,13 @@ bool is_no_more(const struct device *device);
 json_t *view_start(const struct api *api, const struct start_estimate *start);
 /* "in about 25 min (between 10 min and 1 h 10 min, 8 of 10 times)" */
 void say_start(const struct api *api, const struct start_estimate *start, struct text *text);
-/* What would make it start sooner: a list. */
+/* Changes that would start the job sooner: a list. */
 json_t *view_sooner(const struct api *api, const struct job *job);
 
 /* why_times.c: reasons of times and money; false: it is about something else. */
 bool why_say_time(const struct api *api, const struct why *why, struct text *text);
 void view_why_time(const struct api *api, const struct why *why, json_t *view);
-/* What a queue spent, and may: into its view. */
+/* Add the budgets of a queue to its view. */
 void view_accounts(const struct api *api, uint32_t queue, json_t *view);
 
 /* view_why.c: in words, without a full stop: "4 gpus wanted, 2 free". */
@@ -42,21 +42,21 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
 
-/* view_elastic.c: how large an elastic gang is and may be; null for others. */
+/* view_elastic.c: size and range of an elastic gang; null for others. */
 json_t *view_elastic(const struct api *api, const struct job *job);
-/* The last time that it was resized, and why; null when it never was. */
+/* The last resize and its reason; null: never. */
 json_t *view_resized(const struct api *api, const struct job *job);
 
-/* view_moves.c: null: it was never moved, or rescued. */
+/* view_moves.c: the last move, the last rescue; null: never. */
 json_t *view_moved(const struct api *api, const struct job *job);
 json_t *view_rescued(const struct api *api, const struct job *job);
-/* What moving others would do for one that waits; null, and no text: nothing. */
+/* Moves of other jobs that would make room for a waiting one; null, and no text: none. */
 json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text);
 
-/* view_usage.c: what a job did with its devices; null: not known. */
+/* view_usage.c: GPU usage and diagnosis; null: not known. */
 json_t *view_usage(const struct api *api, const struct job *job);
 
-/* view_warnings.c: what is to be said of one that runs: a list of {name, text}. */
+/* view_warnings.c: warnings about a running job: a list of {name, text}. */
 json_t *view_warnings(const struct api *api, const struct job *job);
 
 /* view_job.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How large a gang is, how large it may be, and why that changed. */
+/* Size, range and resizes of elastic gangs. */
 
 #include <inttypes.h>
 

@@ -10,7 +10,7 @@
 #include "core/job/role.h"
 #include "wire/json.h"
 
-/* Since it could have run; a job that was tried again waits from then on. */
+/* Since the job could have run; after a retry, since then. */
 static json_t *view_wait(const struct api *api, const struct job *job)
 {
     usec_t until = job->state == JOB_ENDED                                  ? job->run->ended
@@ -44,7 +44,7 @@ static json_t *view_indices(const struct api *api, const struct job *job, bool *
         json_array_append_new(indices, json_integer(device->index));
         *ret_synthetic |= device->is_synthetic;
     }
-    /* Which ones it had is not kept; made up ones and real ones are never together. */
+    /* The devices of an ended job are not kept; synthetic and real ones are never mixed. */
     if (!job->run->lease && job->run->gpus_milli_last > 0 && api_state(api)->devices.count > 0)
         *ret_synthetic = api_state(api)->devices.items[0].is_synthetic;
     return indices;
@@ -84,7 +84,7 @@ static json_t *view_needs(const struct api *api, const struct job *job)
     return list;
 }
 
-/* Of a gang with roles: what each is, and where its members are; null of others. */
+/* Roles of a gang and the nodes of their members; null without roles. */
 static json_t *view_roles(const struct api *api, const struct job *job)
 {
     const struct state *state = api_state(api);
@@ -139,7 +139,7 @@ static json_t *view_job_end(const struct job *job, const char *key)
     return job->run->end.signal ? json_null() : json_integer(job->run->end.exit_code);
 }
 
-/* How it saves its work; null when it said nothing of it. */
+/* Checkpoint settings and state; null if the job has none. */
 static json_t *view_checkpoint(const struct api *api, const struct job *job)
 {
     const struct state *state = api_state(api);
@@ -162,7 +162,7 @@ static json_t *view_checkpoint(const struct api *api, const struct job *job)
         "expected_waste", waste);
 }
 
-/* What of the hours or of the money ended its last attempt; null: neither. */
+/* The time or budget rule that stopped the last attempt; null: none. */
 static json_t *view_stop_rule(const struct job *job)
 {
     switch (job->run->stop_rule) {
@@ -177,7 +177,7 @@ static json_t *view_stop_rule(const struct job *job)
     }
 }
 
-/* What it was warned of in this attempt, and when; null: it was not. */
+/* Warnings of this attempt; null: none. */
 static json_t *view_warned(const struct api *api, const struct job *job)
 {
     const struct job_run *run = job->run;
@@ -253,7 +253,7 @@ static json_t *view_gpu_count(const struct state *state, const struct job *job)
     return view_milli(sum);
 }
 
-/* For whom it was stopped last, and by which rule; null when it never was. */
+/* The last preemption: for which job, by which rule; null: never. */
 static json_t *view_preempted_for(const struct api *api, const struct job *job)
 {
     const struct state *state = api_state(api);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that go on elsewhere so that others find room: of one that was moved, and of one that waits.
- */
+/* Moves and rescues of a job, and moves that would make room for a waiting one. */
 #include <inttypes.h>
 
 #include "api/view/view.h"
@@ -37,7 +36,7 @@ json_t *view_moved(const struct api *api, const struct job *job)
 }
 
 /* "left gpu a:3, which is sick (XID 79: fell off the bus; reboot needed); that attempt is not
- * charged": null when it never did. */
+ * charged"; null: never. */
 json_t *view_rescued(const struct api *api, const struct job *job)
 {
     static const char *const harms[HARMS] = { "none", "leave", "die" };

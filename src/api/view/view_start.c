@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a job will start, how sure that is, and what would make it start sooner. */
+/* Start estimates with their interval, and changes that would start the job sooner. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "sched/explain/advice.h"
 #include "sched/explain/wanted_nodes.h"
 
-/* "25s", "12 min", "1 h 10 min", "2 d 3 h": as exact as an estimate may look. */
+/* "25s", "12 min", "1 h 10 min", "2 d 3 h": no more digits than an estimate has. */
 static void say_wait(struct text *text, usec_t wait)
 {
     int64_t seconds = (wait + USEC_PER_SEC / 2) / USEC_PER_SEC, minutes = (seconds + 30) / 60;
@@ -44,7 +44,7 @@ json_t *view_start(const struct api *api, const struct start_estimate *start)
                      view_wait_seconds(from_now(api, start->high)));
 }
 
-/* The first that could go on for ever. */
+/* The first running job without a time limit. */
 static const struct job *endless(const struct state *state)
 {
     for (const struct job *job = state->first_job; job; job = job->next) {

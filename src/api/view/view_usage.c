@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job did with its devices, in numbers and in words. */
+/* GPU usage of a job and its diagnosis. */
 #include <string.h>
 
 #include "api/view/view.h"

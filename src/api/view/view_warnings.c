@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody who looks at a job that runs should know, in a few words each. */
+/* Warnings about a running job, one sentence each. */
 #include <inttypes.h>
 
 #include "api/view/view.h"
@@ -31,7 +31,7 @@ static void add_limit(const struct job *job, usec_t now, json_t *list)
     add(list, "limit", text_string(&text));
 }
 
-/* On one of its devices, or on several: the most of any. */
+/* The worst of its devices. */
 static void add_devices(const struct state *state, const struct job *job, json_t *list)
 {
     const struct lease *lease = job->run->lease;

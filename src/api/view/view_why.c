@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reasons in words: "4 gpus wanted, 2 free"; and what GET /v1/jobs/ID/why answers. */
+/* Why a job waits, as a sentence and as JSON: "4 gpus wanted, 2 free". */
 #include <inttypes.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static void say_spot(const struct why *why, struct text *text)
             "or --spot allow it would start");
 }
 
-/* "; node a is taken away in 2m": capacity that is there and can't be had any more. */
+/* "; node a is taken away in 2m": capacity that is about to be lost. */
 static void say_going(const struct api *api, struct text *text)
 {
     const struct state *state = api_state(api);

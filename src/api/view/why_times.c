@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reasons that are about times and money, in words and as JSON. */
+/* Reasons that are about times and money, as sentences and as JSON. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/view/view.h"
 #include "base/mem.h"
 
-/* "12.35": rounded up to cents, that nothing which costs is free. */
+/* "12.35": rounded up, so that a cost is never shown as 0. */
 static void say_money(struct text *text, int64_t micro)
 {
     int64_t cents = (micro + 9999) / 10000;
@@ -29,7 +29,7 @@ static const struct reservation *reservation_of(const struct state *state, const
                : NULL;
 }
 
-/* When it opens next, or closes. */
+/* When it opens or closes next. */
 static usec_t edge_of(const struct api *api, const struct reservation *reservation,
                       bool *ret_is_open)
 {
