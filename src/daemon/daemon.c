@@ -221,16 +221,6 @@ static bool on_check(void *user, const struct job *job)
     return watcher_check_before(((struct daemon *)user)->watcher, job);
 }
 
-static void on_looked(void *user)
-{
-    launcher_look(((struct daemon *)user)->launcher);
-}
-
-static void on_reset(void *user, uint32_t device, int mode)
-{
-    launcher_reset(((struct daemon *)user)->launcher, device, mode);
-}
-
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
@@ -402,9 +392,9 @@ static int open_watcher(struct daemon *daemon, struct error *err)
                                                      .device_count = daemon->found.count,
                                                      .readings = daemon->readings,
                                                      .has_mps = mps_is_there(),
-                                                     .user = daemon,
-                                                     .looked = on_looked,
-                                                     .reset = on_reset },
+                                                     .user = daemon->launcher,
+                                                     .looked = launcher_look,
+                                                     .reset = launcher_reset },
                           &daemon->watcher, err);
 }
 

@@ -363,8 +363,10 @@ static void start_job(struct launcher *launcher, struct job *job)
         list_add(&launcher->waiting, waiting);
 }
 
-void launcher_look(struct launcher *launcher)
+void launcher_look(void *user)
 {
+    struct launcher *launcher = user;
+
     for (size_t i = 0; i < launcher->waiting.count;) {
         struct waiting *waiting = &launcher->waiting.items[i];
         struct job *job = state_job(state_of(launcher), waiting->job);
@@ -560,8 +562,10 @@ void launcher_kill_all(struct launcher *launcher)
     }
 }
 
-void launcher_reset(struct launcher *launcher, uint32_t device, int mode)
+void launcher_reset(void *user, uint32_t device, int mode)
 {
+    struct launcher *launcher = user;
+
     preparer_reset(launcher->preparer, device, mode);
 }
 

@@ -45,10 +45,10 @@ void launcher_ended(struct launcher *launcher, struct member_id id);
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
 
 /* Devices that were waited for may be ready. */
-void launcher_look(struct launcher *launcher);
+void launcher_look(void *launcher);
 
 /* A device (its place in options.devices) gets this compute mode, as far as its driver can. */
-void launcher_reset(struct launcher *launcher, uint32_t device, int mode);
+void launcher_reset(void *launcher, uint32_t device, int mode);
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);
