@@ -5,7 +5,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
-#include "control/admission.h"
+#include "control/inventory.h"
 #include "sched/explain/advice.h"
 #include "wire/job/submission.h"
 #include "wire/json.h"
