@@ -192,18 +192,11 @@ static void report_other_nodes(struct hub *hub, const char *name)
         const struct node *other = &hub_state(hub)->nodes.items[i];
         if (other->state == NODE_DOWN || strcmp(other->name, name) == 0)
             continue;
-        AUTO_FREE char *copy = mem_string(other->name), *type = mem_string(other->type);
-        struct event event = {
-            .kind = EVENT_NODE,
-            .node = { .name = copy,
-                      .cpu_milli = other->cpu_milli,
-                      .memory_mib = other->memory_mib,
-                      .state = NODE_DOWN,
-                      .spot = other->is_spot,
-                      .type = type,
-                      .price_micro = other->price_micro,
-                      .reason = "this machine has another name now" },
-        };
+        struct event event = { .kind = EVENT_NODE };
+        state_describe_node(other, &event.node);
+        event.node.state = NODE_DOWN;
+        event.node.reason = "this machine has another name now";
+        event.node.going_at = 0;
         hub_emit(hub, &event);
     }
 }
@@ -308,20 +301,9 @@ static void report_missing(struct hub *hub, const char *node, const struct probe
             state_device_type(hub_state(hub), known->uuid, &number) ||
             is_same(known->sick, DEVICE_GONE) || string_starts(known->uuid, "unnamed-"))
             continue;
-        AUTO_FREE char *uuid = mem_string(known->uuid), *model = mem_string(known->model);
-        AUTO_FREE char *product = mem_string(known->product), *address = mem_string(known->address);
-        AUTO_FREE char *vendor = mem_string(known->vendor), *boot = mem_string(known->boot);
-        AUTO_FREE char *labels = mem_string(known->labels);
         struct event event = { .kind = EVENT_DEVICE };
         state_describe_device(hub_state(hub), known, &event.device);
         event.device.node = node;
-        event.device.uuid = uuid; /* the fold frees what it replaces */
-        event.device.model = model;
-        event.device.product = product;
-        event.device.address = address;
-        event.device.vendor = vendor;
-        event.device.boot = boot;
-        event.device.labels = labels;
         event.device.sick = DEVICE_GONE;
         hub_emit(hub, &event);
     }
