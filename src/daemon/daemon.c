@@ -25,6 +25,7 @@
 #include "daemon/node_report.h"
 #include "daemon/study/study.h"
 #include "daemon/watcher.h"
+#include "device/host.h"
 #include "device/mps.h"
 #include "engine/local/local.h"
 #include "io/file.h"
@@ -45,6 +46,7 @@ struct daemon {
     struct launcher *launcher;
     struct probe *probe;
     struct machine_devices found;
+    struct probe_machine machine; /* this one */
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
@@ -183,7 +185,7 @@ static int port_unsilence(void *user, const char *name, const char *subject, uns
 
 static struct engine_isolation port_isolation(void *user)
 {
-    return local_engine_isolation(((struct daemon *)user)->engine);
+    return ((struct daemon *)user)->engine->abilities.isolation;
 }
 
 static void begin_end(struct daemon *daemon)
@@ -357,7 +359,9 @@ static int run_first(struct api_change *change, struct error *err)
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
     struct event boot = {
         .kind = EVENT_BOOT,
-        .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "local" },
+        .boot = { .version = TARN_VERSION,
+                  .brain = SCHED_VERSION,
+                  .engine = daemon->engine->ops->name },
     };
 
     hub_emit(daemon->hub, &boot);
@@ -393,11 +397,10 @@ static int open_engine(struct daemon *daemon, struct error *err)
     const struct daemon_options *options = daemon->options;
     bool is_root = geteuid() == 0;
     struct local_engine_options engine = {
-        .loop = &daemon->loop,
-        .state_dir = options->state_dir,
+        .engine = { .loop = &daemon->loop,
+                    .state_dir = options->state_dir,
+                    .reports = { .user = daemon, .outcome = on_outcome } },
         .shim_path = daemon->shim,
-        .on_outcome = on_outcome,
-        .user = daemon,
         .is_root = is_root,
         .nofile_max = raise_file_limit(),
     };
@@ -414,7 +417,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
         .socket = options->socket,
         .is_root = is_root,
         .fence = daemon->fence,
-        .can_fence = local_engine_can_fence(daemon->engine),
+        .machine_name = daemon->machine.name,
         .probe = daemon->probe,
         .devices = &daemon->found,
         .user = daemon,
@@ -544,6 +547,8 @@ static int open_all(struct daemon *daemon, struct error *err)
         code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
     if (code == 0)
         code = machine_find(&daemon->probe, &daemon->found, err);
+    if (code == 0)
+        code = probe_machine(&daemon->machine, err);
     if (code == 0 && options->shim)
         daemon->shim = mem_string(options->shim);
     else if (code == 0)

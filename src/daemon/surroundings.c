@@ -314,7 +314,8 @@ static void set_gang(const struct surroundings *s, string_list *env)
     set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
     if (s->master_port != 0) {
-        set(env, "MASTER_ADDR", "127.0.0.1");
+        set(env, "MASTER_ADDR", "%s",
+            s->is_all_here ? "127.0.0.1" : s->state->nodes.items[lease->members[0].node].name);
         set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
     }
     set(env, "SLURM_PROCID", "%" PRIu32, rank);
