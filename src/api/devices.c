@@ -156,9 +156,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         "sick", text_or_null(sick), "jobs", view_holders(api, number));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
     json_object_set_new(view, "labels", view_labels(device->labels));
-    json_object_set_new(
-        view, "recorded",
-        json_boolean(device->is_synthetic && string_starts(device->product, "Recorded ")));
+    json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
     add_watched(api, number, view);
     return view;
 }
@@ -166,9 +164,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
 /* One that was made up, or described, and is not any more, never was; hardware has an address. */
 bool is_no_more(const struct device *device)
 {
-    bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;
-
-    return device->is_synthetic ? device->sick != NULL : is_gone && !device->address[0];
+    return device->is_synthetic ? device->sick != NULL : device->is_gone && !device->address[0];
 }
 
 void handle_gpus(struct call *call)

@@ -154,7 +154,9 @@ struct engine_assigned {
     uint32_t count;
 };
 
-/* What an engine reports; copied before the call returns. A member that nobody has may be NULL. */
+/* What an engine reports; copied before the call returns. While the daemon's disk is full what is
+ * said of nodes is not taken: an engine with nodes of its own says all of them at least once a
+ * minute. */
 struct engine_reports {
     void *user;
     void (*outcome)(void *user, const struct engine_outcome *outcome);

@@ -18,11 +18,12 @@
 #include "daemon/cleaner.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
+#include "daemon/inventory.h"
 #include "daemon/job_files.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/mig_mode.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 #include "daemon/study/study.h"
 #include "daemon/watcher.h"
 #include "device/host.h"
@@ -47,6 +48,8 @@ struct daemon {
     struct probe *probe;
     struct machine_devices found;
     struct probe_machine machine; /* this one */
+    struct text boot;
+    struct inventory *inventory;
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
@@ -145,11 +148,24 @@ static int port_clear(void *user, uint32_t device, struct error *err)
     return watcher_clear(((struct daemon *)user)->watcher, device, err);
 }
 
+/* This machine, in the words of the engines. */
+static struct engine_node this_machine(const struct daemon *daemon)
+{
+    return (struct engine_node){ .name = daemon->machine.name,
+                                 .boot = daemon->boot.bytes,
+                                 .cpu_milli = daemon->machine.cpu_milli,
+                                 .memory_mib = daemon->machine.memory_mib,
+                                 .devices = daemon->found.items,
+                                 .device_count = daemon->found.count };
+}
+
 static void port_describe(void *user)
 {
-    struct daemon *daemon = user;
+    const struct daemon *daemon = user;
+    struct engine_node here = this_machine(daemon);
 
-    machine_describe(daemon->hub, &daemon->found);
+    if (!daemon->engine->abilities.has_own_nodes)
+        inventory_describe(daemon->inventory, &here);
 }
 
 static struct api_work port_work(void *user)
@@ -364,8 +380,16 @@ static int run_first(struct api_change *change, struct error *err)
                   .engine = daemon->engine->ops->name },
     };
 
+    struct engine_node here = this_machine(daemon);
+
+    (void)err;
     hub_emit(daemon->hub, &boot);
-    return machine_report(daemon->hub, &daemon->found, err);
+    if (daemon->engine->abilities.has_own_nodes)
+        return 0;
+    inventory_note(daemon->inventory, &here);
+    inventory_describe(daemon->inventory, &here);
+    inventory_complete(daemon->inventory);
+    return 0;
 }
 
 static void done_first(struct api_change *change, int code, const struct error *err)
@@ -543,8 +567,11 @@ static int open_all(struct daemon *daemon, struct error *err)
     };
 
     int code = hub_create(&hub, &daemon->hub, err);
-    if (code == 0)
+    if (code == 0) {
+        daemon->inventory = inventory_create(daemon->hub);
+        machine_boot(&daemon->boot);
         code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
+    }
     if (code == 0)
         code = machine_find(&daemon->probe, &daemon->found, err);
     if (code == 0)
@@ -620,6 +647,7 @@ static void close_all(struct daemon *daemon)
     daemon->watcher = NULL;
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
+    inventory_destroy(daemon->inventory);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
@@ -634,6 +662,7 @@ static void close_all(struct daemon *daemon)
     free(daemon->found.items);
     free(daemon->devices);
     free(daemon->shim);
+    text_release(&daemon->boot);
 }
 
 static void start_signals(struct daemon *daemon)

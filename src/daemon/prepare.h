@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "core/state/state.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 
 struct preparer;
 

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/job/role.h"
-#include "daemon/node_report.h"
 #include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
@@ -109,9 +108,7 @@ static bool is_of(const struct device *device, const char *vendor)
 
 static bool is_here(const struct surroundings *s, const struct device *device)
 {
-    bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;
-
-    return !is_gone && device->node == s->job->run->lease->members[s->place].node;
+    return !device->is_gone && device->node == s->job->run->lease->members[s->place].node;
 }
 
 static bool machine_has(const struct surroundings *s, const char *vendor)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 #include "daemon/watcher_inside.h"
 #include "store/readings.h"
 

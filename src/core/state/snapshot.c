@@ -305,6 +305,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.address = mem_string(saved->address);
     device.vendor = mem_string(saved->vendor);
     device.sick = clean_or_null(saved->sick);
+    device_settle(&device);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
     list_add(&state->room.devices,
