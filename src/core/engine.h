@@ -207,4 +207,12 @@ struct engine_options {
     struct engine_reports reports;
 };
 
+/* What a module exports as tarn_engine_module. The version changes with this header. */
+enum { ENGINE_MODULE_VERSION = 1 };
+
+struct engine_module {
+    uint32_t version;
+    int (*create)(const struct engine_options *options, struct engine **ret, struct error *err);
+};
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "daemon/alert/alerter.h"
 #include "daemon/cleaner.h"
+#include "daemon/engine_module.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
 #include "daemon/inventory.h"
@@ -23,6 +24,7 @@
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/mig_mode.h"
+#include "daemon/parts.h"
 #include "daemon/probe_choice.h"
 #include "daemon/study/study.h"
 #include "daemon/watcher.h"
@@ -370,6 +372,19 @@ static void on_outcome(void *user, const struct engine_outcome *outcome)
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
 }
 
+static void on_node(void *user, const struct engine_node *node, bool is_last)
+{
+    inventory_report(((struct daemon *)user)->inventory, node, is_last);
+}
+
+static void on_reading(void *user, const char *uuid, const struct reading *reading)
+{
+    struct daemon *daemon = user;
+
+    if (daemon->watcher)
+        watcher_reading(daemon->watcher, uuid, reading);
+}
+
 static int run_first(struct api_change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
@@ -416,30 +431,65 @@ static int64_t raise_file_limit(void)
     return before;
 }
 
+static int open_local(struct daemon *daemon, const struct engine_options *engine, struct error *err)
+{
+    struct local_engine_options local = { .engine = *engine,
+                                          .is_root = geteuid() == 0,
+                                          .nofile_max = raise_file_limit() };
+    int code = 0;
+
+    if (daemon->options->shim)
+        daemon->shim = mem_string(daemon->options->shim);
+    else
+        code = part_find_shim(&daemon->shim, err);
+    local.shim_path = daemon->shim;
+    return code < 0 ? code : local_engine_create(&local, &daemon->engine, err);
+}
+
 static int open_engine(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
-    bool is_root = geteuid() == 0;
-    struct local_engine_options engine = {
-        .engine = { .loop = &daemon->loop,
-                    .state_dir = options->state_dir,
-                    .reports = { .user = daemon, .outcome = on_outcome } },
-        .shim_path = daemon->shim,
-        .is_root = is_root,
-        .nofile_max = raise_file_limit(),
+    struct engine_options engine = {
+        .loop = &daemon->loop,
+        .state_dir = options->state_dir,
+        .reports = { .user = daemon,
+                     .outcome = on_outcome,
+                     .node = on_node,
+                     .reading = on_reading },
     };
+    bool is_local = strcmp(options->engine, "local") == 0;
 
-    daemon->fence = fence_create(daemon->found.items, daemon->found.count);
-    int code = local_engine_create(&engine, &daemon->engine, err);
-    if (code < 0)
-        return code;
+    return is_local ? open_local(daemon, &engine, err)
+                    : engine_module_open(options->engine, &engine, &daemon->engine, err);
+}
+
+/* The devices of this machine, unless jobs run elsewhere. */
+static int open_probe(struct daemon *daemon, struct error *err)
+{
+    bool is_here = !daemon->engine->abilities.has_own_nodes;
+
+    machine_boot(&daemon->boot);
+    int code = machine_probe(is_here ? daemon->options->devices : "none", &daemon->probe,
+                             &daemon->devices, err);
+    if (code == 0)
+        code = machine_find(&daemon->probe, &daemon->found, err);
+    if (code == 0 && is_here)
+        code = probe_machine(&daemon->machine, err);
+    if (code == 0 && is_here)
+        daemon->fence = fence_create(daemon->found.items, daemon->found.count);
+    return code;
+}
+
+static int open_launcher(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
     struct launcher_options launcher = {
         .loop = &daemon->loop,
         .hub = daemon->hub,
         .engine = daemon->engine,
         .state_dir = options->state_dir,
         .socket = options->socket,
-        .is_root = is_root,
+        .is_root = geteuid() == 0,
         .fence = daemon->fence,
         .machine_name = daemon->machine.name,
         .probe = daemon->probe,
@@ -567,21 +617,14 @@ static int open_all(struct daemon *daemon, struct error *err)
     };
 
     int code = hub_create(&hub, &daemon->hub, err);
-    if (code == 0) {
-        daemon->inventory = inventory_create(daemon->hub);
-        machine_boot(&daemon->boot);
-        code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
-    }
+    if (code < 0)
+        return code;
+    daemon->inventory = inventory_create(daemon->hub);
+    code = open_engine(daemon, err);
     if (code == 0)
-        code = machine_find(&daemon->probe, &daemon->found, err);
+        code = open_probe(daemon, err);
     if (code == 0)
-        code = probe_machine(&daemon->machine, err);
-    if (code == 0 && options->shim)
-        daemon->shim = mem_string(options->shim);
-    else if (code == 0)
-        code = daemon_find_shim(&daemon->shim, err);
-    if (code == 0)
-        code = open_engine(daemon, err);
+        code = open_launcher(daemon, err);
     if (code < 0)
         return code;
 

@@ -68,12 +68,14 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     umask(launcher->umask);
     uv_timer_init(options->loop, &launcher->timer);
     launcher->timer.data = launcher;
-    launcher->preparer = preparer_create(&(struct prepare_options){ .loop = options->loop,
-                                                                    .state_dir = options->state_dir,
-                                                                    .probe = options->probe,
-                                                                    .devices = options->devices,
-                                                                    .user = launcher,
-                                                                    .done = on_prepared });
+    launcher->preparer =
+        preparer_create(&(struct prepare_options){ .loop = options->loop,
+                                                   .state_dir = options->state_dir,
+                                                   .machine_name = options->machine_name,
+                                                   .probe = options->probe,
+                                                   .devices = options->devices,
+                                                   .user = launcher,
+                                                   .done = on_prepared });
     *ret = launcher;
     return 0;
 }
@@ -135,7 +137,7 @@ static bool is_here(const struct launcher *launcher, uint32_t node)
 {
     const char *name = launcher->options.machine_name;
 
-    return name && strcmp(state_of(launcher)->nodes.items[node].name, name) == 0;
+    return strcmp(state_of(launcher)->nodes.items[node].name, name) == 0;
 }
 
 static bool is_all_here(const struct launcher *launcher, const struct lease *lease)

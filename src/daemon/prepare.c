@@ -57,13 +57,20 @@ static int64_t find_device(const struct preparer *preparer, const char *uuid)
     return -1;
 }
 
+/* What other nodes need is their engine's. */
+static bool is_here(const struct preparer *preparer, const struct state *state,
+                    const struct device *device)
+{
+    return strcmp(state->nodes.items[device->node].name, preparer->options.machine_name) == 0;
+}
+
 /* It was granted, and is not there any more: a job must not be named something else instead. */
 static bool is_missing(const struct preparer *preparer, const struct state *state,
                        const struct device *device)
 {
     uint32_t number;
 
-    return find_device(preparer, device->uuid) < 0 &&
+    return is_here(preparer, state, device) && find_device(preparer, device->uuid) < 0 &&
            !state_device_type(state, device->uuid, &number);
 }
 
@@ -89,9 +96,10 @@ bool preparer_is_needed(const struct preparer *preparer, const struct state *sta
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
-        is_needed |= is_missing(preparer, state, device) ||
-                     wants_mig(preparer, &lease->slices[i]) ||
-                     wants_mps(preparer, device, &lease->slices[i]);
+        if (is_here(preparer, state, device))
+            is_needed |= is_missing(preparer, state, device) ||
+                         wants_mig(preparer, &lease->slices[i]) ||
+                         wants_mps(preparer, device, &lease->slices[i]);
     }
     return is_needed;
 }

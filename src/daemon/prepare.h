@@ -32,6 +32,7 @@ struct prepare_options {
     uv_loop_t *loop;
     const char *state_dir;
     struct probe *probe; /* may be NULL */
+    const char *machine_name; /* the node whose devices these are */
     const struct machine_devices *devices;
     void *user;
     /* code 0: all is there. Else err says why not. From the loop. */

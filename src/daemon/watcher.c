@@ -227,7 +227,7 @@ static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_plac
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count)
 {
     watcher_settle(watcher);
-    for (size_t i = 0; i < count && watcher->sampler; i++) {
+    for (size_t i = 0; i < count && watcher->device_count > 0; i++) {
         const struct job *job = state_job(watcher_state(watcher), jobs[i]);
         bool is_active = job && job_is_active(job) && job->run->lease->slices_count > 0;
         size_t place = 0;
@@ -313,13 +313,29 @@ void watcher_report(struct watcher *watcher, struct watched *watched)
         hub_report(watcher->options.hub, &event);
 }
 
+/* A remote device is silent when its node has reported nothing for longer than two periods. */
+static usec_t silence_of(const struct watcher *watcher, const struct watched *watched)
+{
+    usec_t age = sampler_now() - watched->reading.at;
+
+    if (!watched->is_remote)
+        return sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    return age > 2 * (usec_t)EVERY_MS * USEC_PER_MS ? age : 0;
+}
+
+void watcher_ask(struct watcher *watcher, const struct watched *watched)
+{
+    if (!watched->is_remote)
+        sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
+}
+
 static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
 {
     struct health_ask ask = {
         .now = sampler_now(),
         .reading = watched->reading.at > 0 && watched->code == 0 ? &watched->reading : NULL,
         .code = watched->code,
-        .silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices)),
+        .silent = silence_of(watcher, watched),
         .is_leased = is_leased,
         .foreign_mib = watched->foreign_mib,
         .unowned_mib = watcher_unowned(watched),
@@ -363,6 +379,9 @@ static void keep_reading(struct watcher *watcher, const struct watched *watched)
                      clock_now(clock) + clock_wall_ahead(clock), &watched->reading);
 }
 
+static void find_held(struct watcher *watcher);
+static void on_timer(uv_timer_t *timer);
+
 static void take(struct watcher *watcher, struct watched *watched, struct sampled *got)
 {
     part_list parts = { 0 };
@@ -405,6 +424,35 @@ static void find_in_state(struct watcher *watcher, struct watched *watched)
         watched->uuid[0] ? state_find_device(watcher_state(watcher), watched->uuid) : -1;
 
     watched->device = found >= 0 ? (uint32_t)found : UINT32_MAX;
+}
+
+static struct watched *claim_remote(struct watcher *watcher, const char *uuid)
+{
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        if (strcmp(watcher->devices[i].uuid, uuid) == 0)
+            return watcher->devices[i].is_remote ? &watcher->devices[i] : NULL;
+    }
+    watcher->devices =
+        mem_resize(watcher->devices, watcher->device_count + 1, sizeof(watcher->devices[0]));
+    struct watched *watched = &watcher->devices[watcher->device_count++];
+    *watched = (struct watched){ .is_remote = true };
+    snprintf(watched->uuid, sizeof(watched->uuid), "%s", uuid);
+    return watched;
+}
+
+void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading)
+{
+    struct sampled got = { .reading = *reading };
+    struct watched *watched = claim_remote(watcher, uuid);
+
+    if (!watched)
+        return;
+    if (!uv_is_active((const uv_handle_t *)&watcher->timer)) {
+        find_held(watcher);
+        uv_timer_start(&watcher->timer, on_timer, EVERY_MS, EVERY_MS);
+    }
+    find_in_state(watcher, watched);
+    take(watcher, watched, &got);
 }
 
 static void take_all(struct watcher *watcher)
@@ -461,14 +509,15 @@ static void on_timer(uv_timer_t *timer)
 
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
-        if (watched->device == UINT32_MAX || sampler_silent(watcher->sampler, i) <= USEC_PER_SEC)
+        if (watched->device == UINT32_MAX || silence_of(watcher, watched) <= USEC_PER_SEC)
             continue;
         judge(watcher, watched, true);
         watcher_hand_over(watcher, watched);
     }
     look_after_jobs(watcher);
     tell_looked(watcher);
-    sampler_ask(watcher->sampler);
+    if (watcher->sampler)
+        sampler_ask(watcher->sampler);
 }
 
 static void notify(void *user)
@@ -543,8 +592,7 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
     memcpy(ret->xids, watched->xids, sizeof(ret->xids));
     if (watched->foreign_mib > 0)
         name_foreign(watched, ret);
-    if (watcher->sampler)
-        ret->silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    ret->silent = silence_of(watcher, watched);
     if (watched->reading.at > 0) {
         ret->age = sampler_now() - watched->reading.at;
         ret->reading.at = journal_time(watcher, watched->reading.at);

@@ -43,6 +43,7 @@ struct watched {
     uint32_t checks;                  /* health commands that run */
     char checked[WATCHER_WORDS_SIZE]; /* what the last that failed said */
     bool was_reset;                   /* that was asked for since the last job */
+    bool is_remote;                   /* its node reports readings by itself; nothing is asked */
 };
 
 /* What a job holds, as it was seen last. */
@@ -83,6 +84,9 @@ int64_t watcher_unowned(const struct watched *watched);
 bool watcher_name(uint32_t pid, char *ret);
 /* Tell the journal when it differs from what that knows. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
+
+/* Ask its driver now. */
+void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */
 /* Devices that jobs gave back since it was asked last. */
