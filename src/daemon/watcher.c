@@ -17,13 +17,7 @@
 enum {
     EVERY_MS = 1000,
     GAP_MS_MAX = 5000, /* a longer stretch without a reading is not counted for anybody */
-    KNOWN_S = 30,      /* whose a process is is asked anew after that */
 };
-
-const struct state *watcher_state(const struct watcher *watcher)
-{
-    return hub_state(watcher->options.hub);
-}
 
 /* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
 static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
@@ -32,39 +26,6 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
 }
 
 /* ---- who uses a device ---- */
-
-bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret)
-{
-    struct engine *engine = watcher->options.engine;
-    uint32_t uid = UINT32_MAX, own = geteuid();
-
-    if (!engine->ops->owner || !engine->ops->owner(engine, pid, ret, &uid))
-        return false;
-    const struct job *job = state_job(watcher_state(watcher), ret->job);
-    return uid == UINT32_MAX || (job && uid == (own == 0 ? job->uid : own));
-}
-
-const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
-                                          uint32_t pid)
-{
-    struct known_process now = { .pid = pid, .asked = sampler_now() };
-    size_t place = watched->known.count;
-
-    for (size_t i = 0; i < watched->known.count; i++) {
-        struct known_process *known = &watched->known.items[i];
-        if (known->pid != pid)
-            continue;
-        if (now.asked - known->asked < KNOWN_S * USEC_PER_SEC)
-            return known;
-        place = i;
-    }
-    now.is_ours = watcher_member(watcher, pid, &now.id);
-    if (place == watched->known.count)
-        list_add(&watched->known, now);
-    else
-        watched->known.items[place] = now;
-    return &watched->known.items[place];
-}
 
 /* Those that are gone need not be known any more. */
 static void forget_owners(struct watched *watched)
@@ -117,13 +78,6 @@ static void measure_foreign(struct watcher *watcher, struct watched *watched)
         if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
             watched->foreign_mib += mib_of(process);
     }
-}
-
-int64_t watcher_unowned(const struct watched *watched)
-{
-    return watched->has_processes
-               ? watch_unowned(&watched->reading, watched->processes, watched->process_count)
-               : -1;
 }
 
 /* ---- what jobs did ---- */
@@ -246,73 +200,6 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* ---- whether a device is well ---- */
 
-/* With what the driver said where that was a failure. */
-static void say_fault(const struct watched *watched, enum health_fault fault, char *ret,
-                      size_t size)
-{
-    bool has_words = fault != FAULT_LOST && fault != FAULT_SILENT && watched->code != 0;
-
-    if (fault == FAULT_LEFT)
-        snprintf(ret, size, "%s", watched->handover.words);
-    else if (fault == FAULT_CHECK)
-        snprintf(ret, size, "%s", watched->checked);
-    else if (has_words && !health_is_of_xid(&watched->health, fault))
-        snprintf(ret, size, "%s: %.60s", fault_words(fault), watched->err.text);
-    else
-        health_say(&watched->health, fault, ret, size);
-}
-
-static uint32_t lasting(const struct health *health)
-{
-    return health->faults & fault_mask_stays();
-}
-
-/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
- * long as the event. */
-static bool find_news(struct watcher *watcher, struct watched *watched, char *sick,
-                      struct event *ret)
-{
-    const struct state *state = watcher_state(watcher);
-    const struct device *device = &state->devices.items[watched->device];
-    enum health_fault worst = health_worst(&watched->health);
-    int64_t foreign = watched->has_processes ? watched->foreign_mib : device->foreign_mib;
-    /* What grows and shrinks by little is no news. */
-    int64_t change = foreign - device->foreign_mib;
-    bool is_foreign_news = (foreign == 0) != (device->foreign_mib == 0) ||
-                           change > HEALTH_FOREIGN_MIB || change < -HEALTH_FOREIGN_MIB;
-
-    sick[0] = '\0';
-    if (worst != FAULTS)
-        say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
-    string_clean(sick, WATCHER_WORDS_SIZE, sick, strlen(sick)); /* as the state has it */
-    bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
-    if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
-        device->harm == health_harm(&watched->health))
-        return false;
-    *ret = (struct event){ .kind = EVENT_DEVICE };
-    state_describe_device(state, device, &ret->device);
-    ret->device.sick = sick;
-    ret->device.foreign_mib = foreign;
-    ret->device.faults = lasting(&watched->health);
-    ret->device.xid = ret->device.faults ? watched->health.xid : 0;
-    ret->device.boot = text_string(&watcher->boot);
-    ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
-    if (is_news)
-        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
-                 sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,
-                 sick);
-    return true;
-}
-
-void watcher_report(struct watcher *watcher, struct watched *watched)
-{
-    char sick[WATCHER_WORDS_SIZE];
-    struct event event;
-
-    if (find_news(watcher, watched, sick, &event))
-        hub_report(watcher->options.hub, &event);
-}
-
 /* A remote device is silent when its node has reported nothing for longer than two periods. */
 static usec_t silence_of(const struct watcher *watcher, const struct watched *watched)
 {
@@ -321,12 +208,6 @@ static usec_t silence_of(const struct watcher *watcher, const struct watched *wa
     if (!watched->is_remote)
         return sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
     return age > 2 * (usec_t)EVERY_MS * USEC_PER_MS ? age : 0;
-}
-
-void watcher_ask(struct watcher *watcher, const struct watched *watched)
-{
-    if (!watched->is_remote)
-        sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
 }
 
 static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
@@ -532,15 +413,6 @@ static const struct watcher *of(const struct watch *watch)
     return CONTAINER_OF(watch, const struct watcher, watch);
 }
 
-struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
-{
-    for (uint32_t i = 0; i < watcher->device_count; i++) {
-        if (watcher->devices[i].device == device)
-            return &watcher->devices[i];
-    }
-    return NULL;
-}
-
 /* Those that have most stay, most first. */
 static void keep_foreign(struct watch_device *device, struct watch_foreign foreign)
 {
@@ -652,7 +524,7 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
         if (worst != FAULTS)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
         watched->health = cleared;
-        if (find_news(watcher, watched, sick, &event))
+        if (watcher_news(watcher, watched, sick, &event))
             hub_emit(watcher->options.hub, &event);
         return 0;
     }

@@ -82,6 +82,9 @@ struct watched *watcher_find(const struct watcher *watcher, uint32_t device);
 int64_t watcher_unowned(const struct watched *watched);
 /* The name of a process' program, of WATCH_NAME_SIZE; false: it is not there. */
 bool watcher_name(uint32_t pid, char *ret);
+/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
+ * long as the event. */
+bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, struct event *ret);
 /* Tell the journal when it differs from what that knows. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
 

@@ -29,7 +29,7 @@ typedef bool sim_estimate_fn(struct brain *brain, const struct job *job, struct 
 
 /* What the room can't do itself. */
 struct sim_ports {
-    sim_journal_fn *read_journal;
+    journal_read_fn *read_journal;
     sim_estimate_fn *estimate_start;
 };
 
