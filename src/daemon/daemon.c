@@ -238,11 +238,11 @@ static int run_last(struct api_change *change, struct error *err)
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
 
     (void)err;
-    for (const struct job *job = hub_state(daemon->hub)->first_job; job; job = job->next) {
+    for (const struct job *job = hub_state(daemon->hub)->first_active; job;
+         job = job->run->active_next) {
         struct event cancel = { .kind = EVENT_CANCEL,
                                 .cancel = { .job = job->id, .user = "down --kill" } };
-        if (job_is_active(job))
-            hub_emit(daemon->hub, &cancel);
+        hub_emit(daemon->hub, &cancel);
     }
     return 0;
 }

@@ -684,17 +684,13 @@ static void recover_job(struct launcher *launcher, struct job *job)
 void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        if (!job_is_active(job))
-            continue;
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next) {
         struct unended all = unended_of(job);
         free(find_known(launcher, job, &all));
         unended_release(&all);
     }
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            recover_job(launcher, job);
-    }
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)
+        recover_job(launcher, job);
 }
 
 void launcher_kill(struct launcher *launcher, uint64_t id)
@@ -707,10 +703,8 @@ void launcher_kill(struct launcher *launcher, uint64_t id)
 
 void launcher_kill_all(struct launcher *launcher)
 {
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            stop_job(launcher, job, 0);
-    }
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)
+        stop_job(launcher, job, 0);
 }
 
 void launcher_reset(struct launcher *launcher, uint32_t device, int mode)

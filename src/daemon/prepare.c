@@ -311,9 +311,9 @@ static void enqueue(struct preparer *preparer, struct work *work)
 static void list_kept(const struct state *state, const struct job *job, uint32_t device,
                       struct task *task)
 {
-    for (const struct job *other = state->first_job; other; other = other->next) {
-        const struct lease *lease = job_is_active(other) ? other->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *other = state->first_active; other; other = other->run->active_next) {
+        const struct lease *lease = other->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             const struct slice *slice = &lease->slices[i];
             bool is_own = other == job && slice->mig_start == task->instance.start;
             if (slice->device != device || slice->kind != SHARE_MIG || is_own ||
@@ -384,9 +384,9 @@ bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt)
 
 static bool is_shared(const struct state *state, uint32_t device)
 {
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].device == device && lease->slices[i].kind != SHARE_WHOLE)
                 return true;
         }

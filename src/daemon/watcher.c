@@ -571,8 +571,9 @@ static void make_devices(struct watcher *watcher)
 
 static void find_held(struct watcher *watcher)
 {
-    for (const struct job *job = watcher_state(watcher)->first_job; job; job = job->next) {
-        if (job_is_active(job) && job->run->lease->slices_count > 0)
+    for (const struct job *job = watcher_state(watcher)->first_active; job;
+         job = job->run->active_next) {
+        if (job->run->lease->slices_count > 0)
             watcher_hold(watcher, job);
     }
 }
