@@ -174,7 +174,8 @@ static void add_wish(const struct api *api, const struct job *job, json_t *list)
 
     if (state->node_types.count == 0)
         return;
-    sched_scale(api->ports.brain(api->ports.user), api->ports.now(api->ports.user), &plan);
+    sched_scale(api->ports.brain(api->ports.user), api->inquiry, api->ports.now(api->ports.user),
+                &plan);
     for (size_t i = 0; i < plan.unblocked.count; i++) {
         const struct scale_wish *wish = &plan.wishes.items[plan.unblocked_by.items[i]];
         const struct node_type *type = &state->node_types.items[wish->type];
@@ -201,7 +202,7 @@ json_t *view_sooner(const struct api *api, const struct job *job)
     struct advice advices[ADVICES_MAX];
     json_t *list = json_array();
 
-    size_t count = sched_advise(api->ports.brain(api->ports.user), job, advices);
+    size_t count = sched_advise(api->ports.brain(api->ports.user), api->inquiry, job, advices);
     for (size_t i = 0; i < count; i++) {
         AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
         say_advice(api, &advices[i], &text);
@@ -248,7 +249,7 @@ void handle_when(struct call *call)
     if (!job)
         return;
     view_id(api, job, &label);
-    bool waits = sched_estimate_start(api->ports.brain(api->ports.user), job, &start);
+    bool waits = sched_estimate_start(api->ports.brain(api->ports.user), api->inquiry, job, &start);
     text_printf(&text, "job %s ", label.bytes);
     if (!waits)
         say_state(job, &text);
@@ -257,7 +258,7 @@ void handle_when(struct call *call)
         say_start(api, &start, &text);
     }
     struct why why;
-    sched_why(api->ports.brain(api->ports.user), job, &why, NULL);
+    sched_why(api->ports.brain(api->ports.user), api->inquiry, job, &why, NULL);
     reply_json(call->request, 200,
                json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
                          "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
@@ -332,7 +333,7 @@ void handle_when_like(struct call *call)
         reply_error(call->request, code, &err);
         return;
     }
-    bool is_now = sched_estimate_like(api->ports.brain(api->ports.user), &like,
+    bool is_now = sched_estimate_like(api->ports.brain(api->ports.user), api->inquiry, &like,
                                       &submission->stages[0].jobs[0].request, &start);
     text_add(&text, "a job like this would start ");
     if (is_now)

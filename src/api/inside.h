@@ -16,6 +16,7 @@ struct api {
     uv_loop_t *loop;
     uv_timer_t *timer; /* wakes those who follow an output */
     struct follower *followers;
+    struct inquiry *inquiry; /* in which the brain's answers are worked out */
 };
 
 /* What a request is about: "/v1/jobs/7/why" has id 7. */

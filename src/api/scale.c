@@ -24,7 +24,7 @@ void handle_scale(struct call *call)
     json_t *wanted = json_array(), *may_go = json_array();
     struct scale_plan plan;
 
-    sched_scale(call->api->ports.brain(call->api->ports.user),
+    sched_scale(call->api->ports.brain(call->api->ports.user), call->api->inquiry,
                 call->api->ports.now(call->api->ports.user), &plan);
     for (size_t i = 0; i < plan.wishes.count; i++)
         json_array_append_new(wanted, view_wish(state, &plan.wishes.items[i]));

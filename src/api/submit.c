@@ -500,7 +500,8 @@ static json_t *view_submitted(const struct submit *submit, size_t number)
         AUTO_RELEASE(text) struct text text = { 0 };
         struct why why;
         uint32_t ahead;
-        sched_why(submit->api->ports.brain(submit->api->ports.user), job, &why, &ahead);
+        sched_why(submit->api->ports.brain(submit->api->ports.user), submit->api->inquiry, job,
+                  &why, &ahead);
         why_say(submit->api, job, &why, ahead, &text);
         json_decref(waits);
         waits = json_string(text_string(&text));

@@ -55,6 +55,8 @@ struct brain {
     uint64_t plans;
     uint64_t passed;    /* of the agenda, as it was seen last */
     uint64_t world;     /* counts up when machines, pools or limits may be others */
+    uint64_t changes;   /* counts up with all that happens; of the same count nothing differs */
+    uint64_t made;      /* the change for which the layout was made */
     usec_t review;      /* when time alone changes something that edges do not tell */
     struct arena arena; /* of the plan */
     bool is_dirty;      /* something happened that may let a job start or stop */
@@ -69,8 +71,10 @@ usec_t brain_end_of(const struct state *state, const struct job *job);
 /* Whether it must be stopped now; STOP_NONE: it may go on. */
 enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job);
 
-/* Layout, fleet and weights for what the state says now. */
+/* Layout, fleet and weights for what the state says now. Weights decide: for plans alone. */
 void brain_refresh(struct brain *brain);
+/* The cells of the layout, with what is held of them. */
+void brain_make_cells(struct brain *brain);
 
 /* To be asked again by then. */
 static inline void brain_review(struct brain *brain, usec_t at)
@@ -92,6 +96,9 @@ void brain_extend_windows(struct brain *brain);
 
 void brain_watch(struct brain *brain, struct job *job);
 void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
+/* The same for a request that is not the job's own. */
+void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
+                     struct place_query *query);
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
 /* plan.c */

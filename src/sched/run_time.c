@@ -35,13 +35,14 @@ static usec_t least(usec_t a, usec_t b)
     return a < b ? a : b;
 }
 
-void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+void guess_bucket_for(const struct state *state, const struct request *request,
+                      struct pending_bucket *bucket)
 {
     const struct job *job = bucket->first;
     struct history_job described;
     struct history_guess guess;
 
-    bucket->share = share_of(state, state_request(state, job), &bucket->kind);
+    bucket->share = share_of(state, request, &bucket->kind);
     if (job->estimate > 0) { /* one that outlived its estimate: as long again, at least */
         usec_t left =
             bucket->estimate > 0 ? bucket->estimate : job->run->attained / 2 + USEC_PER_SEC;
@@ -56,10 +57,15 @@ void guess_bucket(const struct state *state, struct pending_bucket *bucket)
     bucket->usual = bucket->most = bucket->max_duration;
     if (!state->settings.predict)
         return;
-    state_describe(state, job, &described);
+    job_describe(job, request, &described);
     history_guess(&state->history, &described, &guess);
     bucket->usual = guess.usual;
     bucket->most = guess.most;
+}
+
+void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+{
+    guess_bucket_for(state, state_request(state, bucket->first), bucket);
 }
 
 usec_t guess_window(const struct state *state, const struct job *job)

@@ -16,6 +16,9 @@
 
 /* Bring a bucket's usual, most and share up to date. */
 void guess_bucket(const struct state *state, struct pending_bucket *bucket);
+/* The same of jobs with a request that nobody submitted. */
+void guess_bucket_for(const struct state *state, const struct request *request,
+                      struct pending_bucket *bucket);
 
 /* A job's usual and most; of one that runs: what is left of its window, and its restart, as if it
  * went on elsewhere. */

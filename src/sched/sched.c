@@ -125,6 +125,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
     bool is_active = job_is_active(job) && !is_gone;
     bool was_pending = job->pending_bucket != NULL;
 
+    brain->changes++;
     if (is_gone)
         pending_remove(&brain->pending, job);
     else
@@ -149,6 +150,7 @@ static void on_lease(void *user, struct job *job, int sign)
     struct brain *brain = user;
 
     brain->is_dirty = true;
+    brain->changes++;
     if (sign > 0 && job->run->is_among_ends) { /* a smaller one than it had */
         ends_remove(&brain->ends, job->run->expected_end, job);
         ends_add(&brain->ends, job->run->expected_end, job);
@@ -163,7 +165,7 @@ static void on_lease(void *user, struct job *job, int sign)
                     sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
 }
 
-static void make_cells(struct brain *brain)
+void brain_make_cells(struct brain *brain)
 {
     struct ends_walk walk = { .ends = &brain->ends };
 
@@ -188,15 +190,17 @@ void brain_refresh(struct brain *brain)
         reclaim_forget_back(&brain->reclaim, brain->state);
         layout_make(&brain->layout, brain->state);
         fleet_make(&brain->fleet, &brain->layout, brain->state, false);
-        make_cells(brain);
+        brain_make_cells(brain);
         brain->is_moved = false;
+        brain->made = ++brain->changes;
     }
     if (brain->gates.passed != brain->state->agenda.passed)
         shut_gates(brain);
     scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
 }
 
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
+void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
+                     struct place_query *query)
 {
     *query = (struct place_query){
         .state = brain->state,
@@ -204,7 +208,7 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
         .fleet = &brain->fleet,
         .shapes = &brain->shapes,
         .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
-        .request = state_request(brain->state, job),
+        .request = request,
         .class = job->class,
         .queue = job->queue,
         .user = job->user,
@@ -218,6 +222,11 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
     };
     if (query->request->roles_count > 0)
         query->seats = seats_of(&brain->reserve.seats, job->id);
+}
+
+void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
+{
+    brain_query_for(brain, job, state_request(brain->state, job), query);
 }
 
 /* What a brain knows beside the state, from the state alone. */
@@ -306,9 +315,10 @@ void brain_destroy(struct brain *brain)
 static void start_afresh(struct brain *brain)
 {
     struct state *state = brain->state;
+    uint64_t changes = brain->changes;
 
     forget_state(brain);
-    *brain = (struct brain){ .state = state };
+    *brain = (struct brain){ .state = state, .changes = changes };
     learn_state(brain);
 }
 
@@ -409,6 +419,7 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
 {
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
+    brain->changes++;
     estimator_forget(&brain->estimator);
     bool had_windows = brain->state->agenda.windows.count > 0;
     bool had_limits = has_limits(brain->state, event);
@@ -450,6 +461,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_leaves(brain, NULL);
     estimate_note(brain, decisions);
     brain->is_dirty = false;
+    brain->changes++;
     return 0;
 }
 
@@ -481,81 +493,4 @@ usec_t sched_next_wakeup(const struct brain *brain)
         wakeup = lull < wakeup ? lull : wakeup;
     }
     return wakeup;
-}
-
-static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)
-{
-    const struct need_table *needs = &brain->state->needs;
-    const struct need *need;
-
-    *ret_why = (struct why){ .kind = WHY_BEGIN, .at = job->begin };
-    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
-        need = &needs->needs.items[at - 1];
-        if (ret_why->kind != WHY_NEEDS || need->on < ret_why->job)
-            *ret_why = (struct why){ .kind = WHY_NEEDS, .job = need->on, .wanted = need->kind };
-    }
-}
-
-/* Whether it would start at once if it took spot machines and others alike. */
-static bool is_kept_by_spot(struct brain *brain, const struct place_query *query)
-{
-    struct place_query other = *query;
-    struct request any = *query->request;
-    struct lease lease;
-    struct why why;
-
-    other.shapes = NULL;
-    if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
-        place_job(&other, &brain->arena, &lease, &why))
-        return false; /* it is something else that keeps it */
-    any.spot = SPOT_ALLOW;
-    other.request = &any;
-    return place_job(&other, &brain->arena, &lease, &why);
-}
-
-/* There was no room: what exactly was missing is found out when somebody asks. */
-static void why_no_room(struct brain *brain, const struct job *job, struct why *why)
-{
-    struct place_query query;
-    struct why admitted = { .kind = WHY_NONE };
-    usec_t at = why->at;
-
-    brain_refresh(brain);
-    brain_query(brain, job, &query);
-    if (at == 0)
-        sched_admit(brain->state, query.request, job->queue, job->is_preemptible, &admitted);
-    if (admitted.kind != WHY_NONE) {
-        *why = admitted;
-        return;
-    }
-    if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
-        return; /* there was room, but not for this pool */
-    arena_clear(&brain->arena);
-    if (is_kept_by_spot(brain, &query))
-        *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
-    else
-        place_explain(&query, &brain->arena, why);
-    why->at = at;
-}
-
-void sched_why(struct brain *brain, const struct job *job, struct why *ret_why, uint32_t *ret_ahead)
-{
-    if (ret_ahead)
-        *ret_ahead = 0;
-    *ret_why = (struct why){ .kind = WHY_NONE };
-    if (job->state == JOB_HELD)
-        ret_why->kind = WHY_HELD;
-    else if (job->state == JOB_WAITING)
-        why_waiting(brain, job, ret_why);
-    if (job->state != JOB_QUEUED)
-        return;
-    *ret_why = job->pending_bucket->why;
-    if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
-        !why_is_of_quota(ret_why->kind))
-        why_no_room(brain, job, ret_why);
-    if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
-        ret_why->at = 0; /* the promise is the head's */
-    for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
-         at = at->pending_next)
-        ++*ret_ahead;
 }

@@ -32,6 +32,15 @@ enum { SCHED_VERSION = 7 };
 
 struct brain;
 
+/* The memory that answers are worked out in, of whoever asks; for one brain. A question changes
+ * nothing of the brain: what is decided later is the same with and without it. The first question
+ * after something happened costs more than those that follow it. */
+struct inquiry;
+
+struct inquiry *inquiry_create(void);
+void inquiry_destroy(struct inquiry *inquiry);
+DEFINE_AUTO(inquiry)
+
 struct decisions {
     LIST(struct event) events; /* leases live in the brain until the next step */
 };
@@ -54,8 +63,8 @@ usec_t sched_next_wakeup(const struct brain *brain);
 
 /* Why this job does not run; from its state, or as the last plan found it. Sets ahead to the
  * number of jobs of its own kind in front of it; NULL: not wanted (it is counted). */
-void sched_why(struct brain *brain, const struct job *job, struct why *ret_why,
-               uint32_t *ret_ahead);
+void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+               struct why *ret_why, uint32_t *ret_ahead);
 
 /* When a job that waits will start: 8 of 10 times between low and high; times. */
 struct start_estimate {
@@ -65,7 +74,8 @@ struct start_estimate {
 };
 
 /* False: it does not wait, is held or waits for others, or can never run. */
-bool sched_estimate_start(struct brain *brain, const struct job *job, struct start_estimate *ret);
+bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                          struct start_estimate *ret);
 
 /* Where a queue stands, in milli-GPUs, with all below it. */
 struct queue_standing {
@@ -77,7 +87,7 @@ struct queue_standing {
 };
 
 /* All queues by number; ret has room for as many. */
-void sched_standing(struct brain *brain, struct queue_standing *ret);
+void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret);
 
 /* What other queues could give back to a waiting job, in milli-GPUs, and why they do not. */
 struct give_back {
@@ -89,7 +99,8 @@ struct give_back {
     usec_t young_until;  /* the first of these; 0: none */
 };
 
-void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret);
+void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                     struct give_back *ret);
 
 /* Whether moving others would make room for a job that waits (defrag.h), and what keeps them. */
 enum moves_answer {
@@ -105,7 +116,8 @@ struct moves_ask {
     usec_t at;          /* over: when the next hour begins; 0: it is never enough */
 };
 
-void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret);
+void sched_moves(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                 struct moves_ask *ret);
 
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,

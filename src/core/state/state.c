@@ -253,9 +253,8 @@ const struct request *state_request(const struct state *state, const struct job 
     return class_request(&state->classes, job->class);
 }
 
-void state_describe(const struct state *state, const struct job *job, struct history_job *ret)
+void job_describe(const struct job *job, const struct request *request, struct history_job *ret)
 {
-    const struct request *request = state_request(state, job);
     int64_t milli = request_milli(request, 0, 0);
     int64_t size = milli > 0 ? milli : request_cpus(request);
 
@@ -264,6 +263,11 @@ void state_describe(const struct state *state, const struct job *job, struct his
                                  .size = (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),
                                  .name = history_name(job->name),
                                  .limit = job->max_duration };
+}
+
+void state_describe(const struct state *state, const struct job *job, struct history_job *ret)
+{
+    job_describe(job, state_request(state, job), ret);
 }
 
 const char *state_user(const struct state *state, uint32_t user)

@@ -134,6 +134,8 @@ struct group *state_group(const struct state *state, uint64_t id); /* NULL: none
 const struct request *state_request(const struct state *state, const struct job *job);
 /* What the history goes by. */
 void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
+/* The same with a request that is not its own. */
+void job_describe(const struct job *job, const struct request *request, struct history_job *ret);
 const char *state_user(const struct state *state, uint32_t user);
 int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */

@@ -58,6 +58,7 @@ struct estimator {
     struct map starts[2]; /* by limits or not: job -> start */
     bool is_known[2];
     uint32_t asked; /* since something happened */
+    bool is_asked;  /* it answers questions, and is no plan's */
 };
 
 void estimator_lease(struct estimator *estimator, const struct layout *layout,
@@ -68,8 +69,13 @@ void estimator_release(struct estimator *estimator);
 /* Note those that began to wait. */
 void estimate_note(struct brain *brain, struct decisions *decisions);
 
-/* The same for one that is not pending, and does not fit now; bucket: of its own. */
-void estimate_stranger(struct brain *brain, const struct job *job, struct pending_bucket *bucket,
-                       struct start_estimate *ret);
+/* Whose start is estimated: one that waits, or one that is not pending. */
+struct estimate_ask {
+    const struct job *job;
+    const struct request *request; /* that nobody submitted; NULL: the job's own */
+    struct pending_bucket *bucket; /* of one that is not pending: of its own, guessed; or NULL */
+};
+
+void estimate_start(struct brain *own, const struct estimate_ask *ask, struct start_estimate *ret);
 
 #endif

@@ -78,6 +78,13 @@ void walk_refresh(struct brain *brain)
         add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
 }
 
+const struct request *walk_request(const struct walk *walk, const struct job *job)
+{
+    bool is_own = !walk->request || job != walk->wanted;
+
+    return is_own ? state_request(walk->brain->state, job) : walk->request;
+}
+
 /* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
 usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed)
 {
@@ -94,7 +101,7 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
         return known < limit ? known : limit;
     if (!state->settings.predict)
         return limit;
-    state_describe(state, job, &described);
+    job_describe(job, walk_request(walk, job), &described);
     history_guess(&state->history, &described, &guess);
     if (!guess.is_known)
         return limit;

@@ -7,7 +7,7 @@
 #include "core/job/role.h"
 
 #include "sched/backfill/time_rules.h"
-#include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 /* A type as it could be had: on demand, or as a spot machine. */
@@ -303,7 +303,10 @@ static void note_job(struct scaling *scaling, struct scale_wish *wish, uint32_t 
     list_add(&scaling->plan->unblocked_by, number);
     if (wish->jobs > SCALE_TOLD_MAX || wish->saved == USEC_NEVER)
         return;
-    if (!sched_estimate_start(scaling->brain, job, &start) || start.median == USEC_NEVER)
+    bool waits = !why_is_never(job->pending_bucket->why.kind);
+    if (waits)
+        estimate_start(scaling->brain, &(struct estimate_ask){ .job = job }, &start);
+    if (!waits || start.median == USEC_NEVER)
         wish->saved = USEC_NEVER;
     else
         wish->saved += start.median > there_at ? start.median - there_at : 0;
@@ -421,14 +424,13 @@ static void find_idle(struct scaling *scaling)
     }
 }
 
-void sched_scale(struct brain *brain, usec_t now, struct scale_plan *ret)
+void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
+                 struct scale_plan *ret)
 {
-    struct scaling scaling = { .brain = brain, .plan = ret, .now = now };
+    struct scaling scaling = { .brain = inquiry_follow(inquiry, brain), .plan = ret, .now = now };
 
     *ret = (struct scale_plan){ 0 };
-    brain_refresh(brain);
-    brain->spends.items.count = 0;
-    arena_clear(&brain->arena);
+    scaling.brain->spends.items.count = 0;
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
     for (size_t i = 0; i < brain->state->queues.count; i++)
         list_add(&scaling.poured, (struct amounts){ 0 });

@@ -2,7 +2,7 @@
 #include "sched/ordering/fair_share.h"
 
 #include "base/wide.h"
-#include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ONE = 1 << 20 };
@@ -238,8 +238,9 @@ static int64_t left_of(const struct state *state, uint32_t queue)
     }
 }
 
-void sched_standing(struct brain *brain, struct queue_standing *ret)
+void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret)
 {
+    struct brain *own = inquiry_follow(inquiry, brain);
     const struct state *state = brain->state;
     const struct queue *root = &state->queues.items[QUEUE_ROOT];
     int64_t free = state->capacity.milli - root->used.of[RESOURCE_GPUS];
@@ -252,7 +253,7 @@ void sched_standing(struct brain *brain, struct queue_standing *ret)
         int64_t unused = owed_of(state, i) - queue->used.of[RESOURCE_GPUS];
         int64_t most = left_of(state, i), taken = 0;
         if (i != QUEUE_ROOT && !queue->is_removed && most > free)
-            taken = reclaim_claimable(brain, i, most - free);
+            taken = reclaim_claimable(own, i, most - free);
         ret[i] = (struct queue_standing){
             .wanted = fair.queues.items[i].wanted_milli,
             .fair = fair.queues.items[i].fair_milli,

@@ -45,13 +45,12 @@ void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
         guess_bucket(ranker->state, bucket);
 }
 
-struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
+struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     struct rank_entry entry = { .bucket = bucket,
                                 .priority = bucket->priority,
                                 .id = bucket->first->id };
 
-    rank_guess(ranker, bucket);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
         entry.key = key_by_length(ranker, bucket);
@@ -70,6 +69,12 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
         break;
     }
     return entry;
+}
+
+struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    rank_guess(ranker, bucket);
+    return rank_as_guessed(ranker, bucket);
 }
 
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b)

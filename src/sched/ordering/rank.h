@@ -34,6 +34,8 @@ struct ranker {
 /* Its guess, if it is its turn or has none. */
 void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket);
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket);
+/* As it is guessed already. */
+struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket);
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b);
 
 #endif

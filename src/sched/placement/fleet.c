@@ -123,6 +123,24 @@ static void copy_node(struct fleet *to, const struct fleet *from, uint32_t numbe
                at->count * sizeof(to->slots.items[0]));
 }
 
+static void copy_all(struct fleet *to, const struct fleet *from)
+{
+    list_reserve(&to->nodes, from->nodes.count);
+    list_reserve(&to->slots, from->slots.count);
+    to->nodes.count = from->nodes.count;
+    to->slots.count = from->slots.count;
+    for (uint32_t i = 0; i < from->nodes.count; i++)
+        copy_node(to, from, i);
+}
+
+static void copy_pools(struct fleet *to, const struct fleet *from)
+{
+    list_reserve(&to->pools, from->pools.count);
+    to->pools.count = from->pools.count;
+    for (size_t i = 0; i < from->pools.count; i++)
+        to->pools.items[i] = from->pools.items[i];
+}
+
 /* Its own log is only used for this: it starts again each time. */
 void fleet_follow(struct fleet *ahead, const struct fleet *now)
 {
@@ -138,19 +156,30 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
             copy_node(ahead, now, fleet_log_at(now, i));
     } else {
         ahead->layout = now->layout;
-        list_reserve(&ahead->nodes, now->nodes.count);
-        list_reserve(&ahead->slots, now->slots.count);
-        ahead->nodes.count = now->nodes.count;
-        ahead->slots.count = now->slots.count;
-        for (uint32_t i = 0; i < now->nodes.count; i++)
-            copy_node(ahead, now, i);
+        copy_all(ahead, now);
     }
-    list_reserve(&ahead->pools, now->pools.count);
-    ahead->pools.count = now->pools.count;
-    for (size_t i = 0; i < now->pools.count; i++)
-        ahead->pools.items[i] = now->pools.items[i];
+    copy_pools(ahead, now);
     ahead->changes = 0;
     ahead->followed = now->changes;
+}
+
+void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
+{
+    bool is_near = !is_other && fleet_can_catch_up(now, own->followed);
+
+    if (!own->log)
+        own->log = mem_zero(FLEET_LOG_SIZE, sizeof(own->log[0]));
+    copy_pools(own, now);
+    if (is_near) {
+        for (uint64_t i = own->followed; i < now->changes; i++) {
+            copy_node(own, now, fleet_log_at(now, i));
+            note(own, fleet_log_at(now, i));
+        }
+    } else {
+        copy_all(own, now);
+        own->changes += FLEET_LOG_SIZE + 1; /* everybody looks at all */
+    }
+    own->followed = now->changes;
 }
 
 bool fleet_has(const struct fleet *fleet, const struct lease *lease)

@@ -52,6 +52,10 @@ bool fleet_has(const struct fleet *fleet, const struct lease *lease);
 /* Make `ahead` equal to `now` again: only machines that changed in either are copied. */
 void fleet_follow(struct fleet *ahead, const struct fleet *now);
 
+/* Make `own` equal to `now`, noted in its own log, so that what is worked out for it may be kept.
+ * is_other: `now` was made anew since; own->layout says the same as the layout of `now`. */
+void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other);
+
 /* Machines that changed since `since`: calls one for each, the latest change of each once.
  * False: too long ago, look at all. */
 static inline bool fleet_can_catch_up(const struct fleet *fleet, uint64_t since)

@@ -30,6 +30,7 @@ static void set_needs(struct typical *typical, const struct state *state,
     size_t kinds = layout->kinds.count;
 
     list_reserve(&typical->needs, kinds * TYPICAL_MAX + 1);
+    typical->needs.count = kinds * TYPICAL_MAX;
     memset(typical->needs.items, 0, kinds * TYPICAL_MAX * sizeof(typical->needs.items[0]));
     for (size_t k = 0; k < kinds; k++) {
         const struct device *device = &state->devices.items[layout->kinds.items[k].device];
@@ -192,6 +193,20 @@ void typical_refresh(struct typical *typical, const struct state *state, const s
     set_needs(typical, state, fleet->layout);
     set_weights(typical, fleet);
     scarcity_weigh(&typical->scarcity, state, fleet, is_fgd);
+}
+
+void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout)
+{
+    struct typical copy = *typical;
+
+    copy.layout = layout->version;
+    memcpy(&copy.needs, &own->needs, sizeof(own->needs));
+    copy.scarcity = own->scarcity;
+    *own = copy;
+    own->needs.count = 0;
+    for (size_t i = 0; i < typical->needs.count; i++)
+        list_add(&own->needs, typical->needs.items[i]);
+    scarcity_copy(&own->scarcity, &typical->scarcity);
 }
 
 void typical_release(struct typical *typical)

@@ -155,6 +155,13 @@ void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const 
     list_release(&weighing.weights);
 }
 
+void scarcity_copy(struct scarcity *own, const struct scarcity *scarcity)
+{
+    own->weights.count = 0;
+    for (size_t i = 0; i < scarcity->weights.count; i++)
+        list_add(&own->weights, scarcity->weights.items[i]);
+}
+
 void scarcity_release(struct scarcity *scarcity)
 {
     list_release(&scarcity->weights);

@@ -53,6 +53,15 @@ static void measure_largest(struct scorer *scorer, const struct state *state,
     }
 }
 
+static void forget_costs(struct scorer *scorer, size_t nodes)
+{
+    scorer->version++;
+    list_reserve(&scorer->memos, nodes);
+    scorer->memos.count = nodes;
+    for (size_t i = 0; i < nodes; i++)
+        scorer->memos.items[i] = (struct score_memo){ 0 };
+}
+
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet)
 {
     const struct layout *layout = fleet->layout;
@@ -71,11 +80,21 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
     scorer->placement = placement;
     scorer->layout_version = layout->version;
     scorer->epoch = scorer->typical->epoch;
-    scorer->version++;
-    list_reserve(&scorer->memos, fleet->nodes.count);
-    for (size_t i = scorer->memos.count; i < fleet->nodes.count; i++)
-        scorer->memos.items[i] = (struct score_memo){ 0 };
-    scorer->memos.count = fleet->nodes.count;
+    forget_costs(scorer, fleet->nodes.count);
+}
+
+void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet)
+{
+    typical_copy(own->typical, scorer->typical, fleet->layout);
+    own->state = scorer->state;
+    own->layout = fleet->layout;
+    own->placement = scorer->placement;
+    own->cpu_most = scorer->cpu_most;
+    own->memory_most = scorer->memory_most;
+    own->milli_most = scorer->milli_most;
+    own->layout_version = fleet->layout->version;
+    own->epoch = own->typical->epoch;
+    forget_costs(own, fleet->nodes.count);
 }
 
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept)

@@ -66,6 +66,8 @@ struct scorer {
 
 /* Before costs are asked for: after anything may have changed. */
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet);
+/* With the weights of another scorer, for a fleet whose layout says the same. */
+void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet);
 /* Kinds that another dynamic pool is promised; NULL: none. */
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
 void scorer_release(struct scorer *scorer);

@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/relocate.h"
 
@@ -274,7 +275,7 @@ static uint32_t count_moving(const struct state *state, const struct reclaim *re
 }
 
 /* As a plan would look for a set, but beside nobody's promise. */
-static void ask_for(struct brain *brain, struct job *job, struct moves_ask *ret)
+static void ask_for(struct brain *brain, const struct job *job, struct moves_ask *ret)
 {
     const struct state *state = brain->state;
     usec_t at = job->pending_bucket->why.at;
@@ -304,23 +305,17 @@ static void ask_for(struct brain *brain, struct job *job, struct moves_ask *ret)
     }
 }
 
-void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret)
+void sched_moves(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                 struct moves_ask *ret)
 {
-    usec_t review = brain->review;
-
     *ret = (struct moves_ask){ .answer = MOVES_NONE };
     if (job->state != JOB_QUEUED || brain->state->settings.defrag_most == 0)
         return;
-    if (defrag_is_under_way(brain, job)) {
+    if (defrag_is_under_way(brain, job))
         *ret = (struct moves_ask){
             .answer = MOVES_UNDER_WAY,
             .jobs = count_moving(brain->state, &brain->reclaim, job->id),
         };
-        return;
-    }
-    brain_refresh(brain);
-    arena_clear(&brain->arena);
-    if (job->is_awaited == AWAITED_NOT)
-        ask_for(brain, job, ret);
-    brain->review = review; /* a question makes nobody get up */
+    else if (job->is_awaited == AWAITED_NOT)
+        ask_for(inquiry_follow(inquiry, brain), job, ret);
 }

@@ -6,6 +6,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 void reclaim_release(struct reclaim *reclaim)
@@ -62,6 +63,18 @@ void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lea
             forget_place(reclaim, i);
     }
     list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
+}
+
+void reclaim_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
+                   bool is_forgotten)
+{
+    while (own->made.count > 0)
+        forget_place(own, own->made.count - 1);
+    for (size_t i = 0; i < reclaim->made.count; i++)
+        reclaim_keep(own, reclaim->made.items[i].job, reclaim->made.items[i].lease);
+    if (is_forgotten)
+        reclaim_forget_back(own, state);
+    own->review = reclaim->review;
 }
 
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
@@ -787,9 +800,11 @@ int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
     return sum < most ? sum : most;
 }
 
-void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret)
+void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                     struct give_back *ret)
 {
-    struct reclaim *reclaim = &brain->reclaim;
+    struct brain *own = inquiry_follow(inquiry, brain);
+    struct reclaim *reclaim = &own->reclaim;
     const struct state *state = brain->state;
     struct ends_walk walk = { .ends = &brain->ends };
     usec_t review = reclaim->review;
@@ -800,7 +815,7 @@ void sched_give_back(struct brain *brain, const struct job *job, struct give_bac
     quota_least(state, state_request(state, job), &wanted);
     if (wanted.of[RESOURCE_GPUS] == 0 || !anybody_borrows(state))
         return;
-    count_shares(brain, job->id);
+    count_shares(own, job->id);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *other = entry->job;
         struct amounts held;

@@ -75,6 +75,9 @@ void reclaim_take_made(struct brain *brain, uint64_t job, int sign);
 void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease);
 /* Machines or devices are others: who comes back finds a new place. */
 void reclaim_forget_back(struct reclaim *reclaim, const struct state *state);
+/* What was kept by another one is kept here, too; is_forgotten: but for who comes back. */
+void reclaim_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
+                   bool is_forgotten);
 /* Whether jobs that were stopped for this one still hold their places. */
 bool reclaim_is_under_way(const struct brain *brain, const struct job *job);
 /* GPUs in milli that jobs of this queue could take back from others now, one after the other. */

@@ -8,7 +8,7 @@
 #include "sched/brain.h"
 #include "sched/ordering/quota_check.h"
 
-void relocation_start(struct relocation *search, struct brain *brain, struct job *job)
+void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {
     *search = (struct relocation){ .brain = brain,
                                    .job = job,

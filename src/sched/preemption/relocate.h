@@ -16,7 +16,7 @@
 /* A search for one job that waits. */
 struct relocation {
     struct brain *brain;
-    struct job *job;
+    const struct job *job;
     const struct request *request;
     struct promises *promises; /* to others; NULL: somebody only asks */
     usec_t end;                /* of the job, if it starts now */
@@ -30,7 +30,7 @@ struct relocation {
     usec_t later;       /* when somebody may be moved who may not yet; USEC_NEVER */
 };
 
-void relocation_start(struct relocation *search, struct brain *brain, struct job *job);
+void relocation_start(struct relocation *search, struct brain *brain, const struct job *job);
 /* What is free now, but for what is kept for others, or will be taken in this plan. */
 void relocation_look(struct relocation *search);
 bool relocation_is_enough(const struct relocation *search); /* for the job, wherever it is */

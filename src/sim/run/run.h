@@ -25,7 +25,8 @@ struct sim_estimate {
     usec_t low, median, high;
     usec_t limits_only; /* as one would say who knows time limits alone; 0: not known */
 };
-typedef bool sim_estimate_fn(struct brain *brain, const struct job *job, struct sim_estimate *ret);
+typedef bool sim_estimate_fn(const struct brain *brain, struct inquiry *inquiry,
+                             const struct job *job, struct sim_estimate *ret);
 
 /* What the room can't do itself. */
 struct sim_ports {
