@@ -65,12 +65,6 @@ struct brain {
     bool is_moved;      /* machines, devices or pools are others */
 };
 
-/* When a job that holds resources will have ended at the latest: its limit. */
-usec_t brain_end_of(const struct state *state, const struct job *job);
-
-/* Whether it must be stopped now; STOP_NONE: it may go on. */
-enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job);
-
 /* Layout, fleet and weights for what the state says now. Weights decide: for plans alone. */
 void brain_refresh(struct brain *brain);
 /* The cells of the layout, with what is held of them. */

@@ -7,6 +7,7 @@
 #include "core/job/gang_size.h"
 #include "core/job/rescue.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/ordering/quota_check.h"
 
 static int compare_ids(const void *a, const void *b)
@@ -43,7 +44,7 @@ static void stop_on_going(struct brain *brain, struct decisions *decisions)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         if (job->is_preemptible && job->state != JOB_STOPPING && is_on_going(state, job) &&
-            brain_stop_wanted(state, job) == STOP_NONE)
+            job_stop_wanted(state, job) == STOP_NONE)
             list_add(&ids, job->id);
     }
     if (ids.count > 1)
@@ -75,7 +76,7 @@ static void stop_on_sick(struct brain *brain, struct decisions *decisions)
     brain->is_sick = false;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
-        if (job->state != JOB_STOPPING && brain_stop_wanted(state, job) == STOP_NONE &&
+        if (job->state != JOB_STOPPING && job_stop_wanted(state, job) == STOP_NONE &&
             rescue_may(state, job, rescue_harm(state, job, &device)))
             list_add(&ids, job->id);
     }
@@ -115,7 +116,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         if (!job)
             continue;
         job_claim_run(job)->wants_attention = false;
-        enum stop_cause cause = brain_stop_wanted(state, job);
+        enum stop_cause cause = job_stop_wanted(state, job);
         if (cause == STOP_NONE)
             continue;
         struct event stop = { .kind = EVENT_STOP,
@@ -372,7 +373,7 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
 {
     const struct state *state = brain->state;
     struct gate_ask shut = { job->queue, job->user, state->now,
-                             usec_after(state->now, gate_stay_of(job)) };
+                             usec_after(state->now, job_stay(job)) };
     struct quota_ask ask = { .queue = job->queue,
                              .user = job->user,
                              .gid = job->gid,

@@ -2,6 +2,7 @@
 #include "sched/run_time.h"
 
 #include "core/job/role.h"
+#include "sched/facts.h"
 #include "sched/preemption/resize.h"
 
 static int64_t part(int64_t amount, int64_t of)
@@ -95,7 +96,7 @@ static usec_t elsewhere(const struct state *state, const struct job *job)
 {
     usec_t left = job->run->expected_end > state->now ? job->run->expected_end - state->now : 0;
 
-    return usec_after(left, elastic_cost_of(job));
+    return usec_after(left, job_restart_cost(job));
 }
 
 usec_t guess_usual(const struct state *state, const struct job *job)

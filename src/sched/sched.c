@@ -5,16 +5,7 @@
 #include <stdlib.h>
 
 #include "sched/brain.h"
-
-usec_t brain_end_of(const struct state *state, const struct job *job)
-{
-    usec_t start = job->state == JOB_GRANTED ? job->run->granted : job->run->started;
-    usec_t limit = job->max_duration;
-
-    start = start > 0 ? start : job->run->granted;
-    usec_t end = usec_after(start, limit);
-    return job->state == JOB_STOPPING ? state->now : end;
-}
+#include "sched/facts.h"
 
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)
@@ -22,7 +13,7 @@ static usec_t expected_end(const struct state *state, const struct job *job)
     usec_t start =
         job->state != JOB_GRANTED && job->run->started > 0 ? job->run->started : job->run->granted;
     usec_t end = usec_after(start, job->run->window);
-    usec_t limit = brain_end_of(state, job);
+    usec_t limit = job_end_of(state, job);
 
     return end < limit ? end : limit;
 }
@@ -56,7 +47,7 @@ void brain_extend_windows(struct brain *brain)
 
     for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= state->now;
          entry = ends_next(&walk)) {
-        if (entry->job->state != JOB_STOPPING && brain_end_of(state, entry->job) > state->now)
+        if (entry->job->state != JOB_STOPPING && job_end_of(state, entry->job) > state->now)
             list_add(&late, entry->job);
     }
     for (size_t i = 0; i < late.count; i++) {
@@ -64,28 +55,6 @@ void brain_extend_windows(struct brain *brain)
         update_end(brain, late.items[i], true);
     }
     list_release(&late);
-}
-
-/* Its time limit counts from its grant until it runs, then from its start. */
-static bool has_deadline(const struct job *job)
-{
-    return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
-}
-
-enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job)
-{
-    if (!has_deadline(job))
-        return STOP_NONE;
-    if (job->run->is_cancel_wanted)
-        return STOP_CANCEL;
-    if (job->run->is_requeue_wanted)
-        return STOP_REQUEUE;
-    if (job->run->end.kind != 0 && (job->run->end.kind != ENGINE_ENDED ||
-                                    job->run->end.exit_code != 0 || job->run->end.signal != 0))
-        return job_may_heal(job) ? STOP_HEAL : STOP_MEMBER;
-    if (brain_end_of(state, job) <= state->now) /* also of one that never came to run */
-        return STOP_TIMEOUT;
-    return STOP_NONE;
 }
 
 /* Jobs that ended long before their limits: their deadlines must not pile up. */
@@ -98,21 +67,21 @@ static void forget_deadlines(struct brain *brain)
     deadlines_release(&brain->deadlines);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
-        usec_t end = brain_end_of(brain->state, job);
-        if (has_deadline(job) && end != USEC_NEVER)
+        usec_t end = job_end_of(brain->state, job);
+        if (job_has_limit(job) && end != USEC_NEVER)
             deadline_add(&brain->deadlines, end, job->id);
     }
 }
 
 void brain_watch(struct brain *brain, struct job *job)
 {
-    usec_t end = brain_end_of(brain->state, job);
+    usec_t end = job_end_of(brain->state, job);
 
-    if (has_deadline(job) && end != USEC_NEVER && end > brain->state->now) {
+    if (job_has_limit(job) && end != USEC_NEVER && end > brain->state->now) {
         deadline_add(&brain->deadlines, end, job->id);
         forget_deadlines(brain);
     }
-    if (!job->run->wants_attention && brain_stop_wanted(brain->state, job) != STOP_NONE) {
+    if (!job->run->wants_attention && job_stop_wanted(brain->state, job) != STOP_NONE) {
         job_claim_run(job)->wants_attention = true;
         list_add(&brain->attention, job->id);
     }
@@ -218,7 +187,7 @@ void brain_query_for(struct brain *brain, const struct job *job, const struct re
         .quota = PLACE_QUOTA_NOW,
         .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
         .from = brain->state->now,
-        .stay = gate_stay_of(job),
+        .stay = job_stay(job),
     };
     if (query->request->roles_count > 0)
         query->seats = seats_of(&brain->reserve.seats, job->id);

@@ -20,8 +20,6 @@
 #include "sched/backfill/ends.h"
 #include "sched/placement/fleet.h"
 
-#define GATE_WORTH USEC_PER_MIN /* that one which is stopped afterwards should run */
-
 struct gate {
     uint32_t node;
     uint32_t reservation; /* its place in the agenda */
@@ -54,9 +52,6 @@ usec_t gate_shuts_at(const struct gate *gate, const struct state *state,
 /* When the span ends that bars him first. */
 usec_t gate_opens_at(const struct gate *gate, const struct state *state,
                      const struct gate_ask *ask);
-
-/* How long a job that starts now may count on staying, as far as gates go. */
-usec_t gate_stay_of(const struct job *job);
 
 /* Whether a lease holds some of what is behind it. */
 bool gate_has(const struct gate *gate, const struct layout *layout, const struct lease *lease);

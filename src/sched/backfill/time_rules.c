@@ -2,6 +2,7 @@
 #include "sched/backfill/time_rules.h"
 
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/run_time.h"
 
 enum { EDGES_MOST = 64 };
@@ -70,7 +71,7 @@ static int64_t held_at(const struct brain *brain, uint32_t queue, uint32_t resou
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         struct amounts amounts;
-        usec_t end = brain_end_of(brain->state, job);
+        usec_t end = job_end_of(brain->state, job);
         if ((is_firm && job->is_preemptible) || job->state == JOB_STOPPING ||
             !state_is_below(brain->state, job->queue, queue) || (end <= at && end != USEC_NEVER))
             continue;
@@ -116,7 +117,7 @@ static bool queue_allows(struct brain *brain, const struct job *job, uint32_t qu
 {
     const struct state *state = brain->state;
     const struct queue *q = &state->queues.items[queue];
-    usec_t end = usec_after(state->now, gate_stay_of(job));
+    usec_t end = usec_after(state->now, job_stay(job));
     uint32_t window = 0;
     usec_t at = state->now;
 

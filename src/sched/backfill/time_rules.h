@@ -12,7 +12,7 @@
  * Window. When a queue may hold less from some edge on, a job that is never stopped starts only if
  * it ends before, or if it and all others of the queue that are never stopped and may still run at
  * that edge fit; one that may be stopped only if it fits or can do something useful until then
- * (gate_stay_of). 64 edges are looked at, up to the job's limit.
+ * (job_stay). 64 edges are looked at, up to the job's limit.
  */
 
 #include "sched/ordering/quota_check.h"

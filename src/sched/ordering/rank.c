@@ -2,6 +2,7 @@
 #include "sched/ordering/rank.h"
 
 #include "base/log2.h"
+#include "sched/facts.h"
 #include "sched/preemption/contender.h"
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
@@ -33,7 +34,7 @@ static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *ent
 {
     const struct pending_bucket *bucket = entry->bucket;
 
-    entry->band = (uint8_t)(2 - claim_deadline_band(bucket->first, ranker->state->now));
+    entry->band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
     if (entry->band < 2)
         entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
 }

@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/relocate.h"
@@ -24,7 +25,7 @@ void defrag_release(struct defrag *defrag)
 static bool is_moving(const struct job *job)
 {
     return job && job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE &&
-           elastic_is_back(job);
+           job_is_back(job);
 }
 
 bool defrag_is_under_way(const struct brain *brain, const struct job *job)

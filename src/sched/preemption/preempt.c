@@ -3,6 +3,7 @@
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
@@ -87,7 +88,7 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
+    return job_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
            job->run->stop_cause != STOP_MOVE && job->queue == queue &&
            (!taker || taker->queue == queue);
 }
@@ -375,10 +376,10 @@ static void look_ahead(struct brain *brain, uint32_t queue)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         bool is_moved = entry->job->run->stop_cause == STOP_MOVE;
         bool is_gone = brain->awaited.count > 0 || is_moved
-                           ? elastic_is_leaving(entry->job)
+                           ? job_is_leaving(entry->job)
                            : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
-            elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
+            job_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
         if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)

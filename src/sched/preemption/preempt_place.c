@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/job/role.h"
+#include "sched/facts.h"
 
 void pack_release(struct pack *pack)
 {
@@ -77,7 +78,7 @@ static bool try_nodes(struct packing *packing, struct claim *claim)
     query->is_preemptible = claim->job->is_preemptible;
     query->user = claim->job->user;
     query->gid = claim->job->gid;
-    query->stay = gate_stay_of(claim->job);
+    query->stay = job_stay(claim->job);
     query->only = packing->pack->fitting.items;
     query->only_count = (uint32_t)packing->pack->fitting.count;
     if (query->only_count == 0 || !place_job(query, packing->arena, &lease, &why))

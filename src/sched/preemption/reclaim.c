@@ -6,6 +6,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
@@ -42,7 +43,7 @@ void reclaim_tidy(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
-        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(job)))
+        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(job)))
             forget_place(reclaim, i);
     }
 }
@@ -51,7 +52,7 @@ void reclaim_forget_back(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
-        if (!job || elastic_is_back(job))
+        if (!job || job_is_back(job))
             forget_place(reclaim, i);
     }
 }
@@ -99,7 +100,7 @@ bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
 /* It stops, but what it will have then is known. */
 static bool is_coming(const struct brain *brain, const struct job *job)
 {
-    return elastic_is_back(job) && reclaim_place(&brain->reclaim, job->id);
+    return job_is_back(job) && reclaim_place(&brain->reclaim, job->id);
 }
 
 /* What is held, as if those that stop for other queues were gone and those for whom they stop were
@@ -126,7 +127,7 @@ static void count_shares(struct brain *brain, uint64_t job)
         const struct made_room *made = &brain->reclaim.made.items[i];
         const struct job *other = state_job(state, made->job);
         if (!other || made->job == job ||
-            (other->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(other)))
+            (other->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(other)))
             continue;
         amounts_of_lease(state, made->lease, &amounts);
         shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
@@ -580,7 +581,7 @@ static void look_ahead(struct brain *brain, uint64_t job)
 
     fleet_follow(&brain->reclaim.ahead, &brain->fleet);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (elastic_is_leaving(entry->job))
+        if (job_is_leaving(entry->job))
             fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
@@ -605,7 +606,7 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
     if (free >= wanted->of[RESOURCE_GPUS])
         return brain->state->now;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_healed = entry->job->state == JOB_STOPPING && !elastic_is_leaving(entry->job);
+        bool is_healed = entry->job->state == JOB_STOPPING && !job_is_leaving(entry->job);
         free += is_healed ? 0 : entry->job->run->lease->milli;
         if (free >= wanted->of[RESOURCE_GPUS])
             return entry->end;

@@ -6,6 +6,7 @@
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/ordering/quota_check.h"
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
@@ -119,11 +120,11 @@ static bool may_move(struct relocation *search, const struct job *job)
     usec_t now = brain->state->now, moved = job->run->moved;
 
     /* one that lost members may have a size with which it would not start elsewhere */
-    if (job->run->lease->milli == 0 || !elastic_is_settled(job) || request->roles_count > 0 ||
+    if (job->run->lease->milli == 0 || !job_is_settled(job) || request->roles_count > 0 ||
         !request_allows(request, job->run->lease->members_count) ||
         !reclaim_may_stop(&brain->reclaim, brain->state, job))
         return false;
-    usec_t at = elastic_old_enough_at(job, now);
+    usec_t at = job_old_enough_at(job, now);
     if (moved > 0 && usec_after(moved, USEC_PER_HOUR) > at)
         at = usec_after(moved, USEC_PER_HOUR);
     if (at > now)
@@ -158,7 +159,7 @@ void relocation_collect(struct relocation *search)
         struct mover mover = { .job = entry->job };
         if (!may_move(search, entry->job))
             continue;
-        mover.again = job_unsaved(mover.job, brain->state->now) + elastic_cost_of(mover.job);
+        mover.again = job_unsaved(mover.job, brain->state->now) + job_restart_cost(mover.job);
         mover.loss = move_loss(mover.job->run->lease, mover.again);
         list_add(&defrag->movers, mover);
     }
@@ -398,7 +399,7 @@ static bool place_mover(struct relocation *search, struct mover *mover)
     query.shapes = NULL;
     query.quota = PLACE_QUOTA_EVER;
     query.promises = search->promises;
-    query.end = usec_after(job->run->expected_end, elastic_cost_of(job));
+    query.end = usec_after(job->run->expected_end, job_restart_cost(job));
     if (!place_job(&query, &brain->arena, &mover->place, &why) ||
         !may_have(brain, job, &mover->place))
         return false;
@@ -495,7 +496,7 @@ static bool is_open_for_it(const struct relocation *search)
         grace = its > grace ? its : grace;
     }
     struct gate_ask ask = { job->queue, job->user, state->now,
-                            usec_after(usec_after(state->now, grace), gate_stay_of(job)) };
+                            usec_after(usec_after(state->now, grace), job_stay(job)) };
     for (size_t i = 0; i < brain->gates.items.count; i++) {
         const struct gate *gate = &brain->gates.items.items[i];
         bool is_near = gate->slots != 0 || gate_has(gate, &brain->layout, &search->lease);

@@ -5,6 +5,7 @@
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/ordering/pool_limit.h"
 #include "sched/ordering/quota_check.h"
 
@@ -56,20 +57,6 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
         KEEP_IN(&elastic->back, job, is_coming);
 }
 
-bool elastic_is_back(const struct job *job)
-{
-    return job->is_awaited == AWAITED_BACK ||
-           (job->state == JOB_STOPPING &&
-            (job->run->stop_cause == STOP_RESIZE || job->run->stop_cause == STOP_MOVE) &&
-            !job->run->is_cancel_wanted && !job->run->is_requeue_wanted);
-}
-
-bool elastic_is_leaving(const struct job *job)
-{
-    return job->state == JOB_STOPPING &&
-           (job->run->stop_cause != STOP_HEAL || job->run->is_cancel_wanted);
-}
-
 void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
                   struct lease *ret)
 {
@@ -112,19 +99,6 @@ static void part_of(const struct lease *lease, uint32_t first, uint32_t count, s
     for (uint32_t rank = 0; rank < lease->members_count; rank++)
         is_picked[rank] = rank >= first && rank < first + count;
     elastic_pick(lease, is_picked, arena, ret);
-}
-
-usec_t elastic_cost_of(const struct job *job)
-{
-    return job->restart_cost > 0 ? job->restart_cost : ELASTIC_COST_S * USEC_PER_SEC;
-}
-
-bool elastic_is_settled(const struct job *job)
-{
-    const struct job_run *run = job->run;
-
-    return job->state == JOB_RUNNING && !run->is_cancel_wanted && !run->is_requeue_wanted &&
-           run->members_ended == 0 && run->started >= run->granted;
 }
 
 /* ---- those that come back ---- */
@@ -214,15 +188,15 @@ static int compare_donors(const void *left, const void *right)
 
     if (a->job->priority != b->job->priority)
         return a->job->priority < b->job->priority ? -1 : 1;
-    if (elastic_cost_of(a->job) != elastic_cost_of(b->job))
-        return elastic_cost_of(a->job) < elastic_cost_of(b->job) ? -1 : 1;
+    if (job_restart_cost(a->job) != job_restart_cost(b->job))
+        return job_restart_cost(a->job) < job_restart_cost(b->job) ? -1 : 1;
     return a->job->id > b->job->id ? -1 : 1;
 }
 
 /* Has run for its restart cost, so that its start was not in vain. */
 static bool has_paid(struct brain *brain, const struct job *job)
 {
-    usec_t at = usec_after(job->run->started, elastic_cost_of(job));
+    usec_t at = usec_after(job->run->started, job_restart_cost(job));
 
     if (at <= brain->state->now)
         return true;
@@ -240,7 +214,7 @@ static size_t collect_donors(struct brain *brain, const struct job *job, struct 
         struct job *other = elastic->active.items[i];
         const struct request *request = state_request(brain->state, other);
         uint32_t members = other->run->lease->members_count;
-        if (other == job || !elastic_is_settled(other) || members <= request->members ||
+        if (other == job || !job_is_settled(other) || members <= request->members ||
             !has_paid(brain, other) ||
             (other->queue != job->queue && !reclaim_is_due(brain, other)))
             continue;
@@ -486,9 +460,9 @@ static void look_ahead(struct brain *brain)
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct made_room *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
-        if (job && job_is_active(job) && elastic_is_back(job))
+        if (job && job_is_active(job) && job_is_back(job))
             fleet_take(&reclaim->ahead, job->run->lease, -1);
-        if (job && (job_is_active(job) ? elastic_is_back(job) : job->is_awaited) &&
+        if (job && (job_is_active(job) ? job_is_back(job) : job->is_awaited) &&
             fleet_has(&reclaim->ahead, made->lease))
             fleet_take(&reclaim->ahead, made->lease, 1);
     }
@@ -535,29 +509,18 @@ static bool fits_ahead(void *user, uint32_t members)
     return true;
 }
 
-usec_t elastic_old_enough_at(const struct job *job, usec_t now)
-{
-    usec_t cost = elastic_cost_of(job), age = job->run->attained + now - job->run->started;
-    usec_t restarts = (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals +
-                               job->run->moves + job->run->rescues);
-    /* (age - restarts x S) / (age + S) >= 0.7 */
-    usec_t least = (100 * restarts + ELASTIC_FACTOR_PCT) * cost / (100 - ELASTIC_FACTOR_PCT);
-
-    return age >= least ? 0 : now + least - age;
-}
-
 static bool is_worth_it(struct brain *brain, const struct job *job, uint32_t members)
 {
     uint32_t old = job->run->lease->members_count;
     usec_t now = brain->state->now, end = job->run->expected_end;
-    usec_t left = claim_left(job, now) > 0 ? claim_left(job, now)
-                  : end == USEC_NEVER      ? USEC_NEVER
-                                           : end - now;
+    usec_t left = job_left(job, now) > 0 ? job_left(job, now)
+                  : end == USEC_NEVER    ? USEC_NEVER
+                                         : end - now;
 
     if (left != USEC_NEVER &&
-        left / members * (members - old) < ELASTIC_GAIN_LEAST * elastic_cost_of(job))
+        left / members * (members - old) < ELASTIC_GAIN_LEAST * job_restart_cost(job))
         return false;
-    usec_t at = elastic_old_enough_at(job, now);
+    usec_t at = job_old_enough_at(job, now);
     if (at > 0 && at < brain->elastic.review)
         brain->elastic.review = at;
     return at == 0;
@@ -593,8 +556,7 @@ void plan_grows(struct brain *brain, struct decisions *decisions)
     look_ahead(brain);
     for (size_t i = 0; i < count; i++) {
         const struct request *request = state_request(brain->state, jobs[i]);
-        if (elastic_is_settled(jobs[i]) &&
-            jobs[i]->run->lease->members_count < request_most(request) &&
+        if (job_is_settled(jobs[i]) && jobs[i]->run->lease->members_count < request_most(request) &&
             !is_contended(brain, jobs[i]->queue))
             grow(brain, jobs[i], decisions);
     }

@@ -34,10 +34,8 @@ struct decisions;
 struct quota_ask;
 
 enum {
-    ELASTIC_FACTOR_PCT = 70,
     ELASTIC_GAIN_LEAST = 4,
-    ELASTIC_COST_S = 60, /* the restart cost of a gang that does not say its own */
-    ELASTIC_TRIES = 8,   /* waiting jobs for which a plan looks for gangs to shrink */
+    ELASTIC_TRIES = 8, /* waiting jobs for which a plan looks for gangs to shrink */
 };
 
 struct elastic {
@@ -51,20 +49,9 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
                   bool is_gone);
 void elastic_release(struct elastic *elastic);
 
-/* Whether it was stopped, or is being stopped, to start again at once. */
-bool elastic_is_back(const struct job *job);
-/* It stops, and others can have its place; not when it is healed, and wants as much again. */
-bool elastic_is_leaving(const struct job *job);
 /* The members of a lease that are marked, as a lease of their own: ranks from 0, shares 0. */
 void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
                   struct lease *ret);
-
-/* It runs, all of it, and nobody wants it to stop. */
-bool elastic_is_settled(const struct job *job);
-/* What a restart costs it, as it says or as is assumed. */
-usec_t elastic_cost_of(const struct job *job);
-/* When it is old enough for one more restart (Sia's factor); 0: it is. */
-usec_t elastic_old_enough_at(const struct job *job, usec_t now);
 
 /* Those that were stopped to start again. */
 void plan_back(struct brain *brain, struct decisions *decisions);
