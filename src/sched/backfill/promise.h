@@ -12,7 +12,7 @@
  */
 
 #include "core/job/why.h"
-#include "sched/placement/score.h"
+#include "sched/spot.h"
 
 struct promise_spot {
     uint32_t node;

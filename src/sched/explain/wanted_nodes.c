@@ -181,7 +181,7 @@ static bool take_gpus(const struct state *state, const struct node_type *type,
     int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
     uint32_t left = ask->count;
 
-    if (ask->kind == SHARE_MIG || !shape_is_asked_for(ask, &like))
+    if (ask->kind == SHARE_MIG || !device_is_asked_for(ask, &like))
         return false;
     if (milli == 0 && like.memory_mib > 0)
         milli = (ask->memory_mib * GPU_MILLI + like.memory_mib - 1) / like.memory_mib;

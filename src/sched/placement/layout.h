@@ -55,6 +55,9 @@ struct layout {
 void layout_make(struct layout *layout, const struct state *state);
 void layout_release(struct layout *layout);
 
+/* Whether it is of the model and size that are asked for; its sharing aside. */
+bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device);
+
 static inline bool layout_kind_is_of(const struct layout_kind *kind, uint32_t pool)
 {
     return pool < 256 && (kind->pools[pool / 64] >> pool % 64 & 1) != 0;

@@ -36,15 +36,6 @@ static bool may_have(const struct shape *shape, const struct state *state,
            (!named[0] || strcmp(named, owner->name) == 0);
 }
 
-bool shape_is_asked_for(const struct gpu_ask *ask, const struct device *device)
-{
-    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
-        return false;
-    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
-        return false;
-    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
-}
-
 /* An instance; its memory in proportion, which is a little more than the driver will give it. */
 static struct shape_cut cut_instance(const struct gpu_ask *ask, const struct layout_kind *kind,
                                      const struct device *device)
@@ -101,7 +92,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
         const struct layout_kind *kind = &layout->kinds.items[i];
         const struct device *device = &state->devices.items[kind->device];
         struct shape_cut cut = { 0 };
-        if (pool >= 0 && shape_is_asked_for(shape->ask, device) &&
+        if (pool >= 0 && device_is_asked_for(shape->ask, device) &&
             may_have(shape, state, kind, ignore_health))
             cut = shape->ask->kind == SHARE_MIG ? cut_instance(shape->ask, kind, device)
                   : device->mig_enabled         ? cut
