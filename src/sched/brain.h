@@ -65,54 +65,32 @@ struct brain {
     bool is_moved;      /* machines, devices or pools are others */
 };
 
-/* Layout, fleet and weights for what the state says now. Weights decide: for plans alone. */
-void brain_refresh(struct brain *brain);
-/* The cells of the layout, with what is held of them. */
-void brain_make_cells(struct brain *brain);
+/* Add a decision, and fold it in. */
+void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
-/* To be asked again by then. */
-static inline void brain_review(struct brain *brain, usec_t at)
-{
-    brain->review = at < brain->review ? at : brain->review;
-}
-
-/* What time says against its start, and quotas for what it asks for at least. */
-bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
-/* The same for amounts that were chosen, without quotas. */
-bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
-                    struct why *why);
-/* The same for a lease that was chosen, and what reservations say to it. */
-bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
-                    struct why *why);
-
-/* Jobs that outlived the window that they were given get a longer one. */
-void brain_extend_windows(struct brain *brain);
-
-void brain_watch(struct brain *brain, struct job *job);
+/* A query for the job as it is now: machines, caches, gates, quotas. */
 void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
 /* The same for a request that is not the job's own. */
 void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
                      struct place_query *query);
-void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
-/* plan.c */
-/* Whether an empty cluster would hold it: who never can has no turn. */
-bool brain_is_possible(const struct brain *brain, const struct job *job);
-/* Give a job what the lease says; its share is filled in. */
-void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
-                 struct decisions *decisions);
-/* Start it now, if everything allows it: an elastic gang with as many members as fit. */
-bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
-                     struct decisions *decisions, struct why *why);
-/* Whether the array that it is a task of lets one more run. */
-bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
-                        struct why *why);
-void plan_stops(struct brain *brain, struct decisions *decisions);
-/* Those of other queues made room for them: they come before all others, and nobody takes what was
- * given up for them. */
+/* Bring layout, fleet, cells, gates and weights up to the state. Weights decide: for plans alone.
+ */
+void brain_refresh(struct brain *brain);
+/* What reservations keep now. */
+void brain_shut_gates(struct brain *brain);
+/* The cells of the layout, with what is held of them. */
+void brain_make_cells(struct brain *brain);
+
+/* The job may have to be stopped: now, or when its limit comes. */
+void brain_watch(struct brain *brain, struct job *job);
+/* List those for whom other queues made room (`awaited`), by number. */
 void brain_list_awaited(struct brain *brain);
-void plan_awaited(struct brain *brain, struct decisions *decisions);
-void plan_preempt(struct brain *brain, struct decisions *decisions);
-void plan_grants(struct brain *brain, struct decisions *decisions);
+
+/* Plan again at this time at the latest. */
+static inline void brain_review(struct brain *brain, usec_t at)
+{
+    brain->review = at < brain->review ? at : brain->review;
+}
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/plan.h"
 
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)
@@ -39,7 +40,7 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
 }
 
 /* Whoever is being stopped, or is at its limit, ends now: that makes nobody else end. */
-void brain_extend_windows(struct brain *brain)
+static void extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
     struct ends_walk walk = { .ends = &brain->ends };
@@ -55,36 +56,6 @@ void brain_extend_windows(struct brain *brain)
         update_end(brain, late.items[i], true);
     }
     list_release(&late);
-}
-
-/* Jobs that ended long before their limits: their deadlines must not pile up. */
-static void forget_deadlines(struct brain *brain)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    if (brain->deadlines.heap.count < 4 * brain->ends.count + 1024)
-        return;
-    deadlines_release(&brain->deadlines);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
-        usec_t end = job_end_of(brain->state, job);
-        if (job_has_limit(job) && end != USEC_NEVER)
-            deadline_add(&brain->deadlines, end, job->id);
-    }
-}
-
-void brain_watch(struct brain *brain, struct job *job)
-{
-    usec_t end = job_end_of(brain->state, job);
-
-    if (job_has_limit(job) && end != USEC_NEVER && end > brain->state->now) {
-        deadline_add(&brain->deadlines, end, job->id);
-        forget_deadlines(brain);
-    }
-    if (!job->run->wants_attention && job_stop_wanted(brain->state, job) != STOP_NONE) {
-        job_claim_run(job)->wants_attention = true;
-        list_add(&brain->attention, job->id);
-    }
 }
 
 static void on_job(void *user, struct job *job, bool is_gone)
@@ -132,70 +103,6 @@ static void on_lease(void *user, struct job *job, int sign)
                cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
     reserve_account(&brain->reserve, job->run->lease,
                     sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
-}
-
-void brain_make_cells(struct brain *brain)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    cells_make(&brain->cells, &brain->layout, brain->state);
-    if (!cells_is_any(&brain->cells))
-        return;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        cells_take(&brain->cells, &brain->layout, entry->job->run->lease,
-                   cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
-}
-
-static void shut_gates(struct brain *brain)
-{
-    if (gates_make(&brain->gates, brain->state, &brain->layout, &brain->ends, &brain->arena))
-        reserve_forget(&brain->reserve);
-}
-
-void brain_refresh(struct brain *brain)
-{
-    if (brain->is_moved) {
-        reserve_forget(&brain->reserve);
-        reclaim_forget_back(&brain->reclaim, brain->state);
-        layout_make(&brain->layout, brain->state);
-        fleet_make(&brain->fleet, &brain->layout, brain->state, false);
-        brain_make_cells(brain);
-        brain->is_moved = false;
-        brain->made = ++brain->changes;
-    }
-    if (brain->gates.passed != brain->state->agenda.passed)
-        shut_gates(brain);
-    scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
-}
-
-void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
-                     struct place_query *query)
-{
-    *query = (struct place_query){
-        .state = brain->state,
-        .scorer = &brain->scorer,
-        .fleet = &brain->fleet,
-        .shapes = &brain->shapes,
-        .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
-        .request = request,
-        .class = job->class,
-        .queue = job->queue,
-        .user = job->user,
-        .gid = job->gid,
-        .is_preemptible = job->is_preemptible,
-        .job = job->id,
-        .quota = PLACE_QUOTA_NOW,
-        .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
-        .from = brain->state->now,
-        .stay = job_stay(job),
-    };
-    if (query->request->roles_count > 0)
-        query->seats = seats_of(&brain->reserve.seats, job->id);
-}
-
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
-{
-    brain_query_for(brain, job, state_request(brain->state, job), query);
 }
 
 /* What a brain knows beside the state, from the state alone. */
@@ -289,16 +196,6 @@ static void start_afresh(struct brain *brain)
     forget_state(brain);
     *brain = (struct brain){ .state = state, .changes = changes };
     learn_state(brain);
-}
-
-void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions)
-{
-    struct error err;
-
-    int code = state_apply(brain->state, decision, &err);
-    assert(code == 0); /* what the brain decides makes sense */
-    (void)code;
-    list_add(&decisions->events, *decision);
 }
 
 /* Whether machines, devices, or who may use them, are others then. */
@@ -414,13 +311,15 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
         return code;
 
     arena_clear(&brain->arena);
+    if (brain->is_moved)
+        reclaim_forget_back(&brain->reclaim, brain->state);
     brain_refresh(brain);
-    shut_gates(brain); /* who holds what decides what is kept */
+    brain_shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;
     brain->spends.items.count = 0;
     plan_stops(brain, decisions);
     plan_leaves(brain, decisions);
-    brain_extend_windows(brain);
+    extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
     plan_moves(brain, decisions);

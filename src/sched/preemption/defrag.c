@@ -6,6 +6,7 @@
 #include "base/wide.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/grant.h"
 #include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/relocate.h"

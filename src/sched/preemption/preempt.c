@@ -4,6 +4,7 @@
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/grant.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */

@@ -40,4 +40,10 @@ void preempt_note_queue(struct preempt *preempt, const struct state *state, uint
 void preempt_note(struct preempt *preempt, struct job *job, bool is_gone);
 void preempt_release(struct preempt *preempt);
 
+struct brain;
+struct decisions;
+
+/* Stop jobs for others of their queue, and start those whose place is free. */
+void plan_preempt(struct brain *brain, struct decisions *decisions);
+
 #endif

@@ -7,6 +7,7 @@
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/grant.h"
 #include "sched/ordering/quota_check.h"
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)

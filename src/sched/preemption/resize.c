@@ -6,6 +6,7 @@
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/grant.h"
 #include "sched/ordering/pool_limit.h"
 #include "sched/ordering/quota_check.h"
 
