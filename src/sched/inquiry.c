@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "sched/made.h"
+
 struct inquiry *inquiry_create(void)
 {
     struct inquiry *inquiry = mem_zero(1, sizeof(*inquiry));
@@ -117,7 +119,7 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
         own->fleet.layout = &own->layout;
         fleet_mirror(&own->fleet, &brain->fleet, is_other);
     }
-    reclaim_share(&own->reclaim, &brain->reclaim, brain->state, inquiry->is_ahead);
+    made_share(&own->reclaim, &brain->reclaim, brain->state, inquiry->is_ahead);
     brain_make_cells(own);
     share_gates(inquiry, brain);
     share_weights(inquiry, brain, is_other);

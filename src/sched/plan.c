@@ -11,7 +11,9 @@
 #include "sched/brain.h"
 #include "sched/facts.h"
 #include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/preemption/reclaim.h"
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -335,7 +337,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
-    reclaim_tidy(&brain->reclaim, brain->state);
+    made_tidy(&brain->reclaim, brain->state);
     defrag_keep(brain, true);
     plan_back(brain, decisions);
     defrag_keep(brain, false);

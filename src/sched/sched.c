@@ -6,6 +6,7 @@
 
 #include "sched/brain.h"
 #include "sched/facts.h"
+#include "sched/made.h"
 #include "sched/plan.h"
 
 /* When it is expected to end; not before its window is over. */
@@ -312,7 +313,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
 
     arena_clear(&brain->arena);
     if (brain->is_moved)
-        reclaim_forget_back(&brain->reclaim, brain->state);
+        made_forget_back(&brain->reclaim, brain->state);
     brain_refresh(brain);
     brain_shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;

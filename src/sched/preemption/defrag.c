@@ -8,7 +8,9 @@
 #include "sched/facts.h"
 #include "sched/grant.h"
 #include "sched/inquiry.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/parts.h"
 #include "sched/preemption/relocate.h"
 
 void defrag_release(struct defrag *defrag)
@@ -33,7 +35,7 @@ bool defrag_is_under_way(const struct brain *brain, const struct job *job)
 {
     const struct reclaim *reclaim = &brain->reclaim;
 
-    if (job->is_awaited != AWAITED_FROM_OTHERS || !reclaim_place(reclaim, job->id))
+    if (job->is_awaited != AWAITED_FROM_OTHERS || !made_place(reclaim, job->id))
         return false;
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct job *other = state_job(brain->state, reclaim->made.items[i].job);
@@ -68,7 +70,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     if (job_is_active(job))
         fleet_take(&reserve->ahead, job->run->lease, -1);
     if (!fleet_has(&reserve->ahead, place)) {
-        relocation_free_part(&brain->arena, &reserve->ahead, place, NULL, &part);
+        parts_free(&brain->arena, &reserve->ahead, place, NULL, &part);
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);

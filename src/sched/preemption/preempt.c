@@ -5,6 +5,7 @@
 #include "sched/brain.h"
 #include "sched/facts.h"
 #include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
@@ -350,7 +351,7 @@ static void unsettle(struct brain *brain)
 /* A place for one for whom other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
-    const struct lease *known = reclaim_place(&brain->reclaim, job->id);
+    const struct lease *known = made_place(&brain->reclaim, job->id);
     struct place_query query;
     struct lease lease;
     struct why why;
@@ -380,7 +381,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
                            ? job_is_leaving(entry->job)
                            : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
-            job_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
+            job_is_back(entry->job) ? made_place(&brain->reclaim, entry->job->id) : NULL;
         if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
@@ -433,7 +434,7 @@ static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
         const struct claim *claim = &claims->items.items[i];
         if (claim->is_running || !defrag_is_under_way(brain, claim->job))
             continue;
-        milli += reclaim_place(&brain->reclaim, claim->job->id)->milli;
+        milli += made_place(&brain->reclaim, claim->job->id)->milli;
         list_remove(&claims->items, i);
     }
     return milli;

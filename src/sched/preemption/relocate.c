@@ -8,7 +8,10 @@
 #include "sched/brain.h"
 #include "sched/facts.h"
 #include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/parts.h"
+#include "sched/victim.h"
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {
@@ -18,42 +21,6 @@ void relocation_start(struct relocation *search, struct brain *brain, const stru
                                    .end = usec_after(brain->state->now, job->pending_bucket->most),
                                    .gain = INT64_MAX,
                                    .later = USEC_NEVER };
-}
-
-/* ---- parts of leases ---- */
-
-static bool has_slice(const struct fleet *fleet, const struct slice *slice)
-{
-    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
-
-    return fleet_has(fleet, &lease);
-}
-
-static bool has_device(const struct lease *lease, uint32_t device)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return true;
-    }
-    return false;
-}
-
-void relocation_free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                          const struct lease *other, struct lease *ret)
-{
-    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (has_slice(fleet, &lease->slices[i]) &&
-            (!other || !has_device(other, lease->slices[i].device)))
-            slices[count++] = lease->slices[i];
-    }
-    *ret = *lease;
-    ret->slices = slices;
-    ret->slices_count = count;
-    ret->cpu_milli = 0;
-    ret->memory_mib = 0;
 }
 
 /* ---- what is free ---- */
@@ -75,8 +42,7 @@ static void take_free(struct relocation *search, const struct lease *lease)
     struct lease part;
 
     if (!fleet_has(&search->brain->reclaim.ahead, lease)) {
-        relocation_free_part(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL,
-                             &part);
+        parts_free(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL, &part);
         lease = &part;
     }
     fleet_take(&search->brain->reclaim.ahead, lease, 1);
@@ -123,7 +89,7 @@ static bool may_move(struct relocation *search, const struct job *job)
     /* one that lost members may have a size with which it would not start elsewhere */
     if (job->run->lease->milli == 0 || !job_is_settled(job) || request->roles_count > 0 ||
         !request_allows(request, job->run->lease->members_count) ||
-        !reclaim_may_stop(&brain->reclaim, brain->state, job))
+        !victim_may_stop(&brain->reclaim, brain->state, job))
         return false;
     usec_t at = job_old_enough_at(job, now);
     if (moved > 0 && usec_after(moved, USEC_PER_HOUR) > at)
@@ -439,8 +405,8 @@ static bool place_all(struct relocation *search)
     hold(search, search->job, &search->lease, 1);
     for (size_t i = 0; i < defrag->chosen.count; i++) {
         const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
-        relocation_free_part(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease,
-                             &search->lease, &left[i]);
+        parts_free(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease, &search->lease,
+                   &left[i]);
         fleet_take(&brain->reclaim.ahead, &left[i], 1);
     }
     for (size_t i = 0; i < defrag->chosen.count && is_free; i++) {
@@ -548,9 +514,9 @@ static bool find_set(struct relocation *search)
 /* What is kept for others counts among the cells, too. */
 bool relocation_find(struct relocation *search)
 {
-    reclaim_take_made(search->brain, search->job->id, 1);
+    made_take(search->brain, search->job->id, 1);
     bool is_found = find_set(search);
-    reclaim_take_made(search->brain, search->job->id, -1);
+    made_take(search->brain, search->job->id, -1);
     return is_found;
 }
 
@@ -575,7 +541,7 @@ static void move(struct brain *brain, const struct mover *mover, uint64_t job,
                   .members = mover->place.members_count },
     };
 
-    reclaim_keep(&brain->reclaim, mover->job->id, &mover->place);
+    made_keep(&brain->reclaim, mover->job->id, &mover->place);
     brain_decide(brain, &event, decisions);
 }
 
@@ -593,5 +559,5 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     qsort(movers, count, sizeof(movers[0]), compare_numbers);
     for (size_t i = 0; i < count; i++)
         move(brain, movers[i], search->job->id, decisions);
-    reclaim_keep(&brain->reclaim, search->job->id, &search->lease);
+    made_keep(&brain->reclaim, search->job->id, &search->lease);
 }

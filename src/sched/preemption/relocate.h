@@ -43,8 +43,4 @@ void relocation_make(struct relocation *search, struct decisions *decisions);
 /* Don't. */
 void relocation_drop(struct relocation *search);
 
-/* The devices of a lease that are free in a fleet, and not of another lease; nothing else. */
-void relocation_free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                          const struct lease *other, struct lease *ret);
-
 #endif

@@ -31,7 +31,6 @@
 
 struct brain;
 struct decisions;
-struct quota_ask;
 
 enum {
     ELASTIC_GAIN_LEAST = 4,
@@ -49,37 +48,10 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
                   bool is_gone);
 void elastic_release(struct elastic *elastic);
 
-/* The members of a lease that are marked, as a lease of their own: ranks from 0, shares 0. */
-void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
-                  struct lease *ret);
-
 /* Those that were stopped to start again. */
 void plan_back(struct brain *brain, struct decisions *decisions);
 /* For those that wait, before anybody is stopped for them. */
 void plan_shrinks(struct brain *brain, struct decisions *decisions);
-/* A gang that could give something up: its members now, and after all that it may be asked for. */
-struct donor {
-    struct job *job;
-    const struct request *request;
-    uint32_t members, low;
-    uint8_t rule; /* enum stop_rule */
-};
-
-struct donors {
-    struct donor *items; /* in the brain's arena */
-    size_t count;
-};
-
-/* Take from reclaim.ahead, which was prepared for the job, all that gangs may be asked for it.
- * False: that is nothing. */
-bool elastic_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                     struct donors *ret);
-bool elastic_gives(const struct donors *donors, const struct job *job);
-/* Shrink gangs as far as the job's place needs it. False: it needs none of them. */
-bool elastic_settle(struct brain *brain, const struct job *job, const struct lease *lease,
-                    const struct donors *donors, struct decisions *decisions);
-/* True: gangs alone made room for it, and the job is awaited. */
-bool elastic_shrink_for(struct brain *brain, struct job *job, struct decisions *decisions);
 void plan_grows(struct brain *brain, struct decisions *decisions);
 
 #endif
