@@ -12,6 +12,7 @@
 #include "sched/backfill/reservation.h"
 #include "sched/backfill/reserved_share.h"
 #include "sched/backfill/time_rules.h"
+#include "sched/decisions.h"
 #include "sched/explain/estimate.h"
 #include "sched/ordering/budget.h"
 #include "sched/ordering/job_order.h"
@@ -24,7 +25,6 @@
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
 #include "sched/preemption/time_limit.h"
-#include "sched/sched.h"
 
 struct brain {
     struct state *state;

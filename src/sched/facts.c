@@ -91,6 +91,11 @@ bool job_is_back(const struct job *job)
             !job->run->is_cancel_wanted && !job->run->is_requeue_wanted);
 }
 
+bool job_is_moving(const struct job *job)
+{
+    return job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE && job_is_back(job);
+}
+
 bool job_is_leaving(const struct job *job)
 {
     return job->state == JOB_STOPPING &&

@@ -37,6 +37,8 @@ uint8_t job_deadline_band(const struct job *job, usec_t now);
 
 /* It was stopped, or is being stopped, to start again at once. */
 bool job_is_back(const struct job *job);
+/* It is being moved: it stops, and starts again elsewhere. */
+bool job_is_moving(const struct job *job);
 /* It stops, and others can have its place; not when it is healed and wants as much again. */
 bool job_is_leaving(const struct job *job);
 /* All members run, and nobody wants it to stop. */

@@ -4,6 +4,7 @@
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/explain/admit.h"
 #include "sched/facts.h"
 #include "sched/ordering/quota_check.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Can it ever run? Asked of an empty cluster: first of the whole one, then of what is well. */
+/* Asked of the whole cluster first, then of what is well. */
+#include "sched/explain/admit.h"
+
 #include "core/job/role.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/placement/place.h"
-#include "sched/sched.h"
 
 /* The cluster with nothing on it. */
 struct empty {

@@ -9,7 +9,7 @@
  * is changed by asking. One thing is changed at a time.
  */
 
-#include "sched/sched.h"
+#include "sched/questions.h"
 
 enum advice_kind {
     ADVICE_GPUS,   /* fewer of them: request */

@@ -20,7 +20,7 @@
 
 #include "sched/backfill/profile.h"
 #include "sched/ordering/job_order.h"
-#include "sched/sched.h"
+#include "sched/questions.h"
 
 enum {
     ESTIMATE_PLACED = 512,
@@ -30,6 +30,7 @@ enum {
     ESTIMATE_AT_ONCE = 8
 };
 
+struct decisions;
 struct layout;
 struct pending_bucket;
 

@@ -33,4 +33,7 @@ struct fair {
 void fair_divide(struct fair *fair, const struct state *state, const struct pending *pending);
 void fair_release(struct fair *fair);
 
+/* The GPUs that the queue is guaranteed, in milli. */
+int64_t fair_owed(const struct state *state, uint32_t queue);
+
 #endif

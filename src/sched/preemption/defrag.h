@@ -24,9 +24,9 @@
  */
 
 #include "sched/placement/fleet.h"
-#include "sched/sched.h"
 
 struct brain;
+struct decisions;
 struct place_query;
 
 enum {

@@ -11,7 +11,10 @@
  * lose least per GPU go first.
  */
 
-#include "sched/sched.h"
+#include "core/state/state.h"
+
+struct brain;
+struct decisions;
 
 /* Stop whose time has come, and note when that of the next one will. Without a list of decisions
  * only that: of those that were started since. */

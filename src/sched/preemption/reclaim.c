@@ -7,7 +7,6 @@
 #include "base/wide.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
-#include "sched/inquiry.h"
 #include "sched/made.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/shrink.h"
@@ -532,82 +531,4 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     if (is_any)
         made_keep(reclaim, job->id, &lease);
     return is_any;
-}
-
-int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
-{
-    struct reclaim *reclaim = &brain->reclaim;
-    const struct state *state = brain->state;
-    const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
-    struct ends_walk walk = { .ends = &brain->ends };
-    usec_t review = reclaim->review;
-    int64_t sum = 0;
-
-    if (!share_is_borrowed(state))
-        return 0;
-    made_count_shares(brain, 0);
-    for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
-         entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
-        struct amounts held, taken = { 0 };
-        amounts_of_lease(state, job->run->lease, &held);
-        enum stop_rule rule =
-            share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
-        if (rule == STOP_IN_QUEUE || !victim_may_stop(reclaim, state, job))
-            continue;
-        taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
-        shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
-        shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
-        sum += held.of[RESOURCE_GPUS];
-    }
-    reclaim->review = review;
-    return sum < most ? sum : most;
-}
-
-void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
-                     struct give_back *ret)
-{
-    struct brain *own = inquiry_follow(inquiry, brain);
-    struct reclaim *reclaim = &own->reclaim;
-    const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
-    usec_t review = reclaim->review;
-    struct amounts wanted;
-    int64_t most = 0;
-
-    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
-    quota_least(state, state_request(state, job), &wanted);
-    if (wanted.of[RESOURCE_GPUS] == 0 || !share_is_borrowed(state))
-        return;
-    made_count_shares(own, job->id);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *other = entry->job;
-        struct amounts held;
-        amounts_of_lease(state, other->run->lease, &held);
-        enum stop_rule rule =
-            other->state == JOB_STOPPING
-                ? STOP_IN_QUEUE
-                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
-        int64_t milli = held.of[RESOURCE_GPUS];
-        if (rule == STOP_IN_QUEUE)
-            continue;
-        ret->rule = rule;
-        reclaim->review = USEC_NEVER;
-        if (!other->is_preemptible)
-            ret->firm += milli;
-        else if (victim_may_stop(reclaim, state, other))
-            ret->could += milli;
-        else {
-            ret->young += milli;
-            if (reclaim->review != USEC_NEVER &&
-                (ret->young_until == 0 || reclaim->review < ret->young_until))
-                ret->young_until = reclaim->review;
-        }
-        const struct queue *queue = &state->queues.items[other->queue];
-        if (queue->used.of[RESOURCE_GPUS] > most) {
-            most = queue->used.of[RESOURCE_GPUS];
-            ret->queue = other->queue;
-        }
-    }
-    reclaim->review = review;
 }

@@ -58,8 +58,6 @@ enum {
 
 /* False: nothing is to be stopped for it. natural: when it would start otherwise (0: unknown). */
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions);
-/* GPUs in milli that jobs of this queue could take back from others now, one after the other. */
-int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most);
 void reclaim_release(struct reclaim *reclaim);
 
 #endif

@@ -23,6 +23,16 @@ void relocation_start(struct relocation *search, struct brain *brain, const stru
                                    .later = USEC_NEVER };
 }
 
+int64_t relocation_gain_until(const struct relocation *search, usec_t at)
+{
+    usec_t now = search->brain->state->now;
+    uint64_t milli = (uint64_t)request_least_milli(search->request);
+
+    if (at == USEC_NEVER || at - now > USEC_PER_DAY * 3650)
+        return INT64_MAX;
+    return (int64_t)wide_scale((uint64_t)(at - now), milli, GPU_MILLI);
+}
+
 /* ---- what is free ---- */
 
 /* What holds changes in this search, so that all of it can be taken back. */

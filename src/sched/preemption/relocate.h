@@ -31,6 +31,8 @@ struct relocation {
 };
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job);
+/* GPU-time that the job would wait if it started at this time. */
+int64_t relocation_gain_until(const struct relocation *search, usec_t at);
 /* What is free now, but for what is kept for others, or will be taken in this plan. */
 void relocation_look(struct relocation *search);
 bool relocation_is_enough(const struct relocation *search); /* for the job, wherever it is */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why a job waits: from its state, or as the last plan found it. */
+#include "sched/explain/admit.h"
 #include "sched/inquiry.h"
 
 static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)
