@@ -15,11 +15,6 @@ usec_t job_end_of(const struct state *state, const struct job *job)
     return job->state == JOB_STOPPING ? state->now : end;
 }
 
-bool job_has_limit(const struct job *job)
-{
-    return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
-}
-
 enum stop_cause job_stop_wanted(const struct state *state, const struct job *job)
 {
     if (!job_has_limit(job))

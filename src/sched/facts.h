@@ -21,7 +21,10 @@ enum {
 /* When a job that holds resources reaches its time limit. */
 usec_t job_end_of(const struct state *state, const struct job *job);
 /* Its time limit applies: it was granted or runs, and is not stopping. */
-bool job_has_limit(const struct job *job);
+static inline bool job_has_limit(const struct job *job)
+{
+    return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
+}
 /* Why it must be stopped now; STOP_NONE: it may go on. */
 enum stop_cause job_stop_wanted(const struct state *state, const struct job *job);
 

@@ -21,16 +21,6 @@ struct spot spot_of(const struct fleet *fleet, uint32_t node)
     return spot;
 }
 
-static bool is_kept(const struct scorer *scorer, uint32_t kind)
-{
-    return kind < scorer->kept.count && scorer->kept.items[kind];
-}
-
-uint32_t slot_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind)
-{
-    return (cut->is_own ? 0u : RANK_SHARED) + (is_kept(scorer, kind) ? RANK_KEPT : 0u);
-}
-
 struct slice slot_slice(const struct scorer *scorer, const struct shape *shape,
                         const struct spot *spot, uint32_t i)
 {

@@ -4,8 +4,7 @@
 
 /* spot - what is free on one machine as one job sees it, and what its devices are to a shape
  *
- * A spot is a view: it is valid until the fleet changes. The rank of a slot orders the devices that
- * would serve a shape; a lower rank is better.
+ * A spot is a view: it is valid until the fleet changes.
  */
 
 #include "core/job/lease.h"
@@ -24,8 +23,8 @@ struct spot {
 
 struct spot spot_of(const struct fleet *fleet, uint32_t node);
 
+/* How good a slot is for a shape (score.h). */
 enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
-uint32_t slot_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind);
 /* The part of the i-th slot of the machine that the shape would get; without the member's rank. */
 struct slice slot_slice(const struct scorer *scorer, const struct shape *shape,
                         const struct spot *spot, uint32_t i);

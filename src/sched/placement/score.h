@@ -64,6 +64,15 @@ void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct f
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
 void scorer_release(struct scorer *scorer);
 
+/* The rank of a slot of this kind among those that would serve a shape: the lower the better. */
+static inline uint32_t slot_rank(const struct scorer *scorer, const struct shape_cut *cut,
+                                 uint32_t kind)
+{
+    bool is_kept = kind < scorer->kept.count && scorer->kept.items[kind];
+
+    return (cut->is_own ? 0u : RANK_SHARED) + (is_kept ? RANK_KEPT : 0u);
+}
+
 /* COST_NONE: does not fit. */
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);
 
