@@ -12,7 +12,6 @@
 #include "sched/facts.h"
 #include "sched/grant.h"
 #include "sched/made.h"
-#include "sched/ordering/quota_check.h"
 #include "sched/preemption/reclaim.h"
 
 static int compare_ids(const void *a, const void *b)

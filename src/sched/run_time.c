@@ -3,7 +3,6 @@
 
 #include "core/job/role.h"
 #include "sched/facts.h"
-#include "sched/preemption/resize.h"
 
 static int64_t part(int64_t amount, int64_t of)
 {

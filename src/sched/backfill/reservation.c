@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/brain.h"
 #include "sched/facts.h"
 
 enum { SLOTS_MOST = 64 };

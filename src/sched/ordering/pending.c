@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "sched/backfill/reservation.h"
 #include "sched/facts.h"
 
 static uint64_t bounding_array(const struct state *state, const struct job *job)

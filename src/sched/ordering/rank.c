@@ -3,7 +3,6 @@
 
 #include "base/log2.h"
 #include "sched/facts.h"
-#include "sched/preemption/contender.h"
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
 

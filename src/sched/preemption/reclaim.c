@@ -6,7 +6,6 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
 #include "sched/made.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/shrink.h"
