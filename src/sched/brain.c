@@ -10,6 +10,7 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
 {
     struct error err;
 
+    assert(event_is_decision(decision->kind) && decision->at == brain->state->now);
     int code = state_apply(brain->state, decision, &err);
     assert(code == 0); /* what the brain decides makes sense */
     (void)code;
@@ -77,6 +78,7 @@ void brain_refresh(struct brain *brain)
     if (brain->gates.passed != brain->state->agenda.passed)
         brain_shut_gates(brain);
     scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
+    assert(!brain->is_moved && brain->layout.nodes.count == brain->state->nodes.count);
 }
 
 /* Jobs that ended long before their limits: their deadlines must not pile up. */
@@ -99,6 +101,7 @@ void brain_watch(struct brain *brain, struct job *job)
 {
     usec_t end = job_end_of(brain->state, job);
 
+    assert(job_is_active(job));
     if (job_has_limit(job) && end != USEC_NEVER && end > brain->state->now) {
         deadline_add(&brain->deadlines, end, job->id);
         forget_deadlines(brain);

@@ -10,6 +10,7 @@ usec_t job_end_of(const struct state *state, const struct job *job)
     usec_t start = job->state == JOB_GRANTED ? job->run->granted : job->run->started;
     usec_t limit = job->max_duration;
 
+    assert(job_is_active(job));
     start = start > 0 ? start : job->run->granted;
     usec_t end = usec_after(start, limit);
     return job->state == JOB_STOPPING ? state->now : end;
@@ -118,6 +119,7 @@ usec_t job_old_enough_at(const struct job *job, usec_t now)
     /* (age - restarts x S) / (age + S) >= 0.7 */
     usec_t least = (100 * restarts + FACTS_FACTOR_PCT) * cost / (100 - FACTS_FACTOR_PCT);
 
+    assert(job->run->started <= now);
     return age >= least ? 0 : now + least - age;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/grant.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
@@ -98,6 +100,7 @@ bool brain_is_possible(const struct brain *brain, const struct job *job)
     struct pending_bucket *bucket = job->pending_bucket;
     struct why why;
 
+    assert(bucket);
     if (bucket->possible_in == brain->world + 1)
         return bucket->is_possible;
     sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
@@ -110,6 +113,7 @@ bool brain_is_possible(const struct brain *brain, const struct job *job)
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
                  struct decisions *decisions)
 {
+    assert(job->state == JOB_QUEUED && lease->members_count > 0);
     fill_shares(brain->state, lease);
     struct event grant = {
         .kind = EVENT_GRANT,
@@ -248,6 +252,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
                                     .gid = job->gid,
                                     .is_preemptible = job->is_preemptible } };
 
+    assert(job->state == JOB_QUEUED && bucket->count > 0);
     *why = (struct why){ .kind = WHY_NONE };
     if (!brain_array_allows(state, bucket, why))
         return false;

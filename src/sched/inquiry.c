@@ -103,6 +103,7 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
     struct brain *own = &inquiry->own;
     bool is_other = inquiry->of != brain || inquiry->is_ahead || inquiry->made != brain->made;
 
+    assert(brain != own && brain->state);
     arena_clear(&own->arena);
     if (inquiry->of == brain && inquiry->changes == brain->changes)
         return own;

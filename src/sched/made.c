@@ -46,6 +46,7 @@ void made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
             forget_place(reclaim, i);
     }
     list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
+    assert(made_place(reclaim, job));
 }
 
 void made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
@@ -118,6 +119,7 @@ static void look_ahead(struct brain *brain, uint64_t job)
 
 void made_look_ahead(struct brain *brain, uint64_t job)
 {
+    assert(job == 0 || state_job(brain->state, job));
     made_count_shares(brain, job);
     look_ahead(brain, job);
 }

@@ -2,6 +2,7 @@
 /* A plan: first those that must be stopped, then, in order, those that may start. */
 #include "sched/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,6 +157,7 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     struct place_query query;
     usec_t at;
 
+    assert(bucket->first);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return; /* it is not room that it waits for */
@@ -340,6 +342,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     defrag_keep(brain, true);
     plan_back(brain, decisions);
     defrag_keep(brain, false);
+    assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);

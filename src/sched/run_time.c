@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/run_time.h"
 
+#include <assert.h>
+
 #include "core/job/role.h"
 #include "sched/facts.h"
 
@@ -42,6 +44,7 @@ void guess_bucket_for(const struct state *state, const struct request *request,
     struct history_job described;
     struct history_guess guess;
 
+    assert(bucket->first);
     bucket->share = share_of(state, request, &bucket->kind);
     if (job->estimate > 0) { /* one that outlived its estimate: as long again, at least */
         usec_t left =
@@ -74,6 +77,7 @@ usec_t guess_window(const struct state *state, const struct job *job)
     usec_t elapsed = state->now - start, known = 0;
     struct history_job described;
 
+    assert(start >= 0 && elapsed >= 0);
     if (job->estimate > 0)
         known =
             job->estimate - job->run->attained + (job->run->attained > 0 ? job->restart_cost : 0);

@@ -169,6 +169,7 @@ struct brain *brain_create(struct state *state)
 {
     struct brain *brain = mem_zero(1, sizeof(*brain));
 
+    assert(!state->on_job && !state->on_lease);
     brain->state = state;
     state->on_job = on_job;
     state->on_lease = on_lease;
@@ -329,6 +330,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_grows(brain, decisions);
     plan_leaves(brain, NULL);
     estimate_note(brain, decisions);
+    assert(!brain->is_moved);
     brain->is_dirty = false;
     brain->changes++;
     return 0;

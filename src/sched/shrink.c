@@ -101,6 +101,7 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
     uint32_t count = donor->low;
     struct lease part;
 
+    assert(donor->low < donor->members);
     for (uint32_t rank = 0; rank < donor->members; rank++) {
         stays[rank] = rank < donor->low;
         if (stays[rank])
@@ -121,6 +122,7 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
         fleet_take(ahead, &part, -1);
     }
     parts_pick(held, stays, &brain->arena, ret);
+    assert(ret->members_count >= donor->low && ret->members_count <= donor->members);
 }
 
 /* Stop it to start again with `lease`; `taker` gets what it gives up. */
@@ -139,6 +141,7 @@ void shrink_resize(struct brain *brain, const struct job *job, const struct leas
                   .members = lease->members_count },
     };
 
+    assert(job_is_settled(job) && lease->members_count > 0);
     made_keep(&brain->reclaim, job->id, lease);
     brain_decide(brain, &event, decisions);
 }

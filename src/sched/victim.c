@@ -37,6 +37,7 @@ bool victim_is_due(struct brain *brain, const struct job *job)
 {
     usec_t at = usec_after(job->run->started, min_runtime_of(brain->state, job));
 
+    assert(job_is_active(job));
     if (at <= brain->state->now)
         return true;
     brain->reclaim.review = at < brain->reclaim.review ? at : brain->reclaim.review;

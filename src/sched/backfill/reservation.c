@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/reservation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ usec_t gate_shuts_at(const struct gate *gate, const struct state *state, const s
 {
     const struct window *window = window_of(gate, state);
 
+    assert(ask->from <= ask->until);
     if (is_owner(gate, state, ask->queue, ask->user))
         return USEC_NEVER;
     return window_at(window, ask->from, NULL) ? ask->from : window_next_edge(window, ask->from);

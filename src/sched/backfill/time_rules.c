@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/time_rules.h"
 
+#include <assert.h>
+
 #include "sched/brain.h"
 #include "sched/facts.h"
 #include "sched/run_time.h"
@@ -88,6 +90,7 @@ static bool edge_allows(const struct brain *brain, const struct job *job, uint32
     const struct state *state = brain->state;
     const struct queue *q = &state->queues.items[queue];
 
+    assert(at >= state->now);
     for (size_t i = 0; i < q->during.count; i++) {
         uint32_t resource = q->during.items[i].resource;
         struct quota quota;
@@ -121,6 +124,7 @@ static bool queue_allows(struct brain *brain, const struct job *job, uint32_t qu
     uint32_t window = 0;
     usec_t at = state->now;
 
+    assert(end >= state->now);
     for (int i = 0; i < EDGES_MOST; i++) {
         at = next_edge(state, q, at, &window);
         if (at >= end)

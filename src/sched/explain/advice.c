@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/advice.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -423,5 +424,6 @@ size_t sched_advise(const struct brain *brain, struct inquiry *inquiry, const st
         try_beside(&advising, ADVICE_MEMORY);
     try_pools(&advising);
     try_queues(&advising);
+    assert(advising.count <= ADVICES_MAX);
     return advising.count;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/estimate.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "core/job/role.h"
 #include "sched/explain/list_schedule.h"
@@ -136,6 +138,7 @@ static usec_t place(struct walk *walk, const struct job *job, const struct profi
                            : profile_find(&walk->estimator->profile, need, from);
         if (start == USEC_NEVER)
             return start;
+        assert(start >= walk->brain->state->now);
         profile_take(&walk->estimator->profile, need, start);
         walk->behind = start > walk->behind ? start : walk->behind;
         return start;
@@ -275,6 +278,7 @@ void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
         ret->median = ret->median < promised && range.count > 0 ? ret->median : promised;
         ret->low = ret->low < ret->median ? ret->low : ret->median;
     }
+    assert(ret->low <= ret->median && ret->median <= ret->high);
 }
 
 bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "sched/explain/list_schedule.h"
 
 static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
@@ -110,6 +112,7 @@ uint32_t walk_next_line(const struct walk *walk)
     const struct state *state = walk->brain->state;
     uint32_t at = QUEUE_ROOT;
 
+    assert(walk->line_count > 0);
     if (walk->line_count == 1)
         return walk->last_line;
     while (estimator->lines.items[at].heap.count == 0) {
@@ -130,6 +133,7 @@ void walk_advance(struct walk *walk, uint32_t number)
     struct estimate_line *line = &walk->estimator->lines.items[number];
     struct estimate_entry *top = &line->heap.items[0];
 
+    assert(line->heap.count > 0);
     top->next = top->next->pending_next;
     if (top->next) {
         top->rank.id = top->next->id;

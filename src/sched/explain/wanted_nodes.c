@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/wanted_nodes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -284,6 +285,7 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
     for (uint32_t i = 0, number; i < request->members && is_placed; i++)
         is_placed = dream_member(scaling, type, wish,
                                  request_part(request, request_part_of(request, i, &number)), most);
+    assert(scaling->dreams.count >= count);
     if (!is_placed) {
         if (count > 0)
             memcpy(scaling->dreams.items, before, count * sizeof(*before));
@@ -318,6 +320,7 @@ static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_
 
     for (size_t i = 0; i < scaling->dreams.count; i++)
         wish->count += scaling->dreams.items[i].wish == number;
+    assert(wish->count > 0);
     wish->price_micro = wish->count * (wish->is_spot ? type->spot_micro : type->price_micro);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/fair_share.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "sched/ordering/quota_check.h"
 
@@ -177,6 +179,7 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
             list_add(&wanted, dealing->fair->queues.items[i].wanted_milli);
         }
     }
+    assert(left >= 0);
     /* First as if nobody wanted more than his guarantee. */
     for (size_t i = 0; i < dealing->parts.count; i++) {
         struct fair_queue *fair = &dealing->fair->queues.items[dealing->parts.items[i].queue];
@@ -212,6 +215,7 @@ void fair_divide(struct fair *fair, const struct state *state, const struct pend
 
     fair->queues.count = 0;
     count_wanted(fair, state, pending);
+    assert(fair->queues.count == state->queues.count);
     struct fair_queue *root = &fair->queues.items[QUEUE_ROOT];
     root->fair_milli =
         root->wanted_milli < state->capacity.milli ? root->wanted_milli : state->capacity.milli;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/pending.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "sched/facts.h"
@@ -125,6 +126,7 @@ static void drop_bucket(struct pending *pending, struct pending_bucket *bucket)
     uint64_t hash = hash_of(bucket);
     uint64_t first = 0;
 
+    assert(bucket->count == 0);
     map_get(&pending->by_hash, hash, &first);
     struct pending_bucket *at = (void *)(uintptr_t)first;
     if (at == bucket && bucket->next_alike)

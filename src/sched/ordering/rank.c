@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/rank.h"
 
+#include <assert.h>
+
 #include "base/log2.h"
 #include "sched/facts.h"
 
@@ -51,6 +53,7 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
                                 .priority = bucket->priority,
                                 .id = bucket->first->id };
 
+    assert(bucket->count > 0);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
         entry.key = key_by_length(ranker, bucket);

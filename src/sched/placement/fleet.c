@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/fleet.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void note(struct fleet *fleet, uint32_t node)
 {
+    assert(node < fleet->nodes.count);
     fleet->nodes.items[node].change = fleet->changes;
     fleet->log[fleet->changes++ & (FLEET_LOG_SIZE - 1)] = node;
 }
@@ -42,6 +44,7 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
             is_empty ? (struct fleet_slot){ GPU_MILLI, 0, state->devices.items[device].memory_mib }
                      : (struct fleet_slot){ (int32_t)room->milli, room->mig, room->memory_mib };
     }
+    assert(fleet->nodes.count == state->nodes.count);
     for (uint32_t i = 0; i < layout->nodes.count; i++) {
         const struct node *node = &state->nodes.items[i];
         const struct room_node *room = &state->room.nodes.items[i];
@@ -73,6 +76,7 @@ static void take_slice(struct fleet *fleet, const struct slice *slice, uint32_t 
     struct fleet_node *at = &fleet->nodes.items[node];
     int32_t milli = sign * (int32_t)slice->milli;
 
+    assert(sign == 1 || sign == -1);
     at->whole -= slot->milli == GPU_MILLI;
     slot->milli -= milli;
     slot->memory_mib -= sign * slice->memory_mib;
@@ -104,6 +108,7 @@ void fleet_take(struct fleet *fleet, const struct lease *lease, int sign)
 
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign)
 {
+    assert(rank < lease->members_count);
     for (uint32_t i = lease->slices_count; i-- > 0 && lease->slices[i].rank >= rank;) {
         if (lease->slices[i].rank == rank)
             take_slice(fleet, &lease->slices[i], lease->members[rank].node, sign);
@@ -147,6 +152,7 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
     bool is_near = ahead->layout == now->layout && ahead->nodes.count == now->nodes.count &&
                    fleet_can_catch_up(now, ahead->followed) && ahead->changes <= FLEET_LOG_SIZE;
 
+    assert(ahead != now);
     if (!ahead->log)
         ahead->log = mem_zero(FLEET_LOG_SIZE, sizeof(ahead->log[0]));
     if (is_near) {
@@ -167,6 +173,7 @@ void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
 {
     bool is_near = !is_other && fleet_can_catch_up(now, own->followed);
 
+    assert(own != now && own->layout->nodes.count == now->nodes.count);
     if (!own->log)
         own->log = mem_zero(FLEET_LOG_SIZE, sizeof(own->log[0]));
     copy_pools(own, now);

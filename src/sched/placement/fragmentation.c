@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/fragmentation.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_LOOK = 16, LOOK_EVERY = 1024 };
@@ -161,6 +162,7 @@ static void set_weights(struct typical *typical, const struct fleet *fleet)
 {
     uint64_t total = 0, weights[TYPICAL_MAX];
 
+    assert(typical->count <= TYPICAL_MAX);
     for (uint32_t m = 0; m < typical->count; m++) {
         uint64_t options = 0;
         for (uint32_t i = 0;
@@ -207,6 +209,7 @@ void typical_copy(struct typical *own, const struct typical *typical, const stru
     for (size_t i = 0; i < typical->needs.count; i++)
         list_add(&own->needs, typical->needs.items[i]);
     scarcity_copy(&own->scarcity, &typical->scarcity);
+    assert(own->needs.count == typical->needs.count);
 }
 
 void typical_release(struct typical *typical)
@@ -268,6 +271,7 @@ int64_t typical_waste(const struct typical *typical, const struct typical_view *
     uint32_t roomy = 0;
     int32_t low = 0, split_at = 0;
 
+    assert(view->slot_count <= TYPICAL_SLOTS_MAX);
     for (uint32_t i = 0; i < view->slot_count; i++)
         idle += view->milli[i];
     if (idle == 0)

@@ -67,10 +67,12 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
     scorer->layout_version = layout->version;
     scorer->epoch = scorer->typical->epoch;
     forget_costs(scorer, fleet->nodes.count);
+    assert(scorer->memos.count == fleet->nodes.count);
 }
 
 void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet)
 {
+    assert(own->typical != scorer->typical);
     typical_copy(own->typical, scorer->typical, fleet->layout);
     own->state = scorer->state;
     own->layout = fleet->layout;

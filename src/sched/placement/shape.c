@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/shape.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
 {
     int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : 0;
 
+    assert(alternative < request->gpu_alternatives || request->gpu_alternatives == 0);
     shape->request = request;
     shape->ask = request->gpu_alternatives > 0 ? &request->gpus[alternative] : NULL;
     shape->alternative = alternative;
@@ -151,6 +153,7 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
         shape_describe(shape, state, layout, request_part(&of->request, role), alternative, view,
                        false);
     }
+    assert(shapes->all.count <= SHAPES_MAX && shape->request);
     shape->used = ++shapes->uses;
     return shape;
 }
@@ -288,6 +291,7 @@ int32_t shape_set_cost(struct shape *shape, uint32_t node, int32_t cost)
     uint32_t block = node / SHAPE_BLOCK;
     int32_t old = shape->costs.items[node];
 
+    assert(node < shape->costs.count);
     shape->costs.items[node] = cost;
     if (cost <= shape->least.items[block])
         shape->least.items[block] = cost;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/contender.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
@@ -180,6 +181,7 @@ static void rank_unknown(struct claims *claims, struct claim *claim, const struc
     usec_t run = claims->gittins.ranks[residual_class(claim->milli)][bin];
     usec_t owed = job_unpaid(claim->job, state->now);
 
+    assert(claim->attained >= 0);
     if (!claim->is_running)
         run += job_owed(claim->job);
     claim->key = times(run, claim->milli);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/defrag.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
@@ -56,6 +57,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     struct reserve *reserve = &brain->reserve;
     struct lease part;
 
+    assert(place->members_count > 0);
     if (brain->defrag.kept == 0) {
         reserve_forget(reserve);
         fleet_follow(&reserve->ahead, &brain->fleet);
@@ -186,6 +188,7 @@ static bool search_beside_promises(struct relocation *search)
 {
     struct promises *promises = &search->brain->reserve.promises;
 
+    assert(promises->count > 0 && promises->held.items[promises->count - 1].job == search->job->id);
     relocation_look(search);
     relocation_collect(search);
     promises->count--;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/preempt.h"
 
+#include <assert.h>
+
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
@@ -42,6 +44,7 @@ void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
         struct preempt_queue *old = queue_of(preempt, job->preempt_place - 1);
         old->count--;
         old->is_due = true;
+        assert(preempt->count > 0);
         preempt->count--;
     }
     job->preempt_place = place;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/preempt_place.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/job/role.h"
@@ -56,6 +57,7 @@ static void note_place(struct packing *packing, struct claim *claim, const struc
     struct pack *pack = packing->pack;
     uint32_t number = (uint32_t)(claim - packing->claims->items.items) + 1;
 
+    assert(number <= packing->claims->items.count);
     fleet_take(&pack->ahead, lease, 1);
     claim->first_node = (uint32_t)pack->nodes.count;
     claim->node_count = lease->members_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/reclaim.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,7 @@ static void collect(struct search *search)
         victim.cost = cost_of(entry->job, state->now);
         list_add(&reclaim->victims, victim);
     }
+    assert(reclaim->chosen.count == 0);
     if (reclaim->victims.count > 1)
         qsort(reclaim->victims.items, reclaim->victims.count, sizeof(struct victim),
               compare_victims);
@@ -156,6 +158,7 @@ static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t membe
     uint32_t first = reclaim->first_of.items[node], last = reclaim->first_of.items[node + 1], at;
     int64_t cost = 0;
 
+    assert(first <= last && last <= reclaim->by_node.count);
     for (at = first; at < last && !has_room(search, room, members); at++) {
         const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
         if (victim->is_chosen)
@@ -494,6 +497,7 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     struct amounts wanted;
     struct lease lease;
 
+    assert(job->state == JOB_QUEUED);
     if (shrink_for(brain, job, natural, decisions))
         return true;
     search.request = state_request(brain->state, job);

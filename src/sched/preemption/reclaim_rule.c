@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/reclaim_rule.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "sched/ordering/job_order.h"
 
@@ -124,6 +126,7 @@ void shares_take(struct shares_ahead *shares, const struct state *state, uint32_
 {
     uint32_t a, b;
 
+    assert(queue < state->queues.count && other < state->queues.count);
     for (uint32_t at = other;; at = state->queues.items[at].parent) {
         amounts_add(&shares->used.items[at], held, sign);
         if (at == QUEUE_ROOT)

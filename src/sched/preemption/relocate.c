@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/relocate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
@@ -15,6 +16,7 @@
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {
+    assert(job->state == JOB_QUEUED);
     *search = (struct relocation){ .brain = brain,
                                    .job = job,
                                    .request = state_request(brain->state, job),
@@ -201,6 +203,7 @@ static void price_nodes(struct relocation *search)
     struct defrag *defrag = &brain->defrag;
     size_t kept = 0;
 
+    assert(defrag->gone.count == 0);
     defrag->nodes.count = 0;
     for (uint32_t i = 0; i < brain->reclaim.ahead.nodes.count; i++) {
         bool is_enough = !brain->layout.nodes.items[i].is_up || has_room(search, i);
@@ -237,6 +240,7 @@ static void choose(struct relocation *search, uint32_t number)
     struct defrag *defrag = &search->brain->defrag;
     struct mover *mover = &defrag->movers.items[number];
 
+    assert(!mover->is_chosen);
     hold(search, mover->job, mover->job->run->lease, -1);
     mover->is_chosen = true;
     list_add(&defrag->chosen, number);
@@ -247,6 +251,7 @@ static void spare(struct relocation *search, size_t at)
     struct defrag *defrag = &search->brain->defrag;
     struct mover *mover = &defrag->movers.items[defrag->chosen.items[at]];
 
+    assert(mover->is_chosen);
     hold(search, mover->job, mover->job->run->lease, 1);
     mover->is_chosen = false;
     list_remove(&defrag->chosen, at);
@@ -411,6 +416,7 @@ static bool place_all(struct relocation *search)
     size_t placed = 0;
     bool is_free = true;
 
+    assert(defrag->chosen.count > 0 && defrag->chosen.count <= DEFRAG_MOVED);
     sort_chosen(defrag);
     hold(search, search->job, &search->lease, 1);
     for (size_t i = 0; i < defrag->chosen.count; i++) {
@@ -563,6 +569,7 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     const struct mover *movers[DEFRAG_MOVED];
     size_t count = defrag->chosen.count;
 
+    assert(count > 0 && count <= DEFRAG_MOVED);
     for (size_t i = 0; i < count; i++)
         movers[i] = &defrag->movers.items[defrag->chosen.items[i]];
     relocation_drop(search);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/resize.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/job/gang_size.h"
@@ -101,6 +102,7 @@ static bool take_kept(struct brain *brain, struct job *job, struct decisions *de
     struct lease lease;
     struct why why;
 
+    assert(job->state == JOB_QUEUED);
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
         !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
@@ -296,6 +298,7 @@ static void grow(struct brain *brain, struct job *job, struct decisions *decisio
     fleet_take(&brain->reclaim.ahead, held, -1);
     uint32_t members = request_search(growth.request, held->members_count,
                                       request_most(growth.request), fits_ahead, &growth);
+    assert(job_is_settled(job) && members >= held->members_count);
     bool is_growing = members > held->members_count && is_worth_it(brain, job, members);
     fleet_take(&brain->reclaim.ahead, is_growing ? &growth.lease : held, 1);
     if (is_growing)
