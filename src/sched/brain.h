@@ -2,9 +2,10 @@
 #ifndef SCHED_BRAIN_H
 #define SCHED_BRAIN_H
 
-/* brain - what the brain keeps beside the state; for this room alone
+/* brain - the state of the brain beside the journaled state, and its basic operations
  *
- * All of it follows from the state: brain_create builds it, on_job and on_lease keep it up.
+ * For this room alone. All of it follows from the state: brain_create builds it, and the hooks on
+ * jobs and leases keep it up to date. The struct holds the policies' own structs by value.
  */
 
 #include "sched/backfill/ends.h"
@@ -48,21 +49,21 @@ struct brain {
     struct defrag defrag;
     struct deadlines deadlines;
     struct estimator estimator;
-    struct ends ends;           /* of those that hold resources: when they are expected to */
+    struct ends ends;           /* expected ends of the jobs that hold resources */
     LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
-    LIST(struct job *) awaited; /* in this plan: for whom other queues made room */
-    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
+    LIST(struct job *) awaited; /* in this plan: jobs for which others were stopped */
+    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one if a machine has room */
     uint64_t plans;
-    uint64_t passed;    /* of the agenda, as it was seen last */
-    uint64_t world;     /* counts up when machines, pools or limits may be others */
-    uint64_t changes;   /* counts up with all that happens; of the same count nothing differs */
-    uint64_t made;      /* the change for which the layout was made */
-    usec_t review;      /* when time alone changes something that edges do not tell */
+    uint64_t passed;    /* edges of the agenda that were handled */
+    uint64_t world;     /* counts changes of machines, pools and limits */
+    uint64_t changes;   /* counts all changes, for followers (inquiry.h) */
+    uint64_t made;      /* value of `changes` when the layout was made */
+    usec_t review;      /* the next plan that the passing of time alone requires */
     struct arena arena; /* of the plan */
-    bool is_dirty;      /* something happened that may let a job start or stop */
-    bool is_going;      /* a machine is taken away: who may be stopped there is not yet */
-    bool is_sick;       /* a device may be: who holds it is not looked at yet */
-    bool is_moved;      /* machines, devices or pools are others */
+    bool is_dirty;      /* a plan is needed: a job may start or have to stop */
+    bool is_going;      /* a machine is going away, and its preemptible jobs still run */
+    bool is_sick;       /* a device may be sick, and its jobs were not checked yet */
+    bool is_moved;      /* machines, devices or pools changed: the layout is stale */
 };
 
 /* Add a decision, and fold it in. */
@@ -84,7 +85,7 @@ void brain_make_cells(struct brain *brain);
 
 /* The job may have to be stopped: now, or when its limit comes. */
 void brain_watch(struct brain *brain, struct job *job);
-/* List those for whom other queues made room (`awaited`), by number. */
+/* List the jobs for which others were stopped (`awaited`), by number. */
 void brain_list_awaited(struct brain *brain);
 
 /* Plan again at this time at the latest. */

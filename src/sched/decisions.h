@@ -8,7 +8,7 @@
 #include "core/state/event.h"
 
 struct decisions {
-    LIST(struct event) events; /* leases live in the brain until the next step */
+    LIST(struct event) events; /* leases are valid until the next step */
 };
 
 #endif

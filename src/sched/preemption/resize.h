@@ -2,27 +2,28 @@
 #ifndef SCHED_PREEMPTION_RESIZE_H
 #define SCHED_PREEMPTION_RESIZE_H
 
-/* elastic - gangs that take what is idle, and give it back before anybody is stopped
+/* elastic - elastic gangs: start with what fits, grow on idle GPUs, shrink before preemption
  *
  * An elastic gang (core/job/gang_size.h) starts with as many members as find room, at least its
- * least.
+ * minimum.
  *
- *   shrink   for a job that finds no room and would wait for long: what running gangs have beyond
- *            their least is taken away, size by size, as far as a right to it goes. Inside a queue
- *            everybody has it whose priority is not lower than the gang's; between queues the
- *            rules of share.h decide, as for jobs that are stopped. Then the job is placed, and
- *            every gang keeps the largest size that leaves that place free. It is done when this
- *            alone makes the room, and before plan_preempt and reclaim stop anybody.
- *   grow     when nobody waits for room, to the largest size that is allowed and fits beside all
- *            others. Policies 2.9 and 2.12 (Sia): with S the restart cost, age the run time so far
+ *   shrink   for a job that finds no room and would wait for long: running gangs give up members
+ *            beyond their minimum, size by size, as far as the job has a right to them. Inside a
+ *            queue, a job has that right if its priority is not lower than the gang's; between
+ *            queues the rules of share.h decide, as for preemption. Then the job is placed, and
+ *            each
+ *            gang keeps the largest size that leaves that place free. Shrinking happens only when
+ *            it
+ *            makes enough room alone, and before plan_preempt and reclaim stop a job.
+ *   grow     when no job waits for room, to the largest allowed size that fits. Policies 2.9 and
+ *            2.12 (Sia): with S the restart cost and age the run time so far
  *                max(age - restarts x S, 0) / (age + S)  >=  0.7
- *            and, where what is left of its run is known, when left x (1 - old / new) is at least
- *            ELASTIC_GAIN_LEAST x S: what the larger size saves if it is as much faster.
+ *            and, where the remaining run time is known, left x (1 - old / new) is at least
+ *            ELASTIC_GAIN_LEAST x S: the time saved if the larger size is faster in proportion.
  *
- * A gang that is resized is stopped (STOP 6) and starts again at once (`back`; so does whoever is
- * moved, defrag.h), with the machines
- * and devices that were chosen for it when that was decided; where they are gone, with the largest
- * size that fits and is not above what was decided. Nobody else's start comes before that.
+ * A resized gang is stopped (STOP 6) and starts again at once (`back`; so do moved jobs, defrag.h)
+ * on the devices that were chosen for it. If these are no longer free, it takes the largest size
+ * that fits and is not above the decided one. No other job starts before these.
  */
 
 #include "base/arena.h"
@@ -43,15 +44,16 @@ struct elastic {
     usec_t review;             /* when a gang may be old enough to grow; USEC_NEVER */
 };
 
-/* A job's standing may have changed. */
+/* The state of a job may have changed. */
 void elastic_note(struct elastic *elastic, const struct state *state, struct job *job,
                   bool is_gone);
 void elastic_release(struct elastic *elastic);
 
-/* Those that were stopped to start again. */
+/* Start gangs and moved jobs that were stopped to start again. */
 void plan_back(struct brain *brain, struct decisions *decisions);
-/* For those that wait, before anybody is stopped for them. */
+/* Shrink gangs for waiting jobs, before any job is preempted. */
 void plan_shrinks(struct brain *brain, struct decisions *decisions);
+/* Let gangs grow into what is left. */
 void plan_grows(struct brain *brain, struct decisions *decisions);
 
 #endif
