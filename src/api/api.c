@@ -12,6 +12,7 @@ struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
 
     api->ports = *ports;
     api->loop = loop;
+    api->inquiry = inquiry_create();
     return api;
 }
 
@@ -20,6 +21,7 @@ void api_destroy(struct api *api)
     if (!api)
         return;
     followers_release(api);
+    inquiry_destroy(api->inquiry);
     free(api);
 }
 

@@ -18,6 +18,7 @@ struct api {
     uv_loop_t *loop;
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
+    struct inquiry *inquiry; /* where the answers of the brain are worked out */
 };
 
 static inline const struct control *api_control(const struct api *api)
@@ -76,7 +77,7 @@ bool query_is_on(const struct http_request *request, const char *key);
 int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
                  uint64_t *ret, struct error *err);
 
-/* The device that the path names: UUID, index or "NODE/INDEX" (control/inventory.h). */
+/* The device that the path names: UUID, index or "NODE/INDEX" (control/lookup.h). */
 void call_device(const struct call *call, char *name, size_t size);
 
 /* The group that the path names; NULL: it names something else. */

@@ -7,7 +7,7 @@
 #include "api/routes.h"
 #include "base/mem.h"
 #include "control/drain.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "wire/reader.h"
 
 struct draining {

@@ -102,7 +102,7 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
     AUTO_RELEASE(text) struct text text = { 0 };
     struct give_back back;
 
-    sched_give_back(api_brain(api), job, &back);
+    sched_give_back(api_brain(api), api->inquiry, job, &back);
     if (back.rule == STOP_IN_QUEUE)
         return json_null();
     text_printf(&text, "queue %s borrows %s: ", state->queues.items[back.queue].name,
@@ -204,8 +204,9 @@ static void add_promise(const struct api *api, const struct job *job, const stru
 
     if (!is_first || why->at == 0)
         return;
-    bool is_open = why->at == USEC_NEVER ||
-                   (sched_estimate_start(api_brain(api), job, &start) && start.is_open);
+    bool is_open =
+        why->at == USEC_NEVER ||
+        (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
     char left[UNITS_TEXT_SIZE];
     AUTO_FREE char *line =
         is_open ? mem_string(
@@ -224,7 +225,7 @@ static void add_expected(const struct api *api, const struct job *job, json_t **
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
 
-    if (!sched_estimate_start(api_brain(api), job, &start))
+    if (!sched_estimate_start(api_brain(api), api->inquiry, job, &start))
         return;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);
@@ -293,7 +294,7 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
         struct why why;
         if (!job || job->state >= JOB_GRANTED)
             continue;
-        sched_why(api_brain(api), job, &why, NULL);
+        sched_why(api_brain(api), api->inquiry, job, &why, NULL);
         why_say(api, job, &why, 0, &text);
         if (string_equal(text.bytes, last.bytes)) {
             more++;
@@ -347,7 +348,7 @@ void handle_why(struct call *call)
 
     if (!job)
         return;
-    sched_why(api_brain(api), job, &why, &ahead);
+    sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();

@@ -10,7 +10,7 @@
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 
 static json_t *mib_or_null(int64_t mib)
 {
@@ -151,9 +151,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
     json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
     json_object_set_new(view, "labels", view_labels(device->labels));
-    json_object_set_new(
-        view, "recorded",
-        json_boolean(device->is_synthetic && string_starts(device->product, "Recorded ")));
+    json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
     add_watched(api, number, view);
     return view;
 }

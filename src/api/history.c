@@ -6,7 +6,7 @@
 #include "api/routes.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 
 enum { HISTORY_POINTS_MAX = 10000, HISTORY_KEYS_MAX = 16 };
 

@@ -129,7 +129,7 @@ void handle_scale(struct call *call)
     json_t *wanted = json_array(), *may_go = json_array();
     struct scale_plan plan;
 
-    sched_scale(api_brain(call->api), api_now(call->api), &plan);
+    sched_scale(api_brain(call->api), call->api->inquiry, api_now(call->api), &plan);
     for (size_t i = 0; i < plan.wishes.count; i++)
         json_array_append_new(wanted, view_wish(state, &plan.wishes.items[i]));
     for (size_t i = 0; i < plan.may_go.count; i++) {

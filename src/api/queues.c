@@ -173,7 +173,7 @@ void handle_queues(struct call *call)
     AUTO_FREE struct queue_standing *standing = mem_zero(state->queues.count, sizeof(*standing));
     uint32_t at = QUEUE_ROOT;
 
-    sched_standing(api_brain(call->api), standing);
+    sched_standing(api_brain(call->api), call->api->inquiry, standing);
     for (;;) {
         json_array_append_new(queues, view_queue(call->api, at, &counts[at], &standing[at]));
         int64_t next = next_child(state, at, QUEUE_ROOT);

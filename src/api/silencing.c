@@ -8,7 +8,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/units.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "wire/json.h"
 #include "wire/reader.h"
 

@@ -5,7 +5,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "sched/explain/advice.h"
 #include "wire/job/submission.h"
 #include "wire/json.h"
@@ -41,7 +41,7 @@ void handle_when(struct call *call)
     if (!job)
         return;
     say_job(api_state(api), job, &label);
-    bool waits = sched_estimate_start(api_brain(api), job, &start);
+    bool waits = sched_estimate_start(api_brain(api), api->inquiry, job, &start);
     text_printf(&text, "job %s ", label.bytes);
     if (!waits)
         say_state(job, &text);
@@ -50,7 +50,7 @@ void handle_when(struct call *call)
         say_start(api, &start, &text);
     }
     struct why why;
-    sched_why(api_brain(api), job, &why, NULL);
+    sched_why(api_brain(api), api->inquiry, job, &why, NULL);
     reply_json(call->request, 200,
                json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
                          "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
@@ -117,8 +117,8 @@ void handle_when_like(struct call *call)
         reply_error(call->request, code, &err);
         return;
     }
-    bool is_now =
-        sched_estimate_like(api_brain(api), &like, &submission->stages[0].jobs[0].request, &start);
+    bool is_now = sched_estimate_like(api_brain(api), api->inquiry, &like,
+                                      &submission->stages[0].jobs[0].request, &start);
     text_add(&text, "a job like this would start ");
     if (is_now)
         text_add(&text, "now");

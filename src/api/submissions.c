@@ -37,7 +37,8 @@ static json_t *view_submitted(const struct submitting *submit, size_t number)
         AUTO_RELEASE(text) struct text text = { 0 };
         struct why why;
         uint32_t ahead;
-        sched_why(api_brain(submit->deferred.api), job, &why, &ahead);
+        sched_why(api_brain(submit->deferred.api), submit->deferred.api->inquiry, job, &why,
+                  &ahead);
         why_say(submit->deferred.api, job, &why, ahead, &text);
         json_decref(waits);
         waits = json_string(text_string(&text));

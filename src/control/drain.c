@@ -2,7 +2,7 @@
 #include "control/drain.h"
 
 #include "base/mem.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 
 int drain_node(const struct control *control, const char *name, const char *reason,
                struct error *err)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "control/phrases.h"
 
 static bool can_take(const struct job *job, enum event_kind kind)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "control/when.h"

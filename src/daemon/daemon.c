@@ -17,15 +17,19 @@
 #include "control/tend.h"
 #include "daemon/alert/alerter.h"
 #include "daemon/cleaner.h"
+#include "daemon/engine_module.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
+#include "daemon/inventory.h"
 #include "daemon/job_files.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/mig_mode.h"
-#include "daemon/node_report.h"
+#include "daemon/parts.h"
+#include "daemon/probe_choice.h"
 #include "daemon/study/study.h"
 #include "daemon/watcher.h"
+#include "device/host.h"
 #include "device/mps.h"
 #include "engine/local/local.h"
 #include "io/file.h"
@@ -46,6 +50,9 @@ struct daemon {
     struct launcher *launcher;
     struct probe *probe;
     struct machine_devices found;
+    struct probe_machine machine; /* this one */
+    struct text boot;
+    struct inventory *inventory;
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
@@ -66,12 +73,25 @@ struct daemon {
     bool is_first_done;
 };
 
+/* This machine, in the words of the engines. */
+static struct engine_node this_machine(const struct daemon *daemon)
+{
+    return (struct engine_node){ .name = daemon->machine.name,
+                                 .boot = daemon->boot.bytes,
+                                 .cpu_milli = daemon->machine.cpu_milli,
+                                 .memory_mib = daemon->machine.memory_mib,
+                                 .devices = daemon->found.items,
+                                 .device_count = daemon->found.count };
+}
+
 /* Of the machine as it was found. */
 static void describe(void *user)
 {
-    struct daemon *daemon = user;
+    const struct daemon *daemon = user;
+    struct engine_node here = this_machine(daemon);
 
-    machine_describe(daemon->hub, &daemon->found);
+    if (!daemon->engine->abilities.has_own_nodes)
+        inventory_describe(daemon->inventory, &here);
 }
 
 static void begin_end(struct daemon *daemon)
@@ -106,11 +126,11 @@ static int run_last(struct change *change, struct error *err)
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
 
     (void)err;
-    for (const struct job *job = hub_state(daemon->hub)->first_job; job; job = job->next) {
+    for (const struct job *job = hub_state(daemon->hub)->first_active; job;
+         job = job->run->active_next) {
         struct event cancel = { .kind = EVENT_CANCEL,
                                 .cancel = { .job = job->id, .user = "down --kill" } };
-        if (job_is_active(job))
-            hub_emit(daemon->hub, &cancel);
+        hub_emit(daemon->hub, &cancel);
     }
     return 0;
 }
@@ -226,16 +246,39 @@ static void on_outcome(void *user, const struct engine_outcome *outcome)
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
 }
 
+static void on_node(void *user, const struct engine_node *node, bool is_last)
+{
+    inventory_report(((struct daemon *)user)->inventory, node, is_last);
+}
+
+static void on_reading(void *user, const char *uuid, const struct reading *reading)
+{
+    struct daemon *daemon = user;
+
+    if (daemon->watcher)
+        watcher_reading(daemon->watcher, uuid, reading);
+}
+
 static int run_first(struct change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
     struct event boot = {
         .kind = EVENT_BOOT,
-        .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "local" },
+        .boot = { .version = TARN_VERSION,
+                  .brain = SCHED_VERSION,
+                  .engine = daemon->engine->ops->name },
     };
 
+    struct engine_node here = this_machine(daemon);
+
+    (void)err;
     hub_emit(daemon->hub, &boot);
-    return machine_report(daemon->hub, &daemon->found, err);
+    if (daemon->engine->abilities.has_own_nodes)
+        return 0;
+    inventory_note(daemon->inventory, &here);
+    inventory_describe(daemon->inventory, &here);
+    inventory_complete(daemon->inventory);
+    return 0;
 }
 
 static void done_first(struct change *change, int code, const struct error *err)
@@ -262,33 +305,67 @@ static int64_t raise_file_limit(void)
     return before;
 }
 
+static int open_local(struct daemon *daemon, const struct engine_options *engine, struct error *err)
+{
+    struct local_engine_options local = { .engine = *engine,
+                                          .is_root = geteuid() == 0,
+                                          .nofile_max = raise_file_limit() };
+    int code = 0;
+
+    if (daemon->options->shim)
+        daemon->shim = mem_string(daemon->options->shim);
+    else
+        code = part_find_shim(&daemon->shim, err);
+    local.shim_path = daemon->shim;
+    return code < 0 ? code : local_engine_create(&local, &daemon->engine, err);
+}
+
 static int open_engine(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
-    bool is_root = geteuid() == 0;
-    struct local_engine_options engine = {
+    struct engine_options engine = {
         .loop = &daemon->loop,
         .state_dir = options->state_dir,
-        .shim_path = daemon->shim,
-        .on_outcome = on_outcome,
-        .user = daemon,
-        .is_root = is_root,
-        .nofile_max = raise_file_limit(),
+        .reports = { .user = daemon,
+                     .outcome = on_outcome,
+                     .node = on_node,
+                     .reading = on_reading },
     };
+    bool is_local = strcmp(options->engine, "local") == 0;
 
-    daemon->fence = fence_create(daemon->found.items, daemon->found.count);
-    int code = local_engine_create(&engine, &daemon->engine, err);
-    if (code < 0)
-        return code;
+    return is_local ? open_local(daemon, &engine, err)
+                    : engine_module_open(options->engine, &engine, &daemon->engine, err);
+}
+
+/* The devices of this machine, unless jobs run elsewhere. */
+static int open_probe(struct daemon *daemon, struct error *err)
+{
+    bool is_here = !daemon->engine->abilities.has_own_nodes;
+
+    machine_boot(&daemon->boot);
+    int code = machine_probe(is_here ? daemon->options->devices : "none", &daemon->probe,
+                             &daemon->devices, err);
+    if (code == 0)
+        code = machine_find(&daemon->probe, &daemon->found, err);
+    if (code == 0 && is_here)
+        code = probe_machine(&daemon->machine, err);
+    if (code == 0 && is_here)
+        daemon->fence = fence_create(daemon->found.items, daemon->found.count);
+    return code;
+}
+
+static int open_launcher(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
     struct launcher_options launcher = {
         .loop = &daemon->loop,
         .hub = daemon->hub,
         .engine = daemon->engine,
         .state_dir = options->state_dir,
         .socket = options->socket,
-        .is_root = is_root,
+        .is_root = geteuid() == 0,
         .fence = daemon->fence,
-        .can_fence = local_engine_can_fence(daemon->engine),
+        .machine_name = daemon->machine.name,
         .probe = daemon->probe,
         .devices = &daemon->found,
         .user = daemon,
@@ -332,7 +409,7 @@ static void fill_ports(struct daemon *daemon)
                      .owner = geteuid() },
         .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
-                      local_engine_isolation(daemon->engine) },
+                      daemon->engine->abilities.isolation },
         .devices = { daemon->watcher, watcher_watch(daemon->watcher), watcher_clear },
         .readings = { daemon->readings, readings_query },
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
@@ -408,16 +485,14 @@ static int open_all(struct daemon *daemon, struct error *err)
     };
 
     int code = hub_create(&hub, &daemon->hub, err);
+    if (code < 0)
+        return code;
+    daemon->inventory = inventory_create(daemon->hub);
+    code = open_engine(daemon, err);
     if (code == 0)
-        code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
+        code = open_probe(daemon, err);
     if (code == 0)
-        code = machine_find(&daemon->probe, &daemon->found, err);
-    if (code == 0 && options->shim)
-        daemon->shim = mem_string(options->shim);
-    else if (code == 0)
-        code = daemon_find_shim(&daemon->shim, err);
-    if (code == 0)
-        code = open_engine(daemon, err);
+        code = open_launcher(daemon, err);
     if (code < 0)
         return code;
 
@@ -483,6 +558,7 @@ static void close_all(struct daemon *daemon)
     daemon->watcher = NULL;
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
+    inventory_destroy(daemon->inventory);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
@@ -497,6 +573,7 @@ static void close_all(struct daemon *daemon)
     free(daemon->found.items);
     free(daemon->devices);
     free(daemon->shim);
+    text_release(&daemon->boot);
 }
 
 static void start_signals(struct daemon *daemon)

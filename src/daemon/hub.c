@@ -33,7 +33,8 @@ struct hub {
     LIST(struct member_id) ends;
     struct decisions decisions;
     struct text scratch;
-    struct arena arena;
+    struct arena arena;   /* of a report that is decoded */
+    struct arena settled; /* of the event that is folded */
     struct retention retention;
     uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
@@ -154,13 +155,15 @@ static void save_snapshot(struct hub *hub, uint64_t at_least)
     hub->snapshot_at = last; /* not again at once, whatever came of it */
 }
 
-/* Into the batch; the state follows. What is emitted was checked before. */
-static void put(struct hub *hub, const struct event *event)
+/* Append an event, which was checked before, to the batch and fold it into the state. What is
+ * folded is what the journal will give back, so texts of the event may belong to the state. */
+static void put(struct hub *hub, const struct event *original)
 {
+    struct event settled;
+    const struct event *event = &settled;
     struct error err;
 
-    text_clear(&hub->scratch);
-    event_encode(event, &hub->scratch);
+    event_settle(original, &hub->scratch, &hub->settled, &settled);
     journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
     size_t before = hub->decisions.events.count;
     int code = sched_step(hub->brain, event, &hub->decisions, &err);
@@ -536,6 +539,7 @@ void hub_destroy(struct hub *hub)
     list_release(&hub->decisions.events);
     text_release(&hub->scratch);
     arena_release(&hub->arena);
+    arena_release(&hub->settled);
     uv_close((uv_handle_t *)&hub->check, on_closed);
     uv_close((uv_handle_t *)&hub->idle, on_closed);
     uv_close((uv_handle_t *)&hub->wakeup, on_closed);

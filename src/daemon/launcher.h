@@ -24,7 +24,7 @@ struct launcher_options {
     const char *socket;        /* told to jobs */
     bool is_root;              /* jobs run as who sent them */
     const struct fence *fence; /* whose device files are whose; NULL: nobody is kept from any */
-    bool can_fence;            /* the engine can do that */
+    const char *machine_name;  /* the node that this machine is; "": the engine has its own */
     struct probe *probe;       /* for what has to be made on devices first; may be NULL */
     const struct machine_devices *devices;
     void *user;

@@ -153,9 +153,9 @@ static void after_work(uv_work_t *request, int status)
 
 static bool is_leased(const struct state *state, uint32_t device)
 {
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].device == device)
                 return true;
         }

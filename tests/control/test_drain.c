@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/drain.h"
 
-#include "control/inventory.h"
+#include "control/lookup.h"
 #include "core/state/snapshot.h"
 #include "desk.h"
 

@@ -316,7 +316,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
     json_object_set_new(view, "reason", text_or_null(job->run->end.reason));
     json_object_set_new(view, "warnings", view_warnings(api, job));
-    sched_why(api_brain(api), job, &why, is_whole ? &ahead : NULL);
+    sched_why(api_brain(api), api->inquiry, job, &why, is_whole ? &ahead : NULL);
     json_object_set_new(view, "why",
                         why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, ahead));
     if (is_whole)

@@ -88,7 +88,7 @@ json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text
     static const char *const names[] = { "none", "under_way", "over_budget", "later" };
     struct moves_ask ask;
 
-    sched_moves(api_brain(api), job, &ask);
+    sched_moves(api_brain(api), api->inquiry, job, &ask);
     if (ask.answer == MOVES_NONE)
         return json_null();
     say_moves(api, &ask, ret_text);

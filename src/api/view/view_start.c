@@ -166,7 +166,7 @@ static void add_wish(const struct api *api, const struct job *job, json_t *list)
 
     if (state->node_types.count == 0)
         return;
-    sched_scale(api_brain(api), api_now(api), &plan);
+    sched_scale(api_brain(api), api->inquiry, api_now(api), &plan);
     for (size_t i = 0; i < plan.unblocked.count; i++) {
         const struct scale_wish *wish = &plan.wishes.items[plan.unblocked_by.items[i]];
         const struct node_type *type = &state->node_types.items[wish->type];
@@ -193,7 +193,7 @@ json_t *view_sooner(const struct api *api, const struct job *job)
     struct advice advices[ADVICES_MAX];
     json_t *list = json_array();
 
-    size_t count = sched_advise(api_brain(api), job, advices);
+    size_t count = sched_advise(api_brain(api), api->inquiry, job, advices);
     for (size_t i = 0; i < count; i++) {
         AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
         say_advice(api, &advices[i], &text);

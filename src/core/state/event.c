@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/event.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -218,4 +219,15 @@ int event_decode(const void *bytes, size_t length, struct arena *arena, struct e
     ret->at = (usec_t)at;
     int code = record_decode(type, s + used + used2, length - used - used2, arena, &ret->boot, err);
     return code < 0 ? error_prefix(err, code, "event %s", type->name) : 0;
+}
+
+void event_settle(const struct event *event, struct text *bytes, struct arena *arena,
+                  struct event *ret)
+{
+    text_clear(bytes);
+    event_encode(event, bytes);
+    arena_clear(arena);
+    int code = event_decode(bytes->bytes, bytes->length, arena, ret, NULL);
+    assert(code == 0); /* what we encode we can decode */
+    (void)code;
 }

@@ -36,6 +36,7 @@ static void become(struct state *state, struct job *job, enum job_state to)
         state_want(state, job, wants_gpus(to) ? 1 : -1);
     state->job_counts[job->state]--;
     state->job_counts[to]++;
+    state_note_state(state, job, (enum job_state)job->state, to);
     job->state = (uint8_t)to;
     job->is_awaited = AWAITED_NOT;
     if (to == JOB_QUEUED)

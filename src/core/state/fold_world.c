@@ -255,6 +255,9 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->boot, event->boot);
     set_string(&device->labels, event->labels);
     set_sick(device, event->sick);
+    device->is_gone = event->gone;
+    device->is_recorded = event->recorded;
+    device_settle(device);
     settle_mig(state, device);
     if (number_model(state, device))
         state_recount(state);

@@ -306,6 +306,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.vendor = mem_string(saved->vendor);
     device.sick = clean_or_null(saved->sick);
     device.drained = clean_or_null(saved->drained);
+    device_settle(&device);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
     list_add(&state->room.devices,

@@ -78,14 +78,10 @@ static void add_trouble(const struct alerter *alerter, struct alert_things *thin
 static void look_at_jobs(struct alerter *alerter, usec_t now)
 {
     const struct state *state = hub_state(alerter->hub);
-    uint32_t left = state->job_counts[JOB_GRANTED] + state->job_counts[JOB_RUNNING] +
-                    state->job_counts[JOB_STOPPING];
 
     alerter->of_jobs.list.count = 0;
-    for (const struct job *job = state->first_job; job && left > 0; job = job->next) {
-        left -= job_is_active(job);
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
         alert_of_job(state, job, now, &alerter->of_jobs);
-    }
 }
 
 /* ---- what is told ---- */

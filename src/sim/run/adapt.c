@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/trace/adapt.h"
+#include "sim/run/adapt.h"
 
 #include <errno.h>
 #include <inttypes.h>

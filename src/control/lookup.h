@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CONTROL_INVENTORY_H
-#define CONTROL_INVENTORY_H
+#ifndef CONTROL_LOOKUP_H
+#define CONTROL_LOOKUP_H
 
-/* inventory - nodes, devices and queues by the names that people use */
+/* lookup - nodes, devices and queues by the names that people use */
 
 #include "control/control.h"
 

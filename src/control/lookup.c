@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/inventory.h"
+#include "control/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
