@@ -31,7 +31,7 @@ struct prepared {
 struct prepare_options {
     uv_loop_t *loop;
     const char *state_dir;
-    struct probe *probe; /* may be NULL */
+    struct probe *probe;      /* may be NULL */
     const char *machine_name; /* the node whose devices these are */
     const struct machine_devices *devices;
     void *user;
