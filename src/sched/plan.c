@@ -8,7 +8,7 @@
 
 #include "base/wide.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "sched/brain.h"
 #include "sched/facts.h"
 #include "sched/grant.h"

@@ -18,8 +18,8 @@
 
 #include "base/map.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
 #include "core/job/role.h"
+#include "core/state/rescue.h"
 #include "lab.h"
 #include "sched/explain/wanted_nodes.h"
 

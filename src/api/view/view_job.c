@@ -6,8 +6,8 @@
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/job/checkpoint_interval.h"
-#include "core/job/rescue.h"
 #include "core/job/role.h"
+#include "core/state/rescue.h"
 #include "wire/json.h"
 
 /* Since the job could have run; after a retry, since then. */

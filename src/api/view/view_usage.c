@@ -4,7 +4,7 @@
 
 #include "api/view/view.h"
 #include "core/device_watch.h"
-#include "core/health/diagnosis.h"
+#include "core/state/job_diagnosis.h"
 
 enum { DIAGNOSES_SHOWN = 3 };
 

@@ -13,8 +13,8 @@
 #include "base/wide.h"
 #include "core/job/checkpoint_interval.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
 #include "core/job/role.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)

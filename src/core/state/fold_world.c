@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "core/cluster/mig.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 
 static void set_string(char **where, const char *string)

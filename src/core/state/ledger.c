@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/state/job_diagnosis.h"
+
 #include "base/wide.h"
 
 static struct ledger_job *find(const struct ledger *ledger, uint64_t id)

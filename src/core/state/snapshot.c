@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/snapshot_kinds.h"
 
 static void put(struct text *out, enum snapshot_kind kind, const void *object, struct text *scratch)

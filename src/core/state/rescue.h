@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_JOB_RESCUE_H
-#define CORE_JOB_RESCUE_H
+#ifndef CORE_STATE_RESCUE_H
+#define CORE_STATE_RESCUE_H
 
 /* rescue - jobs whose device got sick go on elsewhere
  *
@@ -19,16 +19,10 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/health/health.h"
 
 enum {
     RESCUES_MOST = 3, /* of one job that are not counted as retries */
-};
-
-enum harm {
-    HARM_NONE,  /* jobs on it run on */
-    HARM_LEAVE, /* it works yet: those that save their work go elsewhere */
-    HARM_DIE,   /* no job can go on there */
-    HARMS,
 };
 
 struct job;

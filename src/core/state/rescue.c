@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
