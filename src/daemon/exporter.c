@@ -277,7 +277,7 @@ static int open_door(struct exporter *exporter, const char *address, struct erro
                                  .owner = geteuid(),
                                  .is_open = true };
     const struct api_ports ports = {
-        .control = { .world = { .user = exporter, .state = state_of }, .clock = { NULL, now } },
+        .control = { .world = { .user = exporter, .state = state_of }, .clock = { .now = now } },
         .devices = { .watch = &exporter->watch },
         .daemon = { .started = exporter->started, .has_no_jobs = true },
     };
