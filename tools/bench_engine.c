@@ -50,7 +50,7 @@ static void start_some(struct bench *bench)
         struct engine_launch launch = launch_of(bench, ++bench->started, argv);
         struct error err;
 
-        if (bench->engine->ops->start(bench->engine, &launch, &err) == 0)
+        if (bench->engine->ops->start(bench->engine, &launch, 1, &err) == 0)
             continue;
         fprintf(stderr, "bench_engine: %s\n", err.text);
         exit(1);
@@ -69,7 +69,8 @@ static void on_outcome(void *user, const struct engine_outcome *outcome)
         bench->failures++;
     }
     bench->ended++;
-    bench->engine->ops->forget(bench->engine, outcome->id);
+    struct engine_attempt attempt = { outcome->id.job, outcome->id.attempt, &outcome->id.rank, 1 };
+    bench->engine->ops->forget(bench->engine, &attempt);
     start_some(bench);
 }
 
@@ -92,7 +93,7 @@ static int sleeper_start(struct bench *bench, struct member_id *ret)
     struct engine_launch launch = launch_of(bench, ++bench->started, argv);
 
     *ret = launch.id;
-    return bench->engine->ops->start(bench->engine, &launch, NULL);
+    return bench->engine->ops->start(bench->engine, &launch, 1, NULL);
 }
 
 /* A shim at rest: its job sleeps. A second one runs beside it, as pages of the program that two
@@ -108,8 +109,11 @@ static int64_t shim_memory(uv_loop_t *loop, struct bench *bench)
     AUTO_FREE char *path = mem_printf("%s/run/%s", bench->state_dir, member_name(name, first));
     usleep(200000);
     int64_t kib = private_kib(status_holder(path));
-    bench->engine->ops->stop(bench->engine, first, 0);
-    bench->engine->ops->stop(bench->engine, second, 0);
+    for (int i = 0; i < 2; i++) {
+        const struct member_id *id = i == 0 ? &first : &second;
+        struct engine_attempt attempt = { id->job, id->attempt, &id->rank, 1 };
+        bench->engine->ops->stop(bench->engine, &attempt, 0);
+    }
     while (bench->ended < bench->started)
         uv_run(loop, UV_RUN_ONCE);
     bench->failures = failures;
@@ -139,11 +143,10 @@ int main(int argc, char **argv)
     snprintf(bench.log, sizeof(bench.log), "%s/log", bench.state_dir);
     uv_loop_init(&loop);
     struct local_engine_options options = {
-        .loop = &loop,
-        .state_dir = bench.state_dir,
+        .engine = { .loop = &loop,
+                    .state_dir = bench.state_dir,
+                    .reports = { .user = &bench, .outcome = on_outcome } },
         .shim_path = argv[1],
-        .on_outcome = on_outcome,
-        .user = &bench,
         .is_root = geteuid() == 0,
     };
     if (local_engine_create(&options, &bench.engine, &err) < 0) {

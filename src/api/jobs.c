@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inside.h"
+#include "api/routes.h"
+#include "api/view/view.h"
 #include "base/mem.h"
 #include "wire/job/job_launch.h"
 
@@ -19,23 +20,6 @@ struct filter {
     uint64_t limit;
     bool is_newest; /* the last ones instead of the first */
 };
-
-static int read_number(struct http_request *request, const char *key, uint64_t max, uint64_t *ret,
-                       struct error *err)
-{
-    const char *text = http_query(request, key);
-    char *end;
-
-    if (!text)
-        return 0;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno != 0 || value > max)
-        return error_set(err, -EINVAL, "%s '%.40s': expected a number up to %" PRIu64, key, text,
-                         max);
-    *ret = value;
-    return 0;
-}
 
 static int read_states(const char *names, uint32_t *ret, struct error *err)
 {
@@ -62,27 +46,23 @@ static int read_states(const char *names, uint32_t *ret, struct error *err)
 static int read_filter(struct call *call, struct filter *filter, struct error *err)
 {
     const char *states = http_query(call->request, "state");
-    const char *all = http_query(call->request, "all");
     uint64_t group = 0;
 
     filter->queue = http_query(call->request, "queue");
     filter->user = http_query(call->request, "user");
     filter->name = http_query(call->request, "name");
-    const char *newest = http_query(call->request, "newest");
-    filter->is_newest = newest && strcmp(newest, "0") != 0;
+    filter->is_newest = query_is_on(call->request, "newest");
     filter->limit = LIMIT_DEFAULT;
-    filter->states = all && strcmp(all, "0") != 0 ? UINT32_MAX : ~(1u << JOB_ENDED);
+    filter->states = query_is_on(call->request, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
     int code = states ? read_states(states, &filter->states, err) : 0;
     if (code == 0)
-        code = read_number(call->request, "after", UINT64_MAX - 1, &filter->after, err);
+        code = query_number(call->request, "after", 0, UINT64_MAX - 1, &filter->after, err);
     if (code == 0)
-        code = read_number(call->request, "limit", LIMIT_MAX, &filter->limit, err);
+        code = query_number(call->request, "limit", 1, LIMIT_MAX, &filter->limit, err);
     if (code == 0)
-        code = read_number(call->request, "group", UINT64_MAX - 1, &group, err);
+        code = query_number(call->request, "group", 0, UINT64_MAX - 1, &group, err);
     if (code < 0)
         return code;
-    if (filter->limit == 0)
-        return error_set(err, -EINVAL, "limit: 0, expected 1 to %d", LIMIT_MAX);
     filter->group = group ? state_group(api_state(call->api), group) : NULL;
     if (group && !filter->group)
         return error_set(err, -ENOENT, "group %" PRIu64 ": no such array, stage or pipeline",
@@ -103,7 +83,7 @@ static bool passes(const struct state *state, const struct filter *filter, const
     return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
 }
 
-/* Where to go on: the job after that number, without a walk when it is still there. */
+/* The first job after that number; without a walk if that job still exists. */
 static const struct job *start_after(const struct state *state, uint64_t after)
 {
     const struct job *known = after ? state_job(state, after) : NULL;
@@ -126,7 +106,7 @@ static json_t *view_counts(const struct state *state)
     return counts;
 }
 
-/* From the end; older: how many were left out is not counted, only that there are some. */
+/* From the end. ret_older: whether older jobs were left out. */
 static json_t *list_newest(struct call *call, const struct filter *filter, bool *ret_older)
 {
     const struct state *state = api_state(call->api);
@@ -189,27 +169,28 @@ static json_t *strings(char *const *list)
 
 static json_t *path_of(const struct api *api, const struct job *job, bool is_error)
 {
+    const struct api_attempts *attempts = &api->ports.attempts;
     AUTO_RELEASE(text) struct text path = { 0 };
 
-    if (api->ports.output_path(api->ports.user, job, 0, is_error, &path, NULL) < 0)
+    if (attempts->output_path(attempts->user, job, 0, is_error, &path, NULL) < 0)
         return json_null();
     return json_string(path.bytes);
 }
 
-/* Commands and paths are their owner's business. */
+/* Commands and paths are shown to the owner and administrators only. */
 static json_t *view_launch(struct call *call, const struct job *job)
 {
-    const struct api_ports *ports = &call->api->ports;
+    const struct control_blobs *blobs = &api_control(call->api)->blobs;
     AUTO_RELEASE(text) struct text bytes = { 0 }, environment = { 0 };
     AUTO(launch) struct launch *launch = NULL;
 
-    if (!is_admin(call->api, call->request->uid) && call->request->uid != job->uid)
+    if (!identity_may(call->request->who, job->uid))
         return json_null();
-    if (ports->blob_get(ports->user, job->launch, &bytes, NULL) < 0 ||
+    if (blobs->get(blobs->user, job->launch, &bytes, NULL) < 0 ||
         launch_from_json(text_string(&bytes), bytes.length, &launch, NULL) < 0)
         return json_null();
     size_t count = 0;
-    if (ports->blob_get(ports->user, launch->environment, &environment, NULL) == 0) {
+    if (blobs->get(blobs->user, launch->environment, &environment, NULL) == 0) {
         for (size_t i = 0; i < environment.length; i++)
             count += environment.bytes[i] == '\0';
     }
@@ -273,14 +254,13 @@ static void show_group(struct call *call, const struct group *group)
 
 void handle_show(struct call *call)
 {
-    const struct group *group =
-        call->index == 0 ? state_group(api_state(call->api), call->id) : NULL;
+    const struct group *group = call_group(call);
 
     if (group) {
         show_group(call, group);
         return;
     }
-    const struct job *job = find_job(call);
+    const struct job *job = call_job(call);
     if (job)
         show_job(call, job);
 }

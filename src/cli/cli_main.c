@@ -10,9 +10,8 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/screen.h"
-#include "wire/job/sbatch.h"
 
-enum { NAME_WIDTH = 12, OPTION_WIDTH = 26 };
+enum { NAME_WIDTH = 12 };
 
 static const struct command own[] = {
 #define COMMAND(name, usage, summary) { #name, usage, summary, run_##name, options_##name },
@@ -41,54 +40,7 @@ static void collect(const struct command *more)
     }
     qsort(all, count, sizeof(all[0]), compare_names);
     all[count] = NULL;
-}
-
-const struct command *const *commands_all(void)
-{
-    return all;
-}
-
-const struct command *command_find(const char *name)
-{
-    for (size_t i = 0; all[i]; i++) {
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    }
-    return NULL;
-}
-
-static void add_option(struct text *text, const struct option_entry *option)
-{
-    AUTO_RELEASE(text) struct text name = { 0 };
-
-    text_printf(&name, "--%s%s%s", option->name, option->argument ? "=" : "",
-                option->argument ? option->argument : "");
-    if (option->letter)
-        text_printf(text, "  -%c, ", option->letter);
-    else
-        text_add(text, "      ");
-    text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
-}
-
-void command_help(const struct command *command)
-{
-    AUTO_RELEASE(text) struct text text = { 0 };
-    bool sends = strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0;
-
-    text_printf(&text, "tarn %s%s%s\n  %s\n", command->name, command->usage[0] ? " " : "",
-                command->usage, command->summary);
-    if (command->options)
-        text_add(&text, "\n");
-    for (const struct option_entry *option = command->options; option && option->name; option++)
-        add_option(&text, option);
-    if (sends)
-        sbatch_help(&text);
-    for (const struct option_entry *option = options_common; command->options && option->name;
-         option++) {
-        if (!sends)
-            add_option(&text, option);
-    }
-    screen_put(stdout, text.bytes);
+    commands_set(all);
 }
 
 static void help_all(void)

@@ -25,7 +25,8 @@ enum { COMMANDS_MAX = 64 };
 /* more ends with one without a name; NULL: none. Returns the exit status. */
 int cli_main(int argc, char **argv, const struct command *more);
 
-/* All commands, in the order of the alphabet; NULL-terminated. */
+/* All commands, in the order of the alphabet; NULL-terminated. Set once, by cli_main(). */
+void commands_set(const struct command *const *commands);
 const struct command *const *commands_all(void);
 const struct command *command_find(const char *name); /* NULL: there is none */
 

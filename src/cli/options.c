@@ -11,16 +11,6 @@
 #include "cli/command.h"
 #include "cli/screen.h"
 
-enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
-
-const struct option_entry options_common[] = {
-    [COMMON_JSON] = { "json", 0, NULL, "print JSON, as the API has it" },
-    [COMMON_QUIET] = { "quiet", 'q', NULL, "print ids only" },
-    [COMMON_SOCKET] = { "socket", 0, "PATH", "where the daemon listens" },
-    [COMMON_HELP] = { "help", 'h', NULL, "this text" },
-    { 0 },
-};
-
 /* What is being read. */
 struct reading {
     const struct command *command;

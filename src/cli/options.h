@@ -39,7 +39,8 @@ struct options {
  * to do, and *ret_status is the exit status. */
 bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 
-/* The options that every command has; ends with one without a name. */
+/* The options that every command has, by their places; ends with one without a name. */
+enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];
 
 /* Say that the usage is wrong; returns 2. */

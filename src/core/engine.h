@@ -4,25 +4,33 @@
 
 /* engine - the port behind which granted jobs run
  *
- * An engine takes no scheduling decision. It is asked to start one member of
- * one attempt of a job, and reports what became of it through on_outcome,
- * exactly once per (job, attempt, rank) for STARTED and exactly once for the
- * end, also when the daemon or the engine's own helpers were killed between.
- * Outcomes come from the event loop, never from inside start, stop or recover.
+ * An engine takes no scheduling decision. tarn asks it to start the members of an attempt of a job
+ * on the nodes and devices that the scheduler chose, and the engine reports what became of each
+ * member: STARTED exactly once per (job, attempt, rank) and the end exactly once, also when the
+ * daemon or a helper of the engine was killed in between. Reports come from the event loop, never
+ * from inside an operation.
  *
- * Order of calls:  create (by each engine), recover once, (start | stop)*, destroy
+ * An engine may know more than one node. What it says of them goes up through engine_reports: which
+ * nodes with which devices there are, what others occupy there, which devices an attempt was really
+ * assigned, and readings. What it can do is said by engine_abilities; what it cannot do is not
+ * asked of it.
+ *
+ * Order of calls:  create (by each engine), recover, (start | stop | forget)*, destroy
  * Owner:           strings of a launch belong to the caller and are copied
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "core/health/reading.h"
+#include "core/probe.h"
 
-/* How truly a resource is kept to what was granted. */
+/* How strictly the grant of a resource is kept. */
 enum isolation {
-    ISOLATION_ACCOUNTED, /* counted when granted, nobody looks */
+    ISOLATION_ACCOUNTED, /* tracked at allocation, not enforced */
     ISOLATION_WATCHED,   /* measured; who takes more is reported or ended, after the fact */
     ISOLATION_ISOLATED,  /* the kernel or the device refuses more */
 };
@@ -35,6 +43,18 @@ struct engine_isolation {
     enum isolation gpu;
 };
 
+/* What an engine can do. */
+struct engine_abilities {
+    struct engine_isolation isolation; /* of a member that asks for everything */
+    bool can_fence;                    /* keeps device files from a member */
+    bool has_exact_devices; /* a member gets the devices that tarn chose; else `assigned` says which
+                             */
+    bool has_fractions;     /* shares of a device, MPS and MIG instances */
+    bool has_own_nodes; /* it says which nodes there are; else the daemon's machine is the one */
+    bool has_output;    /* the daemon can read the output paths of launches */
+    bool has_readings;  /* of its nodes' devices */
+};
+
 /* Which member of which attempt: the name of everything that is started. */
 struct member_id {
     uint64_t job;
@@ -42,13 +62,34 @@ struct member_id {
     uint32_t rank;    /* from 0 */
 };
 
+/* Some members of one attempt, by rank. */
+struct engine_attempt {
+    uint64_t job;
+    uint32_t attempt;
+    const uint32_t *ranks;
+    uint32_t count;
+};
+
 /* A device file. */
 struct engine_device {
     uint32_t major, minor;
 };
 
+/* A part of a device that a member holds. */
+struct engine_slice {
+    const char *uuid;  /* of the device */
+    const char *model; /* "h100" */
+    uint32_t index;    /* on its node */
+    uint32_t milli;    /* 1000: all of it */
+    int64_t memory_mib;
+};
+
+/* One member: where it runs, and what. */
 struct engine_launch {
     struct member_id id;
+    const char *node; /* where it runs */
+    const struct engine_slice *slices;
+    uint32_t slices_count;
     const char *title;        /* for process listings: the job's name */
     const char *const *argv;  /* NULL-terminated, argv[0] is searched in PATH of envp */
     const char *const *envp;  /* NULL-terminated "NAME=value", complete */
@@ -76,7 +117,7 @@ enum engine_outcome_kind {
     ENGINE_STARTED, /* exec succeeded */
     ENGINE_ENDED,   /* it ran and ended; exit_code, signal, ... are set */
     ENGINE_FAILED,  /* it never came to exec; reason says why */
-    ENGINE_LOST,    /* its supervisor died and took it along, or the machine restarted */
+    ENGINE_LOST,    /* its supervisor died and took it along, or its node restarted or is gone */
 };
 
 struct engine_outcome {
@@ -93,34 +134,85 @@ struct engine_outcome {
     char reason[160];                  /* for FAILED and LOST: "no such file: /bin/nope" */
 };
 
-struct engine;
+/* A node as an engine knows it. What others occupy of it is not in cpu_milli and memory_mib. */
+struct engine_node {
+    const char *name;
+    const char *rack, *block; /* "" when not known */
+    const char *boot;         /* which run of the machine this is; "" when not known */
+    const char *reason;       /* with is_down or is_drained */
+    int64_t cpu_milli, memory_mib;
+    bool is_down, is_drained;
+    const struct probe_device *devices;
+    const int64_t *foreign_mib; /* memory that others use, a number a device; NULL: none */
+    uint32_t device_count;
+};
 
-typedef void engine_outcome_fn(void *user, const struct engine_outcome *outcome);
+/* The devices that a member was given, where the engine chooses them itself. */
+struct engine_assigned {
+    struct member_id id;
+    const char *const *uuids;
+    uint32_t count;
+};
+
+/* What an engine reports; copied before the call returns. While the daemon's disk is full what is
+ * said of nodes is not taken: an engine with nodes of its own says all of them at least once a
+ * minute. */
+struct engine_reports {
+    void *user;
+    void (*outcome)(void *user, const struct engine_outcome *outcome);
+    /* A node is there, or changed. is_last: all nodes were said since the engine was created, so
+     * any other that is known is gone. */
+    void (*node)(void *user, const struct engine_node *node, bool is_last);
+    void (*assigned)(void *user, const struct engine_assigned *assigned);
+    /* A device said this (reading.at is journal time's clock, sampler_now()). */
+    void (*reading)(void *user, const char *uuid, const struct reading *reading);
+};
+
+struct engine;
 
 struct engine_ops {
     const char *name;
-    /* Ask for a start. Fails only when nothing was and nothing will be started. Starting a
-     * member that already exists (its supervisor was found again, or its end is on disk) gives
-     * that one's outcomes and starts nothing. */
-    int (*start)(struct engine *engine, const struct engine_launch *launch, struct error *err);
+    /* Ask for a start of members of one attempt. Fails only when none was and none will be started.
+     * A member that cannot be started while others of the call were ends as FAILED. A member that
+     * already exists (its supervisor was found again, or its end is on disk) gives that one's
+     * outcomes and is not started. */
+    int (*start)(struct engine *engine, const struct engine_launch *members, uint32_t count,
+                 struct error *err);
     /* SIGTERM (or the launch's stop_signal), and SIGKILL after grace; grace 0 kills at once.
      * Unknown members are ignored. */
-    void (*stop)(struct engine *engine, struct member_id id, usec_t grace);
-    /* After a restart: take up a member that should exist. was_started: a STARTED outcome was
+    void (*stop)(struct engine *engine, const struct engine_attempt *attempt, usec_t grace);
+    /* After a restart: take up members that should exist. was_started: a STARTED outcome was
      * recorded before; false: it may never have been started, and is then left for start().
-     * Returns true when it was found (running or ended: outcomes will come), false when there is
-     * no trace of it. */
-    bool (*recover)(struct engine *engine, struct member_id id, bool was_started);
-    /* The end of this job's attempt is recorded: what was kept for it may go. Logs stay. */
-    void (*forget)(struct engine *engine, struct member_id id);
-    /* Which member a process of this machine belongs to; false: to none. ret_uid: only the process
-     * itself says so, and it is of this user; UINT32_MAX: it can't say anything else. */
+     * ret_found: it was found (running or ended: outcomes will come); false: no trace of it. */
+    void (*recover)(struct engine *engine, const struct engine_attempt *attempt,
+                    const bool *was_started, bool *ret_found);
+    /* The ends of these members are recorded: what was kept for them may go. Logs stay. */
+    void (*forget)(struct engine *engine, const struct engine_attempt *attempt);
+    /* Which member a process of the daemon's machine belongs to; false: to none. ret_uid: only the
+     * process itself says so, and it is of this user; UINT32_MAX: it can't say anything else. NULL:
+     * the engine runs nothing on this machine. */
     bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
     void (*destroy)(struct engine *engine);
 };
 
 struct engine {
     const struct engine_ops *ops;
+    struct engine_abilities abilities;
+};
+
+/* What every engine is created with. */
+struct engine_options {
+    struct uv_loop_s *loop;
+    const char *state_dir; /* absolute; must exist */
+    struct engine_reports reports;
+};
+
+/* What a module exports as tarn_engine_module. The version changes with this header. */
+enum { ENGINE_MODULE_VERSION = 1 };
+
+struct engine_module {
+    uint32_t version;
+    int (*create)(const struct engine_options *options, struct engine **ret, struct error *err);
 };
 
 #endif

@@ -29,4 +29,7 @@ struct journal_record {
 
 typedef int journal_record_fn(void *user, const struct journal_record *record, struct error *err);
 
+/* Read all records of the journal in a state directory, for a program that only reads. */
+typedef int journal_read_fn(const char *dir, journal_record_fn *fn, void *user, struct error *err);
+
 #endif

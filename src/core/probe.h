@@ -33,7 +33,8 @@ struct probe_device {
     uint32_t island; /* linked at full speed with those that have the same; 0: with none */
     uint32_t bridge; /* behind the same PCIe switch; 0: not known */
     bool mig_enabled;
-    bool is_synthetic; /* made up: said in every listing */
+    bool is_synthetic; /* not hardware: said in every listing */
+    bool is_recorded;  /* is_synthetic: played from a recording */
     char sick[96];     /* why it must not be given out; "" when it is well */
 };
 

@@ -25,12 +25,12 @@ static void read_boot_id(char boot[64])
         snprintf(boot, 64, "%.*s", (int)strcspn(text_string(&text), "\n"), text_string(&text));
 }
 
-usec_t clock_now(const struct clock *clock)
+usec_t clock_now(const void *clock)
 {
-    return read_clock(CLOCK_BOOTTIME) + clock->offset;
+    return read_clock(CLOCK_BOOTTIME) + ((const struct clock *)clock)->offset;
 }
 
-usec_t clock_wall_ahead(const struct clock *clock)
+usec_t clock_wall_ahead(const void *clock)
 {
     return read_clock(CLOCK_REALTIME) - clock_now(clock);
 }

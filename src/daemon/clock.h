@@ -19,7 +19,8 @@ struct clock {
 
 /* latest: the time of the last event in the journal. Leaves what is to be kept in the batch. */
 int clock_start(struct clock *clock, struct journal *journal, usec_t latest, struct error *err);
-usec_t clock_now(const struct clock *clock);
-usec_t clock_wall_ahead(const struct clock *clock); /* wall time minus journal time */
+/* Of a struct clock; they fill a port (control/control.h). */
+usec_t clock_now(const void *clock);
+usec_t clock_wall_ahead(const void *clock); /* wall time minus journal time */
 
 #endif

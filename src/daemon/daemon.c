@@ -14,17 +14,22 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "control/tend.h"
 #include "daemon/alert/alerter.h"
 #include "daemon/cleaner.h"
+#include "daemon/engine_module.h"
 #include "daemon/fence.h"
 #include "daemon/hub.h"
+#include "daemon/inventory.h"
 #include "daemon/job_files.h"
 #include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/mig_mode.h"
-#include "daemon/node_report.h"
+#include "daemon/parts.h"
+#include "daemon/probe_choice.h"
 #include "daemon/study/study.h"
 #include "daemon/watcher.h"
+#include "device/host.h"
 #include "device/mps.h"
 #include "engine/local/local.h"
 #include "io/file.h"
@@ -45,6 +50,9 @@ struct daemon {
     struct launcher *launcher;
     struct probe *probe;
     struct machine_devices found;
+    struct probe_machine machine; /* this one */
+    struct text boot;
+    struct inventory *inventory;
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
@@ -56,8 +64,8 @@ struct daemon {
     struct studies *studies;
     struct api *api;
     struct http_server *http, *metrics;
-    struct api_change first; /* the first batch: who we are, and what is here */
-    struct api_change last;  /* with --kill: the jobs that run are cancelled */
+    struct change first; /* the first batch: who we are, and what is here */
+    struct change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
     struct error first_error;
     int first_code;
@@ -65,125 +73,25 @@ struct daemon {
     bool is_first_done;
 };
 
-static const struct state *port_state(void *user)
+/* This machine, in the words of the engines. */
+static struct engine_node this_machine(const struct daemon *daemon)
 {
-    return hub_state(((struct daemon *)user)->hub);
+    return (struct engine_node){ .name = daemon->machine.name,
+                                 .boot = daemon->boot.bytes,
+                                 .cpu_milli = daemon->machine.cpu_milli,
+                                 .memory_mib = daemon->machine.memory_mib,
+                                 .devices = daemon->found.items,
+                                 .device_count = daemon->found.count };
 }
 
-static struct brain *port_brain(void *user)
-{
-    return hub_brain(((struct daemon *)user)->hub);
-}
-
-static usec_t port_now(void *user)
-{
-    return clock_now(hub_clock(((struct daemon *)user)->hub));
-}
-
-static usec_t port_wall_ahead(void *user)
-{
-    return clock_wall_ahead(hub_clock(((struct daemon *)user)->hub));
-}
-
-static void port_enqueue(void *user, struct api_change *change)
-{
-    hub_enqueue(((struct daemon *)user)->hub, change);
-}
-
-static void port_emit(void *user, struct event *event)
-{
-    hub_emit(((struct daemon *)user)->hub, event);
-}
-
-static uint64_t port_blob_add(void *user, const void *bytes, size_t length)
-{
-    return journal_blob_add(hub_journal(((struct daemon *)user)->hub), bytes, length);
-}
-
-static int port_blob_get(void *user, uint64_t id, struct text *ret, struct error *err)
-{
-    return journal_blob_get(hub_journal(((struct daemon *)user)->hub), id, ret, err);
-}
-
-static int port_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
-                            struct text *ret, struct error *err)
-{
-    return launcher_output_path(((struct daemon *)user)->launcher, job, rank, is_error, ret, err);
-}
-
-static int port_study(void *user, struct api_study *study, struct error *err)
-{
-    struct daemon *daemon = user;
-
-    return studies_start(daemon->studies, &daemon->ports, study, err);
-}
-
-static const char *port_trouble(void *user)
-{
-    return hub_trouble(((struct daemon *)user)->hub);
-}
-
-static const struct watch *port_watch(void *user)
+/* Of the machine as it was found. */
+static void describe(void *user)
 {
     const struct daemon *daemon = user;
+    struct engine_node here = this_machine(daemon);
 
-    return daemon->watcher ? watcher_watch(daemon->watcher) : NULL;
-}
-
-static int port_readings(void *user, const struct reading_query *query, reading_fn *fn,
-                         void *fn_user, struct error *err)
-{
-    const struct daemon *daemon = user;
-
-    return daemon->readings ? readings_query(daemon->readings, query, fn, fn_user, err) : 0;
-}
-
-static int port_clear(void *user, uint32_t device, struct error *err)
-{
-    return watcher_clear(((struct daemon *)user)->watcher, device, err);
-}
-
-static void port_describe(void *user)
-{
-    struct daemon *daemon = user;
-
-    machine_describe(daemon->hub, &daemon->found);
-}
-
-static struct api_work port_work(void *user)
-{
-    const struct daemon *daemon = user;
-    struct api_work work = hub_work(daemon->hub);
-    struct alert_counts counts =
-        daemon->alerter ? alerter_counts(daemon->alerter) : (struct alert_counts){ 0 };
-
-    work.alerts_sent = counts.sent;
-    work.alerts_failed = counts.failed;
-    work.alerts_dropped = counts.dropped;
-    return work;
-}
-
-static const struct alerts *port_alerts(void *user, struct api_silences *ret)
-{
-    const struct daemon *daemon = user;
-
-    return alerter_look(daemon->alerter, &ret->items, &ret->count);
-}
-
-static int port_silence(void *user, const struct alert_silence *silence, struct error *err)
-{
-    return alerter_silence(((struct daemon *)user)->alerter, silence, err);
-}
-
-static int port_unsilence(void *user, const char *name, const char *subject, unsigned *ret_count,
-                          struct error *err)
-{
-    return alerter_unsilence(((struct daemon *)user)->alerter, name, subject, ret_count, err);
-}
-
-static struct engine_isolation port_isolation(void *user)
-{
-    return local_engine_isolation(((struct daemon *)user)->engine);
+    if (!daemon->engine->abilities.has_own_nodes)
+        inventory_describe(daemon->inventory, &here);
 }
 
 static void begin_end(struct daemon *daemon)
@@ -213,21 +121,21 @@ static void on_stop_asked(uv_timer_t *timer)
 }
 
 /* Cancelled first, so that the next daemon does not run them once more. */
-static int run_last(struct api_change *change, struct error *err)
+static int run_last(struct change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
 
     (void)err;
-    for (const struct job *job = hub_state(daemon->hub)->first_job; job; job = job->next) {
+    for (const struct job *job = hub_state(daemon->hub)->first_active; job;
+         job = job->run->active_next) {
         struct event cancel = { .kind = EVENT_CANCEL,
                                 .cancel = { .job = job->id, .user = "down --kill" } };
-        if (job_is_active(job))
-            hub_emit(daemon->hub, &cancel);
+        hub_emit(daemon->hub, &cancel);
     }
     return 0;
 }
 
-static void done_last(struct api_change *change, int code, const struct error *err)
+static void done_last(struct change *change, int code, const struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
 
@@ -239,7 +147,7 @@ static void done_last(struct api_change *change, int code, const struct error *e
     uv_timer_start(&daemon->ending, on_ending, KILL_LOOK_MS, KILL_LOOK_MS);
 }
 
-static void port_stop(void *user, bool kill_jobs)
+static void stop(void *user, bool kill_jobs)
 {
     struct daemon *daemon = user;
 
@@ -260,7 +168,7 @@ enum { TEND_MS = 10000 }; /* so often the wall clock is looked at */
 
 static void on_tend(uv_timer_t *timer);
 
-static void port_tend_soon(void *user)
+static void tend_soon(void *user)
 {
     struct daemon *daemon = user;
 
@@ -271,23 +179,19 @@ static void port_tend_soon(void *user)
 static void on_tend(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
-    usec_t ahead = port_wall_ahead(daemon), change = ahead - daemon->wall_ahead;
+    const struct clock *clock = hub_clock(daemon->hub);
+    usec_t ahead = clock_wall_ahead(clock), change = ahead - daemon->wall_ahead;
     bool is_other = change > USEC_PER_SEC || change < -USEC_PER_SEC;
     uint64_t delay = TEND_MS;
 
     if (is_other)
         daemon->wall_ahead = ahead;
-    usec_t next = api_tend(daemon->api, is_other), now = port_now(daemon);
+    usec_t next = tend(&daemon->ports.control, is_other), now = clock_now(clock);
     if (next > now && next - now < (usec_t)TEND_MS * USEC_PER_MS)
         delay = (uint64_t)((next - now + USEC_PER_MS - 1) / USEC_PER_MS);
     if (hub_trouble(daemon->hub))
         delay = TEND_MS;
     uv_timer_start(&daemon->tending, on_tend, delay, 0);
-}
-
-static void port_kill_job(void *user, uint64_t job)
-{
-    launcher_kill(((struct daemon *)user)->launcher, job);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -337,34 +241,47 @@ static bool on_check(void *user, const struct job *job)
     return watcher_check_before(((struct daemon *)user)->watcher, job);
 }
 
-static void on_looked(void *user)
-{
-    launcher_look(((struct daemon *)user)->launcher);
-}
-
-static void on_reset(void *user, uint32_t device, int mode)
-{
-    launcher_reset(((struct daemon *)user)->launcher, device, mode);
-}
-
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
 }
 
-static int run_first(struct api_change *change, struct error *err)
+static void on_node(void *user, const struct engine_node *node, bool is_last)
+{
+    inventory_report(((struct daemon *)user)->inventory, node, is_last);
+}
+
+static void on_reading(void *user, const char *uuid, const struct reading *reading)
+{
+    struct daemon *daemon = user;
+
+    if (daemon->watcher)
+        watcher_reading(daemon->watcher, uuid, reading);
+}
+
+static int run_first(struct change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
     struct event boot = {
         .kind = EVENT_BOOT,
-        .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "local" },
+        .boot = { .version = TARN_VERSION,
+                  .brain = SCHED_VERSION,
+                  .engine = daemon->engine->ops->name },
     };
 
+    struct engine_node here = this_machine(daemon);
+
+    (void)err;
     hub_emit(daemon->hub, &boot);
-    return machine_report(daemon->hub, &daemon->found, err);
+    if (daemon->engine->abilities.has_own_nodes)
+        return 0;
+    inventory_note(daemon->inventory, &here);
+    inventory_describe(daemon->inventory, &here);
+    inventory_complete(daemon->inventory);
+    return 0;
 }
 
-static void done_first(struct api_change *change, int code, const struct error *err)
+static void done_first(struct change *change, int code, const struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
 
@@ -388,33 +305,67 @@ static int64_t raise_file_limit(void)
     return before;
 }
 
+static int open_local(struct daemon *daemon, const struct engine_options *engine, struct error *err)
+{
+    struct local_engine_options local = { .engine = *engine,
+                                          .is_root = geteuid() == 0,
+                                          .nofile_max = raise_file_limit() };
+    int code = 0;
+
+    if (daemon->options->shim)
+        daemon->shim = mem_string(daemon->options->shim);
+    else
+        code = part_find_shim(&daemon->shim, err);
+    local.shim_path = daemon->shim;
+    return code < 0 ? code : local_engine_create(&local, &daemon->engine, err);
+}
+
 static int open_engine(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
-    bool is_root = geteuid() == 0;
-    struct local_engine_options engine = {
+    struct engine_options engine = {
         .loop = &daemon->loop,
         .state_dir = options->state_dir,
-        .shim_path = daemon->shim,
-        .on_outcome = on_outcome,
-        .user = daemon,
-        .is_root = is_root,
-        .nofile_max = raise_file_limit(),
+        .reports = { .user = daemon,
+                     .outcome = on_outcome,
+                     .node = on_node,
+                     .reading = on_reading },
     };
+    bool is_local = strcmp(options->engine, "local") == 0;
 
-    daemon->fence = fence_create(daemon->found.items, daemon->found.count);
-    int code = local_engine_create(&engine, &daemon->engine, err);
-    if (code < 0)
-        return code;
+    return is_local ? open_local(daemon, &engine, err)
+                    : engine_module_open(options->engine, &engine, &daemon->engine, err);
+}
+
+/* The devices of this machine, unless jobs run elsewhere. */
+static int open_probe(struct daemon *daemon, struct error *err)
+{
+    bool is_here = !daemon->engine->abilities.has_own_nodes;
+
+    machine_boot(&daemon->boot);
+    int code = machine_probe(is_here ? daemon->options->devices : "none", &daemon->probe,
+                             &daemon->devices, err);
+    if (code == 0)
+        code = machine_find(&daemon->probe, &daemon->found, err);
+    if (code == 0 && is_here)
+        code = probe_machine(&daemon->machine, err);
+    if (code == 0 && is_here)
+        daemon->fence = fence_create(daemon->found.items, daemon->found.count);
+    return code;
+}
+
+static int open_launcher(struct daemon *daemon, struct error *err)
+{
+    const struct daemon_options *options = daemon->options;
     struct launcher_options launcher = {
         .loop = &daemon->loop,
         .hub = daemon->hub,
         .engine = daemon->engine,
         .state_dir = options->state_dir,
         .socket = options->socket,
-        .is_root = is_root,
+        .is_root = geteuid() == 0,
         .fence = daemon->fence,
-        .can_fence = local_engine_can_fence(daemon->engine),
+        .machine_name = daemon->machine.name,
         .probe = daemon->probe,
         .devices = &daemon->found,
         .user = daemon,
@@ -444,6 +395,31 @@ static int open_metrics(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->metrics, err);
 }
 
+static void fill_ports(struct daemon *daemon)
+{
+    const struct daemon_options *options = daemon->options;
+    const struct clock *clock = hub_clock(daemon->hub);
+
+    daemon->ports = (struct api_ports){
+        .control = { .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
+                     .clock = { clock, clock_now, clock_wall_ahead },
+                     .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
+                     .watchers = { daemon, tend_soon, describe },
+                     .grace = options->grace,
+                     .owner = geteuid() },
+        .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
+        .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
+                      daemon->engine->abilities.isolation },
+        .devices = { daemon->watcher, watcher_watch(daemon->watcher), watcher_clear },
+        .readings = { daemon->readings, readings_query },
+        .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
+                    alerter_counts },
+        .studies = { daemon->studies, studies_start },
+        .daemon = { daemon, stop, options->state_dir, daemon->devices, options->socket,
+                    clock_now(clock), .is_machine_wide = options->for_all_users },
+    };
+}
+
 static int open_door(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -455,41 +431,10 @@ static int open_door(struct daemon *daemon, struct error *err)
     daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
                                                                 .hub = daemon->hub,
                                                                 .state_dir = options->state_dir,
-                                                                .owner = geteuid(),
-                                                                .limit = options->study_limit });
-    daemon->ports = (struct api_ports){
-        .user = daemon,
-        .state = port_state,
-        .brain = port_brain,
-        .now = port_now,
-        .wall_ahead = port_wall_ahead,
-        .enqueue = port_enqueue,
-        .emit = port_emit,
-        .blob_add = port_blob_add,
-        .blob_get = port_blob_get,
-        .output_path = port_output_path,
-        .tend_soon = port_tend_soon,
-        .stop = port_stop,
-        .kill_job = port_kill_job,
-        .study = port_study,
-        .watch = port_watch,
-        .work = port_work,
-        .readings = port_readings,
-        .clear = port_clear,
-        .describe = port_describe,
-        .trouble = port_trouble,
-        .alerts = port_alerts,
-        .silence = port_silence,
-        .unsilence = port_unsilence,
-        .isolation = port_isolation,
-        .state_dir = options->state_dir,
-        .devices = daemon->devices,
-        .socket = options->socket,
-        .grace = options->grace,
-        .owner = geteuid(),
-        .started = port_now(daemon),
-        .is_machine_wide = options->for_all_users,
-    };
+                                                                .limit = options->study_limit,
+                                                                .grace = options->grace,
+                                                                .owner = geteuid() });
+    fill_ports(daemon);
     daemon->api = api_create(&daemon->ports, &daemon->loop);
     struct http_options http = {
         .loop = &daemon->loop,
@@ -524,9 +469,9 @@ static int open_watcher(struct daemon *daemon, struct error *err)
                                                      .device_count = daemon->found.count,
                                                      .readings = daemon->readings,
                                                      .has_mps = mps_is_there(),
-                                                     .user = daemon,
-                                                     .looked = on_looked,
-                                                     .reset = on_reset },
+                                                     .user = daemon->launcher,
+                                                     .looked = launcher_look,
+                                                     .reset = launcher_reset },
                           &daemon->watcher, err);
 }
 
@@ -540,16 +485,14 @@ static int open_all(struct daemon *daemon, struct error *err)
     };
 
     int code = hub_create(&hub, &daemon->hub, err);
+    if (code < 0)
+        return code;
+    daemon->inventory = inventory_create(daemon->hub);
+    code = open_engine(daemon, err);
     if (code == 0)
-        code = machine_probe(options->devices, &daemon->probe, &daemon->devices, err);
+        code = open_probe(daemon, err);
     if (code == 0)
-        code = machine_find(&daemon->probe, &daemon->found, err);
-    if (code == 0 && options->shim)
-        daemon->shim = mem_string(options->shim);
-    else if (code == 0)
-        code = daemon_find_shim(&daemon->shim, err);
-    if (code == 0)
-        code = open_engine(daemon, err);
+        code = open_launcher(daemon, err);
     if (code < 0)
         return code;
 
@@ -615,6 +558,7 @@ static void close_all(struct daemon *daemon)
     daemon->watcher = NULL;
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
+    inventory_destroy(daemon->inventory);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
@@ -629,6 +573,7 @@ static void close_all(struct daemon *daemon)
     free(daemon->found.items);
     free(daemon->devices);
     free(daemon->shim);
+    text_release(&daemon->boot);
 }
 
 static void start_signals(struct daemon *daemon)
@@ -658,7 +603,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
         log_line(LOG_NOTICE, "ready version=%s state=%s socket=%s devices=%s", TARN_VERSION,
                  options->state_dir, options->socket, daemon.devices);
         tell(&daemon, "ready");
-        port_tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
+        tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
         uv_run(&daemon.loop, UV_RUN_DEFAULT);
         is_listening = true;
     } else

@@ -19,7 +19,8 @@
 
 struct daemon_options {
     const char *state_dir, *socket; /* absolute */
-    const char *devices;            /* machine.h */
+    const char *devices;            /* probe_choice.h */
+    const char *engine;             /* "local", or of engine_module.h */
     const char *shim;               /* NULL: looked for beside this program */
     const char *metrics;            /* TCP address where metrics can be read; NULL: none */
     const char *hpc_job_dir;        /* where dcgm-exporter reads whose GPUs are; NULL: nowhere */
@@ -31,9 +32,6 @@ struct daemon_options {
 
 /* Returns when it was told to stop. */
 int daemon_run(const struct daemon_options *options, struct error *err);
-
-/* Path of the shim that belongs to this program; malloc'd. */
-int daemon_find_shim(char **ret, struct error *err);
 
 /* All records of the journal in a state directory, for who only reads. */
 int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err);

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/parts.h"
 #include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
@@ -120,7 +121,7 @@ static void look_at_shim(void)
     AUTO_FREE char *shim = NULL;
     struct error err;
 
-    if (daemon_find_shim(&shim, &err) < 0)
+    if (part_find_shim(&shim, &err) < 0)
         say(GRADE_BAD, "shim", "%s", err.text);
     else
         say(GRADE_OK, "shim", "%s", shim);

@@ -11,8 +11,9 @@
 
 #include "api/api.h"
 #include "core/device_watch.h"
+#include "daemon/inventory.h"
 #include "daemon/log.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"
@@ -82,9 +83,9 @@ static int fill_state(struct exporter *exporter, struct error *err)
                                     .memory_mib = machine.memory_mib } };
     code = tell_state(exporter, &node, err);
     for (uint32_t i = 0; code == 0 && i < exporter->found.count; i++) {
-        char name[MACHINE_NAME_SIZE];
+        char name[INVENTORY_NAME_SIZE];
         struct event event;
-        machine_device_event(machine.name, &exporter->found.items[i], i, name, &event);
+        inventory_device_event(machine.name, &exporter->found.items[i], i, name, &event);
         code = tell_state(exporter, &event, err);
     }
     return code;
@@ -105,9 +106,9 @@ static void settle(struct exporter *exporter, uint32_t number)
         return;
     AUTO_FREE char *node = mem_string(exporter->state->nodes.items[device->node].name);
     struct event event;
-    char name[MACHINE_NAME_SIZE];
+    char name[INVENTORY_NAME_SIZE];
     struct error err;
-    machine_device_event(node, &exporter->found.items[number], number, name, &event);
+    inventory_device_event(node, &exporter->found.items[number], number, name, &event);
     event.device.sick = sick;
     if (tell_state(exporter, &event, &err) < 0)
         log_line(LOG_WARNING, "a device can't be described device=%s reason='%s'", name, err.text);
@@ -239,17 +240,12 @@ static struct probe_link watch_link(const struct watch *watch, uint32_t a, uint3
 
 static const struct watch_ops watch_ops = { watch_device, watch_usage, watch_link };
 
-static const struct state *port_state(void *user)
+static struct state *state_of(const void *user)
 {
-    return ((struct exporter *)user)->state;
+    return ((const struct exporter *)user)->state;
 }
 
-static const struct watch *port_watch(void *user)
-{
-    return &((struct exporter *)user)->watch;
-}
-
-static usec_t port_now(void *user)
+static usec_t now(const void *user)
 {
     (void)user;
     return sampler_now();
@@ -280,12 +276,11 @@ static int open_door(struct exporter *exporter, const char *address, struct erro
                                  .handler = api_handle_metrics,
                                  .owner = geteuid(),
                                  .is_open = true };
-    const struct api_ports ports = { .user = exporter,
-                                     .state = port_state,
-                                     .now = port_now,
-                                     .watch = port_watch,
-                                     .started = exporter->started,
-                                     .has_no_jobs = true };
+    const struct api_ports ports = {
+        .control = { .world = { .user = exporter, .state = state_of }, .clock = { .now = now } },
+        .devices = { .watch = &exporter->watch },
+        .daemon = { .started = exporter->started, .has_no_jobs = true },
+    };
 
     int code = http_listen_tcp(address, &http.listen_fd, err);
     if (code < 0)

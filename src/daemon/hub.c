@@ -28,12 +28,13 @@ struct hub {
     struct brain *brain;
 
     LIST(struct text) reports; /* encoded events */
-    struct api_change *first_change, *last_change;
+    struct change *first_change, *last_change;
     LIST(uint64_t) jobs; /* of the batch */
     LIST(struct member_id) ends;
     struct decisions decisions;
     struct text scratch;
-    struct arena arena;
+    struct arena arena;   /* of a report that is decoded */
+    struct arena settled; /* of the event that is folded */
     struct retention retention;
     uint64_t snapshot_at; /* last record of the newest snapshot */
     struct error trouble;
@@ -53,14 +54,14 @@ struct hub {
 
 static const struct error stopping = { "the daemon is stopping" };
 
-struct state *hub_state(const struct hub *hub)
+struct state *hub_state(const void *hub)
 {
-    return hub->state;
+    return ((const struct hub *)hub)->state;
 }
 
-struct brain *hub_brain(const struct hub *hub)
+struct brain *hub_brain(const void *hub)
 {
-    return hub->brain;
+    return ((const struct hub *)hub)->brain;
 }
 
 struct journal *hub_journal(const struct hub *hub)
@@ -78,13 +79,15 @@ void hub_stop_planning(struct hub *hub)
     hub->has_stopped_planning = true;
 }
 
-struct api_work hub_work(const struct hub *hub)
+struct api_work hub_work(const void *hub)
 {
-    return hub->work;
+    return ((const struct hub *)hub)->work;
 }
 
-const char *hub_trouble(const struct hub *hub)
+const char *hub_trouble(const void *user)
 {
+    const struct hub *hub = user;
+
     return hub->is_in_trouble ? hub->trouble.text : NULL;
 }
 
@@ -152,13 +155,15 @@ static void save_snapshot(struct hub *hub, uint64_t at_least)
     hub->snapshot_at = last; /* not again at once, whatever came of it */
 }
 
-/* Into the batch; the state follows. What is emitted was checked before. */
-static void put(struct hub *hub, const struct event *event)
+/* Append an event, which was checked before, to the batch and fold it into the state. What is
+ * folded is what the journal will give back, so texts of the event may belong to the state. */
+static void put(struct hub *hub, const struct event *original)
 {
+    struct event settled;
+    const struct event *event = &settled;
     struct error err;
 
-    text_clear(&hub->scratch);
-    event_encode(event, &hub->scratch);
+    event_settle(original, &hub->scratch, &hub->settled, &settled);
     journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
     size_t before = hub->decisions.events.count;
     int code = sched_step(hub->brain, event, &hub->decisions, &err);
@@ -182,8 +187,10 @@ static void put(struct hub *hub, const struct event *event)
                  (struct member_id){ event->ended.job, event->ended.attempt, event->ended.rank });
 }
 
-void hub_emit(struct hub *hub, struct event *event)
+void hub_emit(void *user, struct event *event)
 {
+    struct hub *hub = user;
+
     event->at = clock_now(&hub->clock);
     put(hub, event);
 }
@@ -214,11 +221,6 @@ static void forget_reports(struct hub *hub)
     hub->reports.count = 0;
 }
 
-static void emit(void *user, struct event *event)
-{
-    hub_emit(user, event);
-}
-
 static void put_plan(struct hub *hub)
 {
     struct event plan = { .kind = EVENT_PLAN };
@@ -235,20 +237,20 @@ static void put_plan(struct hub *hub)
     hub->work.plan_max = took > hub->work.plan_max ? took : hub->work.plan_max;
 }
 
-static struct api_change *take_changes(struct hub *hub)
+static struct change *take_changes(struct hub *hub)
 {
-    struct api_change *changes = hub->first_change;
+    struct change *changes = hub->first_change;
 
     hub->first_change = hub->last_change = NULL;
     return changes;
 }
 
 /* Run what people asked for; those refused are answered at once, the others are given back. */
-static struct api_change *run_changes(struct hub *hub, struct api_change *change)
+static struct change *run_changes(struct hub *hub, struct change *change)
 {
-    struct api_change *accepted = NULL, **end = &accepted;
+    struct change *accepted = NULL, **end = &accepted;
 
-    for (struct api_change *next; change; change = next) {
+    for (struct change *next; change; change = next) {
         struct error err = { "" };
         int code = -ENOSPC;
 
@@ -268,9 +270,9 @@ static struct api_change *run_changes(struct hub *hub, struct api_change *change
     return accepted;
 }
 
-static void answer(struct api_change *change, int code, const struct error *err)
+static void answer(struct change *change, int code, const struct error *err)
 {
-    for (struct api_change *next; change; change = next) {
+    for (struct change *next; change; change = next) {
         next = change->next;
         change->done(change, code, err);
     }
@@ -296,7 +298,7 @@ static void arm(struct hub *hub)
     uv_timer_start(&hub->wakeup, on_wakeup, (uint64_t)(delay < day ? delay : day), 0);
 }
 
-static void undo(struct hub *hub, struct api_change *accepted, const struct error *err)
+static void undo(struct hub *hub, struct change *accepted, const struct error *err)
 {
     struct error again;
 
@@ -317,7 +319,7 @@ static void undo(struct hub *hub, struct api_change *accepted, const struct erro
     uv_timer_start(&hub->retry, on_retry, RETRY_MS, RETRY_MS);
 }
 
-static void carry_out(struct hub *hub, struct api_change *accepted)
+static void carry_out(struct hub *hub, struct change *accepted)
 {
     answer(accepted, 0, NULL);
     for (size_t i = 0; i < hub->decisions.events.count; i++)
@@ -368,9 +370,9 @@ static void run_batch(struct hub *hub)
                      .kind = EVENT_BOOT,
                      .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "" } });
     put_reports(hub);
-    struct api_change *accepted = run_changes(hub, take_changes(hub));
+    struct change *accepted = run_changes(hub, take_changes(hub));
     put_plan(hub);
-    retention_run(&hub->retention, hub->state, emit, hub);
+    retention_run(&hub->retention, hub->state, hub_emit, hub);
     if (!journal_batch_is_empty(hub->journal)) {
         if (journal_commit(hub->journal, &err) < 0) {
             undo(hub, accepted, &err);
@@ -452,8 +454,10 @@ void hub_report(struct hub *hub, const struct event *event)
     want_turn(hub);
 }
 
-void hub_enqueue(struct hub *hub, struct api_change *change)
+void hub_enqueue(void *user, struct change *change)
 {
+    struct hub *hub = user;
+
     change->next = NULL;
     if (hub->is_closing) {
         answer(change, -ESHUTDOWN, &stopping);
@@ -535,6 +539,7 @@ void hub_destroy(struct hub *hub)
     list_release(&hub->decisions.events);
     text_release(&hub->scratch);
     arena_release(&hub->arena);
+    arena_release(&hub->settled);
     uv_close((uv_handle_t *)&hub->check, on_closed);
     uv_close((uv_handle_t *)&hub->idle, on_closed);
     uv_close((uv_handle_t *)&hub->wakeup, on_closed);

@@ -17,7 +17,7 @@
 
 #include <uv.h>
 
-#include "api/api.h"
+#include "api/ports.h"
 #include "daemon/clock.h"
 #include "daemon/retention.h"
 #include "sched/sched.h"
@@ -49,23 +49,25 @@ void hub_shut(struct hub *hub);
 /* Saves a snapshot when it pays. */
 void hub_destroy(struct hub *hub);
 
-/* Good until the next turn of the loop. */
-struct state *hub_state(const struct hub *hub);
-struct brain *hub_brain(const struct hub *hub);
+/* Those that fill a port (control/control.h, api/ports.h) take a hub as void *.
+ *
+ * Good until the next turn of the loop. */
+struct state *hub_state(const void *hub);
+struct brain *hub_brain(const void *hub);
 struct journal *hub_journal(const struct hub *hub);
 const struct clock *hub_clock(const struct hub *hub);
 
 /* Something the world reports: it happened, and is kept until it is durable. Texts are copied. */
 void hub_report(struct hub *hub, const struct event *event);
 /* Something a person asks for. */
-void hub_enqueue(struct hub *hub, struct api_change *change);
+void hub_enqueue(void *hub, struct change *change);
 /* Inside a change's run: the event is part of the batch. */
-void hub_emit(struct hub *hub, struct event *event);
+void hub_emit(void *hub, struct event *event);
 /* From now on nothing more is decided: what runs ends, and nothing new is started. */
 void hub_stop_planning(struct hub *hub);
 /* What it did since it was created. */
-struct api_work hub_work(const struct hub *hub);
+struct api_work hub_work(const void *hub);
 /* Why nothing can be accepted at the moment; NULL: all is well. */
-const char *hub_trouble(const struct hub *hub);
+const char *hub_trouble(const void *hub);
 
 #endif

@@ -105,10 +105,9 @@ static void on_soon(uv_timer_t *timer)
 
     for (size_t i = 0; i < files->files.count; i++)
         text_clear(&files->files.items[i].wanted);
-    for (const struct job *job = hub_state(files->hub)->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            want(files, job);
-    }
+    for (const struct job *job = hub_state(files->hub)->first_active; job;
+         job = job->run->active_next)
+        want(files, job);
     for (size_t i = 0; i < files->files.count; i++) {
         int failed = settle(files, &files->files.items[i]);
         code = failed < 0 ? failed : code;

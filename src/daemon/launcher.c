@@ -2,6 +2,7 @@
 #include "daemon/launcher.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,6 +29,9 @@
 /* What an engine keeps of members that are over is dropped when there is time: while jobs come and
  * go by the thousand, the file system is spared from removing a file for each that it makes. */
 enum { FORGET_LATER_MS = 2000, FORGET_NEXT_MS = 10, FORGET_AT_ONCE = 500, OVER_MAX = 20000 };
+
+/* Where members of gangs on other machines meet: below the ports that kernels hand out. */
+enum { PORT_FIRST = 20000, PORT_COUNT = 10000 };
 
 /* Waits for its devices. */
 struct waiting {
@@ -64,12 +68,14 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     umask(launcher->umask);
     uv_timer_init(options->loop, &launcher->timer);
     launcher->timer.data = launcher;
-    launcher->preparer = preparer_create(&(struct prepare_options){ .loop = options->loop,
-                                                                    .state_dir = options->state_dir,
-                                                                    .probe = options->probe,
-                                                                    .devices = options->devices,
-                                                                    .user = launcher,
-                                                                    .done = on_prepared });
+    launcher->preparer =
+        preparer_create(&(struct prepare_options){ .loop = options->loop,
+                                                   .state_dir = options->state_dir,
+                                                   .machine_name = options->machine_name,
+                                                   .probe = options->probe,
+                                                   .devices = options->devices,
+                                                   .user = launcher,
+                                                   .done = on_prepared });
     *ret = launcher;
     return 0;
 }
@@ -126,6 +132,29 @@ static struct folders_query query_of(struct launcher *launcher, const struct job
     };
 }
 
+/* Whether a member's node is the machine that the daemon looks after. */
+static bool is_here(const struct launcher *launcher, uint32_t node)
+{
+    const char *name = launcher->options.machine_name;
+
+    return strcmp(state_of(launcher)->nodes.items[node].name, name) == 0;
+}
+
+static bool is_all_here(const struct launcher *launcher, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (!is_here(launcher, lease->members[i].node))
+            return false;
+    }
+    return true;
+}
+
+/* On other machines nobody can be asked which ports are free: attempts are spread over a range. */
+static uint16_t spread_port(uint64_t job, uint32_t attempt)
+{
+    return (uint16_t)(PORT_FIRST + (job * 31 + attempt) % PORT_COUNT);
+}
+
 /* A port that nobody listens on now, for the members of a gang to meet at. */
 static uint16_t find_free_port(void)
 {
@@ -150,6 +179,8 @@ static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t a
 /* The port is kept, so that a gang whose start was cut off can be completed by the next daemon. */
 static uint16_t settle_port(const struct launcher *launcher, const struct job *job)
 {
+    if (!is_all_here(launcher, job->run->lease))
+        return spread_port(job->id, job->run->attempt);
     AUTO_FREE char *path = port_path(launcher, job->id, job->run->attempt);
     AUTO_RELEASE(text) struct text kept = { 0 };
 
@@ -192,55 +223,90 @@ struct start {
     const struct prepared *prepared; /* NULL: nothing had to be */
 };
 
-static int start_member(struct start *start, uint32_t place, struct error *err)
+/* The launch of one member, and what its strings live in. */
+struct order {
+    struct engine_launch launch;
+    struct text output, error;
+    struct engine_device *denied;
+    struct engine_slice *slices;
+    struct locality locality;
+    char **env;
+};
+
+static void order_release(struct order *order)
+{
+    text_release(&order->output);
+    text_release(&order->error);
+    free(order->denied);
+    free(order->slices);
+    if (order->env)
+        strings_destroy(order->env);
+}
+
+static void list_slices(const struct state *state, const struct lease *lease, uint32_t place,
+                        struct order *order)
+{
+    order->slices = mem_zero(lease->slices_count + 1, sizeof(order->slices[0]));
+    order->launch.slices = order->slices;
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        const struct device *device = &state->devices.items[slice->device];
+        if (slice->rank != place)
+            continue;
+        order->slices[order->launch.slices_count++] =
+            (struct engine_slice){ .uuid = device->uuid,
+                                   .model = device->model,
+                                   .index = device->index,
+                                   .milli = slice->milli,
+                                   .memory_mib = slice->memory_mib };
+    }
+}
+
+/* What only this machine can say of a member: the device files of others, the CPUs near by. */
+static void compose_here(const struct start *start, uint32_t place, struct order *order)
+{
+    const struct launcher_options *options = &start->launcher->options;
+    const struct state *state = state_of(start->launcher);
+    struct engine_launch *launch = &order->launch;
+
+    if (options->fence)
+        fence_denied(options->fence, state, start->job, place, &order->denied,
+                     &launch->denied_count, &launch->is_fenced);
+    launch->denied = order->denied;
+    if (locality_find(state, start->job, place, &order->locality)) {
+        launch->cpus = order->locality.cpus;
+        launch->memory_node = order->locality.memory_node;
+    }
+}
+
+static int compose(const struct start *start, uint32_t place, struct order *order,
+                   struct error *err)
 {
     struct launcher *launcher = start->launcher;
+    const struct state *state = state_of(launcher);
     const struct job *job = start->job;
-    uint32_t rank = lease_rank(job->run->lease, place);
+    const struct lease *lease = job->run->lease;
+    uint32_t rank = lease_rank(lease, place);
     const struct launch *launch = start->launch;
-    const struct lease_member *member = &job->run->lease->members[place];
-    const struct request *part = request_part(state_request(state_of(launcher), job), member->role);
+    const struct lease_member *member = &lease->members[place];
+    const struct request *part = request_part(state_request(state, job), member->role);
     const struct launch_role *role =
         member->role < launch->role_count ? &launch->roles[member->role] : NULL;
-    AUTO_RELEASE(text) struct text output = { 0 }, error = { 0 };
     struct folders_query query = query_of(launcher, job, launch);
 
-    int code = folders_output(&query, rank, false, &output, err);
+    int code = folders_output(&query, rank, false, &order->output, err);
     if (code == 0 && launch->error)
-        code = folders_output(&query, rank, true, &error, err);
+        code = folders_output(&query, rank, true, &order->error, err);
     if (code < 0)
         return code;
-
-    AUTO_FREE struct engine_device *denied = NULL;
-    uint32_t denied_count = 0;
-    bool is_fenced = false;
-    if (launcher->options.fence)
-        fence_denied(launcher->options.fence, state_of(launcher), job, place, &denied,
-                     &denied_count, &is_fenced);
-    struct locality locality;
-    bool is_near = locality_find(state_of(launcher), job, place, &locality);
-    struct surroundings surroundings = {
-        .state = state_of(launcher),
-        .job = job,
-        .folders = &start->folders,
-        .cwd = launch->cwd,
-        .socket = launcher->socket,
-        .place = place,
-        .master_port = start->master_port,
-        .prepared = start->prepared,
-        .is_root = launcher->options.is_root,
-        .is_fenced = is_fenced && launcher->options.can_fence,
-    };
-    char **own = environment_unpack(text_string(&start->env), start->env.length);
-    char **env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
-    struct engine_launch order = {
+    order->launch = (struct engine_launch){
         .id = { job->id, job->run->attempt, rank },
+        .node = state->nodes.items[member->node].name,
         .title = job->name,
         .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
-        .envp = (const char *const *)env,
         .cwd = launch->cwd,
-        .output = output.bytes,
-        .error = launch->error ? error.bytes : NULL,
+        .output = order->output.bytes,
+        .error = launch->error ? order->error.bytes : NULL,
         .input = launch->input,
         .append = launch->append || job->run->attempt > 1,
         .output_bytes_max = OUTPUT_BYTES_MAX,
@@ -251,14 +317,76 @@ static int start_member(struct start *start, uint32_t place, struct error *err)
         .stop_signal = launch->stop_signal,
         .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
         .memory_mib = part->memory_given ? part->memory_mib : 0,
-        .cpus = is_near ? locality.cpus : NULL,
-        .memory_node = is_near ? locality.memory_node : -1,
-        .denied = denied,
-        .denied_count = denied_count,
-        .is_fenced = is_fenced,
+        .memory_node = -1,
     };
-    code = launcher->options.engine->ops->start(launcher->options.engine, &order, err);
-    strings_destroy(env);
+    if (is_here(launcher, member->node))
+        compose_here(start, place, order);
+    list_slices(state, lease, place, order);
+    struct surroundings surroundings = {
+        .state = state,
+        .job = job,
+        .folders = &start->folders,
+        .cwd = launch->cwd,
+        .socket = launcher->socket,
+        .place = place,
+        .master_port = start->master_port,
+        .is_all_here = is_all_here(launcher, lease),
+        .prepared = start->prepared,
+        .is_root = launcher->options.is_root,
+        .is_fenced = order->launch.is_fenced && launcher->options.engine->abilities.can_fence,
+    };
+    char **own = environment_unpack(text_string(&start->env), start->env.length);
+    order->env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
+    order->launch.envp = (const char *const *)order->env;
+    return 0;
+}
+
+/* Members of a job that have not ended, by rank; their places in the lease, too. */
+struct unended {
+    struct engine_attempt attempt;
+    uint32_t *ranks, *places;
+};
+
+static struct unended unended_of(const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+    struct unended all = { .ranks = mem_zero(lease->members_count + 1, sizeof(uint32_t)),
+                           .places = mem_zero(lease->members_count + 1, sizeof(uint32_t)) };
+
+    all.attempt = (struct engine_attempt){ .job = job->id, .attempt = job->run->attempt };
+    all.attempt.ranks = all.ranks;
+    for (uint32_t place = 0; place < lease->members_count; place++) {
+        if (job->run->member_states[place] == MEMBER_ENDED)
+            continue;
+        all.places[all.attempt.count] = place;
+        all.ranks[all.attempt.count++] = lease_rank(lease, place);
+    }
+    return all;
+}
+
+static void unended_release(struct unended *all)
+{
+    free(all->ranks);
+    free(all->places);
+}
+
+/* All of them, or none where one can't even be asked for. */
+static int start_members(const struct start *start, const struct unended *all, struct error *err)
+{
+    struct engine *engine = start->launcher->options.engine;
+    AUTO_FREE struct order *orders = mem_zero(all->attempt.count + 1, sizeof(orders[0]));
+    AUTO_FREE struct engine_launch *launches =
+        mem_zero(all->attempt.count + 1, sizeof(launches[0]));
+    int code = 0;
+
+    for (uint32_t i = 0; i < all->attempt.count && code == 0; i++) {
+        code = compose(start, all->places[i], &orders[i], err);
+        launches[i] = orders[i].launch;
+    }
+    if (code == 0)
+        code = engine->ops->start(engine, launches, all->attempt.count, err);
+    for (uint32_t i = 0; i < all->attempt.count; i++)
+        order_release(&orders[i]);
     return code;
 }
 
@@ -285,18 +413,36 @@ static int prepare(struct start *start, struct error *err)
     return 0;
 }
 
-static struct member_id member_at(const struct job *job, uint32_t place)
+static void report_unended(struct launcher *launcher, const struct unended *all,
+                           const bool *is_known, enum engine_outcome_kind kind, const char *reason)
 {
-    return (struct member_id){ job->id, job->run->attempt, lease_rank(job->run->lease, place) };
+    for (uint32_t i = 0; i < all->attempt.count; i++) {
+        struct member_id id = { all->attempt.job, all->attempt.attempt, all->ranks[i] };
+        if (!is_known || !is_known[i])
+            report_failure(launcher, id, kind, reason);
+    }
 }
 
-/* Whether the engine has this member: found again, or started. */
-static bool is_known(struct launcher *launcher, const struct job *job, uint32_t place)
+static void report_all(struct launcher *launcher, const struct job *job,
+                       enum engine_outcome_kind kind, const char *reason)
+{
+    struct unended all = unended_of(job);
+
+    report_unended(launcher, &all, NULL, kind, reason);
+    unended_release(&all);
+}
+
+/* Which of them the engine has: found again, or started. */
+static bool *find_known(struct launcher *launcher, const struct job *job, const struct unended *all)
 {
     struct engine *engine = launcher->options.engine;
+    AUTO_FREE bool *was_started = mem_zero(all->attempt.count + 1, sizeof(bool));
+    bool *known = mem_zero(all->attempt.count + 1, sizeof(bool));
 
-    return engine->ops->recover(engine, member_at(job, place),
-                                job->run->member_states[place] == MEMBER_STARTED);
+    for (uint32_t i = 0; i < all->attempt.count; i++)
+        was_started[i] = job->run->member_states[all->places[i]] == MEMBER_STARTED;
+    engine->ops->recover(engine, &all->attempt, was_started, known);
+    return known;
 }
 
 /* Those that the engine has already are as they are. */
@@ -304,30 +450,20 @@ static void start_prepared(struct launcher *launcher, struct job *job,
                            const struct prepared *prepared)
 {
     struct start start = { .launcher = launcher, .job = job, .prepared = prepared };
+    struct unended all = unended_of(job);
     struct error err = { "" };
 
     int code = prepare(&start, &err);
-    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
-        if (job->run->member_states[place] == MEMBER_ENDED)
-            continue;
-        if (code == 0)
-            code = start_member(&start, place, &err);
-        /* After one that could not be started, no other is: a gang is whole or not. */
-        if (code < 0 && !is_known(launcher, job, place))
-            report_failure(launcher, member_at(job, place), ENGINE_FAILED, err.text);
+    if (code == 0)
+        code = start_members(&start, &all, &err);
+    if (code < 0) {
+        AUTO_FREE bool *known = find_known(launcher, job, &all);
+        report_unended(launcher, &all, known, ENGINE_FAILED, err.text);
     }
+    unended_release(&all);
     launch_destroy(start.launch);
     folders_release(&start.folders);
     text_release(&start.env);
-}
-
-static void report_all(struct launcher *launcher, const struct job *job,
-                       enum engine_outcome_kind kind, const char *reason)
-{
-    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
-        if (job->run->member_states[place] != MEMBER_ENDED)
-            report_failure(launcher, member_at(job, place), kind, reason);
-    }
 }
 
 static void start_ready(struct launcher *launcher, struct job *job)
@@ -363,8 +499,10 @@ static void start_job(struct launcher *launcher, struct job *job)
         list_add(&launcher->waiting, waiting);
 }
 
-void launcher_look(struct launcher *launcher)
+void launcher_look(void *user)
 {
+    struct launcher *launcher = user;
+
     for (size_t i = 0; i < launcher->waiting.count;) {
         struct waiting *waiting = &launcher->waiting.items[i];
         struct job *job = state_job(state_of(launcher), waiting->job);
@@ -411,11 +549,9 @@ static void stop_job(struct launcher *launcher, const struct job *job, usec_t gr
         report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
         return;
     }
-    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
-        if (job->run->member_states[place] != MEMBER_ENDED)
-            launcher->options.engine->ops->stop(launcher->options.engine, member_at(job, place),
-                                                grace);
-    }
+    struct unended all = unended_of(job);
+    launcher->options.engine->ops->stop(launcher->options.engine, &all.attempt, grace);
+    unended_release(&all);
 }
 
 void launcher_decided(struct launcher *launcher, const struct event *decision)
@@ -430,12 +566,29 @@ void launcher_decided(struct launcher *launcher, const struct event *decision)
         stop_job(launcher, job, state_grace(state_of(launcher), job));
 }
 
+static bool is_of_attempt(struct member_id id, const struct engine_attempt *attempt)
+{
+    return id.job == attempt->job && id.attempt == attempt->attempt;
+}
+
+/* Members of one attempt that stand side by side go together. */
 static void forget_some(struct launcher *launcher)
 {
     struct engine *engine = launcher->options.engine;
+    const struct member_id *over = launcher->over.items;
+    size_t last = launcher->forgotten + FORGET_AT_ONCE;
+    uint32_t ranks[FORGET_AT_ONCE];
 
-    for (size_t i = 0; i < FORGET_AT_ONCE && launcher->forgotten < launcher->over.count; i++)
-        engine->ops->forget(engine, launcher->over.items[launcher->forgotten++]);
+    if (last > launcher->over.count)
+        last = launcher->over.count;
+    while (launcher->forgotten < last) {
+        struct engine_attempt attempt = { .job = over[launcher->forgotten].job,
+                                          .attempt = over[launcher->forgotten].attempt,
+                                          .ranks = ranks };
+        while (launcher->forgotten < last && is_of_attempt(over[launcher->forgotten], &attempt))
+            ranks[attempt.count++] = over[launcher->forgotten++].rank;
+        engine->ops->forget(engine, &attempt);
+    }
     if (launcher->forgotten == launcher->over.count)
         launcher->forgotten = launcher->over.count = 0;
 }
@@ -506,21 +659,24 @@ void launcher_outcome(struct launcher *launcher, const struct engine_outcome *ou
  * not started yet, of a gang perhaps only a part, is started now. */
 static void recover_job(struct launcher *launcher, struct job *job)
 {
+    struct unended all = unended_of(job);
+    AUTO_FREE bool *known = find_known(launcher, job, &all);
     bool is_stopping =
         job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
     bool is_incomplete = false;
 
-    for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
-        struct member_id id = member_at(job, place);
-        if (job->run->member_states[place] == MEMBER_ENDED || is_known(launcher, job, place))
+    for (uint32_t i = 0; i < all.attempt.count; i++) {
+        struct member_id id = { job->id, job->run->attempt, all.ranks[i] };
+        if (known[i])
             continue;
-        if (job->run->member_states[place] == MEMBER_STARTED)
+        if (job->run->member_states[all.places[i]] == MEMBER_STARTED)
             report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
         else if (is_stopping)
             report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
         else
             is_incomplete = true;
     }
+    unended_release(&all);
     if (is_incomplete)
         start_job(launcher, job);
     else if (is_stopping)
@@ -530,21 +686,18 @@ static void recover_job(struct launcher *launcher, struct job *job)
 void launcher_recover(struct launcher *launcher)
 {
     /* All are asked for before one is started: then the engine clears away what nobody wants. */
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        for (uint32_t place = 0; job_is_active(job) && place < job->run->lease->members_count;
-             place++) {
-            if (job->run->member_states[place] != MEMBER_ENDED)
-                is_known(launcher, job, place);
-        }
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next) {
+        struct unended all = unended_of(job);
+        free(find_known(launcher, job, &all));
+        unended_release(&all);
     }
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            recover_job(launcher, job);
-    }
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)
+        recover_job(launcher, job);
 }
 
-void launcher_kill(struct launcher *launcher, uint64_t id)
+void launcher_kill(void *user, uint64_t id)
 {
+    struct launcher *launcher = user;
     const struct job *job = state_job(state_of(launcher), id);
 
     if (job && job_is_active(job))
@@ -553,22 +706,28 @@ void launcher_kill(struct launcher *launcher, uint64_t id)
 
 void launcher_kill_all(struct launcher *launcher)
 {
-    for (struct job *job = state_of(launcher)->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            stop_job(launcher, job, 0);
-    }
+    for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)
+        stop_job(launcher, job, 0);
 }
 
-void launcher_reset(struct launcher *launcher, uint32_t device, int mode)
+void launcher_reset(void *user, uint32_t device, int mode)
 {
+    struct launcher *launcher = user;
+
     preparer_reset(launcher->preparer, device, mode);
 }
 
-int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
-                         bool is_error, struct text *ret, struct error *err)
+int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
+                         struct text *ret, struct error *err)
 {
+    struct launcher *launcher = user;
     AUTO(launch) struct launch *launch = NULL;
 
+    if (!launcher->options.engine->abilities.has_output)
+        return error_set(err, -ENOTSUP,
+                         "job %" PRIu64 ": engine %s keeps its output where this "
+                         "daemon cannot read it",
+                         job->id, launcher->options.engine->ops->name);
     int code = load_launch(launcher, job, &launch, err);
     if (code < 0)
         return code;

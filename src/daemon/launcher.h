@@ -24,7 +24,7 @@ struct launcher_options {
     const char *socket;        /* told to jobs */
     bool is_root;              /* jobs run as who sent them */
     const struct fence *fence; /* whose device files are whose; NULL: nobody is kept from any */
-    bool can_fence;            /* the engine can do that */
+    const char *machine_name;  /* the node that this machine is; "": the engine has its own */
     struct probe *probe;       /* for what has to be made on devices first; may be NULL */
     const struct machine_devices *devices;
     void *user;
@@ -45,19 +45,19 @@ void launcher_ended(struct launcher *launcher, struct member_id id);
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
 
 /* Devices that were waited for may be ready. */
-void launcher_look(struct launcher *launcher);
+void launcher_look(void *launcher);
 
 /* A device (its place in options.devices) gets this compute mode, as far as its driver can. */
-void launcher_reset(struct launcher *launcher, uint32_t device, int mode);
+void launcher_reset(void *launcher, uint32_t device, int mode);
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);
 /* Kill what runs of a job; its end is reported. */
-void launcher_kill(struct launcher *launcher, uint64_t job);
+void launcher_kill(void *launcher, uint64_t job);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 
-int launcher_output_path(struct launcher *launcher, const struct job *job, uint32_t rank,
-                         bool is_error, struct text *ret, struct error *err);
+int launcher_output_path(void *launcher, const struct job *job, uint32_t rank, bool is_error,
+                         struct text *ret, struct error *err);
 
 #endif

@@ -30,9 +30,9 @@ static int64_t sum_given(const struct state *state, uint32_t node, uint64_t node
 {
     int64_t sum = 0;
 
-    for (const struct job *other = state->first_job; other; other = other->next) {
-        const struct lease *lease = job_is_active(other) ? other->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->members_count; i++) {
+    for (const struct job *other = state->first_active; other; other = other->run->active_next) {
+        const struct lease *lease = other->run->lease;
+        for (uint32_t i = 0; i < lease->members_count; i++) {
             if (lease->members[i].node == node && (nodes_of(state, lease, i) & nodes) != 0)
                 sum += lease_cpu_milli(lease, i);
         }

@@ -10,7 +10,7 @@
 
 enum { EVERY_MS = 1000, AGAIN_S = 60 };
 
-struct change {
+struct mode_change {
     uv_work_t request;
     struct mig_modes *modes;
     uint32_t device; /* of the probe */
@@ -24,7 +24,7 @@ struct change {
 struct mig_modes {
     struct mig_modes_options options;
     uv_timer_t timer;
-    struct change *changes; /* one a device */
+    struct mode_change *changes; /* one a device */
     uint32_t running;
     bool is_ending, is_closed;
 };
@@ -44,7 +44,7 @@ static int remove_instances(struct probe *probe, uint32_t device, struct error *
 
 static void on_work(uv_work_t *request)
 {
-    struct change *change = request->data;
+    struct mode_change *change = request->data;
     struct probe *probe = change->modes->options.probe;
 
     change->code = change->is_on ? 0 : remove_instances(probe, change->device, &change->err);
@@ -64,13 +64,13 @@ static const struct device *find(const struct mig_modes *modes, uint32_t number)
 
 /* That a device has another mode, told when all else that was reported of it is known. */
 struct news {
-    struct api_change change;
+    struct change change;
     struct hub *hub;
     char *uuid;
     bool is_on;
 };
 
-static int run_news(struct api_change *change, struct error *err)
+static int run_news(struct change *change, struct error *err)
 {
     const struct news *news = CONTAINER_OF(change, const struct news, change);
     const struct state *state = hub_state(news->hub);
@@ -87,7 +87,7 @@ static int run_news(struct api_change *change, struct error *err)
 }
 
 /* When the disk is full it is not known, and the change is made once more. */
-static void done_news(struct api_change *change, int code, const struct error *err)
+static void done_news(struct change *change, int code, const struct error *err)
 {
     struct news *news = CONTAINER_OF(change, struct news, change);
 
@@ -97,7 +97,7 @@ static void done_news(struct api_change *change, int code, const struct error *e
     free(news);
 }
 
-static void tell(struct mig_modes *modes, const struct change *change)
+static void tell(struct mig_modes *modes, const struct mode_change *change)
 {
     const char *uuid = modes->options.devices->items[change->device].uuid;
 
@@ -123,7 +123,7 @@ static void free_when_over(struct mig_modes *modes)
     free(modes);
 }
 
-static void hold(struct change *change, const struct device *device, bool is_held)
+static void hold(struct mode_change *change, const struct device *device, bool is_held)
 {
     const struct mig_modes *modes = change->modes;
 
@@ -134,7 +134,7 @@ static void hold(struct change *change, const struct device *device, bool is_hel
 
 static void after_work(uv_work_t *request, int status)
 {
-    struct change *change = request->data;
+    struct mode_change *change = request->data;
     struct mig_modes *modes = change->modes;
 
     (void)status;
@@ -153,9 +153,9 @@ static void after_work(uv_work_t *request, int status)
 
 static bool is_leased(const struct state *state, uint32_t device)
 {
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].device == device)
                 return true;
         }
@@ -175,7 +175,7 @@ static bool is_idle(const struct mig_modes *modes, const struct device *device)
            watch_is_fresh(&seen) && seen.has_processes && seen.process_count == 0;
 }
 
-static bool is_due(const struct change *change, const struct device *device)
+static bool is_due(const struct mode_change *change, const struct device *device)
 {
     usec_t now = clock_now(hub_clock(change->modes->options.hub));
 
@@ -185,7 +185,7 @@ static bool is_due(const struct change *change, const struct device *device)
 }
 
 /* First it is held; once that is known and still nobody is there, it is changed. */
-static void look(struct mig_modes *modes, struct change *change)
+static void look(struct mig_modes *modes, struct mode_change *change)
 {
     const struct device *device = find(modes, change->device);
 
@@ -222,7 +222,7 @@ struct mig_modes *mig_modes_create(const struct mig_modes_options *options)
     modes->options = *options;
     modes->changes = mem_zero(options->devices->count + 1, sizeof(modes->changes[0]));
     for (uint32_t i = 0; i < options->devices->count; i++)
-        modes->changes[i] = (struct change){ .modes = modes, .device = i };
+        modes->changes[i] = (struct mode_change){ .modes = modes, .device = i };
     uv_timer_init(options->loop, &modes->timer);
     modes->timer.data = modes;
     if (probe && probe->ops->mig_mode && probe->ops->mig_list && probe->ops->mig_remove)

@@ -16,7 +16,7 @@
 #include <uv.h>
 
 #include "daemon/hub.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 #include "daemon/watcher.h"
 
 struct mig_modes;

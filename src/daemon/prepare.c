@@ -57,13 +57,20 @@ static int64_t find_device(const struct preparer *preparer, const char *uuid)
     return -1;
 }
 
+/* What other nodes need is their engine's. */
+static bool is_here(const struct preparer *preparer, const struct state *state,
+                    const struct device *device)
+{
+    return strcmp(state->nodes.items[device->node].name, preparer->options.machine_name) == 0;
+}
+
 /* It was granted, and is not there any more: a job must not be named something else instead. */
 static bool is_missing(const struct preparer *preparer, const struct state *state,
                        const struct device *device)
 {
     uint32_t number;
 
-    return find_device(preparer, device->uuid) < 0 &&
+    return is_here(preparer, state, device) && find_device(preparer, device->uuid) < 0 &&
            !state_device_type(state, device->uuid, &number);
 }
 
@@ -89,9 +96,10 @@ bool preparer_is_needed(const struct preparer *preparer, const struct state *sta
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
-        is_needed |= is_missing(preparer, state, device) ||
-                     wants_mig(preparer, &lease->slices[i]) ||
-                     wants_mps(preparer, device, &lease->slices[i]);
+        if (is_here(preparer, state, device))
+            is_needed |= is_missing(preparer, state, device) ||
+                         wants_mig(preparer, &lease->slices[i]) ||
+                         wants_mps(preparer, device, &lease->slices[i]);
     }
     return is_needed;
 }
@@ -303,9 +311,9 @@ static void enqueue(struct preparer *preparer, struct work *work)
 static void list_kept(const struct state *state, const struct job *job, uint32_t device,
                       struct task *task)
 {
-    for (const struct job *other = state->first_job; other; other = other->next) {
-        const struct lease *lease = job_is_active(other) ? other->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *other = state->first_active; other; other = other->run->active_next) {
+        const struct lease *lease = other->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             const struct slice *slice = &lease->slices[i];
             bool is_own = other == job && slice->mig_start == task->instance.start;
             if (slice->device != device || slice->kind != SHARE_MIG || is_own ||
@@ -376,9 +384,9 @@ bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt)
 
 static bool is_shared(const struct state *state, uint32_t device)
 {
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].device == device && lease->slices[i].kind != SHARE_WHOLE)
                 return true;
         }

@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "core/state/state.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 
 struct preparer;
 
@@ -31,7 +31,8 @@ struct prepared {
 struct prepare_options {
     uv_loop_t *loop;
     const char *state_dir;
-    struct probe *probe; /* may be NULL */
+    struct probe *probe;      /* may be NULL */
+    const char *machine_name; /* the node whose devices these are */
     const struct machine_devices *devices;
     void *user;
     /* code 0: all is there. Else err says why not. From the loop. */

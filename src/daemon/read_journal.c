@@ -13,11 +13,12 @@ int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, stru
     return code < 0 ? code : journal_read(journal, 1, fn, user, err);
 }
 
-static bool estimate_start(struct brain *brain, const struct job *job, struct sim_estimate *ret)
+static bool estimate_start(const struct brain *brain, struct inquiry *inquiry,
+                           const struct job *job, struct sim_estimate *ret)
 {
     struct start_estimate estimate;
 
-    if (!sched_estimate_start(brain, job, &estimate))
+    if (!sched_estimate_start(brain, inquiry, job, &estimate))
         return false;
     *ret = (struct sim_estimate){ .low = estimate.low,
                                   .median = estimate.median,

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <grp.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@ static const char usage[] =
     "  --socket PATH      where to listen\n"
     "  --devices DEVICES  auto, nvml, amd, intel, none, recorded:FILE, synthetic:h100:4\n"
     "                     ($TARN_DEVICES)\n"
+    "  --engine ENGINE    what runs jobs: local, or a module's name or path (default: local)\n"
     "  --grace DURATION   between SIGTERM and SIGKILL, of jobs that say nothing (default 30s)\n"
     "  --study-limit DURATION  how long a what-if or a replay may take (default 1m)\n"
     "  --all-users        open the socket to all users of this machine (only root)\n"
@@ -33,32 +33,6 @@ static const char usage[] =
     "  --hpc-job-dir DIR  say there which jobs have which GPU, as dcgm-exporter reads it\n"
     "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
     "  -h, --help         this\n";
-
-int daemon_find_shim(char **ret, struct error *err)
-{
-    static const char *const places[] = { "tarn-shim", "src/shim/tarn-shim",
-                                          "../libexec/tarn/tarn-shim" };
-    char self[PATH_MAX];
-    const char *named = getenv("TARN_SHIM");
-
-    if (named && named[0]) {
-        *ret = mem_string(named);
-        return 0;
-    }
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length < 0)
-        return error_set(err, -errno, "/proc/self/exe: %s", strerror(errno));
-    self[length] = '\0';
-    char *dir = dirname(self);
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
-        AUTO_FREE char *path = mem_printf("%s/%s", dir, places[i]);
-        if (access(path, X_OK) == 0) {
-            *ret = TAKE(path);
-            return 0;
-        }
-    }
-    return error_set(err, -ENOENT, "tarn-shim: not found beside %s, nor in ../libexec/tarn", dir);
-}
 
 /* All of a path but its last part is made as well, ours alone. */
 static int make_folders(const char *path, unsigned mode, struct error *err)
@@ -92,6 +66,7 @@ enum {
     OPTION_STATE = 256,
     OPTION_SOCKET,
     OPTION_DEVICES,
+    OPTION_ENGINE,
     OPTION_GRACE,
     OPTION_STUDY,
     OPTION_ALL,
@@ -118,6 +93,7 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
         { "state", required_argument, NULL, OPTION_STATE },
         { "socket", required_argument, NULL, OPTION_SOCKET },
         { "devices", required_argument, NULL, OPTION_DEVICES },
+        { "engine", required_argument, NULL, OPTION_ENGINE },
         { "grace", required_argument, NULL, OPTION_GRACE },
         { "study-limit", required_argument, NULL, OPTION_STUDY },
         { "all-users", no_argument, NULL, OPTION_ALL },
@@ -142,6 +118,9 @@ static int read_options(int argc, char **argv, struct daemon_options *options, s
             break;
         case OPTION_DEVICES:
             options->devices = optarg;
+            break;
+        case OPTION_ENGINE:
+            options->engine = optarg;
             break;
         case OPTION_GRACE:
             if (units_parse_duration(optarg, &options->grace, &err) < 0) {
@@ -207,6 +186,7 @@ int run_serve(int argc, char **argv)
     const char *devices = getenv("TARN_DEVICES");
     struct daemon_options options = {
         .devices = devices && devices[0] ? devices : "auto",
+        .engine = "local",
         .grace = DAEMON_GRACE_DEFAULT,
         .study_limit = DAEMON_STUDY_LIMIT_DEFAULT,
         .notify_fd = -1,

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/job/role.h"
-#include "daemon/node_report.h"
 #include "daemon/prepare.h"
 
 typedef LIST(char *) string_list;
@@ -109,9 +108,7 @@ static bool is_of(const struct device *device, const char *vendor)
 
 static bool is_here(const struct surroundings *s, const struct device *device)
 {
-    bool is_gone = device->sick && strcmp(device->sick, DEVICE_GONE) == 0;
-
-    return !is_gone && device->node == s->job->run->lease->members[s->place].node;
+    return !device->is_gone && device->node == s->job->run->lease->members[s->place].node;
 }
 
 static bool machine_has(const struct surroundings *s, const char *vendor)
@@ -314,7 +311,8 @@ static void set_gang(const struct surroundings *s, string_list *env)
     set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
     set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
     if (s->master_port != 0) {
-        set(env, "MASTER_ADDR", "127.0.0.1");
+        set(env, "MASTER_ADDR", "%s",
+            s->is_all_here ? "127.0.0.1" : s->state->nodes.items[lease->members[0].node].name);
         set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
     }
     set(env, "SLURM_PROCID", "%" PRIu32, rank);

@@ -21,6 +21,7 @@ struct surroundings {
     const char *cwd, *socket;
     uint32_t place;                  /* of the member in the lease */
     uint16_t master_port;            /* of a gang; 0: none */
+    bool is_all_here;                /* all members run on the daemon's machine */
     const struct prepared *prepared; /* how its slices are named; NULL: by their devices */
     bool is_root;
     bool is_fenced; /* it can open no device files but those of its own devices */

@@ -10,20 +10,14 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
-#include "daemon/node_report.h"
+#include "daemon/probe_choice.h"
 #include "daemon/watcher_inside.h"
 #include "store/readings.h"
 
 enum {
     EVERY_MS = 1000,
     GAP_MS_MAX = 5000, /* a longer stretch without a reading is not counted for anybody */
-    KNOWN_S = 30,      /* whose a process is is asked anew after that */
 };
-
-const struct state *watcher_state(const struct watcher *watcher)
-{
-    return hub_state(watcher->options.hub);
-}
 
 /* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
 static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
@@ -32,39 +26,6 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
 }
 
 /* ---- who uses a device ---- */
-
-bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret)
-{
-    struct engine *engine = watcher->options.engine;
-    uint32_t uid = UINT32_MAX, own = geteuid();
-
-    if (!engine->ops->owner || !engine->ops->owner(engine, pid, ret, &uid))
-        return false;
-    const struct job *job = state_job(watcher_state(watcher), ret->job);
-    return uid == UINT32_MAX || (job && uid == (own == 0 ? job->uid : own));
-}
-
-const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
-                                          uint32_t pid)
-{
-    struct known_process now = { .pid = pid, .asked = sampler_now() };
-    size_t place = watched->known.count;
-
-    for (size_t i = 0; i < watched->known.count; i++) {
-        struct known_process *known = &watched->known.items[i];
-        if (known->pid != pid)
-            continue;
-        if (now.asked - known->asked < KNOWN_S * USEC_PER_SEC)
-            return known;
-        place = i;
-    }
-    now.is_ours = watcher_member(watcher, pid, &now.id);
-    if (place == watched->known.count)
-        list_add(&watched->known, now);
-    else
-        watched->known.items[place] = now;
-    return &watched->known.items[place];
-}
 
 /* Those that are gone need not be known any more. */
 static void forget_owners(struct watched *watched)
@@ -117,13 +78,6 @@ static void measure_foreign(struct watcher *watcher, struct watched *watched)
         if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
             watched->foreign_mib += mib_of(process);
     }
-}
-
-int64_t watcher_unowned(const struct watched *watched)
-{
-    return watched->has_processes
-               ? watch_unowned(&watched->reading, watched->processes, watched->process_count)
-               : -1;
 }
 
 /* ---- what jobs did ---- */
@@ -227,7 +181,7 @@ static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_plac
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count)
 {
     watcher_settle(watcher);
-    for (size_t i = 0; i < count && watcher->sampler; i++) {
+    for (size_t i = 0; i < count && watcher->device_count > 0; i++) {
         const struct job *job = state_job(watcher_state(watcher), jobs[i]);
         bool is_active = job && job_is_active(job) && job->run->lease->slices_count > 0;
         size_t place = 0;
@@ -246,71 +200,14 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* ---- whether a device is well ---- */
 
-/* With what the driver said where that was a failure. */
-static void say_fault(const struct watched *watched, enum health_fault fault, char *ret,
-                      size_t size)
+/* A remote device is silent when its node has reported nothing for longer than two periods. */
+static usec_t silence_of(const struct watcher *watcher, const struct watched *watched)
 {
-    bool has_words = fault != FAULT_LOST && fault != FAULT_SILENT && watched->code != 0;
+    usec_t age = sampler_now() - watched->reading.at;
 
-    if (fault == FAULT_LEFT)
-        snprintf(ret, size, "%s", watched->handover.words);
-    else if (fault == FAULT_CHECK)
-        snprintf(ret, size, "%s", watched->checked);
-    else if (has_words && !health_is_of_xid(&watched->health, fault))
-        snprintf(ret, size, "%s: %.60s", fault_words(fault), watched->err.text);
-    else
-        health_say(&watched->health, fault, ret, size);
-}
-
-static uint32_t lasting(const struct health *health)
-{
-    return health->faults & fault_mask_stays();
-}
-
-/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
- * long as the event. */
-static bool find_news(struct watcher *watcher, struct watched *watched, char *sick,
-                      struct event *ret)
-{
-    const struct state *state = watcher_state(watcher);
-    const struct device *device = &state->devices.items[watched->device];
-    enum health_fault worst = health_worst(&watched->health);
-    int64_t foreign = watched->has_processes ? watched->foreign_mib : device->foreign_mib;
-    /* What grows and shrinks by little is no news. */
-    int64_t change = foreign - device->foreign_mib;
-    bool is_foreign_news = (foreign == 0) != (device->foreign_mib == 0) ||
-                           change > HEALTH_FOREIGN_MIB || change < -HEALTH_FOREIGN_MIB;
-
-    sick[0] = '\0';
-    if (worst != FAULTS)
-        say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
-    string_clean(sick, WATCHER_WORDS_SIZE, sick, strlen(sick)); /* as the state has it */
-    bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
-    if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
-        device->harm == health_harm(&watched->health))
-        return false;
-    *ret = (struct event){ .kind = EVENT_DEVICE };
-    state_describe_device(state, device, &ret->device);
-    ret->device.sick = sick;
-    ret->device.foreign_mib = foreign;
-    ret->device.faults = lasting(&watched->health);
-    ret->device.xid = ret->device.faults ? watched->health.xid : 0;
-    ret->device.boot = text_string(&watcher->boot);
-    ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
-    if (is_news)
-        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
-                 sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,
-                 sick);
-    return true;
-}
-
-void watcher_report(struct watcher *watcher, struct watched *watched)
-{
-    char sick[WATCHER_WORDS_SIZE];
-    struct event event;
-
-    if (find_news(watcher, watched, sick, &event))
-        hub_report(watcher->options.hub, &event);
+    if (!watched->is_remote)
+        return sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    return age > 2 * (usec_t)EVERY_MS * USEC_PER_MS ? age : 0;
 }
 
 static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
@@ -319,7 +216,7 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
         .now = sampler_now(),
         .reading = watched->reading.at > 0 && watched->code == 0 ? &watched->reading : NULL,
         .code = watched->code,
-        .silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices)),
+        .silent = silence_of(watcher, watched),
         .is_leased = is_leased,
         .foreign_mib = watched->foreign_mib,
         .unowned_mib = watcher_unowned(watched),
@@ -363,6 +260,9 @@ static void keep_reading(struct watcher *watcher, const struct watched *watched)
                      clock_now(clock) + clock_wall_ahead(clock), &watched->reading);
 }
 
+static void find_held(struct watcher *watcher);
+static void on_timer(uv_timer_t *timer);
+
 static void take(struct watcher *watcher, struct watched *watched, struct sampled *got)
 {
     part_list parts = { 0 };
@@ -405,6 +305,35 @@ static void find_in_state(struct watcher *watcher, struct watched *watched)
         watched->uuid[0] ? state_find_device(watcher_state(watcher), watched->uuid) : -1;
 
     watched->device = found >= 0 ? (uint32_t)found : UINT32_MAX;
+}
+
+static struct watched *claim_remote(struct watcher *watcher, const char *uuid)
+{
+    for (uint32_t i = 0; i < watcher->device_count; i++) {
+        if (strcmp(watcher->devices[i].uuid, uuid) == 0)
+            return watcher->devices[i].is_remote ? &watcher->devices[i] : NULL;
+    }
+    watcher->devices =
+        mem_resize(watcher->devices, watcher->device_count + 1, sizeof(watcher->devices[0]));
+    struct watched *watched = &watcher->devices[watcher->device_count++];
+    *watched = (struct watched){ .is_remote = true };
+    snprintf(watched->uuid, sizeof(watched->uuid), "%s", uuid);
+    return watched;
+}
+
+void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading)
+{
+    struct sampled got = { .reading = *reading };
+    struct watched *watched = claim_remote(watcher, uuid);
+
+    if (!watched)
+        return;
+    if (!uv_is_active((const uv_handle_t *)&watcher->timer)) {
+        find_held(watcher);
+        uv_timer_start(&watcher->timer, on_timer, EVERY_MS, EVERY_MS);
+    }
+    find_in_state(watcher, watched);
+    take(watcher, watched, &got);
 }
 
 static void take_all(struct watcher *watcher)
@@ -461,14 +390,15 @@ static void on_timer(uv_timer_t *timer)
 
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
-        if (watched->device == UINT32_MAX || sampler_silent(watcher->sampler, i) <= USEC_PER_SEC)
+        if (watched->device == UINT32_MAX || silence_of(watcher, watched) <= USEC_PER_SEC)
             continue;
         judge(watcher, watched, true);
         watcher_hand_over(watcher, watched);
     }
     look_after_jobs(watcher);
     tell_looked(watcher);
-    sampler_ask(watcher->sampler);
+    if (watcher->sampler)
+        sampler_ask(watcher->sampler);
 }
 
 static void notify(void *user)
@@ -481,15 +411,6 @@ static void notify(void *user)
 static const struct watcher *of(const struct watch *watch)
 {
     return CONTAINER_OF(watch, const struct watcher, watch);
-}
-
-struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
-{
-    for (uint32_t i = 0; i < watcher->device_count; i++) {
-        if (watcher->devices[i].device == device)
-            return &watcher->devices[i];
-    }
-    return NULL;
 }
 
 /* Those that have most stay, most first. */
@@ -543,8 +464,7 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
     memcpy(ret->xids, watched->xids, sizeof(ret->xids));
     if (watched->foreign_mib > 0)
         name_foreign(watched, ret);
-    if (watcher->sampler)
-        ret->silent = sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    ret->silent = silence_of(watcher, watched);
     if (watched->reading.at > 0) {
         ret->age = sampler_now() - watched->reading.at;
         ret->reading.at = journal_time(watcher, watched->reading.at);
@@ -589,8 +509,9 @@ void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing
     }
 }
 
-int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
+int watcher_clear(void *user, uint32_t device, struct error *err)
 {
+    struct watcher *watcher = user;
     char sick[WATCHER_WORDS_SIZE];
     struct event event;
 
@@ -604,7 +525,7 @@ int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err)
         if (worst != FAULTS)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
         watched->health = cleared;
-        if (find_news(watcher, watched, sick, &event))
+        if (watcher_news(watcher, watched, sick, &event))
             hub_emit(watcher->options.hub, &event);
         return 0;
     }
@@ -651,8 +572,9 @@ static void make_devices(struct watcher *watcher)
 
 static void find_held(struct watcher *watcher)
 {
-    for (const struct job *job = watcher_state(watcher)->first_job; job; job = job->next) {
-        if (job_is_active(job) && job->run->lease->slices_count > 0)
+    for (const struct job *job = watcher_state(watcher)->first_active; job;
+         job = job->run->active_next) {
+        if (job->run->lease->slices_count > 0)
             watcher_hold(watcher, job);
     }
 }

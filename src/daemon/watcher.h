@@ -52,9 +52,12 @@ bool watcher_check_before(struct watcher *watcher, const struct job *job);
 /* These jobs changed, durably. */
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count);
 
+/* A device of another node reports this; its `at` is a time of sampler_now(). */
+void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading);
+
 /* Somebody says that a device (its number in the state) is well. For a change's run. Fails with
  * -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
-int watcher_clear(struct watcher *watcher, uint32_t device, struct error *err);
+int watcher_clear(void *watcher, uint32_t device, struct error *err);
 
 /* Nothing is to be put on a device (its number in the state) while its MIG mode is changed. */
 void watcher_keep_off(struct watcher *watcher, uint32_t device, bool is_changing);

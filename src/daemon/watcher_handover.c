@@ -77,7 +77,7 @@ bool watcher_check_before(struct watcher *watcher, const struct job *job)
 
     for (uint32_t i = 0; rules_of(watcher)->health_before[0] && i < lease->slices_count; i++) {
         struct watched *watched = watcher_find(watcher, lease->slices[i].device);
-        if (!watched || !watcher->sampler || !is_first(lease, i))
+        if (!watched || watched->is_remote || !is_first(lease, i))
             continue;
         check(watcher, watched, job->id, "before");
         is_any = true;
@@ -92,11 +92,11 @@ static void begin(struct watcher *watcher, uint32_t device, uint64_t job, bool h
 {
     struct watched *watched = watcher_find(watcher, device);
 
-    if (!watched || !watcher->sampler)
+    if (!watched || watched->is_remote)
         return;
     watched->was_reset = false;
     handover_begin(&watched->handover, job, sampler_now());
-    sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
+    watcher_ask(watcher, watched);
     if (has_run && rules_of(watcher)->health_after[0])
         check(watcher, watched, job, "after");
 }
@@ -253,7 +253,7 @@ static void on_soon(uv_timer_t *timer)
 
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         if (watcher->devices[i].handover.is_open)
-            sampler_ask_one(watcher->sampler, i);
+            watcher_ask(watcher, &watcher->devices[i]);
     }
 }
 
@@ -267,7 +267,7 @@ void watcher_hand_over(struct watcher *watcher, struct watched *watched)
     if (sampler_now() - handover->since > most || health_worst(&watched->health) != FAULTS)
         handover->is_open = false; /* it is sick, or says nothing: that has a fault of its own */
     else if (watched->reading.at - watched->took < handover->since)
-        sampler_ask_one(watcher->sampler, (uint32_t)(watched - watcher->devices));
+        watcher_ask(watcher, watched);
     else if (!uv_is_active((const uv_handle_t *)&watcher->soon))
         uv_timer_start(&watcher->soon, on_soon, LOOK_MS, 0);
 }

@@ -43,6 +43,7 @@ struct watched {
     uint32_t checks;                  /* health commands that run */
     char checked[WATCHER_WORDS_SIZE]; /* what the last that failed said */
     bool was_reset;                   /* that was asked for since the last job */
+    bool is_remote;                   /* its node reports readings by itself; nothing is asked */
 };
 
 /* What a job holds, as it was seen last. */
@@ -81,8 +82,14 @@ struct watched *watcher_find(const struct watcher *watcher, uint32_t device);
 int64_t watcher_unowned(const struct watched *watched);
 /* The name of a process' program, of WATCH_NAME_SIZE; false: it is not there. */
 bool watcher_name(uint32_t pid, char *ret);
+/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
+ * long as the event. */
+bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, struct event *ret);
 /* Tell the journal when it differs from what that knows. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
+
+/* Ask its driver now. */
+void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */
 /* Devices that jobs gave back since it was asked last. */

@@ -173,7 +173,9 @@ static int take_device(const json_t *gpu, struct recorded_device *ret, struct er
     struct probe_device *device = &ret->device;
     int64_t memory = PROBE_UNKNOWN, numa = PROBE_UNKNOWN;
 
-    *ret = (struct recorded_device){ .device = { .minor = PROBE_UNKNOWN, .is_synthetic = true } };
+    *ret = (struct recorded_device){
+        .device = { .minor = PROBE_UNKNOWN, .is_synthetic = true, .is_recorded = true }
+    };
     if (!json_is_object(gpu))
         return error_set(err, -EINVAL, "expected an object");
     int code = take_names(gpu, device, err);

@@ -55,9 +55,9 @@ static const struct job **find_holders(const struct state *state)
     size_t count = state->devices.count;
     const struct job **holders = mem_zero(count + 1, sizeof(holders[0]));
 
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].kind == SHARE_WHOLE && lease->slices[i].device < count)
                 holders[lease->slices[i].device] = job;
         }

@@ -394,10 +394,8 @@ void metrics_export(const struct state *state, const struct watch *watch,
 
     for (uint32_t i = 0; watch && i < state->devices.count; i++)
         exporting.is_watched[i] = watch->ops->device(watch, i, &exporting.watched[i]);
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            list_add(&exporting.active, job);
-    }
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
+        list_add(&exporting.active, job);
     export_self(&exporting);
     export_device_facts(&exporting);
     export_readings(&exporting);

@@ -162,6 +162,7 @@ static int note(struct stage *stage, const struct event *event, const struct jou
         return keep(stage, bytes, event->at, err);
     case EVENT_NODE:
     case EVENT_DEVICE:
+    case EVENT_DRAIN:
     case EVENT_NEED:
     case EVENT_HOLD:
     case EVENT_RELEASE:

@@ -19,14 +19,14 @@
 
 #include <jansson.h>
 
+#include "core/journal_port.h"
 #include "forecast/twice.h"
-#include "sim/trace/format.h"
 
 enum { REHEARSE_EVENTS_MAX = 50000000 };
 
 struct rehearsal {
     const char *dir; /* of the journal */
-    sim_journal_fn *read_journal;
+    journal_read_fn *read_journal;
     usec_t now, last; /* journal time, and how long ago it begins */
     usec_t wall_ahead;
     usec_t processor; /* forward.h */

@@ -15,6 +15,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "io/peer.h"
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -197,7 +198,7 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
 
     uint64_t own = 0;
 
-    map_get(&server->bodies, exchange->request.uid, &own);
+    map_get(&server->bodies, exchange->request.who->uid, &own);
     if (exchange->request.body.length + length > HTTP_BODY_MAX)
         exchange->is_too_large = true;
     else if (own + length > HTTP_BODIES_USER_MAX || server->body_bytes + length > HTTP_BODIES_MAX)
@@ -205,29 +206,22 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
     if (exchange->is_too_large || exchange->is_too_many)
         return;
     text_add_bytes(&exchange->request.body, bytes, length);
-    map_set(&server->bodies, exchange->request.uid, own + length);
+    map_set(&server->bodies, exchange->request.who->uid, own + length);
     server->body_bytes += length;
 }
 
-static struct ucred peer_of(struct MHD_Connection *connection, int *ret_fd)
+static const struct identity *identity_of(struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
-    socklen_t length = sizeof(peer);
-
-    *ret_fd = info ? info->connect_fd : -1;
-    if (info)
-        getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-    return peer;
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 /* One user can't take all connections from the others, nor all of them from root. */
-static bool is_one_too_many(const struct http_server *server, uint64_t uid, uint64_t count)
+static bool is_one_too_many(const struct http_server *server, const struct identity *who,
+                            uint64_t count)
 {
-    if (uid == 0 && server->owner != 0)
+    if (who->has_uid && who->uid == 0 && server->owner != 0)
         return false;
-    if (uid == server->owner)
+    if (who->is_admin)
         return count > HTTP_CONNECTIONS_OWN_MAX;
     return count > HTTP_CONNECTIONS_USER_MAX ||
            server->user_connections > HTTP_CONNECTIONS_USERS_MAX;
@@ -237,25 +231,28 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = user;
+    struct identity *who = *context;
     uint64_t count = 0;
-    int fd;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        uint64_t uid = (uint64_t)(uintptr_t)*context;
-        server->user_connections -= uid != 0 && uid != server->owner;
-        if (map_get(&server->connections, uid, &count) && count > 1)
-            map_set(&server->connections, uid, count - 1);
+        server->user_connections -= !who->is_admin;
+        if (map_get(&server->connections, who->uid, &count) && count > 1)
+            map_set(&server->connections, who->uid, count - 1);
         else
-            map_remove(&server->connections, uid);
+            map_remove(&server->connections, who->uid);
+        peer_release(who);
+        free(who);
         return;
     }
-    uint64_t uid = peer_of(connection, &fd).uid;
-    *context = (void *)(uintptr_t)uid;
-    map_get(&server->connections, uid, &count);
-    map_set(&server->connections, uid, count + 1);
-    server->user_connections += uid != 0 && uid != server->owner;
-    if (is_one_too_many(server, uid, count + 1) && fd >= 0)
-        shutdown(fd, SHUT_RDWR);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = who = mem_zero(1, sizeof(*who));
+    peer_identify(info ? info->connect_fd : -1, server->owner, who);
+    map_get(&server->connections, who->uid, &count);
+    map_set(&server->connections, who->uid, count + 1);
+    server->user_connections += !who->is_admin;
+    if (is_one_too_many(server, who, count + 1) && info)
+        shutdown(info->connect_fd, SHUT_RDWR);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
@@ -274,10 +271,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         if (exchange->next)
             exchange->next->previous = exchange;
         exchange->server->exchanges = exchange;
-        int fd;
-        struct ucred peer = peer_of(connection, &fd);
-        exchange->request.uid = peer.uid;
-        exchange->request.gid = peer.gid;
+        exchange->request.who = identity_of(connection);
         return MHD_YES;
     }
     if (*upload_size > 0) {
@@ -295,8 +289,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
                    "request: too much is being received at once; try again");
-        else if (!exchange->server->is_open &&
-                 (exchange->request.uid == (uid_t)-1 || exchange->request.gid == (gid_t)-1))
+        else if (!exchange->server->is_open && exchange->request.who->source == IDENTITY_NOBODY)
             refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
                    "the kernel does not say who you are");
         else if (exchange->server->is_closing)
@@ -323,11 +316,11 @@ static void release_body(struct exchange *exchange)
     if (exchange->request.body.length == 0)
         return;
     server->body_bytes -= exchange->request.body.length;
-    if (map_get(&server->bodies, exchange->request.uid, &own) &&
+    if (map_get(&server->bodies, exchange->request.who->uid, &own) &&
         own > exchange->request.body.length)
-        map_set(&server->bodies, exchange->request.uid, own - exchange->request.body.length);
+        map_set(&server->bodies, exchange->request.who->uid, own - exchange->request.body.length);
     else
-        map_remove(&server->bodies, exchange->request.uid);
+        map_remove(&server->bodies, exchange->request.who->uid);
 }
 
 static void on_completed(void *user, struct MHD_Connection *connection, void **context,

@@ -5,9 +5,9 @@
 /* http - a small HTTP/1.1 server on a Unix socket, in a libuv loop, on libmicrohttpd
  *
  * The handler gets each whole request and answers with http_reply(), at once or later; or with
- * http_stream(), which asks for bytes as long as there are some. Who is at the other end is told
- * by the kernel (SO_PEERCRED), not by the request. Over TCP nobody can say: is_open lets the
- * handler see such requests, too, as user and group -1.
+ * http_stream(), which asks for bytes as long as there are some. Who is at the other end is asked
+ * once per connection (io/peer.h), and every request carries it. Over TCP nobody can say: is_open
+ * lets the handler see such requests, too, from IDENTITY_NOBODY.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/identity.h"
 #include "base/text.h"
 
 enum {
@@ -41,8 +42,7 @@ struct http_server;
 struct http_request {
     const char *method, *path;
     struct text body;
-    uid_t uid; /* of the peer */
-    gid_t gid;
+    const struct identity *who; /* good until the reply */
 };
 
 typedef void http_handler_fn(void *user, struct http_request *request);

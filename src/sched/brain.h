@@ -2,9 +2,10 @@
 #ifndef SCHED_BRAIN_H
 #define SCHED_BRAIN_H
 
-/* brain - what the brain keeps beside the state; for this room alone
+/* brain - the state of the brain beside the journaled state, and its basic operations
  *
- * All of it follows from the state: brain_create builds it, on_job and on_lease keep it up.
+ * For this room alone. All of it follows from the state: brain_create builds it, and the hooks on
+ * jobs and leases keep it up to date. The struct holds the policies' own structs by value.
  */
 
 #include "sched/backfill/ends.h"
@@ -12,6 +13,7 @@
 #include "sched/backfill/reservation.h"
 #include "sched/backfill/reserved_share.h"
 #include "sched/backfill/time_rules.h"
+#include "sched/decisions.h"
 #include "sched/explain/estimate.h"
 #include "sched/ordering/budget.h"
 #include "sched/ordering/job_order.h"
@@ -24,7 +26,6 @@
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
 #include "sched/preemption/time_limit.h"
-#include "sched/sched.h"
 
 struct brain {
     struct state *state;
@@ -48,70 +49,49 @@ struct brain {
     struct defrag defrag;
     struct deadlines deadlines;
     struct estimator estimator;
-    struct ends ends;           /* of those that hold resources: when they are expected to */
+    struct ends ends;           /* expected ends of the jobs that hold resources */
     LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
-    LIST(struct job *) awaited; /* in this plan: for whom other queues made room */
-    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one when there is room somewhere */
+    LIST(struct job *) awaited; /* in this plan: jobs for which others were stopped */
+    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one if a machine has room */
     uint64_t plans;
-    uint64_t passed;    /* of the agenda, as it was seen last */
-    uint64_t world;     /* counts up when machines, pools or limits may be others */
-    usec_t review;      /* when time alone changes something that edges do not tell */
+    uint64_t passed;    /* edges of the agenda that were handled */
+    uint64_t world;     /* counts changes of machines, pools and limits */
+    uint64_t changes;   /* counts all changes, for followers (inquiry.h) */
+    uint64_t made;      /* value of `changes` when the layout was made */
+    usec_t review;      /* the next plan that the passing of time alone requires */
     struct arena arena; /* of the plan */
-    bool is_dirty;      /* something happened that may let a job start or stop */
-    bool is_going;      /* a machine is taken away: who may be stopped there is not yet */
-    bool is_sick;       /* a device may be: who holds it is not looked at yet */
-    bool is_moved;      /* machines, devices or pools are others */
+    bool is_dirty;      /* a plan is needed: a job may start or have to stop */
+    bool is_going;      /* a machine is going away, and its preemptible jobs still run */
+    bool is_sick;       /* a device may be sick, and its jobs were not checked yet */
+    bool is_moved;      /* machines, devices or pools changed: the layout is stale */
 };
 
-/* When a job that holds resources will have ended at the latest: its limit. */
-usec_t brain_end_of(const struct state *state, const struct job *job);
+/* Add a decision, and fold it in. */
+void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
-/* Whether it must be stopped now; STOP_NONE: it may go on. */
-enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job);
+/* A query for the job as it is now: machines, caches, gates, quotas. */
+void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
+/* The same for a request that is not the job's own. */
+void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
+                     struct place_query *query);
 
-/* Layout, fleet and weights for what the state says now. */
+/* Bring layout, fleet, cells, gates and weights up to the state. Weights decide: for plans alone.
+ */
 void brain_refresh(struct brain *brain);
+/* What reservations keep now. */
+void brain_shut_gates(struct brain *brain);
+/* The cells of the layout, with what is held of them. */
+void brain_make_cells(struct brain *brain);
 
-/* To be asked again by then. */
+/* The job may have to be stopped: now, or when its limit comes. */
+void brain_watch(struct brain *brain, struct job *job);
+/* List the jobs for which others were stopped (`awaited`), by number. */
+void brain_list_awaited(struct brain *brain);
+
+/* Plan again at this time at the latest. */
 static inline void brain_review(struct brain *brain, usec_t at)
 {
     brain->review = at < brain->review ? at : brain->review;
 }
-
-/* What time says against its start, and quotas for what it asks for at least. */
-bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
-/* The same for amounts that were chosen, without quotas. */
-bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
-                    struct why *why);
-/* The same for a lease that was chosen, and what reservations say to it. */
-bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
-                    struct why *why);
-
-/* Jobs that outlived the window that they were given get a longer one. */
-void brain_extend_windows(struct brain *brain);
-
-void brain_watch(struct brain *brain, struct job *job);
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
-void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
-
-/* plan.c */
-/* Whether an empty cluster would hold it: who never can has no turn. */
-bool brain_is_possible(const struct brain *brain, const struct job *job);
-/* Give a job what the lease says; its share is filled in. */
-void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
-                 struct decisions *decisions);
-/* Start it now, if everything allows it: an elastic gang with as many members as fit. */
-bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
-                     struct decisions *decisions, struct why *why);
-/* Whether the array that it is a task of lets one more run. */
-bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
-                        struct why *why);
-void plan_stops(struct brain *brain, struct decisions *decisions);
-/* Those of other queues made room for them: they come before all others, and nobody takes what was
- * given up for them. */
-void brain_list_awaited(struct brain *brain);
-void plan_awaited(struct brain *brain, struct decisions *decisions);
-void plan_preempt(struct brain *brain, struct decisions *decisions);
-void plan_grants(struct brain *brain, struct decisions *decisions);
 
 #endif

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan: first those that must be stopped, then, in order, those that may start. */
+#include "sched/plan.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/wide.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "sched/brain.h"
-#include "sched/ordering/quota_check.h"
+#include "sched/facts.h"
+#include "sched/grant.h"
+#include "sched/made.h"
+#include "sched/preemption/reclaim.h"
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -43,7 +49,7 @@ static void stop_on_going(struct brain *brain, struct decisions *decisions)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         if (job->is_preemptible && job->state != JOB_STOPPING && is_on_going(state, job) &&
-            brain_stop_wanted(state, job) == STOP_NONE)
+            job_stop_wanted(state, job) == STOP_NONE)
             list_add(&ids, job->id);
     }
     if (ids.count > 1)
@@ -75,7 +81,7 @@ static void stop_on_sick(struct brain *brain, struct decisions *decisions)
     brain->is_sick = false;
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
-        if (job->state != JOB_STOPPING && brain_stop_wanted(state, job) == STOP_NONE &&
+        if (job->state != JOB_STOPPING && job_stop_wanted(state, job) == STOP_NONE &&
             rescue_may(state, job, rescue_harm(state, job, &device)))
             list_add(&ids, job->id);
     }
@@ -115,7 +121,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         if (!job)
             continue;
         job_claim_run(job)->wants_attention = false;
-        enum stop_cause cause = brain_stop_wanted(state, job);
+        enum stop_cause cause = job_stop_wanted(state, job);
         if (cause == STOP_NONE)
             continue;
         struct event stop = { .kind = EVENT_STOP,
@@ -124,42 +130,6 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         brain_decide(brain, &stop, decisions);
     }
     brain->attention.count = 0;
-}
-
-static uint32_t part(uint64_t amount, uint64_t of)
-{
-    uint64_t share = of > 0 ? wide_scale(amount, QUEUE_SHARE_ONE, of) : 0;
-
-    return (uint32_t)(share < UINT32_MAX ? share : UINT32_MAX);
-}
-
-/* Its shares of the cluster, in parts of 2^20: what it is charged by. GPUs by what they cost. */
-static void fill_shares(const struct state *state, struct lease *lease)
-{
-    const struct capacity *capacity = &state->capacity;
-    uint64_t worth = 0;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++)
-        worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
-                            lease->slices[i].milli, GPU_MILLI);
-    lease->shares[SHARE_OF_GPUS] = part(worth, (uint64_t)capacity->worth);
-    lease->shares[SHARE_OF_CPUS] = part((uint64_t)lease_cpus(lease), (uint64_t)capacity->cpu_milli);
-    lease->shares[SHARE_OF_MEMORY] =
-        part((uint64_t)lease_memory(lease), (uint64_t)capacity->memory_mib);
-    lease->share = 0;
-    for (size_t i = 0; i < SHARES; i++)
-        lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
-}
-
-bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
-                        struct why *why)
-{
-    const struct group *group = bucket->array ? state_group(state, bucket->array) : NULL;
-
-    if (!group || group->active_count < group->max_running)
-        return true;
-    *why = (struct why){ .kind = WHY_ARRAY, .job = group->id, .most = group->max_running };
-    return false;
 }
 
 /* One answer for a class and a plan. Room only gets less while a plan goes on, so a "no" stays; a
@@ -181,17 +151,13 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return *fits % 2 != 0;
 }
 
-static bool is_about_room(enum why_kind kind)
-{
-    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
-}
-
 static void promise_start(struct brain *brain, struct job *job, struct why *why)
 {
     const struct pending_bucket *bucket = job->pending_bucket;
     struct place_query query;
     usec_t at;
 
+    assert(bucket->first);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return; /* it is not room that it waits for */
@@ -212,7 +178,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 
     if (with_promise)
         promise_start(brain, job, why);
-    bool is_room = is_about_room(why->kind) || why->kind == WHY_SHAPE || why->kind == WHY_LENT;
+    bool is_room = why_lacks_room(why->kind) || why->kind == WHY_SHAPE || why->kind == WHY_LENT;
     if (!is_room || !reclaim_for(brain, job, why->at, decisions))
         return;
     for (struct job *next = job->pending_next; next; next = next->pending_next) {
@@ -222,221 +188,6 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
     if (why->at != 0)
         promise_drop(promises, &brain->layout, promises->count - 1);
     promise_start(brain, job, why); /* what they hold is kept for it */
-}
-
-/* Was it what reservations keep? */
-static void name_reservation(struct brain *brain, const struct job *job, struct place_query *query,
-                             struct why *why)
-{
-    const struct state *state = brain->state;
-    struct gate_ask ask = { job->queue, job->user, query->from,
-                            usec_after(query->from, query->stay) };
-    const struct gates *gates = query->gates;
-    struct why without;
-    struct lease lease;
-
-    query->gates = NULL;
-    bool is_kept =
-        gates && is_about_room(why->kind) && place_job(query, &brain->arena, &lease, &without);
-    query->gates = gates;
-    for (size_t i = 0; is_kept && i < gates->items.count; i++) {
-        const struct gate *gate = &gates->items.items[i];
-        if (!gate_bars(gate, state, &ask) || !gate_has(gate, &brain->layout, &lease))
-            continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
-        return;
-    }
-}
-
-/* Find a place beside the promises; if there is none, say what is missing. */
-static bool try_place(struct brain *brain, const struct job *job, const struct request *request,
-                      usec_t end, struct lease *ret_lease, struct why *why)
-{
-    struct promises *promises = &brain->reserve.promises;
-    struct place_query query;
-    struct why without;
-
-    brain_query(brain, job, &query);
-    query.request = request;
-    query.promises = promises;
-    query.end = end;
-    if (place_job(&query, &brain->arena, ret_lease, why))
-        return true;
-    name_reservation(brain, job, &query, why);
-    if (why->kind == WHY_RESERVATION)
-        return false;
-    uint64_t holder = promise_holder(promises, end);
-    bool is_simple = query.request->members == 1 && !brain->layout.has_bounds;
-    query.promises = NULL;
-    if (holder != 0 && is_about_room(why->kind) && is_simple && place_may_fit(&query))
-        *why = (struct why){ .kind = WHY_RESERVED, .job = holder };
-    else if (holder != 0 && !is_simple && place_job(&query, &brain->arena, ret_lease, &without))
-        *why = (struct why){ .kind = WHY_RESERVED, .job = holder };
-    else if (holder != 0 && !is_simple)
-        *why = without;
-    return false;
-}
-
-void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,
-                 struct decisions *decisions)
-{
-    fill_shares(brain->state, lease);
-    struct event grant = {
-        .kind = EVENT_GRANT,
-        .at = brain->state->now,
-        .grant = { .job = job->id,
-                   .attempt = job->run->attempt + 1,
-                   .lease = *lease,
-                   .is_backfill = brain->reserve.promises.count > brain->defrag.kept,
-                   .tier = tier },
-    };
-    guess_bucket(brain->state, job->pending_bucket);
-    job_claim_run(job)->window = job->pending_bucket->most;
-    struct amounts amounts;
-    amounts_of_lease(brain->state, lease, &amounts);
-    spend_take(brain, job, &amounts);
-    brain_decide(brain, &grant, decisions);
-}
-
-/* A job with a number of members that is tried. */
-struct trial {
-    struct brain *brain;
-    struct job *job;
-    usec_t end;
-    struct quota_ask ask;
-    struct lease lease; /* of the last that fits */
-    struct why why;
-};
-
-bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
-                    struct why *why)
-{
-    return hours_allow(brain, job, amounts, why) && spend_allows(brain, job, amounts, why);
-}
-
-/* Within quota, in nobody's turn, and in a place beside the promises. */
-static bool try_request(struct trial *trial, const struct request *request)
-{
-    struct brain *brain = trial->brain;
-    struct turn_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts, trial->end };
-    struct lease lease;
-
-    quota_least(brain->state, request, &trial->ask.amounts);
-    if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !quota_allows(brain->state, &trial->ask, &trial->why) ||
-        !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, &turn, &trial->why) ||
-        !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
-        return false;
-    amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
-    /* What it would get may be more than the least that it asks for, or of another model. */
-    if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, &turn, &trial->why))
-        return false;
-    trial->lease = lease;
-    return true;
-}
-
-static bool try_members(void *user, uint32_t members)
-{
-    struct trial *trial = user;
-    struct request sized;
-
-    request_resize(state_request(trial->brain->state, trial->job), members, &sized);
-    return try_request(trial, &sized);
-}
-
-/* One that comes back has no more than it was stopped for. */
-static uint32_t members_most(const struct job *job, const struct request *request)
-{
-    return job->is_awaited == AWAITED_BACK && job->run->members_next > 0 ? job->run->members_next
-                                                                         : request_most(request);
-}
-
-bool brain_may_start(struct brain *brain, const struct job *job, struct why *why)
-{
-    const struct state *state = brain->state;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
-
-    *why = (struct why){ .kind = WHY_NONE };
-    quota_least(state, state_request(state, job), &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           spend_allows(brain, job, &ask.amounts, why);
-}
-
-bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
-                    struct why *why)
-{
-    const struct state *state = brain->state;
-    struct gate_ask shut = { job->queue, job->user, state->now,
-                             usec_after(state->now, gate_stay_of(job)) };
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
-
-    for (size_t i = 0; i < brain->gates.items.count; i++) {
-        const struct gate *gate = &brain->gates.items.items[i];
-        if (!gate_bars(gate, state, &shut) || !gate_has(gate, &brain->layout, lease))
-            continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
-        return false;
-    }
-    amounts_of_lease(state, lease, &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           spend_allows(brain, job, &ask.amounts, why);
-}
-
-/* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
- * be over. */
-bool brain_is_possible(const struct brain *brain, const struct job *job)
-{
-    struct pending_bucket *bucket = job->pending_bucket;
-    struct why why;
-
-    if (bucket->possible_in == brain->world + 1)
-        return bucket->is_possible;
-    sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
-                &why);
-    bucket->possible_in = brain->world + 1;
-    bucket->is_possible = !why_is_never(why.kind) && why.kind != WHY_UNUSABLE;
-    return bucket->is_possible;
-}
-
-bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
-                     struct decisions *decisions, struct why *why)
-{
-    struct state *state = brain->state;
-    const struct pending_bucket *bucket = job->pending_bucket;
-    const struct request *request = state_request(state, job);
-    struct trial trial = { .brain = brain,
-                           .job = job,
-                           .end = usec_after(state->now, bucket->most),
-                           .ask = { .queue = job->queue,
-                                    .user = job->user,
-                                    .gid = job->gid,
-                                    .is_preemptible = job->is_preemptible } };
-
-    *why = (struct why){ .kind = WHY_NONE };
-    if (!brain_array_allows(state, bucket, why))
-        return false;
-    if (!try_request(&trial, request)) {
-        *why = trial.why;
-        if (why->kind == WHY_QUOTA && brain_is_possible(brain, job))
-            turn_make(&brain->turns, state, &brain->ends, job, why);
-        if (why->kind == WHY_QUOTA)
-            hours_name_window(state, why);
-        return false;
-    }
-    if (request_is_elastic(request))
-        request_search(request, request->members, members_most(job, request), try_members, &trial);
-    amounts_of_lease(state, &trial.lease, &trial.ask.amounts);
-    turn_take(&brain->turns, state, job->queue, &trial.ask.amounts, trial.end);
-    brain_grant(brain, job, &trial.lease, tier, decisions);
-    return true;
 }
 
 static bool try_grant(struct brain *brain, struct job *job, struct decisions *decisions,
@@ -581,40 +332,17 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
 
 /* ---- those for whom others were stopped ---- */
 
-static int compare_awaited(const void *left, const void *right)
-{
-    struct job *const *a = left, *const *b = right;
-
-    return (*a)->id < (*b)->id ? -1 : 1;
-}
-
-/* Of a bucket they are the first. */
-void brain_list_awaited(struct brain *brain)
-{
-    brain->awaited.count = 0;
-    for (size_t i = 0; i < brain->pending.queues.count; i++) {
-        struct pending_queue *queue = &brain->pending.queues.items[i];
-        for (size_t k = 0; k < queue->buckets.count; k++) {
-            struct job *job = queue->buckets.items[k]->first;
-            for (; job && job->is_awaited == AWAITED_FROM_OTHERS; job = job->pending_next)
-                list_add(&brain->awaited, job);
-        }
-    }
-    if (brain->awaited.count > 1)
-        qsort(brain->awaited.items, brain->awaited.count, sizeof(brain->awaited.items[0]),
-              compare_awaited);
-}
-
 void plan_awaited(struct brain *brain, struct decisions *decisions)
 {
     struct why why;
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->turns.held.count = 0;
-    reclaim_tidy(&brain->reclaim, brain->state);
+    made_tidy(&brain->reclaim, brain->state);
     defrag_keep(brain, true);
     plan_back(brain, decisions);
     defrag_keep(brain, false);
+    assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
@@ -720,7 +448,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         }
         bucket->why = why;
         order_block(&brain->order);
-        if (depth == 0 && is_about_room(why.kind))
+        if (depth == 0 && why_lacks_room(why.kind))
             stopped_by = bucket->first->id;
     }
     reserve_finish(&brain->reserve);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/run_time.h"
 
+#include <assert.h>
+
 #include "core/job/role.h"
-#include "sched/preemption/resize.h"
+#include "sched/facts.h"
 
 static int64_t part(int64_t amount, int64_t of)
 {
@@ -35,13 +37,15 @@ static usec_t least(usec_t a, usec_t b)
     return a < b ? a : b;
 }
 
-void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+void guess_bucket_for(const struct state *state, const struct request *request,
+                      struct pending_bucket *bucket)
 {
     const struct job *job = bucket->first;
     struct history_job described;
     struct history_guess guess;
 
-    bucket->share = share_of(state, state_request(state, job), &bucket->kind);
+    assert(bucket->first);
+    bucket->share = share_of(state, request, &bucket->kind);
     if (job->estimate > 0) { /* one that outlived its estimate: as long again, at least */
         usec_t left =
             bucket->estimate > 0 ? bucket->estimate : job->run->attained / 2 + USEC_PER_SEC;
@@ -56,10 +60,15 @@ void guess_bucket(const struct state *state, struct pending_bucket *bucket)
     bucket->usual = bucket->most = bucket->max_duration;
     if (!state->settings.predict)
         return;
-    state_describe(state, job, &described);
+    job_describe(job, request, &described);
     history_guess(&state->history, &described, &guess);
     bucket->usual = guess.usual;
     bucket->most = guess.most;
+}
+
+void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+{
+    guess_bucket_for(state, state_request(state, bucket->first), bucket);
 }
 
 usec_t guess_window(const struct state *state, const struct job *job)
@@ -68,6 +77,7 @@ usec_t guess_window(const struct state *state, const struct job *job)
     usec_t elapsed = state->now - start, known = 0;
     struct history_job described;
 
+    assert(start >= 0 && elapsed >= 0);
     if (job->estimate > 0)
         known =
             job->estimate - job->run->attained + (job->run->attained > 0 ? job->restart_cost : 0);
@@ -89,7 +99,7 @@ static usec_t elsewhere(const struct state *state, const struct job *job)
 {
     usec_t left = job->run->expected_end > state->now ? job->run->expected_end - state->now : 0;
 
-    return usec_after(left, elastic_cost_of(job));
+    return usec_after(left, job_restart_cost(job));
 }
 
 usec_t guess_usual(const struct state *state, const struct job *job)

@@ -2,27 +2,31 @@
 #ifndef SCHED_RUN_TIME_H
 #define SCHED_RUN_TIME_H
 
-/* guess - how long a job is taken to run, and how long room is kept free for it
+/* guess - the predicted run time of a job, and how long room is kept for it
  *
- * usual   puts it in order: what somebody who knows says (estimate), else the 75 % quantile of its
- *         history, else its limit
- * most    is its window: no promise counts on the room before: estimate, else the 90 % quantile,
- *         else the limit; where nothing is predicted always the limit
+ *   usual   for the order: the estimate that was stated, else the 75 % quantile of the history,
+ *   else
+ *           the time limit
+ *   most    its window: no promise counts on the room before: the estimate, else the 90 % quantile,
+ *           else the limit; without prediction always the limit
  *
- * One that outlives its window gets a longer one, up to its limit. Never a reason to end a job.
+ * A job that outlives its window gets a longer one, up to its limit. A guess never ends a job.
  */
 
 #include "sched/ordering/pending.h"
 
 /* Bring a bucket's usual, most and share up to date. */
 void guess_bucket(const struct state *state, struct pending_bucket *bucket);
+/* The same with a hypothetical request. */
+void guess_bucket_for(const struct state *state, const struct request *request,
+                      struct pending_bucket *bucket);
 
-/* A job's usual and most; of one that runs: what is left of its window, and its restart, as if it
- * went on elsewhere. */
+/* A job's usual and most. For a running job: the rest of its window and a restart, as if it went
+ * on elsewhere. */
 usec_t guess_usual(const struct state *state, const struct job *job);
 usec_t guess_most(const struct state *state, const struct job *job);
 
-/* A window for a job that holds resources: it lasts longer than the job has run. */
+/* A window for a job that holds resources; longer than its run so far. */
 usec_t guess_window(const struct state *state, const struct job *job);
 
 #endif

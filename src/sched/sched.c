@@ -5,16 +5,9 @@
 #include <stdlib.h>
 
 #include "sched/brain.h"
-
-usec_t brain_end_of(const struct state *state, const struct job *job)
-{
-    usec_t start = job->state == JOB_GRANTED ? job->run->granted : job->run->started;
-    usec_t limit = job->max_duration;
-
-    start = start > 0 ? start : job->run->granted;
-    usec_t end = usec_after(start, limit);
-    return job->state == JOB_STOPPING ? state->now : end;
-}
+#include "sched/facts.h"
+#include "sched/made.h"
+#include "sched/plan.h"
 
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)
@@ -22,7 +15,7 @@ static usec_t expected_end(const struct state *state, const struct job *job)
     usec_t start =
         job->state != JOB_GRANTED && job->run->started > 0 ? job->run->started : job->run->granted;
     usec_t end = usec_after(start, job->run->window);
-    usec_t limit = brain_end_of(state, job);
+    usec_t limit = job_end_of(state, job);
 
     return end < limit ? end : limit;
 }
@@ -48,7 +41,7 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
 }
 
 /* Whoever is being stopped, or is at its limit, ends now: that makes nobody else end. */
-void brain_extend_windows(struct brain *brain)
+static void extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
     struct ends_walk walk = { .ends = &brain->ends };
@@ -56,7 +49,7 @@ void brain_extend_windows(struct brain *brain)
 
     for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= state->now;
          entry = ends_next(&walk)) {
-        if (entry->job->state != JOB_STOPPING && brain_end_of(state, entry->job) > state->now)
+        if (entry->job->state != JOB_STOPPING && job_end_of(state, entry->job) > state->now)
             list_add(&late, entry->job);
     }
     for (size_t i = 0; i < late.count; i++) {
@@ -66,58 +59,6 @@ void brain_extend_windows(struct brain *brain)
     list_release(&late);
 }
 
-/* Its time limit counts from its grant until it runs, then from its start. */
-static bool has_deadline(const struct job *job)
-{
-    return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
-}
-
-enum stop_cause brain_stop_wanted(const struct state *state, const struct job *job)
-{
-    if (!has_deadline(job))
-        return STOP_NONE;
-    if (job->run->is_cancel_wanted)
-        return STOP_CANCEL;
-    if (job->run->is_requeue_wanted)
-        return STOP_REQUEUE;
-    if (job->run->end.kind != 0 && (job->run->end.kind != ENGINE_ENDED ||
-                                    job->run->end.exit_code != 0 || job->run->end.signal != 0))
-        return job_may_heal(job) ? STOP_HEAL : STOP_MEMBER;
-    if (brain_end_of(state, job) <= state->now) /* also of one that never came to run */
-        return STOP_TIMEOUT;
-    return STOP_NONE;
-}
-
-/* Jobs that ended long before their limits: their deadlines must not pile up. */
-static void forget_deadlines(struct brain *brain)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    if (brain->deadlines.heap.count < 4 * brain->ends.count + 1024)
-        return;
-    deadlines_release(&brain->deadlines);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
-        usec_t end = brain_end_of(brain->state, job);
-        if (has_deadline(job) && end != USEC_NEVER)
-            deadline_add(&brain->deadlines, end, job->id);
-    }
-}
-
-void brain_watch(struct brain *brain, struct job *job)
-{
-    usec_t end = brain_end_of(brain->state, job);
-
-    if (has_deadline(job) && end != USEC_NEVER && end > brain->state->now) {
-        deadline_add(&brain->deadlines, end, job->id);
-        forget_deadlines(brain);
-    }
-    if (!job->run->wants_attention && brain_stop_wanted(brain->state, job) != STOP_NONE) {
-        job_claim_run(job)->wants_attention = true;
-        list_add(&brain->attention, job->id);
-    }
-}
-
 static void on_job(void *user, struct job *job, bool is_gone)
 {
     struct brain *brain = user;
@@ -125,6 +66,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
     bool is_active = job_is_active(job) && !is_gone;
     bool was_pending = job->pending_bucket != NULL;
 
+    brain->changes++;
     if (is_gone)
         pending_remove(&brain->pending, job);
     else
@@ -149,6 +91,7 @@ static void on_lease(void *user, struct job *job, int sign)
     struct brain *brain = user;
 
     brain->is_dirty = true;
+    brain->changes++;
     if (sign > 0 && job->run->is_among_ends) { /* a smaller one than it had */
         ends_remove(&brain->ends, job->run->expected_end, job);
         ends_add(&brain->ends, job->run->expected_end, job);
@@ -161,63 +104,6 @@ static void on_lease(void *user, struct job *job, int sign)
                cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
     reserve_account(&brain->reserve, job->run->lease,
                     sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
-}
-
-static void make_cells(struct brain *brain)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    cells_make(&brain->cells, &brain->layout, brain->state);
-    if (!cells_is_any(&brain->cells))
-        return;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        cells_take(&brain->cells, &brain->layout, entry->job->run->lease,
-                   cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
-}
-
-static void shut_gates(struct brain *brain)
-{
-    if (gates_make(&brain->gates, brain->state, &brain->layout, &brain->ends, &brain->arena))
-        reserve_forget(&brain->reserve);
-}
-
-void brain_refresh(struct brain *brain)
-{
-    if (brain->is_moved) {
-        reserve_forget(&brain->reserve);
-        reclaim_forget_back(&brain->reclaim, brain->state);
-        layout_make(&brain->layout, brain->state);
-        fleet_make(&brain->fleet, &brain->layout, brain->state, false);
-        make_cells(brain);
-        brain->is_moved = false;
-    }
-    if (brain->gates.passed != brain->state->agenda.passed)
-        shut_gates(brain);
-    scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
-}
-
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
-{
-    *query = (struct place_query){
-        .state = brain->state,
-        .scorer = &brain->scorer,
-        .fleet = &brain->fleet,
-        .shapes = &brain->shapes,
-        .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
-        .request = state_request(brain->state, job),
-        .class = job->class,
-        .queue = job->queue,
-        .user = job->user,
-        .gid = job->gid,
-        .is_preemptible = job->is_preemptible,
-        .job = job->id,
-        .quota = PLACE_QUOTA_NOW,
-        .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
-        .from = brain->state->now,
-        .stay = gate_stay_of(job),
-    };
-    if (query->request->roles_count > 0)
-        query->seats = seats_of(&brain->reserve.seats, job->id);
 }
 
 /* What a brain knows beside the state, from the state alone. */
@@ -283,6 +169,7 @@ struct brain *brain_create(struct state *state)
 {
     struct brain *brain = mem_zero(1, sizeof(*brain));
 
+    assert(!state->on_job && !state->on_lease);
     brain->state = state;
     state->on_job = on_job;
     state->on_lease = on_lease;
@@ -306,20 +193,11 @@ void brain_destroy(struct brain *brain)
 static void start_afresh(struct brain *brain)
 {
     struct state *state = brain->state;
+    uint64_t changes = brain->changes;
 
     forget_state(brain);
-    *brain = (struct brain){ .state = state };
+    *brain = (struct brain){ .state = state, .changes = changes };
     learn_state(brain);
-}
-
-void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions)
-{
-    struct error err;
-
-    int code = state_apply(brain->state, decision, &err);
-    assert(code == 0); /* what the brain decides makes sense */
-    (void)code;
-    list_add(&decisions->events, *decision);
 }
 
 /* Whether machines, devices, or who may use them, are others then. */
@@ -329,6 +207,7 @@ static bool moves(const struct brain *brain, const struct event *event)
     case EVENT_BOOT:
     case EVENT_NODE:
     case EVENT_DEVICE:
+    case EVENT_DRAIN:
     case EVENT_POOL:
     case EVENT_POOL_REMOVE:
     case EVENT_SETTINGS:
@@ -409,6 +288,7 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
 {
     if (event_is_of_world(event->kind) || event->kind == EVENT_PLAN || event->kind == EVENT_UPDATE)
         brain->is_dirty = true;
+    brain->changes++;
     estimator_forget(&brain->estimator);
     bool had_windows = brain->state->agenda.windows.count > 0;
     bool had_limits = has_limits(brain->state, event);
@@ -434,13 +314,15 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
         return code;
 
     arena_clear(&brain->arena);
+    if (brain->is_moved)
+        made_forget_back(&brain->reclaim, brain->state);
     brain_refresh(brain);
-    shut_gates(brain); /* who holds what decides what is kept */
+    brain_shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;
     brain->spends.items.count = 0;
     plan_stops(brain, decisions);
     plan_leaves(brain, decisions);
-    brain_extend_windows(brain);
+    extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
     plan_moves(brain, decisions);
@@ -449,7 +331,9 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_grows(brain, decisions);
     plan_leaves(brain, NULL);
     estimate_note(brain, decisions);
+    assert(!brain->is_moved);
     brain->is_dirty = false;
+    brain->changes++;
     return 0;
 }
 
@@ -481,81 +365,4 @@ usec_t sched_next_wakeup(const struct brain *brain)
         wakeup = lull < wakeup ? lull : wakeup;
     }
     return wakeup;
-}
-
-static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)
-{
-    const struct need_table *needs = &brain->state->needs;
-    const struct need *need;
-
-    *ret_why = (struct why){ .kind = WHY_BEGIN, .at = job->begin };
-    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
-        need = &needs->needs.items[at - 1];
-        if (ret_why->kind != WHY_NEEDS || need->on < ret_why->job)
-            *ret_why = (struct why){ .kind = WHY_NEEDS, .job = need->on, .wanted = need->kind };
-    }
-}
-
-/* Whether it would start at once if it took spot machines and others alike. */
-static bool is_kept_by_spot(struct brain *brain, const struct place_query *query)
-{
-    struct place_query other = *query;
-    struct request any = *query->request;
-    struct lease lease;
-    struct why why;
-
-    other.shapes = NULL;
-    if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
-        place_job(&other, &brain->arena, &lease, &why))
-        return false; /* it is something else that keeps it */
-    any.spot = SPOT_ALLOW;
-    other.request = &any;
-    return place_job(&other, &brain->arena, &lease, &why);
-}
-
-/* There was no room: what exactly was missing is found out when somebody asks. */
-static void why_no_room(struct brain *brain, const struct job *job, struct why *why)
-{
-    struct place_query query;
-    struct why admitted = { .kind = WHY_NONE };
-    usec_t at = why->at;
-
-    brain_refresh(brain);
-    brain_query(brain, job, &query);
-    if (at == 0)
-        sched_admit(brain->state, query.request, job->queue, job->is_preemptible, &admitted);
-    if (admitted.kind != WHY_NONE) {
-        *why = admitted;
-        return;
-    }
-    if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
-        return; /* there was room, but not for this pool */
-    arena_clear(&brain->arena);
-    if (is_kept_by_spot(brain, &query))
-        *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
-    else
-        place_explain(&query, &brain->arena, why);
-    why->at = at;
-}
-
-void sched_why(struct brain *brain, const struct job *job, struct why *ret_why, uint32_t *ret_ahead)
-{
-    if (ret_ahead)
-        *ret_ahead = 0;
-    *ret_why = (struct why){ .kind = WHY_NONE };
-    if (job->state == JOB_HELD)
-        ret_why->kind = WHY_HELD;
-    else if (job->state == JOB_WAITING)
-        why_waiting(brain, job, ret_why);
-    if (job->state != JOB_QUEUED)
-        return;
-    *ret_why = job->pending_bucket->why;
-    if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
-        !why_is_of_quota(ret_why->kind))
-        why_no_room(brain, job, ret_why);
-    if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
-        ret_why->at = 0; /* the promise is the head's */
-    for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
-         at = at->pending_next)
-        ++*ret_ahead;
 }

@@ -84,8 +84,9 @@ static uint64_t add_to_batch(struct journal *journal, XXH128_hash_t hash, const 
     return journal->last_blob + batch->blobs.count;
 }
 
-uint64_t journal_blob_add(struct journal *journal, const void *bytes, size_t length)
+uint64_t journal_blob_add(void *user, const void *bytes, size_t length)
 {
+    struct journal *journal = user;
     assert(journal->is_writer && length <= JOURNAL_BLOB_BYTES_MAX);
 
     XXH128_hash_t hash = XXH3_128bits(bytes, length);
@@ -138,8 +139,9 @@ static int get_stored(struct journal *journal, uint64_t id, struct text *ret, st
     return code;
 }
 
-int journal_blob_get(struct journal *journal, uint64_t id, struct text *ret, struct error *err)
+int journal_blob_get(void *user, uint64_t id, struct text *ret, struct error *err)
 {
+    struct journal *journal = user;
     const struct batch *batch = &journal->batch;
 
     if (id > journal->last_blob && id - journal->last_blob <= batch->blobs.count) {

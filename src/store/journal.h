@@ -57,10 +57,10 @@ static inline void journal_auto_destroy(struct journal **journal)
 uint64_t journal_append(struct journal *journal, const void *bytes, size_t length);
 
 /* The id of this content: that of an equal blob, stored or in the batch, or a new one. */
-uint64_t journal_blob_add(struct journal *journal, const void *bytes, size_t length);
+uint64_t journal_blob_add(void *journal, const void *bytes, size_t length);
 
 /* Append a blob's bytes, also of one that is still in the batch. -ENOENT: no such blob. */
-int journal_blob_get(struct journal *journal, uint64_t id, struct text *ret, struct error *err);
+int journal_blob_get(void *journal, uint64_t id, struct text *ret, struct error *err);
 
 /* A small string by name, in the batch too: format facts, boot id, clocks. Names of the store's
  * own: "needs", "tarn". */

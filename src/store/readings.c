@@ -359,9 +359,10 @@ static void take_under_way(struct readings *readings, struct steps *steps)
     }
 }
 
-int readings_query(struct readings *readings, const struct reading_query *query, reading_fn *fn,
-                   void *user, struct error *err)
+int readings_query(void *store, const struct reading_query *query, reading_fn *fn, void *user,
+                   struct error *err)
 {
+    struct readings *readings = store;
     struct steps steps = { .query = query, .fn = fn, .user = user };
     sqlite3_stmt *rows = NULL;
 

@@ -34,8 +34,8 @@ void readings_add(struct readings *readings, const char *uuid, usec_t at,
                   const struct reading *reading);
 
 /* fn is called step by step. */
-int readings_query(struct readings *readings, const struct reading_query *query, reading_fn *fn,
-                   void *user, struct error *err);
+int readings_query(void *readings, const struct reading_query *query, reading_fn *fn, void *user,
+                   struct error *err);
 
 int64_t readings_bytes(struct readings *readings); /* of the file */
 

@@ -352,3 +352,20 @@ void string_list_destroy(char **strings)
         free(strings[i]);
     free(strings);
 }
+
+int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
+                double max, double *ret)
+{
+    const json_t *value = reader_get(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_number(value))
+        return reader_fail(reader, -EINVAL, object, key, "expected a number, not %s",
+                           reader_kind(value));
+    double number = json_number_value(value);
+    if (!(number >= min && number <= max))
+        return reader_fail(reader, -ERANGE, object, key, "%g, expected %g to %g", number, min, max);
+    *ret = number;
+    return 0;
+}

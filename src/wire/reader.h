@@ -78,6 +78,10 @@ int reader_milli(const struct reader *reader, const json_t *object, const char *
 int reader_names(const struct reader *reader, const json_t *object, const char *key,
                  size_t count_max, char ***ret, size_t *ret_count);
 
+/* A number that may have decimals. */
+int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
+                double max, double *ret);
+
 /* A number in its shortest spelling that reads back the same; buffer of READER_SCALAR_SIZE. */
 const char *number_spell(const json_t *number, char *buffer);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/queue.h"
+#include "core/predict/decay.h"
 
 #include <math.h>
 #include <setjmp.h>

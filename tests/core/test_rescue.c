@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/health/health.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/snapshot.h"
 #include "core/state/state.h"
 

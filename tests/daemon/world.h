@@ -114,8 +114,7 @@ struct world_house {
     struct stub *stub;
     usec_t looked; /* since when it looks at the devices */
     usec_t heard;  /* and gets what the driver reports; 0: not yet */
-    engine_outcome_fn *on_outcome;
-    void *outcome_user;
+    struct engine_reports reports;
 };
 
 extern struct world_house house;

@@ -83,16 +83,14 @@ static void fill_holds(struct world_member *member, const struct engine_launch *
         world_break("job %llu is told of more devices than it holds", (unsigned long long)job->id);
 }
 
-static int start(struct engine *of, const struct engine_launch *launch, struct error *err)
+static void start_member(const struct engine_launch *launch)
 {
     const struct job *job = state_job(hub_state(house.hub), launch->id.job);
     struct world_member *member = world_member_of(launch->id);
 
-    (void)of;
-    (void)err;
     world_moment();
     if (member)
-        return 0;
+        return;
     member = claim_member(launch->id);
     member->opens_none = world_chance(15);
     fill_holds(member, launch, job);
@@ -108,14 +106,27 @@ static int start(struct engine *of, const struct engine_launch *launch, struct e
     member->phase = MEMBER_STARTS;
     world->started++;
     world_moment();
+}
+
+static int start(struct engine *of, const struct engine_launch *members, uint32_t count,
+                 struct error *err)
+{
+    (void)of;
+    (void)err;
+    for (uint32_t i = 0; i < count; i++)
+        start_member(&members[i]);
     return 0;
 }
 
-static void stop(struct engine *of, struct member_id id, usec_t grace)
+static struct member_id member_at(const struct engine_attempt *attempt, uint32_t i)
+{
+    return (struct member_id){ attempt->job, attempt->attempt, attempt->ranks[i] };
+}
+
+static void stop_member(struct member_id id, usec_t grace)
 {
     struct world_member *member = world_member_of(id);
 
-    (void)of;
     world_moment();
     if (!member || member->phase == MEMBER_IS_OVER)
         return;
@@ -124,12 +135,18 @@ static void stop(struct engine *of, struct member_id id, usec_t grace)
     member->stopping = world->since_boot + (takes < grace ? takes : grace);
 }
 
+static void stop(struct engine *of, const struct engine_attempt *attempt, usec_t grace)
+{
+    (void)of;
+    for (uint32_t i = 0; i < attempt->count; i++)
+        stop_member(member_at(attempt, i), grace);
+}
+
 /* What a machine that restarted has of it is nothing: it is lost. */
-static bool recover(struct engine *of, struct member_id id, bool was_started)
+static bool recover_member(struct member_id id, bool was_started)
 {
     struct world_member *member = world_member_of(id);
 
-    (void)of;
     if (!member && world->is_rebooted) {
         member = claim_member(id);
         member->phase = MEMBER_IS_OVER;
@@ -142,14 +159,23 @@ static bool recover(struct engine *of, struct member_id id, bool was_started)
     return member != NULL;
 }
 
-static void forget(struct engine *of, struct member_id id)
+static void recover(struct engine *of, const struct engine_attempt *attempt,
+                    const bool *was_started, bool *ret_found)
 {
-    struct world_member *member = world_member_of(id);
+    (void)of;
+    for (uint32_t i = 0; i < attempt->count; i++)
+        ret_found[i] = recover_member(member_at(attempt, i), was_started[i]);
+}
 
+static void forget(struct engine *of, const struct engine_attempt *attempt)
+{
     (void)of;
     world_moment();
-    if (member)
-        member->phase = MEMBER_NONE;
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        struct world_member *member = world_member_of(member_at(attempt, i));
+        if (member)
+            member->phase = MEMBER_NONE;
+    }
 }
 
 static bool owner(struct engine *of, uint32_t pid, struct member_id *ret, uint32_t *ret_uid)
@@ -178,22 +204,12 @@ int local_engine_create(const struct local_engine_options *options, struct engin
 
     (void)err;
     engine.ops = &ops;
-    house.on_outcome = options->on_outcome;
-    house.outcome_user = options->user;
+    engine.abilities = (struct engine_abilities){ .has_exact_devices = true,
+                                                  .has_fractions = true,
+                                                  .has_output = true };
+    house.reports = options->engine.reports;
     *ret = &engine;
     return 0;
-}
-
-bool local_engine_can_fence(const struct engine *of)
-{
-    (void)of;
-    return false;
-}
-
-struct engine_isolation local_engine_isolation(const struct engine *of)
-{
-    (void)of;
-    return (struct engine_isolation){ .processes = ISOLATION_ACCOUNTED };
 }
 
 /* ---- their lives ---- */
@@ -209,7 +225,7 @@ static void tell(const struct world_member *member, enum engine_outcome_kind kin
 
     snprintf(outcome.reason, sizeof(outcome.reason), "%s",
              kind == ENGINE_LOST ? "the machine restarted" : "");
-    house.on_outcome(house.outcome_user, &outcome);
+    house.reports.outcome(house.reports.user, &outcome);
 }
 
 /* Its processes open the devices, if they do. */

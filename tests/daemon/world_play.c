@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/submit.h"
 #include "base/mem.h"
+#include "control/apply.h"
+#include "control/submit.h"
 #include "world.h"
 
 /* ---- people ---- */
 
 struct asking {
-    struct api_change change;
+    struct change change;
     json_t *documents; /* NULL: a configuration */
     json_t *config;
     uint64_t last; /* the newest job before */
@@ -27,19 +28,20 @@ static uint64_t newest_job(void)
     return last ? last->id : 0;
 }
 
-static int run_asking(struct api_change *change, struct error *err)
+static int run_asking(struct change *change, struct error *err)
 {
     struct asking *asking = CONTAINER_OF(change, struct asking, change);
-    const struct submitter who = { 0, 0 };
+    struct identity who;
 
     if (asking->config)
-        return api_impose(house.ports, asking->config, err);
+        return apply_impose(&house.ports->control, asking->config, err);
+    identity_set(&who, IDENTITY_PEER, "root", 0, 0, 0);
     asking->last = newest_job();
-    return submit_all(house.api, &who, asking->documents, err);
+    return submit_all(&house.ports->control, &who, asking->documents, err);
 }
 
 /* A job that was refused is nothing; what was acknowledged must never be lost. */
-static void done_asking(struct api_change *change, int code, const struct error *err)
+static void done_asking(struct change *change, int code, const struct error *err)
 {
     struct asking *asking = CONTAINER_OF(change, struct asking, change);
 

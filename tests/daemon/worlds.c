@@ -184,6 +184,7 @@ static int live(const char *folder)
     struct daemon_options options = { .state_dir = state,
                                       .socket = socket,
                                       .devices = "nvml",
+                                      .engine = "local",
                                       .shim = "/bin/true",
                                       .grace = 10 * USEC_PER_SEC,
                                       .study_limit = USEC_PER_SEC,

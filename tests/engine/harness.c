@@ -42,11 +42,10 @@ void harness_open(struct harness *harness)
 
     assert_non_null(shim);
     struct local_engine_options options = {
-        .loop = &harness->loop,
-        .state_dir = harness->state_dir,
+        .engine = { .loop = &harness->loop,
+                    .state_dir = harness->state_dir,
+                    .reports = { .user = harness, .outcome = on_outcome } },
         .shim_path = shim,
-        .on_outcome = on_outcome,
-        .user = harness,
         .is_root = geteuid() == 0,
         .without_cgroups = harness->without_cgroups,
         .output_keep = harness->output_keep,
@@ -99,10 +98,33 @@ static bool shims_are_gone(void *user)
     return gone;
 }
 
+void harness_stop(struct harness *harness, struct member_id id, usec_t grace)
+{
+    const struct engine_attempt attempt = { id.job, id.attempt, &id.rank, 1 };
+
+    harness->engine->ops->stop(harness->engine, &attempt, grace);
+}
+
+bool harness_recover(struct harness *harness, struct member_id id, bool was_started)
+{
+    const struct engine_attempt attempt = { id.job, id.attempt, &id.rank, 1 };
+    bool is_found;
+
+    harness->engine->ops->recover(harness->engine, &attempt, &was_started, &is_found);
+    return is_found;
+}
+
+void harness_forget(struct harness *harness, struct member_id id)
+{
+    const struct engine_attempt attempt = { id.job, id.attempt, &id.rank, 1 };
+
+    harness->engine->ops->forget(harness->engine, &attempt);
+}
+
 static void members_end(struct harness *harness)
 {
     for (size_t i = 0; i < harness->outcomes.count; i++)
-        harness->engine->ops->stop(harness->engine, harness->outcomes.items[i].id, 0);
+        harness_stop(harness, harness->outcomes.items[i].id, 0);
     harness_until(harness, shims_are_gone, harness);
 }
 
@@ -120,7 +142,7 @@ void harness_destroy(struct harness *harness)
     AUTO_FREE char *command = mem_printf("rm -rf %s", harness->state_dir);
     assert_int_equal(system(command), 0);
     list_release(&harness->outcomes);
-    mem_resize(harness, 0, 1);
+    free(harness);
 }
 
 struct member_id harness_id(uint64_t job)
@@ -170,7 +192,7 @@ void harness_start(struct harness *harness, const struct engine_launch *launch)
 {
     struct error err = { "" };
 
-    if (harness->engine->ops->start(harness->engine, launch, &err) < 0)
+    if (harness->engine->ops->start(harness->engine, launch, 1, &err) < 0)
         fail_msg("%s", err.text);
 }
 

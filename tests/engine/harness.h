@@ -42,6 +42,10 @@ struct engine_launch harness_command(struct harness *harness, uint64_t job,
                                      const char *const *argv);
 struct member_id harness_id(uint64_t job);
 void harness_start(struct harness *harness, const struct engine_launch *launch);
+/* The engine's operations on one member. */
+void harness_stop(struct harness *harness, struct member_id id, usec_t grace);
+bool harness_recover(struct harness *harness, struct member_id id, bool was_started);
+void harness_forget(struct harness *harness, struct member_id id);
 
 /* Turn the loop until the outcome is there; the n-th of its job (0: STARTED as a rule). */
 const struct engine_outcome *harness_outcome(struct harness *harness, uint64_t job, size_t n);

@@ -33,7 +33,7 @@
 
 static void stop(struct harness *harness, uint64_t job, usec_t grace)
 {
-    harness->engine->ops->stop(harness->engine, harness_id(job), grace);
+    harness_stop(harness, harness_id(job), grace);
 }
 
 static void term_is_heard(bool without_cgroups)
@@ -238,7 +238,7 @@ static void a_shim_killed_while_nobody_looks_is_lost_too(bool without_cgroups)
     until_gone(harness, first);
     harness_open(harness);
     harness->outcomes.count = 0;
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), true));
+    assert_true(harness_recover(harness, harness_id(1), true));
     assert_int_equal(harness->outcomes.count, 0);
     assert_int_equal(harness_outcome(harness, 1, 0)->kind, ENGINE_LOST);
     assert_false(is_running(deep));
@@ -256,7 +256,7 @@ static void a_running_member_is_found_again(bool without_cgroups)
     harness_close(harness);
     harness_open(harness);
     harness->outcomes.count = 0;
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), false));
+    assert_true(harness_recover(harness, harness_id(1), false));
     const struct engine_outcome *start = harness_outcome(harness, 1, 0);
     assert_int_equal(start->kind, ENGINE_STARTED);
     assert_memory_equal(&start->isolation, &isolation, sizeof(isolation));
@@ -279,7 +279,7 @@ static void a_found_member_can_be_stopped(void **state)
     harness_close(harness);
     harness_open(harness);
     harness->outcomes.count = 0;
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), true));
+    assert_true(harness_recover(harness, harness_id(1), true));
     stop(harness, 1, 60 * USEC_PER_SEC);
     assert_int_equal(harness_outcome(harness, 1, 0)->signal, SIGTERM);
 }
@@ -299,7 +299,7 @@ static void an_end_while_nobody_looks_is_told_once(void **state)
     for (int round = 0; round < 2; round++) {
         harness_open(harness);
         harness->outcomes.count = 0;
-        assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), round > 0));
+        assert_true(harness_recover(harness, harness_id(1), round > 0));
         assert_int_equal(harness_end(harness, 1)->exit_code, 9);
         harness_turn(harness, 5);
         assert_int_equal(harness_count(harness, 1), round > 0 ? 1 : 2);
@@ -312,10 +312,10 @@ static void what_never_was_leaves_no_trace(void **state)
     (void)state;
     AUTO(harness) struct harness *harness = harness_create(false);
 
-    assert_false(harness->engine->ops->recover(harness->engine, harness_id(1), false));
-    assert_false(harness->engine->ops->recover(harness->engine, harness_id(2), true));
+    assert_false(harness_recover(harness, harness_id(1), false));
+    assert_false(harness_recover(harness, harness_id(2), true));
     stop(harness, 3, 0);
-    harness->engine->ops->forget(harness->engine, harness_id(4));
+    harness_forget(harness, harness_id(4));
     harness_turn(harness, 5);
     assert_int_equal(harness->outcomes.count, 0);
 }
@@ -339,8 +339,8 @@ static void a_torn_end_is_a_loss(void **state)
     status_make(harness, "1.1.0", boot, "started pid=99999999 .\nended code=0 signal=0 sto");
     status_make(harness, "2.1.0", boot,
                 "started pid=99999999 .\nended code=0 sig\nended code=5 signal=0 .\n");
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), true));
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(2), true));
+    assert_true(harness_recover(harness, harness_id(1), true));
+    assert_true(harness_recover(harness, harness_id(2), true));
     const struct engine_outcome *end = harness_outcome(harness, 1, 0);
     assert_int_equal(end->kind, ENGINE_LOST);
     assert_string_equal(end->reason, "supervisor killed");
@@ -361,7 +361,7 @@ static void after_a_restart_of_the_machine_all_is_lost_but_ends(void **state)
         harness->outcomes.count = 0;
         harness_open(harness);
         for (uint64_t job = 1; job <= 3; job++)
-            assert_true(harness->engine->ops->recover(harness->engine, harness_id(job), job < 3));
+            assert_true(harness_recover(harness, harness_id(job), job < 3));
         assert_string_equal(harness_end(harness, 1)->reason, "the machine restarted");
         assert_int_equal(harness_end(harness, 2)->kind, ENGINE_ENDED);
         assert_string_equal(harness_end(harness, 3)->reason, "the machine restarted");
@@ -393,7 +393,7 @@ static void a_memory_limit_is_kept_and_told(void **state)
     const char *argv[] = { "tail", "/dev/zero", NULL };
     struct engine_launch launch = harness_command(harness, 1, argv);
 
-    if (local_engine_isolation(harness->engine).memory != ISOLATION_ISOLATED) {
+    if (harness->engine->abilities.isolation.memory != ISOLATION_ISOLATED) {
         print_message("no memory controller that we may use\n");
         harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
         skip();
@@ -414,7 +414,7 @@ static void a_cpu_limit_is_set_where_there_is_one(void **state)
     AUTO(harness) struct harness *harness = harness_create(false);
     struct engine_launch launch = harness_launch(harness, 1, "cat /proc/self/cgroup");
 
-    if (local_engine_isolation(harness->engine).cpu != ISOLATION_ISOLATED) {
+    if (harness->engine->abilities.isolation.cpu != ISOLATION_ISOLATED) {
         print_message("no CPU controller that we may use\n");
         harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
         skip();

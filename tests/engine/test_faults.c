@@ -106,7 +106,7 @@ static void engine_restart(struct harness *harness, uint64_t jobs_asked)
 
         was_started(harness, job, &start, &end);
         if (!end)
-            missing[job] = !harness->engine->ops->recover(harness->engine, harness_id(job), start);
+            missing[job] = !harness_recover(harness, harness_id(job), start);
         assert_false(missing[job] && start);
     }
     for (uint64_t job = 1; job <= jobs_asked; job++) {

@@ -119,20 +119,20 @@ static void a_launch_that_makes_no_sense_is_refused(void **state)
     struct error err;
 
     launch.output = "out";
-    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, &err), -EINVAL);
+    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, 1, &err), -EINVAL);
     assert_string_equal(err.text, "job 1.1.0: output out: not an absolute path");
     launch = harness_launch(harness, 1, "true");
     launch.cwd = NULL;
-    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, &err), -EINVAL);
+    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, 1, &err), -EINVAL);
     assert_string_equal(err.text, "job 1.1.0: working directory (none): not an absolute path");
     launch = harness_launch(harness, 1, "true");
     launch.argv = (const char *const[]){ NULL };
-    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, &err), -EINVAL);
+    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, 1, &err), -EINVAL);
     assert_string_equal(err.text, "job 1.1.0: no command to start");
     AUTO_FREE char *huge = mem_zero(1, 9 * 1024 * 1024);
     memset(huge, 'x', 9 * 1024 * 1024 - 1);
     launch = harness_launch(harness, 1, huge);
-    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, &err), -E2BIG);
+    assert_int_equal(harness->engine->ops->start(harness->engine, &launch, 1, &err), -E2BIG);
     assert_true(string_starts(err.text, "job 1.1.0: arguments and environment: 94"));
     assert_int_equal(harness_count(harness, 1), 0);
 }
@@ -360,10 +360,10 @@ static void what_is_forgotten_leaves_no_file(void **state)
     harness_start(harness, &launch);
     harness_end(harness, 1);
     assert_int_equal(access(path, F_OK), 0);
-    harness->engine->ops->forget(harness->engine, harness_id(1));
+    harness_forget(harness, harness_id(1));
     assert_int_equal(access(path, F_OK), -1);
     harness_turn(harness, 10);
-    assert_false(harness->engine->ops->recover(harness->engine, harness_id(1), true));
+    assert_false(harness_recover(harness, harness_id(1), true));
 }
 
 static void a_running_member_is_not_forgotten(void **state)
@@ -375,9 +375,9 @@ static void a_running_member_is_not_forgotten(void **state)
 
     harness_start(harness, &launch);
     harness_outcome(harness, 1, 0);
-    harness->engine->ops->forget(harness->engine, harness_id(1));
+    harness_forget(harness, harness_id(1));
     assert_int_equal(access(path, F_OK), 0);
-    harness->engine->ops->stop(harness->engine, harness_id(1), 0);
+    harness_stop(harness, harness_id(1), 0);
     assert_int_equal(harness_end(harness, 1)->signal, 9);
 }
 
@@ -398,8 +398,8 @@ static void create_says_what_is_missing(void **state)
 
     uv_loop_init(&loop);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct local_engine_options options = { .loop = &loop,
-                                                .state_dir = cases[i].state_dir,
+        struct local_engine_options options = { .engine = { .loop = &loop,
+                                                            .state_dir = cases[i].state_dir },
                                                 .shim_path = cases[i].shim_path };
         struct engine *engine = NULL;
         struct error err;

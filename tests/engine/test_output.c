@@ -306,7 +306,7 @@ static void a_full_state_disk_still_takes_the_end(void **state)
     until_gone(harness, shim);
     harness_open(harness);
     harness->outcomes.count = 0;
-    assert_true(harness->engine->ops->recover(harness->engine, harness_id(1), true));
+    assert_true(harness_recover(harness, harness_id(1), true));
     assert_int_equal(harness_end(harness, 1)->exit_code, 8);
     harness_close(harness);
     assert_int_equal(umount(run), 0);

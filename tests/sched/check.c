@@ -637,7 +637,7 @@ static bool check_reserved(const struct lab *lab, const struct job *job, const s
 
     if (lab->state->settings.backfill_depth == 0 || !holder || holder->state != JOB_QUEUED)
         return FAIL(err, "job %" PRIu64 ": reserved by nobody", job->id);
-    sched_why(lab->brain, holder, &promise, NULL);
+    sched_why(lab->brain, lab->inquiry, holder, &promise, NULL);
     if (promise.at == 0 || (promise.at >= end && end != USEC_NEVER))
         return FAIL(err, "job %" PRIu64 ": would end before the promise", job->id);
     return true;
@@ -651,7 +651,7 @@ static bool check_turn(const struct lab *lab, const struct job *job, const struc
 
     if (!holder || holder->state != JOB_QUEUED || holder == job)
         return FAIL(err, "job %" PRIu64 ": nobody's turn", job->id);
-    sched_why(lab->brain, holder, &quota, NULL);
+    sched_why(lab->brain, lab->inquiry, holder, &quota, NULL);
     if (quota.kind != WHY_QUOTA || quota.queue != why->queue ||
         !is_below(lab->state, job->queue, why->queue))
         return FAIL(err, "job %" PRIu64 ": behind a job that does not wait for quota", job->id);
@@ -722,7 +722,7 @@ bool check_waiting(const struct lab *lab, struct error *err)
         struct why why;
         uint32_t ahead;
 
-        sched_why(lab->brain, job, &why, &ahead);
+        sched_why(lab->brain, lab->inquiry, job, &why, &ahead);
         if ((job->state == JOB_HELD) != (why.kind == WHY_HELD) ||
             (job->state == JOB_WAITING) != (why.kind == WHY_NEEDS || why.kind == WHY_BEGIN))
             return FAIL(err, "job %" PRIu64 ": is %s, and why is %s", job->id,

@@ -19,6 +19,7 @@ struct lab *lab_create(void)
 
     lab->state = state_create();
     lab->brain = brain_create(lab->state);
+    lab->inquiry = inquiry_create();
     /* The plain rules, unless a test asks for others: in order, and by limits. */
     lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
                                    .settings = { .order = ORDER_FIFO, .backfill_depth = 1 } });
@@ -34,6 +35,7 @@ void lab_destroy(struct lab *lab)
     list_release(&lab->records);
     list_release(&lab->decisions.events);
     arena_release(&lab->arena);
+    inquiry_destroy(lab->inquiry);
     brain_destroy(lab->brain);
     state_destroy(lab->state);
     free(lab);
@@ -181,7 +183,7 @@ enum why_kind lab_why(const struct lab *lab, uint64_t id)
 {
     struct why why;
 
-    sched_why(lab->brain, lab_job(lab, id), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, id), &why, NULL);
     return why.kind;
 }
 
@@ -204,5 +206,7 @@ void lab_reload(struct lab *lab)
     state_destroy(lab->state);
     lab->state = loaded;
     lab->brain = brain_create(loaded);
+    inquiry_destroy(lab->inquiry);
+    lab->inquiry = inquiry_create();
     lab_tell(lab, &(struct event){ .kind = EVENT_BOOT });
 }

@@ -18,8 +18,8 @@
 
 #include "base/map.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
 #include "core/job/role.h"
+#include "core/state/rescue.h"
 #include "lab.h"
 #include "sched/explain/wanted_nodes.h"
 
@@ -847,7 +847,7 @@ static void say_why(struct run *run)
 
     if (!job)
         fail(run, "no job %" PRIu64, id);
-    sched_why(run->lab->brain, job, &why, &ahead);
+    sched_why(run->lab->brain, run->lab->inquiry, job, &why, &ahead);
     text_printf(&run->out, "       why %" PRIu64 ": %s", id, why_name(why.kind));
     if (why.role)
         text_printf(&run->out, " role=%" PRIu32, why.role);
@@ -975,7 +975,7 @@ static void say_scale(struct run *run)
     char saved[UNITS_TEXT_SIZE], price[UNITS_TEXT_SIZE];
     struct scale_plan plan;
 
-    sched_scale(run->lab->brain, run->lab->now, &plan);
+    sched_scale(run->lab->brain, run->lab->inquiry, run->lab->now, &plan);
     for (size_t i = 0; i < plan.wishes.count; i++) {
         const struct scale_wish *wish = &plan.wishes.items[i];
         text_printf(

@@ -36,7 +36,7 @@ static struct start_estimate estimate_of(struct lab *lab, uint64_t id)
 {
     struct start_estimate estimate;
 
-    assert_true(sched_estimate_start(lab->brain, lab_job(lab, id), &estimate));
+    assert_true(sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, id), &estimate));
     return estimate;
 }
 
@@ -92,7 +92,7 @@ static void who_does_not_wait_has_no_estimate(void **unused)
 
     uint64_t running = lab_submit(lab, "1", USEC_PER_HOUR);
     lab_settle(lab);
-    assert_false(sched_estimate_start(lab->brain, lab_job(lab, running), &estimate));
+    assert_false(sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, running), &estimate));
 }
 
 static void a_start_teaches_and_a_snapshot_keeps_it(void **unused)
@@ -137,7 +137,7 @@ static void a_hundred_thousand_estimates_take_a_second_at_most(void **unused)
     usec_t latest = 0;
     for (uint64_t id = first; id < first + count; id++) {
         struct start_estimate estimate;
-        if (!sched_estimate_start(lab->brain, lab_job(lab, id), &estimate))
+        if (!sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, id), &estimate))
             continue;
         assert_true(estimate.low <= estimate.median && estimate.median <= estimate.high);
         latest = estimate.limits_only > latest ? estimate.limits_only : latest;
@@ -159,11 +159,11 @@ static void advice_is_followed_by_a_start(void **unused)
     uint64_t wide = lab_submit(lab, "8", USEC_PER_HOUR);
     uint64_t behind = lab_submit(lab, "4", 2 * USEC_PER_HOUR);
     lab_settle(lab);
-    assert_int_equal(sched_advise(lab->brain, lab_job(lab, wide), advices), 1);
+    assert_int_equal(sched_advise(lab->brain, lab->inquiry, lab_job(lab, wide), advices), 1);
     assert_int_equal(advices[0].kind, ADVICE_GPUS);
     assert_int_equal(advices[0].request.gpus[0].count, 5);
     assert_int_equal(lab_why(lab, behind), WHY_RESERVED);
-    size_t count = sched_advise(lab->brain, lab_job(lab, behind), advices);
+    size_t count = sched_advise(lab->brain, lab->inquiry, lab_job(lab, behind), advices);
     assert_int_equal(count, 1);
     assert_int_equal(advices[0].kind, ADVICE_LIMIT);
     assert_in_range(advices[0].max_duration, 58 * USEC_PER_MIN, USEC_PER_HOUR);
@@ -188,7 +188,7 @@ static void asking_changes_nothing(void **unused)
     lab_save(lab, &before);
     for (int i = 0; i < 5; i++) {
         estimate_of(lab, wide);
-        sched_advise(lab->brain, lab_job(lab, wide), advices);
+        sched_advise(lab->brain, lab->inquiry, lab_job(lab, wide), advices);
     }
     lab_save(lab, &after);
     assert_int_equal(before.length, after.length);

@@ -69,7 +69,7 @@ static void note_promises(const struct lab *lab, struct map *promises)
 
         if (job->state != JOB_QUEUED)
             continue;
-        sched_why(lab->brain, job, &why, NULL);
+        sched_why(lab->brain, lab->inquiry, job, &why, NULL);
         if (why.at == 0 || why.at == USEC_NEVER || why_is_never(why.kind))
             continue;
         if (!map_get(promises, job->id, &known) || (uint64_t)why.at < known)

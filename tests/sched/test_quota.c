@@ -92,7 +92,7 @@ static void a_quota_of_one_model_leaves_the_others_alone(void **state)
     assert_int_equal(lab_job(lab, c)->state, JOB_GRANTED);
     assert_int_equal(lab_why(lab, b), WHY_QUOTA);
     assert_int_equal(lab_why(lab, d), WHY_NEVER_QUOTA);
-    sched_why(lab->brain, lab_job(lab, b), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, b), &why, NULL);
     assert_string_equal(lab->state->resources.items[why.resource].name, "h100");
     assert_int_equal(why.free, 0);
     /* One more is let in when one of them ends; what the second one holds is the model's, too. */
@@ -246,11 +246,11 @@ static void users_and_groups_have_limits_of_their_own(void **state)
     assert_int_equal(lab_job(lab, ana)->state, JOB_GRANTED);
     assert_int_equal(lab_job(lab, ben)->state, JOB_GRANTED);
     assert_int_equal(lab_job(lab, cy)->state, JOB_GRANTED);
-    sched_why(lab->brain, lab_job(lab, more), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, more), &why, NULL);
     assert_int_equal(why.kind, WHY_USER_LIMIT);
     assert_false(why.is_group);
     assert_int_equal(why.most, 2000);
-    sched_why(lab->brain, lab_job(lab, di), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, di), &why, NULL);
     assert_int_equal(why.kind, WHY_USER_LIMIT);
     assert_true(why.is_group);
     assert_int_equal(why.free, 1000);
@@ -290,7 +290,7 @@ static void cpus_and_memory_have_limits_as_gpus_do(void **state)
     lab_tell(lab, &event);
     lab_settle(lab);
     assert_int_equal(lab_job(lab, 1)->state, JOB_GRANTED);
-    sched_why(lab->brain, lab_job(lab, 2), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, 2), &why, NULL);
     assert_int_equal(why.kind, WHY_QUOTA);
     assert_int_equal(why.resource, RESOURCE_MEMORY);
     assert_int_equal(why.wanted, 600);

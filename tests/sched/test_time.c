@@ -349,10 +349,10 @@ static void an_estimate_looks_beyond_a_maintenance(void **unused)
     uint64_t other = lab_submit(lab, "8", 10 * USEC_PER_MIN);
     lab_settle(lab);
     assert_int_equal(lab_why(lab, first), WHY_RESERVATION);
-    assert_true(sched_estimate_start(lab->brain, lab_job(lab, first), &start));
+    assert_true(sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, first), &start));
     assert_int_equal(start.median, USEC_PER_HOUR);
     struct why why;
-    sched_why(lab->brain, lab_job(lab, first), &why, NULL);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, first), &why, NULL);
     assert_int_equal(why.at, USEC_PER_HOUR);
     assert_int_equal(lab_job(lab, other)->state, JOB_QUEUED);
     lab->now = USEC_PER_HOUR;
@@ -387,7 +387,7 @@ static void a_job_that_waits_for_hours_is_estimated_to_start_with_them(void **un
     lab_settle(lab);
     assert_int_equal(lab_why(lab, 1), WHY_TARIFF);
     assert_int_equal(sched_next_wakeup(lab->brain), nights.from);
-    assert_true(sched_estimate_start(lab->brain, lab_job(lab, 1), &start));
+    assert_true(sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, 1), &start));
     assert_int_equal(start.median, nights.from);
 }
 
@@ -420,7 +420,7 @@ static void all_that_wait_for_hours_are_estimated_to_start_with_them(void **unus
     }
     lab_settle(lab);
     for (uint64_t id = 1; id <= 12; id++) {
-        assert_true(sched_estimate_start(lab->brain, lab_job(lab, id), &start));
+        assert_true(sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, id), &start));
         assert_true(start.median >= nights.from);
     }
 }

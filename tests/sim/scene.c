@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/trace/adapt.h"
+#include "sim/run/adapt.h"
 
 static char path[64];
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "scene.h"
-#include "sim/trace/adapt.h"
+#include "sim/run/adapt.h"
 
 /* Jobs a to z: the i-th comes at 10 i and asks for i % 4 + 1 GPUs for 100 s. */
 static void make_jobs(struct workload *from)

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "api/when.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "control/when.h"
 
 static void a_date_or_time_is_split_into_numbers(void **state)
 {

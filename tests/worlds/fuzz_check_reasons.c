@@ -14,7 +14,7 @@ struct reason fuzz_reason_of(struct fuzz_run *run, const struct shadow_job *job)
                              .job = job,
                              .request = &run->shadow->requests.items[job->request] };
 
-    sched_why(run->brain, state_job(run->state, job->id), &reason.why, NULL);
+    sched_why(run->brain, run->asker, state_job(run->state, job->id), &reason.why, NULL);
     return reason;
 }
 
@@ -152,7 +152,8 @@ static bool reserved_is_true(const struct reason *reason, struct error *found)
         return UNTRUE(reason, found, "job %" PRIu64 " does not wait", reason->why.job);
     if (shadow->settings.order != ORDER_FIFO || !is_by_limit)
         return true;
-    sched_why(reason->run->brain, state_job(reason->run->state, holder->id), &promise, NULL);
+    sched_why(reason->run->brain, reason->run->asker, state_job(reason->run->state, holder->id),
+              &promise, NULL);
     if (promise.at == 0)
         return UNTRUE(reason, found, "job %" PRIu64 " holds no promise", holder->id);
     return end > promise.at || end == USEC_NEVER ||

@@ -191,7 +191,7 @@ static bool check_promise(struct fuzz_run *run, struct shadow_job *job, struct e
     if (job->promised > 0 && job->promised < run->shadow->now)
         return NOT_HELD(found, "job %" PRIu64 ": promised to start at %" PRId64 ", now %" PRId64,
                         job->id, job->promised, run->shadow->now);
-    sched_why(run->brain, state_job(run->state, job->id), &why, NULL);
+    sched_why(run->brain, run->asker, state_job(run->state, job->id), &why, NULL);
     if (why.at > 0 && why.at != USEC_NEVER && !why_is_never(why.kind) &&
         (job->promised == 0 || why.at < job->promised))
         job->promised = why.at;

@@ -7,7 +7,7 @@
 
 #include "core/cluster/node.h"
 #include "core/cluster/queue.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 
 const struct making_kind making_kinds[] = {

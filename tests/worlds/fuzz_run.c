@@ -33,6 +33,7 @@ static struct fuzz_run *run_create(const struct fuzz_world *world, const struct 
     run->look = look;
     run->state = state_create();
     run->brain = brain_create(run->state);
+    run->asker = inquiry_create();
     run->shadow = shadow_create();
     run->engine = fuzz_engine_create(&world->temper);
     run->checks = is_looked_at ? fuzz_checks_create() : NULL;
@@ -41,6 +42,7 @@ static struct fuzz_run *run_create(const struct fuzz_world *world, const struct 
 
 static void run_destroy(struct fuzz_run *run)
 {
+    inquiry_destroy(run->asker);
     brain_destroy(run->brain);
     state_destroy(run->state);
     brain_destroy(run->twin);
@@ -287,6 +289,8 @@ static void take_over(struct fuzz_run *run, struct state *state, struct brain *b
         state_destroy(run->state);
         run->brain = brain;
         run->state = state;
+        inquiry_destroy(run->asker);
+        run->asker = inquiry_create();
     }
     run->has_snapshot = false;
     tell(run, &boot);

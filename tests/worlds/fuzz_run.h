@@ -33,6 +33,7 @@ struct fuzz_run {
     const struct fuzz_world *world;
     struct state *state;
     struct brain *brain;
+    struct inquiry *asker;    /* of what is asked of it */
     struct state *twin_state; /* beside it after a restart; NULL: none */
     struct brain *twin;
     struct shadow *shadow;

@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "core/job/job.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 #include "worlds/fuzz_quota.h"
 

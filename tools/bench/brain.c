@@ -16,6 +16,7 @@
 
 #include "core/state/snapshot.h"
 #include "sched/brain.h"
+#include "sched/sched.h"
 
 enum {
     NODES = 20000,

@@ -234,6 +234,7 @@ static void bench_waiting(struct bench *bench)
 {
     struct start_estimate estimate;
     uint64_t first = bench->state->next_id;
+    AUTO(inquiry) struct inquiry *inquiry = inquiry_create();
     uint32_t known = 0;
 
     for (uint32_t i = 0; i < WAITING; i++) {
@@ -254,7 +255,8 @@ static void bench_waiting(struct bench *bench)
     printf("change %.3f\n", milliseconds() - began);
     began = milliseconds();
     for (uint64_t id = first; id < first + WAITING; id++)
-        known += sched_estimate_start(bench->brain, state_job(bench->state, id), &estimate);
+        known +=
+            sched_estimate_start(bench->brain, inquiry, state_job(bench->state, id), &estimate);
     printf("estimates %.3f\n", milliseconds() - began);
     printf("estimated %u\n", known);
 }

@@ -19,7 +19,8 @@ enum { TOPOLOGY, RECORD, CLEAR };
 const struct option_entry options_gpus[] = {
     { "topology", '\0', NULL, "how near they are to each other" },
     { "record", '\0', "FILE", "save what is known of them, for --devices recorded:FILE" },
-    { "clear", '\0', "GPU", "say that a GPU (number or UUID) was looked after, and is well" },
+    { "clear", '\0', "GPU",
+      "say that a GPU (number, NODE/NUMBER or UUID) was looked after, and is well" },
     { 0 },
 };
 
@@ -262,8 +263,8 @@ static int clear(struct session *session, const char *gpu, struct error *err)
     AUTO_FREE char *path = mem_printf("/v1/gpus/%s/clear", gpu);
     json_t *reply = NULL;
 
-    if (gpu[0] == '\0' || strchr(gpu, '/'))
-        return error_set(err, -EINVAL, "gpu '%s': expected a number or a UUID", gpu);
+    if (gpu[0] == '\0')
+        return error_set(err, -EINVAL, "gpu '%s': expected a number, NODE/NUMBER or a UUID", gpu);
     int code = session_post(session, path, NULL, &reply, err);
     json_decref(reply);
     if (code == 0)

@@ -6,6 +6,13 @@
 
 #include "core/cluster/mig.h"
 
+void device_settle(struct device *device)
+{
+    device->is_gone |= string_equal(device->sick, DEVICE_GONE);
+    device->is_recorded |=
+        device->is_synthetic && device->product && string_starts(device->product, "Recorded ");
+}
+
 void node_release(struct node *node)
 {
     free(node->name);
@@ -23,6 +30,7 @@ void device_release(struct device *device)
     free(device->address);
     free(device->vendor);
     free(device->sick);
+    free(device->drained);
     free(device->boot);
     free(device->labels);
 }

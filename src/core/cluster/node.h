@@ -38,6 +38,7 @@ struct node {
 struct device {
     char *uuid, *model, *product, *address, *vendor;
     char *sick;         /* why it must not be given out, or NULL */
+    char *drained;      /* why an administrator drained it, or NULL */
     int64_t memory_mib; /* 0: not known */
     uint32_t node;
     uint32_t index;      /* on its node */
@@ -53,6 +54,8 @@ struct device {
     char *boot;          /* the run of the machine in which they came; "" */
     char *labels;        /* what an administrator calls it, with commas between */
     bool is_synthetic;
+    bool is_recorded; /* is_synthetic: played from a recording */
+    bool is_gone;     /* its machine does not have it any more; sick says so, too */
     bool mig_now;     /* its mode */
     bool mig_enabled; /* the one that it has, or is to have: it is not given out until it has it */
 };
@@ -80,6 +83,9 @@ static inline bool node_is_usable(const struct node *node)
 {
     return node->state == NODE_UP && node->going_at == 0;
 }
+
+/* What journals and snapshots from before a field say in words: is_gone, is_recorded. */
+void device_settle(struct device *device);
 
 void node_release(struct node *node);
 void device_release(struct device *device);

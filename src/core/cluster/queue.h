@@ -60,9 +60,6 @@ struct queue {
 
 void queue_release(struct queue *queue);
 
-/* value * 2^-(elapsed / half_life) */
-uint64_t usage_decay(uint64_t value, usec_t elapsed, usec_t half_life);
-
 /* What the usage of one kind is at now, with what runs since usage_at. */
 uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "core/state/job_alert.h"
 
 const char *alert_state_name(enum alert_state state)
 {
@@ -13,6 +12,10 @@ const char *alert_state_name(enum alert_state state)
 
     return names[state];
 }
+
+const char *const alert_of_names[ALERT_OFS] = {
+    "job-idle", "job-memory", "job-limit", "job-device", "budget",
+};
 
 const char *alert_severity_name(enum health_severity severity)
 {
@@ -23,8 +26,10 @@ const char *alert_severity_name(enum health_severity severity)
 
 bool alert_name_is_known(const char *name)
 {
-    bool is_known = strcmp(name, ALERT_JOURNAL) == 0 || alert_of_is_known(name);
+    bool is_known = strcmp(name, ALERT_JOURNAL) == 0;
 
+    for (enum alert_of i = 0; i < ALERT_OFS && !is_known; i++)
+        is_known = strcmp(name, alert_of_names[i]) == 0;
     for (enum health_fault i = 0; i < FAULTS && !is_known; i++)
         is_known = strcmp(name, fault_name(i)) == 0;
     return is_known;

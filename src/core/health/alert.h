@@ -114,7 +114,23 @@ const struct alert_silence *alert_find_silence(const struct alert_silence *silen
 /* Whether there is an alert of that name. */
 bool alert_name_is_known(const char *name);
 
+/* What is wrong with jobs and budgets; the other alerts are faults of devices, and the journal. */
+enum alert_of {
+    ALERT_OF_IDLE,
+    ALERT_OF_MEMORY,
+    ALERT_OF_LIMIT,
+    ALERT_OF_DEVICE,
+    ALERT_OF_BUDGET,
+    ALERT_OFS,
+};
+extern const char *const alert_of_names[ALERT_OFS];
+
 const char *alert_state_name(enum alert_state state); /* "begins", "goes_on", "over" */
 const char *alert_severity_name(enum health_severity severity);
+
+/* What was told. */
+struct alert_counts {
+    uint64_t sent, failed, dropped; /* by way, since the daemon runs */
+};
 
 #endif

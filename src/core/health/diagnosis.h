@@ -36,12 +36,6 @@ struct diagnosis {
     char evidence[120];
 };
 
-/* What is known of a job; its CPUs and run time once it has ended. */
-struct state;
-struct job;
-struct diagnosis_ask diagnosis_ask_of(const struct state *state, const struct job *job,
-                                      const struct usage *usage);
-
 /* Up to `room`, the worst first; returns how many. */
 size_t diagnose(const struct diagnosis_ask *ask, struct diagnosis *ret, size_t room);
 

@@ -17,7 +17,14 @@
 #include <stdint.h>
 
 #include "core/health/reading.h"
-#include "core/job/rescue.h"
+
+/* What a fault of a device does to the jobs on it (core/state/rescue.h). */
+enum harm {
+    HARM_NONE,  /* jobs on it run on */
+    HARM_LEAVE, /* it works yet: those that save their work go elsewhere */
+    HARM_DIE,   /* no job can go on there */
+    HARMS,
+};
 
 enum health_severity { HEALTH_INFO, HEALTH_WARNING, HEALTH_CRITICAL };
 

@@ -135,6 +135,7 @@ struct job_run {
     char *rescued_from;   /* that one: "a:3", or NULL */
     char *rescued_reason; /* what was wrong with it, or NULL */
     uint8_t rescued_harm; /* enum harm, of it */
+    struct job *active_next, *active_previous; /* of those that hold resources, by id */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* of those that hold resources */
     bool wants_attention; /* on the brain's list of jobs to look after */
@@ -215,9 +216,14 @@ usec_t job_checkpoint_takes(const struct job *job);
 struct job_run *job_claim_run(struct job *job);
 
 /* granted, running or stopping: holds resources */
+static inline bool job_state_is_active(enum job_state state)
+{
+    return state >= JOB_GRANTED && state <= JOB_STOPPING;
+}
+
 static inline bool job_is_active(const struct job *job)
 {
-    return job->state >= JOB_GRANTED && job->state <= JOB_STOPPING;
+    return job_state_is_active((enum job_state)job->state);
 }
 
 /* "guarantee": the rule's name; in words: "is within its guarantee" */

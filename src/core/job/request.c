@@ -14,7 +14,6 @@
 
 enum {
     GPUS_TEXT_MAX = 512,
-    CPU_MILLI_MAX = 100000 * 1000,
     MIG_SLICES = 7, /* a whole GPU in MIG compute slices */
 };
 
@@ -644,22 +643,6 @@ int64_t request_milli(const struct request *request, uint32_t alternative, int64
     return sum;
 }
 
-static int check_ask(const struct gpu_ask *ask, struct error *err)
-{
-    if (ask->count < 1 || ask->count > REQUEST_GPUS_MAX)
-        return error_set(err, -EINVAL, "gpus: %u a member, not 1 to %d", (unsigned)ask->count,
-                         REQUEST_GPUS_MAX);
-    if (ask->kind > SHARE_MPS || ask->milli > GPU_MILLI)
-        return error_set(err, -EINVAL, "gpus: a share that is more than one gpu");
-    if ((ask->kind == SHARE_FRACTION || ask->kind == SHARE_MPS) &&
-        (ask->count != 1 || (ask->milli == 0 && ask->memory_mib <= 0)))
-        return error_set(err, -EINVAL, "gpus: a share of %u gpus, not of one",
-                         (unsigned)ask->count);
-    if (ask->size_mib_min < 0 || ask->size_mib_max < 0 || ask->memory_mib < 0)
-        return error_set(err, -EINVAL, "gpus: memory below 0");
-    return 0;
-}
-
 static int64_t part_least_milli(const struct request *request)
 {
     int64_t least = 0;
@@ -686,47 +669,4 @@ const char *spot_rule_name(uint8_t rule)
     static const char *const names[] = { "never", "allow", "prefer", "only" };
 
     return rule < SPOT_RULES ? names[rule] : "unknown";
-}
-
-int request_check_member(const struct request *request, struct error *err)
-{
-    if (request->members < 1 || request->members > REQUEST_MEMBERS_MAX)
-        return error_set(err, -EINVAL, "ranks: %" PRIu32 ", not 1 to %d", request->members,
-                         REQUEST_MEMBERS_MAX);
-    if (request->cpu_milli < 0 || request->cpu_milli > CPU_MILLI_MAX)
-        return error_set(err, -EINVAL, "cpus: not 0 to %d", CPU_MILLI_MAX / 1000);
-    if (request->memory_mib < 0)
-        return error_set(err, -EINVAL, "memory: below 0");
-    if (request->gpu_alternatives > REQUEST_ALTERNATIVES_MAX)
-        return error_set(err, -EINVAL, "gpus: more than %d alternatives", REQUEST_ALTERNATIVES_MAX);
-    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        int code = check_ask(&request->gpus[i], err);
-        if (code < 0)
-            return code;
-    }
-    return 0;
-}
-
-int request_check(const struct request *request, struct error *err)
-{
-    int code = request_check_member(request, err);
-    if (code < 0)
-        return code;
-    if (request->nodes_min < 1 || request->nodes_max < request->nodes_min)
-        return error_set(err, -EINVAL, "nodes: %" PRIu32 " to %" PRIu32 ", not at least 1",
-                         request->nodes_min, request->nodes_max);
-    if (request->nodes_min > request->members)
-        return error_set(err, -EINVAL,
-                         "nodes: %" PRIu32 " for %" PRIu32 " member%s; each node has at least one",
-                         request->nodes_min, request->members, request->members > 1 ? "s" : "");
-    if (request->members_max != 0 &&
-        (request->members_max < request->members || request->members_max > REQUEST_MEMBERS_MAX))
-        return error_set(err, -EINVAL,
-                         "ranks: %" PRIu32 "..%" PRIu32 ", not a range within 1 to %d",
-                         request->members, request->members_max, REQUEST_MEMBERS_MAX);
-    if (request->spot >= SPOT_RULES)
-        return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
-    if (request->max_duration <= 0)
-        return error_set(err, -EINVAL, "max_duration: expected more than 0");
-    return roles_check(request, err);
 }

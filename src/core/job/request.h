@@ -120,9 +120,6 @@ int64_t request_least_milli(const struct request *request);
 /* "never", "allow", "prefer", "only" */
 const char *spot_rule_name(uint8_t rule);
 
-/* What a member wants alone; a part of request_check(). */
-int request_check_member(const struct request *request, struct error *err);
-
 /* Whether all parts fit together (members against nodes, zero counts ...). */
 int request_check(const struct request *request, struct error *err);
 

@@ -83,37 +83,3 @@ bool request_wants_gpus(const struct request *request)
         wants |= request_part(request, i)->gpu_alternatives > 0;
     return wants;
 }
-
-static int check_role(const struct request *request, uint32_t number, struct error *err)
-{
-    const struct role *role = &request->roles[number];
-
-    if (!string_is_name(role->name, REQUEST_NAME_SIZE - 1))
-        return error_set(err, -EINVAL, "'%.63s' is no name", role->name);
-    for (uint32_t i = 0; i < number; i++) {
-        if (strcmp(request->roles[i].name, role->name) == 0)
-            return error_set(err, -EINVAL, "there are two of them");
-    }
-    if (role->request.roles_count > 0 || role->request.members_max != 0)
-        return error_set(err, -EINVAL, "its members are neither elastic nor of roles");
-    return request_check_member(&role->request, err);
-}
-
-int roles_check(const struct request *request, struct error *err)
-{
-    uint64_t members = 0;
-
-    if (request->roles_count > REQUEST_ROLES_MAX)
-        return error_set(err, -EINVAL, "roles: %" PRIu32 ", at most %d", request->roles_count,
-                         REQUEST_ROLES_MAX);
-    for (uint32_t i = 0; i < request->roles_count; i++) {
-        int code = check_role(request, i, err);
-        if (code < 0)
-            return error_prefix(err, code, "role %.63s", request->roles[i].name);
-        members += request->roles[i].request.members;
-    }
-    if (request->roles_count > 0 && (members != request->members || request->members_max != 0 ||
-                                     request->nodes_min != 1 || request->nodes_max != 1))
-        return error_set(err, -EINVAL, "roles: not together with other numbers of members");
-    return 0;
-}

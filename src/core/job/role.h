@@ -50,7 +50,7 @@ int64_t request_memory(const struct request *request);
 /* Whether any member wants GPUs. */
 bool request_wants_gpus(const struct request *request);
 
-/* A part of request_check(). */
+/* A part of request_check(), in request_check.c. */
 int roles_check(const struct request *request, struct error *err);
 
 #endif

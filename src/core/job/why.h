@@ -50,6 +50,11 @@ static inline bool why_is_of_quota(enum why_kind kind)
 {
     return kind == WHY_QUOTA || kind == WHY_USER_LIMIT || kind == WHY_LENT;
 }
+/* Devices, CPUs or memory are missing. */
+static inline bool why_lacks_room(enum why_kind kind)
+{
+    return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
+}
 /* What time will change, and no end of a job. */
 static inline bool why_is_of_time(enum why_kind kind)
 {

@@ -2,7 +2,7 @@
 #include "core/predict/pressure.h"
 
 #include "base/wide.h"
-#include "core/cluster/queue.h"
+#include "core/predict/decay.h"
 
 static usec_t half_life(uint32_t level)
 {

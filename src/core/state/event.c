@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/event.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -156,7 +157,7 @@ bool event_is_of_world(enum event_kind kind)
 {
     return kind <= EVENT_SETTINGS || kind == EVENT_PRICE ||
            (kind >= EVENT_WINDOW && kind <= EVENT_TARIFF) || kind == EVENT_CRON ||
-           kind == EVENT_CRON_REMOVE;
+           kind == EVENT_CRON_REMOVE || kind == EVENT_DRAIN;
 }
 
 bool event_is_decision(enum event_kind kind)
@@ -223,4 +224,15 @@ int event_decode(const void *bytes, size_t length, struct arena *arena, struct e
     ret->at = (usec_t)at;
     int code = record_decode(type, s + used + used2, length - used - used2, arena, &ret->boot, err);
     return code < 0 ? error_prefix(err, code, "event %s", type->name) : 0;
+}
+
+void event_settle(const struct event *event, struct text *bytes, struct arena *arena,
+                  struct event *ret)
+{
+    text_clear(bytes);
+    event_encode(event, bytes);
+    arena_clear(arena);
+    int code = event_decode(bytes->bytes, bytes->length, arena, ret, NULL);
+    assert(code == 0); /* what we encode we can decode */
+    (void)code;
 }

@@ -157,4 +157,9 @@ void event_encode(const struct event *event, struct text *out);
 int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
                  struct error *err);
 
+/* The event as a reader of the journal gets it: encoded into bytes (cleared first) and decoded from
+ * them into the arena (cleared first). It holds no pointer of the original. */
+void event_settle(const struct event *event, struct text *bytes, struct arena *arena,
+                  struct event *ret);
+
 #endif

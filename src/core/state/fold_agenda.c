@@ -184,10 +184,8 @@ void state_reprice(struct state *state)
 {
     for (uint32_t i = 0; i < state->queues.count; i++)
         state_charge_queue(state, i);
-    for (struct job *job = state->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            state_charge_job(state, job, true);
-    }
+    for (struct job *job = state->first_active; job; job = job->run->active_next)
+        state_charge_job(state, job, true);
     state_recount(state);
 }
 

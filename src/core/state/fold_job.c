@@ -13,8 +13,8 @@
 #include "base/wide.h"
 #include "core/job/checkpoint_interval.h"
 #include "core/job/gang_size.h"
-#include "core/job/rescue.h"
 #include "core/job/role.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 
 static void notify(struct state *state, struct job *job, bool is_gone)
@@ -36,6 +36,7 @@ static void become(struct state *state, struct job *job, enum job_state to)
         state_want(state, job, wants_gpus(to) ? 1 : -1);
     state->job_counts[job->state]--;
     state->job_counts[to]++;
+    state_note_state(state, job, (enum job_state)job->state, to);
     job->state = (uint8_t)to;
     job->is_awaited = AWAITED_NOT;
     if (to == JOB_QUEUED)

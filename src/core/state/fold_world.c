@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "core/cluster/mig.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/state.h"
 
 static void set_string(char **where, const char *string)
@@ -255,6 +255,9 @@ static int fold_device(struct state *state, const struct event_device *event, st
     set_string(&device->boot, event->boot);
     set_string(&device->labels, event->labels);
     set_sick(device, event->sick);
+    device->is_gone = event->gone;
+    device->is_recorded = event->recorded;
+    device_settle(device);
     settle_mig(state, device);
     if (number_model(state, device))
         state_recount(state);
@@ -478,6 +481,16 @@ static void fold_settings(struct state *state, const struct event_settings *even
         state_add_device_type(state, &event->device_types[i]);
 }
 
+static int fold_drain(struct state *state, const struct event_drain *event, struct error *err)
+{
+    int64_t device = state_find_device(state, event->uuid);
+
+    if (device < 0)
+        return error_set(err, -EBADMSG, "drain: no device '%s'", event->uuid);
+    set_reason(&state->devices.items[device].drained, event->reason);
+    return 0;
+}
+
 static int fold_price(struct state *state, const struct event_price *event, struct error *err)
 {
     int number = resource_claim(&state->resources, event->resource);
@@ -516,6 +529,9 @@ int fold_world(struct state *state, const struct event *event, struct error *err
     case EVENT_SETTINGS:
         fold_settings(state, &event->settings);
         return 0;
+    case EVENT_DRAIN:
+        code = fold_drain(state, &event->drain, err);
+        break;
     case EVENT_BOOT:
         return 0;
     default:

@@ -5,21 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum of { OF_IDLE, OF_MEMORY, OF_LIMIT, OF_DEVICE, OF_BUDGET, OFS };
-
-static const char *const names[OFS] = {
-    "job-idle", "job-memory", "job-limit", "job-device", "budget",
-};
-
-bool alert_of_is_known(const char *name)
-{
-    bool is_known = false;
-
-    for (enum of i = 0; i < OFS; i++)
-        is_known |= strcmp(names[i], name) == 0;
-    return is_known;
-}
-
 static void put(char *ret, size_t size, const char *words)
 {
     snprintf(ret, size, "%.*s", (int)size - 1, words);
@@ -27,11 +12,11 @@ static void put(char *ret, size_t size, const char *words)
 
 /* ---- jobs ---- */
 
-static struct alert_thing about(const struct state *state, const struct job *job, enum of of)
+static struct alert_thing about(const struct state *state, const struct job *job, enum alert_of of)
 {
     struct alert_thing thing = { .gpu = -1, .severity = HEALTH_WARNING, .job = job->id };
 
-    put(thing.name, sizeof(thing.name), names[of]);
+    put(thing.name, sizeof(thing.name), alert_of_names[of]);
     snprintf(thing.subject, sizeof(thing.subject), "job:%" PRIu64, job->id);
     put(thing.owner, sizeof(thing.owner), state_user(state, job->user));
     return thing;
@@ -40,7 +25,7 @@ static struct alert_thing about(const struct state *state, const struct job *job
 static void add_idle(const struct state *state, const struct job *job, struct alert_things *ret)
 {
     const struct watch_rules *rules = &state->settings.watch;
-    struct alert_thing thing = about(state, job, OF_IDLE);
+    struct alert_thing thing = about(state, job, ALERT_OF_IDLE);
     bool is_stopped = rules->idle_stop > 0 && rules->idle_action != IDLE_WARN;
     char after[UNITS_TEXT_SIZE];
 
@@ -56,7 +41,7 @@ static void add_idle(const struct state *state, const struct job *job, struct al
 
 static void add_memory(const struct state *state, const struct job *job, struct alert_things *ret)
 {
-    struct alert_thing thing = about(state, job, OF_MEMORY);
+    struct alert_thing thing = about(state, job, ALERT_OF_MEMORY);
 
     put(thing.words, sizeof(thing.words),
         "it has more GPU memory than it was given; it is ended when that goes on");
@@ -66,7 +51,7 @@ static void add_memory(const struct state *state, const struct job *job, struct 
 static void add_limit(const struct state *state, const struct job *job, usec_t now,
                       struct alert_things *ret)
 {
-    struct alert_thing thing = about(state, job, OF_LIMIT);
+    struct alert_thing thing = about(state, job, ALERT_OF_LIMIT);
     char limit[UNITS_TEXT_SIZE];
 
     if (!job_is_near_limit(job, now) || job->max_duration < ALERT_LIMIT_LEAST_S * USEC_PER_SEC)
@@ -83,7 +68,7 @@ static void add_device(const struct state *state, const struct job *job, struct 
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
-        struct alert_thing thing = about(state, job, OF_DEVICE);
+        struct alert_thing thing = about(state, job, ALERT_OF_DEVICE);
         if (!device->sick || !device->sick[0])
             continue;
         thing.severity = HEALTH_CRITICAL;
@@ -122,7 +107,7 @@ static void add_budget(const struct state *state, uint32_t queue, enum account_k
     if (account->most == ACCOUNT_NO_BUDGET ||
         account->spent < account->most / 100 * ALERT_BUDGET_PART)
         return;
-    put(thing.name, sizeof(thing.name), names[OF_BUDGET]);
+    put(thing.name, sizeof(thing.name), alert_of_names[ALERT_OF_BUDGET]);
     snprintf(thing.subject, sizeof(thing.subject), "queue:%.64s:%s",
              state->queues.items[queue].name, kinds[kind]);
     snprintf(thing.words, sizeof(thing.words),

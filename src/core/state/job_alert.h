@@ -22,6 +22,4 @@ void alert_of_job(const struct state *state, const struct job *job, usec_t now,
                   struct alert_things *ret);
 void alert_of_budgets(const struct state *state, usec_t now, struct alert_things *ret);
 
-bool alert_of_is_known(const char *name);
-
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/state/job_diagnosis.h"
+
 #include "base/wide.h"
 
 static struct ledger_job *find(const struct ledger *ledger, uint64_t id)
@@ -215,9 +217,7 @@ void ledger_begin(struct ledger *ledger, struct state *state, usec_t from)
     *ledger = (struct ledger){ .state = state, .from = from, .now = from };
     state->on_lease = on_lease;
     state->on_lease_user = ledger;
-    for (struct job *job = state->first_job; job; job = job->next) {
-        if (!job_is_active(job))
-            continue;
+    for (struct job *job = state->first_active; job; job = job->run->active_next) {
         open_attempt(ledger, job, from);
         struct ledger_job *entry = claim(ledger, job);
         entry->now.whole_ms =

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/job/rescue.h"
+#include "core/state/rescue.h"
 #include "core/state/snapshot_kinds.h"
 
 static void put(struct text *out, enum snapshot_kind kind, const void *object, struct text *scratch)
@@ -335,6 +335,8 @@ static int load_device(struct state *state, const struct device *saved, struct e
     device.address = mem_string(saved->address);
     device.vendor = mem_string(saved->vendor);
     device.sick = clean_or_null(saved->sick);
+    device.drained = clean_or_null(saved->drained);
+    device_settle(&device);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
     list_add(&state->room.devices,

@@ -63,6 +63,9 @@ static const struct field device_fields[] = {
     RECORD_TEXT(struct device, 18, boot, ""),
     RECORD_UINT(struct device, 19, harm, "what it does to jobs, as in the event"),
     RECORD_TEXT(struct device, 25, labels, ""),
+    RECORD_TEXT(struct device, 28, drained, ""),
+    RECORD_UINT(struct device, 26, is_gone, ""),
+    RECORD_UINT(struct device, 27, is_recorded, ""),
 };
 
 static const struct field pool_during_fields[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ void state_destroy(struct state *state)
     list_release(&state->pools);
     list_release(&state->queues);
     list_release(&state->users);
+    list_release(&state->unfinished);
     list_release(&state->node_types);
     list_release(&state->device_types);
     map_release(&state->node_names);
@@ -194,6 +196,8 @@ void state_describe_device(const struct state *state, const struct device *devic
         .boot = device->boot,
         .harm = device->harm,
         .labels = device->labels,
+        .gone = device->is_gone,
+        .recorded = device->is_recorded,
     };
 }
 
@@ -244,9 +248,8 @@ const struct request *state_request(const struct state *state, const struct job 
     return class_request(&state->classes, job->class);
 }
 
-void state_describe(const struct state *state, const struct job *job, struct history_job *ret)
+void job_describe(const struct job *job, const struct request *request, struct history_job *ret)
 {
-    const struct request *request = state_request(state, job);
     int64_t milli = request_milli(request, 0, 0);
     int64_t size = milli > 0 ? milli : request_cpus(request);
 
@@ -255,6 +258,11 @@ void state_describe(const struct state *state, const struct job *job, struct his
                                  .size = (uint32_t)(size < UINT32_MAX ? size : UINT32_MAX),
                                  .name = history_name(job->name),
                                  .limit = job->max_duration };
+}
+
+void state_describe(const struct state *state, const struct job *job, struct history_job *ret)
+{
+    job_describe(job, state_request(state, job), ret);
 }
 
 const char *state_user(const struct state *state, uint32_t user)
@@ -371,7 +379,7 @@ int64_t state_capacity(const struct state *state, uint32_t resource)
 
 bool device_is_usable(const struct state *state, const struct device *device)
 {
-    return !device->sick && device->mig_now == device->mig_enabled &&
+    return !device->sick && !device->drained && device->mig_now == device->mig_enabled &&
            node_is_usable(&state->nodes.items[device->node]);
 }
 
@@ -387,11 +395,54 @@ bool device_is_usable(const struct state *state, const struct device *device)
         *((item)->next ? &(item)->next->previous : &(last)) = (item);                              \
     } while (0)
 
+static void link_active(struct state *state, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
+    struct job *before = state->last_active;
+
+    while (before && before->id > job->id)
+        before = before->run->active_previous;
+    run->active_previous = before;
+    run->active_next = before ? before->run->active_next : state->first_active;
+    *(before ? &job_claim_run(before)->active_next : &state->first_active) = job;
+    *(run->active_next ? &job_claim_run(run->active_next)->active_previous : &state->last_active) =
+        job;
+}
+
+static void unlink_active(struct state *state, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
+    struct job *before = run->active_previous, *after = run->active_next;
+
+    *(before ? &job_claim_run(before)->active_next : &state->first_active) = after;
+    *(after ? &job_claim_run(after)->active_previous : &state->last_active) = before;
+    run->active_previous = run->active_next = NULL;
+}
+
+void state_note_state(struct state *state, struct job *job, enum job_state from, enum job_state to)
+{
+    bool was_active = job_state_is_active(from), is_active = job_state_is_active(to);
+
+    while (state->unfinished.count <= job->user)
+        list_add(&state->unfinished, 0);
+    if (from != to && from == JOB_ENDED)
+        state->unfinished.items[job->user]++;
+    if (from != to && to == JOB_ENDED) {
+        assert(state->unfinished.items[job->user] > 0);
+        state->unfinished.items[job->user]--;
+    }
+    if (is_active && !was_active)
+        link_active(state, job);
+    if (was_active && !is_active)
+        unlink_active(state, job);
+}
+
 void state_link_job(struct state *state, struct job *job)
 {
     LINK_BY_ID(state->first_job, state->last_job, job);
     pages_set(&state->jobs, job->id, job);
     state->job_counts[job->state]++;
+    state_note_state(state, job, JOB_ENDED, job->state);
     if (job->id >= state->next_id)
         state->next_id = job->id + 1;
 }
@@ -482,10 +533,8 @@ void state_recount(struct state *state)
         queue->rate = 0;
     }
     holdings_release(&state->holdings);
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        if (job_is_active(job))
-            count_amounts(state, job, 1);
-    }
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
+        count_amounts(state, job, 1);
 }
 
 void state_count(struct state *state, struct job *job, int sign)

@@ -78,6 +78,8 @@ struct state {
     struct pages jobs; /* id -> struct job * */
     struct map groups; /* id -> struct group * */
     struct job *first_job, *last_job;
+    struct job *first_active, *last_active; /* that hold resources, by id: run->active_next */
+    LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
     struct group *first_group, *last_group;
     uint32_t job_counts[JOB_STATE_COUNT];
     usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
@@ -103,6 +105,8 @@ struct group *state_group(const struct state *state, uint64_t id); /* NULL: none
 const struct request *state_request(const struct state *state, const struct job *job);
 /* What the history goes by. */
 void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
+/* The same with a request that is not its own. */
+void job_describe(const struct job *job, const struct request *request, struct history_job *ret);
 const char *state_user(const struct state *state, uint32_t user);
 int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
@@ -170,6 +174,8 @@ void state_charge_queue(struct state *state, uint32_t queue); /* its accounts, u
 void state_charge_job(struct state *state, struct job *job, bool begins);
 void state_reprice(struct state *state); /* from now on all costs what prices say now */
 uint32_t state_claim_user(struct state *state, const char *name);
+/* The indices of a job that changes from one state to another; a job that was not there: ENDED. */
+void state_note_state(struct state *state, struct job *job, enum job_state from, enum job_state to);
 void state_link_job(struct state *state, struct job *job);
 void state_link_group(struct state *state, struct group *group);
 /* Where a job that waits may go now, by its progress. Returns the class to be released once its

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/health/alert.h"
 #include "core/health/watch_rules.h"
 
 enum {
@@ -29,10 +30,6 @@ enum {
 };
 
 struct alert_sender;
-
-struct alert_counts {
-    uint64_t sent, failed, dropped; /* by way, since the daemon runs */
-};
 
 struct alert_sender *alert_sender_create(void);
 /* What is under way is given up; that takes about a second at most. NULL is fine. */

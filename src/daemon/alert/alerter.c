@@ -78,14 +78,10 @@ static void add_trouble(const struct alerter *alerter, struct alert_things *thin
 static void look_at_jobs(struct alerter *alerter, usec_t now)
 {
     const struct state *state = hub_state(alerter->hub);
-    uint32_t left = state->job_counts[JOB_GRANTED] + state->job_counts[JOB_RUNNING] +
-                    state->job_counts[JOB_STOPPING];
 
     alerter->of_jobs.list.count = 0;
-    for (const struct job *job = state->first_job; job && left > 0; job = job->next) {
-        left -= job_is_active(job);
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
         alert_of_job(state, job, now, &alerter->of_jobs);
-    }
 }
 
 /* ---- what is told ---- */
@@ -275,14 +271,16 @@ void alerter_destroy(struct alerter *alerter)
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
 }
 
-struct alert_counts alerter_counts(const struct alerter *alerter)
+struct alert_counts alerter_counts(const void *user)
 {
+    const struct alerter *alerter = user;
     return alert_sender_counts(alerter->sender);
 }
 
-const struct alerts *alerter_look(const struct alerter *alerter,
-                                  const struct alert_silence **ret_silences, size_t *ret_count)
+const struct alerts *alerter_look(const void *user, const struct alert_silence **ret_silences,
+                                  size_t *ret_count)
 {
+    const struct alerter *alerter = user;
     *ret_silences = alerter->silences.list.items;
     *ret_count = alerter->silences.list.count;
     return &alerter->alerts;
@@ -295,8 +293,9 @@ static usec_t wall_of(const struct alerter *alerter)
     return clock_now(clock) + clock_wall_ahead(clock);
 }
 
-int alerter_silence(struct alerter *alerter, const struct alert_silence *silence, struct error *err)
+int alerter_silence(void *user, const struct alert_silence *silence, struct error *err)
 {
+    struct alerter *alerter = user;
     int code = silences_add(&alerter->silences, silence, wall_of(alerter), err);
 
     if (code == 0)
@@ -305,8 +304,9 @@ int alerter_silence(struct alerter *alerter, const struct alert_silence *silence
     return code;
 }
 
-int alerter_unsilence(struct alerter *alerter, const char *name, const char *subject,
-                      unsigned *ret_count, struct error *err)
+int alerter_unsilence(void *user, const char *name, const char *subject, unsigned *ret_count,
+                      struct error *err)
 {
+    struct alerter *alerter = user;
     return silences_remove(&alerter->silences, name, subject, wall_of(alerter), ret_count, err);
 }

@@ -26,14 +26,13 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct wa
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */
 
 /* What is wrong now, and what is silenced; good until the next turn of the loop. */
-const struct alerts *alerter_look(const struct alerter *alerter,
-                                  const struct alert_silence **ret_silences, size_t *ret_count);
+const struct alerts *alerter_look(const void *alerter, const struct alert_silence **ret_silences,
+                                  size_t *ret_count);
 /* As silences.h. */
-int alerter_silence(struct alerter *alerter, const struct alert_silence *silence,
-                    struct error *err);
-int alerter_unsilence(struct alerter *alerter, const char *name, const char *subject,
-                      unsigned *ret_count, struct error *err);
+int alerter_silence(void *alerter, const struct alert_silence *silence, struct error *err);
+int alerter_unsilence(void *alerter, const char *name, const char *subject, unsigned *ret_count,
+                      struct error *err);
 
-struct alert_counts alerter_counts(const struct alerter *alerter);
+struct alert_counts alerter_counts(const void *alerter);
 
 #endif

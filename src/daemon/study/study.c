@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control/phrases.h"
+#include "daemon/forward_control.h"
 #include "daemon/hub.h"
 #include "daemon/log.h"
 #include "forecast/twice.h"
@@ -24,7 +26,6 @@ enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6, REHEARSAL_PARTS =
 struct work {
     struct studies *studies;
     struct api_study *study;
-    const struct api_ports *ports; /* while it is started */
     struct work *next;
     struct copy copy;
     struct text answer;
@@ -60,77 +61,18 @@ static void say_answer(int fd, json_t *answer)
     json_decref(answer);
 }
 
-/* The copy's ports: what is emitted happens to its state, and nothing is durable. */
-struct inside {
-    struct work *work;
-    struct forward *forward;
-    struct error err;
-    int code;
-};
-
-static const struct state *inside_state(void *user)
-{
-    return ((struct inside *)user)->forward->state;
-}
-
-static struct brain *inside_brain(void *user)
-{
-    return ((struct inside *)user)->forward->brain;
-}
-
-static usec_t inside_now(void *user)
-{
-    return ((struct inside *)user)->forward->now;
-}
-
-static usec_t inside_wall_ahead(void *user)
-{
-    return clock_wall_ahead(hub_clock(((struct inside *)user)->work->studies->options.hub));
-}
-
-static void inside_emit(void *user, struct event *event)
-{
-    struct inside *inside = user;
-
-    if (inside->code == 0)
-        inside->code = forward_tell(inside->forward, event, &inside->err);
-}
-
-static uint64_t inside_blob_add(void *user, const void *bytes, size_t length)
-{
-    (void)user;
-    (void)bytes;
-    (void)length;
-    return 0;
-}
-
-static struct api_ports inside_ports(struct inside *inside)
-{
-    struct api_ports ports = *inside->work->ports;
-
-    ports.user = inside;
-    ports.state = inside_state;
-    ports.brain = inside_brain;
-    ports.now = inside_now;
-    ports.wall_ahead = inside_wall_ahead;
-    ports.emit = inside_emit;
-    ports.blob_add = inside_blob_add;
-    ports.describe = NULL; /* it has the machine as it is */
-    return ports;
-}
-
 static int prepare_change(void *user, struct forward *forward, bool is_change, struct error *err)
 {
-    struct inside inside = { .work = user, .forward = forward };
-    struct api_study *study = inside.work->study;
-    struct api_ports ports = inside_ports(&inside);
+    const struct work *work = user;
+    const struct studies_options *options = &work->studies->options;
+    struct forward_control in;
 
     if (!is_change)
         return 0;
-    int code = study->change(study, &ports, err);
-    if (code == 0 && inside.code < 0)
-        return error_set(err, inside.code, "%s", inside.err.text);
-    return code;
+    forward_control_init(&in, forward, clock_wall_ahead(hub_clock(options->hub)));
+    in.control.grace = options->grace;
+    in.control.owner = options->owner;
+    return forward_control_end(&in, work->study->change(work->study, &in.control, err), err);
 }
 
 static void describe(void *user, uint64_t id, json_t *view)
@@ -138,12 +80,13 @@ static void describe(void *user, uint64_t id, json_t *view)
     const struct work *work = user;
     const struct state *state = hub_state(work->studies->options.hub);
     const struct job *job = state_job(state, id);
-    const struct group *group = job ? state_group(state, job->group) : NULL;
-    AUTO_FREE char *label = group && group->kind == GROUP_ARRAY
-                                ? mem_printf("%" PRIu64 "_%" PRIu32, group->id, job->index)
-                                : mem_printf("%" PRIu64, id);
+    AUTO_RELEASE(text) struct text label = { 0 };
 
-    json_object_set_new(view, "label", json_string(label));
+    if (job)
+        say_job(state, job, &label);
+    else
+        text_printf(&label, "%" PRIu64, id);
+    json_object_set_new(view, "label", json_string(label.bytes));
     if (!job)
         return;
     json_object_set_new(view, "name", json_string(job->name));
@@ -337,19 +280,19 @@ static void on_look(uv_timer_t *timer)
     }
     if (uv_now(work->studies->options.loop) < work->deadline)
         return;
-    log_line(LOG_WARNING, "a study took too long and was ended uid=%u", (unsigned)work->study->uid);
+    log_line(LOG_WARNING, "a study took too long and was ended user=%s", work->study->who->name);
     units_format_duration(limit, work->studies->options.limit);
     end_work(work, error_set(&err, -ETIMEDOUT, "it took longer than %s, and was ended", limit),
              &err);
 }
 
-static int check_count(const struct studies *studies, uid_t uid, struct error *err)
+static int check_count(const struct studies *studies, const struct identity *who, struct error *err)
 {
     if (studies->count >= STUDIES_MAX)
         return error_set(err, -EDQUOT, "%d such questions are being worked on already; try again",
                          STUDIES_MAX);
     for (const struct work *at = studies->first; at; at = at->next) {
-        if (at->study->uid == uid && uid != 0 && uid != studies->options.owner)
+        if (!who->is_admin && identity_owns(at->study->who, who->uid))
             return error_set(err, -EDQUOT,
                              "a question of yours is being worked on already; try again");
     }
@@ -370,22 +313,21 @@ static void watch(struct work *work)
     uv_timer_start(&work->timer, on_look, LOOK_MS, LOOK_MS);
 }
 
-int studies_start(struct studies *studies, const struct api_ports *ports, struct api_study *study,
-                  struct error *err)
+int studies_start(void *user, struct api_study *study, struct error *err)
 {
-    int code = check_count(studies, study->uid, err);
+    struct studies *studies = user;
+    int code = check_count(studies, study->who, err);
     if (code < 0)
         return code;
     if (study->complete)
         study->complete(study);
     struct work *work = mem_zero(1, sizeof(*work));
-    *work = (struct work){ .studies = studies, .study = study, .ports = ports };
+    *work = (struct work){ .studies = studies, .study = study };
     code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
     if (code < 0) {
         free(work);
         return error_prefix(err, code, "study");
     }
-    work->ports = NULL;
     work->next = studies->first;
     studies->first = work;
     studies->count++;

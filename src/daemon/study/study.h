@@ -15,7 +15,7 @@
 
 #include <uv.h>
 
-#include "api/api.h"
+#include "api/ports.h"
 
 enum { STUDIES_MAX = 2 };
 
@@ -26,16 +26,16 @@ struct studies_options {
     uv_loop_t *loop;
     struct hub *hub;
     const char *state_dir;
-    uid_t owner;
     usec_t limit; /* how long one may take */
+    usec_t grace; /* of jobs that say nothing */
+    uid_t owner;  /* whom the daemon runs as */
 };
 
 struct studies *studies_create(const struct studies_options *options);
 void studies_destroy(struct studies *studies); /* NULL is fine; before the loop ends */
 
-/* Fails with -EDQUOT when there are too many. ports: the door's. */
-int studies_start(struct studies *studies, const struct api_ports *ports, struct api_study *study,
-                  struct error *err);
+/* Of a struct studies (api/ports.h). REFUSED_TOO_MANY when there are too many. */
+int studies_start(void *studies, struct api_study *study, struct error *err);
 
 /* For the program that a study is: question on standard input, answer on standard output. Returns
  * the exit status. */

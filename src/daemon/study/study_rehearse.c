@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "control/apply.h"
 #include "daemon/daemon.h"
+#include "daemon/forward_control.h"
 #include "daemon/study/study.h"
 #include "io/file.h"
 #include "wire/json.h"
@@ -18,51 +19,14 @@ struct configs {
     usec_t wall_ahead;
 };
 
-/* The door's ports, as far as a configuration needs them. */
-struct inside {
-    struct forward *forward;
-    usec_t wall_ahead;
-    struct error err;
-    int code;
-};
-
-static const struct state *inside_state(void *user)
-{
-    return ((struct inside *)user)->forward->state;
-}
-
-static usec_t inside_now(void *user)
-{
-    return ((struct inside *)user)->forward->now;
-}
-
-static usec_t inside_wall_ahead(void *user)
-{
-    return ((struct inside *)user)->wall_ahead;
-}
-
-static void inside_emit(void *user, struct event *event)
-{
-    struct inside *inside = user;
-
-    if (inside->code == 0)
-        inside->code = forward_tell(inside->forward, event, &inside->err);
-}
-
 static int configure(void *user, struct forward *forward, bool is_change, struct error *err)
 {
     const struct configs *configs = user;
-    struct inside inside = { .forward = forward, .wall_ahead = configs->wall_ahead };
-    const struct api_ports ports = { .user = &inside,
-                                     .state = inside_state,
-                                     .now = inside_now,
-                                     .wall_ahead = inside_wall_ahead,
-                                     .emit = inside_emit };
+    struct forward_control in;
 
-    int code = api_impose(&ports, is_change ? configs->new : configs->old, err);
-    if (code == 0 && inside.code < 0)
-        return error_set(err, inside.code, "%s", inside.err.text);
-    return code;
+    forward_control_init(&in, forward, configs->wall_ahead);
+    int code = apply_impose(&in.control, is_change ? configs->new : configs->old, err);
+    return forward_control_end(&in, code, err);
 }
 
 static int answer(const json_t *question, json_t **ret, struct error *err)

@@ -17,61 +17,6 @@
 
 enum { DEVICES_MAX = 256 };
 
-const char *nvml_words(int result)
-{
-    static const struct {
-        int number;
-        const char *words;
-    } results[] = {
-#define AS_ROW(number, name, words) { number, words },
-        NVML_RESULTS(AS_ROW)
-    };
-
-    for (size_t i = 0; i < COUNT_OF(results); i++) {
-        if (results[i].number == result)
-            return results[i].words;
-    }
-    return "unknown error of the driver";
-}
-
-int nvml_fail(int result, const char *what, struct error *err)
-{
-    int code = -EIO;
-
-    switch (result) {
-    case NVML_GPU_IS_LOST:
-    case NVML_GPU_NOT_FOUND:
-        code = -ENODEV;
-        break;
-    case NVML_NOT_SUPPORTED:
-    case NVML_FUNCTION_NOT_FOUND:
-        code = -ENOTSUP;
-        break;
-    case NVML_IN_USE:
-        code = -EBUSY;
-        break;
-    case NVML_NO_PERMISSION:
-        code = -EPERM;
-        break;
-    case NVML_INSUFFICIENT_RESOURCES:
-        code = -ENOSPC;
-        break;
-    default:
-        break;
-    }
-    return error_set(err, code, "%s: %s", what, nvml_words(result));
-}
-
-struct nvml_gpu *nvml_gpu_of(struct probe *probe, uint32_t device, int *ret_code, struct error *err)
-{
-    struct nvml *nvml = nvml_of(probe);
-
-    if (device < nvml->gpu_count && nvml->gpus[device].handle)
-        return &nvml->gpus[device];
-    *ret_code = error_set(err, -ENODEV, "device %" PRIu32 ": the driver does not give it", device);
-    return NULL;
-}
-
 /* The address of the newest name there is, as bytes of a function pointer. */
 static bool find_call(void *library, const char *newest, const char *older, void *ret)
 {
@@ -148,23 +93,6 @@ static void read_numa(const struct nvml *nvml, nvml_device_t handle, struct prob
     *result = nvml->call.numa_node ? nvml->call.numa_node(handle, &node) : NVML_FUNCTION_NOT_FOUND;
     if (*result == NVML_SUCCESS && node <= INT32_MAX)
         device->numa_node = (int32_t)node;
-}
-
-/* A reading that this driver or device does not have is absent; these mean more than that. */
-bool nvml_is_sick(int result)
-{
-    switch (result) {
-    case NVML_INSUFFICIENT_POWER:
-    case NVML_DRIVER_NOT_LOADED:
-    case NVML_TIMEOUT:
-    case NVML_IRQ_ISSUE:
-    case NVML_GPU_IS_LOST:
-    case NVML_RESET_REQUIRED:
-    case NVML_UNKNOWN:
-        return true;
-    default:
-        return false;
-    }
 }
 
 static void read_name(const struct nvml *nvml, nvml_device_t handle, struct probe_device *device,

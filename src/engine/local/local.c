@@ -53,7 +53,7 @@ static void deliver(struct local *local)
     for (size_t i = 0; i < local->members.queue.count; i++) {
         struct engine_outcome outcome = local->members.queue.items[i];
 
-        local->options.on_outcome(local->options.user, &outcome);
+        local->options.engine.reports.outcome(local->options.engine.reports.user, &outcome);
     }
     local->members.queue.count = 0;
     local->is_delivering = false;
@@ -201,9 +201,8 @@ static bool start_left_trace(struct local *local, struct member_id id)
     return true;
 }
 
-static int local_start(struct engine *engine, const struct engine_launch *launch, struct error *err)
+static int start_member(struct local *local, const struct engine_launch *launch, struct error *err)
 {
-    struct local *local = local_of(engine);
     AUTO_RELEASE(text) struct text order = { 0 };
     struct engine_isolation isolation;
     char name[MEMBER_NAME_SIZE];
@@ -211,8 +210,6 @@ static int local_start(struct engine *engine, const struct engine_launch *launch
 
     if (member_find(&local->members, launch->id))
         return 0;
-    if (!local->has_started)
-        first_start(local);
     int code = order_compose(local, launch, &order, &isolation, err);
     int fd = code == 0 ? order_fd(&order, err) : code;
     if (fd >= 0) {
@@ -229,9 +226,37 @@ static int local_start(struct engine *engine, const struct engine_launch *launch
     return 0;
 }
 
-static void local_stop(struct engine *engine, struct member_id id, usec_t grace)
+static struct member_id member_at(const struct engine_attempt *attempt, uint32_t i)
+{
+    return (struct member_id){ attempt->job, attempt->attempt, attempt->ranks[i] };
+}
+
+/* A gang is whole or not: after a member that cannot be started no other is. Where some were
+ * started before, what became of the rest is an outcome like any other. */
+static int local_start(struct engine *engine, const struct engine_launch *members, uint32_t count,
+                       struct error *err)
 {
     struct local *local = local_of(engine);
+    bool has_any = false;
+    int code = 0;
+
+    if (!local->has_started)
+        first_start(local);
+    for (uint32_t i = 0; i < count; i++) {
+        has_any |= member_find(&local->members, members[i].id) != NULL;
+        if (code == 0)
+            code = start_member(local, &members[i], err);
+        has_any |= code == 0;
+    }
+    for (uint32_t i = 0; i < count && code < 0 && has_any; i++) {
+        if (!member_find(&local->members, members[i].id))
+            members_refuse(&local->members, members[i].id, err->text);
+    }
+    return has_any ? 0 : code;
+}
+
+static void stop_member(struct local *local, struct member_id id, usec_t grace)
+{
     usec_t grace_ms = grace > 0 ? (grace + USEC_PER_MS - 1) / USEC_PER_MS : 0;
     struct member *member = member_find(&local->members, id);
 
@@ -245,6 +270,12 @@ static void local_stop(struct engine *engine, struct member_id id, usec_t grace)
                       grace_ms * USEC_PER_MS + (margin > 0 ? margin : STOP_MARGIN));
 }
 
+static void local_stop(struct engine *engine, const struct engine_attempt *attempt, usec_t grace)
+{
+    for (uint32_t i = 0; i < attempt->count; i++)
+        stop_member(local_of(engine), member_at(attempt, i), grace);
+}
+
 /* No trace of it, but before the restart it may have run: leave one, so that the next engine
  * does not judge otherwise. */
 static void recover_rebooted(struct local *local, struct member *member)
@@ -256,9 +287,8 @@ static void recover_rebooted(struct local *local, struct member *member)
     member_lose(&local->members, member, "the machine restarted");
 }
 
-static bool local_recover(struct engine *engine, struct member_id id, bool was_started)
+static bool recover_member(struct local *local, struct member_id id, bool was_started)
 {
-    struct local *local = local_of(engine);
     char path[STATUS_FILE_SIZE];
 
     if (member_find(&local->members, id))
@@ -276,9 +306,15 @@ static bool local_recover(struct engine *engine, struct member_id id, bool was_s
     return true;
 }
 
-static void local_forget(struct engine *engine, struct member_id id)
+static void local_recover(struct engine *engine, const struct engine_attempt *attempt,
+                          const bool *was_started, bool *ret_found)
 {
-    struct local *local = local_of(engine);
+    for (uint32_t i = 0; i < attempt->count; i++)
+        ret_found[i] = recover_member(local_of(engine), member_at(attempt, i), was_started[i]);
+}
+
+static void forget_member(struct local *local, struct member_id id)
+{
     struct member *member = member_find(&local->members, id);
     char path[STATUS_FILE_SIZE];
 
@@ -296,9 +332,15 @@ static void local_forget(struct engine *engine, struct member_id id)
         member_remove(&local->members, member);
 }
 
+static void local_forget(struct engine *engine, const struct engine_attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++)
+        forget_member(local_of(engine), member_at(attempt, i));
+}
+
 static void on_poll_closed(uv_handle_t *handle)
 {
-    mem_resize(handle, 0, 1);
+    free(handle);
 }
 
 static void local_release(struct local *local)
@@ -308,8 +350,8 @@ static void local_release(struct local *local)
     members_release(&local->members);
     cgroup_release(&local->cgroup, is_in_use);
     accounts_destroy(local->accounts);
-    mem_resize(local->shim_path, 0, 1);
-    mem_resize(local, 0, 1);
+    free(local->shim_path);
+    free(local);
 }
 
 static void local_destroy(struct engine *engine)
@@ -349,8 +391,9 @@ static const struct engine_ops local_ops = {
 static int check_options(const struct local_engine_options *options, char state_dir[PATH_MAX],
                          struct error *err)
 {
-    if (!realpath(options->state_dir, state_dir))
-        return error_set(err, -errno, "state folder %s: %s", options->state_dir, strerror(errno));
+    if (!realpath(options->engine.state_dir, state_dir))
+        return error_set(err, -errno, "state folder %s: %s", options->engine.state_dir,
+                         strerror(errno));
     if (strlen(state_dir) > LOCAL_STATE_DIR_MAX)
         return error_set(err, -ENAMETOOLONG, "state folder %s: longer than %d characters",
                          state_dir, LOCAL_STATE_DIR_MAX);
@@ -372,9 +415,9 @@ static int poll_open(struct local *local, struct error *err)
 {
     local->poll = mem_zero(1, sizeof(*local->poll));
     local->poll->data = local;
-    int code = uv_poll_init(local->options.loop, local->poll, local->members.epoll_fd);
+    int code = uv_poll_init(local->options.engine.loop, local->poll, local->members.epoll_fd);
     if (code < 0) {
-        mem_resize(local->poll, 0, 1);
+        free(local->poll);
         return error_set(err, code, "cannot watch jobs: %s", uv_strerror(code));
     }
     code = uv_poll_start(local->poll, UV_READABLE, on_poll);
@@ -397,11 +440,28 @@ static struct local *local_alloc(const struct local_engine_options *options, con
                      .timer_fd = -1,
                      .birth_fd = -1 },
     };
-    local->options.state_dir = local->options.shim_path = NULL; /* they are the caller's */
+    local->options.engine.state_dir = local->options.shim_path = NULL; /* they are the caller's */
     local->members.run_dir = mem_printf("%s/run", state_dir);
     snprintf(local->members.key, sizeof(local->members.key), "%016" PRIx64,
              map_hash(state_dir, strlen(state_dir)));
     return local;
+}
+
+static struct engine_abilities abilities_of(const struct cgroup *cgroup)
+{
+    bool has_cpu = cgroup->has_cpu || cgroup->cpu,
+         has_memory = cgroup->has_memory || cgroup->memory;
+
+    return (struct engine_abilities){
+        .isolation = { .processes = cgroup->tree ? ISOLATION_ISOLATED : ISOLATION_WATCHED,
+                       .cpu = has_cpu ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
+                       .memory = has_memory ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
+                       .gpu = ISOLATION_ACCOUNTED },
+        .can_fence = cgroup->can_fence || cgroup->devices,
+        .has_exact_devices = true,
+        .has_fractions = true,
+        .has_output = true,
+    };
 }
 
 int local_engine_create(const struct local_engine_options *options, struct engine **ret,
@@ -425,26 +485,7 @@ int local_engine_create(const struct local_engine_options *options, struct engin
     local->has_rebooted = reboot_seen(local);
     if (!options->without_cgroups)
         cgroup_detect(&local->cgroup, local->members.key, options->is_root);
+    local->engine.abilities = abilities_of(&local->cgroup);
     *ret = &local->engine;
     return 0;
-}
-
-bool local_engine_can_fence(const struct engine *engine)
-{
-    const struct local *local = CONTAINER_OF(engine, struct local, engine);
-
-    return local->cgroup.can_fence || local->cgroup.devices;
-}
-
-struct engine_isolation local_engine_isolation(const struct engine *engine)
-{
-    const struct local *local = CONTAINER_OF(engine, struct local, engine);
-    const struct cgroup *cgroup = &local->cgroup;
-
-    return (struct engine_isolation){
-        .processes = cgroup->tree ? ISOLATION_ISOLATED : ISOLATION_WATCHED,
-        .cpu = cgroup->has_cpu || cgroup->cpu ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
-        .memory = cgroup->has_memory || cgroup->memory ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
-        .gpu = ISOLATION_ACCOUNTED,
-    };
 }

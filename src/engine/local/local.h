@@ -28,25 +28,16 @@
 enum { LOCAL_STATE_DIR_MAX = 500 };
 
 struct local_engine_options {
-    uv_loop_t *loop;
-    const char *state_dir; /* absolute; must exist */
+    struct engine_options engine;
     const char *shim_path; /* the tarn-shim to start */
-    engine_outcome_fn *on_outcome;
-    void *user;
-    bool is_root;         /* start each job as the uid and gid of its launch */
-    bool without_cgroups; /* as if the machine had none */
-    unsigned output_keep; /* rotated output files; 0: one */
-    int64_t nofile_max;   /* soft limit of open files for jobs; 0: our own */
-    usec_t stop_margin;   /* beyond the grace of a stop, then we kill ourselves; 0: 30 s */
+    bool is_root;          /* start each job as the uid and gid of its launch */
+    bool without_cgroups;  /* as if the machine had none */
+    unsigned output_keep;  /* rotated output files; 0: one */
+    int64_t nofile_max;    /* soft limit of open files for jobs; 0: our own */
+    usec_t stop_margin;    /* beyond the grace of a stop, then we kill ourselves; 0: 30 s */
 };
 
 int local_engine_create(const struct local_engine_options *options, struct engine **ret,
                         struct error *err);
-
-/* Whether device files can be kept from jobs. */
-bool local_engine_can_fence(const struct engine *engine);
-
-/* What a member that asks for everything would get now; for listings and the doctor. */
-struct engine_isolation local_engine_isolation(const struct engine *engine);
 
 #endif

@@ -144,6 +144,15 @@ void member_lose(struct members *members, struct member *member, const char *rea
     queue_end(members, member, &outcome);
 }
 
+void members_refuse(struct members *members, struct member_id id, const char *reason)
+{
+    struct engine_outcome outcome = { .id = id, .kind = ENGINE_FAILED, .exit_code = -1 };
+
+    snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
+    list_add(&members->queue, outcome);
+    members_wake(members);
+}
+
 static void queue_status(struct members *members, struct member *member,
                          const struct status *status)
 {

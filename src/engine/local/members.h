@@ -81,6 +81,8 @@ void member_take_up(struct members *members, struct member *member, bool was_wat
  * its job, and the member is lost. Asked again, the earlier time counts. */
 void member_expect_end(struct members *members, struct member *member, usec_t wait);
 void member_lose(struct members *members, struct member *member, const char *reason);
+/* One that was never started, and will not be. */
+void members_refuse(struct members *members, struct member_id id, const char *reason);
 
 char *member_path(const struct members *members, struct member_id id, char *buffer);
 char *member_marker(const struct members *members, struct member_id id, char *buffer);

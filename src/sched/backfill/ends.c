@@ -13,6 +13,7 @@ static bool is_before(const struct ends_entry *entry, usec_t end, uint64_t id)
 /* The first block whose last entry is not before; the last block when there is none. */
 static size_t find_block(const struct ends *ends, usec_t end, uint64_t id)
 {
+    assert(ends->blocks.count > 0);
     size_t low = 0, high = ends->blocks.count - 1;
 
     while (low < high) {
@@ -53,6 +54,7 @@ static void split(struct ends *ends, size_t at)
     struct ends_block *block = ends->blocks.items[at];
     struct ends_block *half = mem_zero(1, sizeof(*half));
 
+    assert(block->count == ENDS_BLOCK);
     half->count = ENDS_BLOCK / 2;
     block->count -= half->count;
     memcpy(half->entries, &block->entries[block->count], half->count * sizeof(half->entries[0]));
@@ -89,6 +91,8 @@ void ends_add(struct ends *ends, usec_t end, struct job *job)
     }
     struct ends_block *block = ends->blocks.items[number];
     uint32_t at = find_entry(block, end, job->id);
+    assert(at == 0 || is_before(&block->entries[at - 1], end, job->id));
+    assert(at == block->count || block->entries[at].job != job);
     memmove(&block->entries[at + 1], &block->entries[at],
             (block->count - at) * sizeof(block->entries[0]));
     block->entries[at] =

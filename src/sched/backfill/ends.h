@@ -2,10 +2,10 @@
 #ifndef SCHED_BACKFILL_ENDS_H
 #define SCHED_BACKFILL_ENDS_H
 
-/* ends - the jobs that hold resources, sorted by when they are expected to end
+/* ends - the jobs that hold resources, sorted by their expected ends
  *
- * Blocks of at most ENDS_BLOCK in order, so that a start and an end cost little however many run.
- * Of the same end the lower id comes first.
+ * Sorted blocks of at most ENDS_BLOCK entries keep a start and an end cheap for any number of
+ * jobs. Jobs with the same end are sorted by id.
  */
 
 #include "base/mem.h"
@@ -27,12 +27,12 @@ struct ends_block {
 struct ends {
     LIST(struct ends_block *) blocks; /* none is empty */
     size_t count;
-    int64_t share;      /* held by those with an end, in parts of 2^10 */
-    int64_t share_open; /* by those without */
+    int64_t share;      /* held by jobs with an end, in parts of 2^10 */
+    int64_t share_open; /* by jobs without */
     int64_t area;       /* sum of end (ms) x share */
 };
 
-/* Where a walk from the first end on has come to. */
+/* The position of a walk from the earliest end on. */
 struct ends_walk {
     const struct ends *ends;
     size_t block;
@@ -40,10 +40,10 @@ struct ends_walk {
 };
 
 void ends_add(struct ends *ends, usec_t end, struct job *job);
-void ends_remove(struct ends *ends, usec_t end, const struct job *job); /* it is there */
+void ends_remove(struct ends *ends, usec_t end, const struct job *job); /* it must be there */
 void ends_release(struct ends *ends);
 
-/* The work that is left to those that run, share (2^10) x ms; who has no end has an hour. */
+/* Remaining work of the running jobs, share (2^10) x ms; a job without an end counts an hour. */
 int64_t ends_work(const struct ends *ends, usec_t now);
 
 /* The next in order; NULL: that was the last. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/profile.h"
 
+#include <assert.h>
 #include <string.h>
 
 void profile_start(struct profile *profile, usec_t now, const int64_t *free)
@@ -20,6 +21,7 @@ void profile_release(struct profile *profile)
 /* The last step that begins at this time or before. */
 static size_t step_at(const struct profile *profile, usec_t at)
 {
+    assert(profile->steps.count > 0);
     size_t low = 0, high = profile->steps.count - 1;
 
     while (low < high) {
@@ -82,6 +84,7 @@ usec_t profile_find(const struct profile *profile, const struct profile_need *ne
     const struct profile_step *items = profile->steps.items;
     usec_t start = USEC_NEVER;
 
+    assert(from >= 0);
     for (size_t i = step_at(profile, from); i < profile->steps.count; i++) {
         if (start != USEC_NEVER && items[i].at - start >= need->run)
             break;
@@ -115,6 +118,7 @@ void profile_take(struct profile *profile, const struct profile_need *need, usec
     size_t first = split(profile, at);
     size_t last = end == USEC_NEVER ? profile->steps.count : split(profile, end);
 
+    assert(last >= first);
     for (size_t i = first; i < last; i++)
         take_of(&profile->steps.items[i], need);
 }

@@ -2,13 +2,13 @@
 #ifndef SCHED_BACKFILL_PROFILE_H
 #define SCHED_BACKFILL_PROFILE_H
 
-/* profile - how much of everything will be free from when on, in counts
+/* profile - how much of each resource will be free from when on, in amounts
  *
- * A step function over time with a lane for each kind of thing: some for kinds of GPUs, of which a
- * job takes from any that serve it, the others each on its own. It knows no machines: what it says
- * is an estimate, and cheap (estimate.h).
+ * A step function over time with lanes. A job takes GPUs from any of the lanes that serve it, and
+ * each other resource from its own lane. It knows no machines: its answers are estimates, and
+ * cheap (estimate.h).
  *
- * Limits: PROFILE_STEPS_MAX steps; what comes after that is not noted any more
+ * Limits: PROFILE_STEPS_MAX steps; later changes are not recorded
  */
 
 #include <stdbool.h>
@@ -36,9 +36,9 @@ struct profile_need {
 };
 
 void profile_start(struct profile *profile, usec_t now, const int64_t *free);
-/* More is free from then on; in the order of time, before anything is taken. */
+/* More is free from this time on. In order of time, before the first profile_take. */
 void profile_give_back(struct profile *profile, usec_t at, const int64_t *amounts);
-/* The earliest time, `from` or later, at which it fits for as long as it runs; USEC_NEVER. */
+/* The earliest time from `from` on at which it fits for its run time; USEC_NEVER: none. */
 usec_t profile_find(const struct profile *profile, const struct profile_need *need, usec_t from);
 void profile_take(struct profile *profile, const struct profile_need *need, usec_t at);
 void profile_release(struct profile *profile);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/promise.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static void take_member(struct promise *promise, const struct layout *layout,
     uint32_t node = lease->members[rank].node, first = layout->nodes.items[node].first;
     struct promise_spot *held = find_spot(promise, node);
 
+    assert(rank < lease->members_count && (sign == 1 || sign == -1));
     if (held) {
         held->rest.cpu_milli -= sign * lease_cpu_milli(lease, rank);
         held->rest.memory_mib -= sign * lease_memory_mib(lease, rank);
@@ -79,6 +81,7 @@ static int compare_spots(const void *a, const void *b)
 void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease)
 {
+    assert(promises->count <= promises->held.count);
     promise_drop(promises, rest->layout, promises->count);
     if (promises->held.count == promises->count)
         list_add(&promises->held, (struct promise){ 0 });
@@ -109,6 +112,7 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
                    at_node->count * sizeof(spot.slots[0]));
         promise->spots.items[kept++] = spot;
     }
+    assert(kept > 0);
     promise->spots.count = kept;
     for (size_t i = 0; i < rest->pools.count; i++)
         list_add(&promise->pools, rest->pools.items[i]);

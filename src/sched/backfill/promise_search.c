@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/promise_search.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -25,6 +26,7 @@ void reserve_forget(struct reserve *reserve)
 
 void reserve_finish(struct reserve *reserve)
 {
+    assert(reserve->promises.count <= reserve->promises.held.count);
     if (reserve->promises.kept > reserve->promises.count)
         promise_drop(&reserve->promises, reserve->ahead.layout, reserve->promises.count);
 }
@@ -58,6 +60,7 @@ static void book(struct reserve *reserve, usec_t at, const struct lease *lease, 
          place--)
         items[place] = items[place - 1];
     items[place] = (struct booking){ at, lease, sign };
+    assert(place == 0 || items[place - 1].at <= at);
 }
 
 static void book_all(struct reserve *reserve)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/reservation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/brain.h"
+#include "sched/facts.h"
 
 enum { SLOTS_MOST = 64 };
 
@@ -21,16 +22,6 @@ void gates_release(struct gates *gates)
 {
     list_release(&gates->items);
     list_release(&gates->before);
-}
-
-usec_t gate_stay_of(const struct job *job)
-{
-    usec_t worth = usec_after(job->grace, job->restart_cost);
-
-    if (!job->is_preemptible)
-        return job->max_duration;
-    worth = usec_after(usec_after(worth, job->checkpoint_every), GATE_WORTH);
-    return worth < job->max_duration ? worth : job->max_duration;
 }
 
 static const struct reservation *reservation_of(const struct gate *gate, const struct state *state)
@@ -64,6 +55,7 @@ usec_t gate_shuts_at(const struct gate *gate, const struct state *state, const s
 {
     const struct window *window = window_of(gate, state);
 
+    assert(ask->from <= ask->until);
     if (is_owner(gate, state, ask->queue, ask->user))
         return USEC_NEVER;
     return window_at(window, ask->from, NULL) ? ask->from : window_next_edge(window, ask->from);
@@ -178,7 +170,7 @@ static bool may_keep(const struct choosing *choosing, const struct device *devic
 static void note_holder(const struct choosing *choosing, const struct job *job)
 {
     const struct state *state = choosing->state;
-    usec_t end = brain_end_of(state, job);
+    usec_t end = job_end_of(state, job);
     uint8_t keep = KEEP_HELD;
 
     if (is_owner(&choosing->gate, state, job->queue, job->user))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/reserved_share.h"
 
+#include <assert.h>
+
 static struct turn *turn_of(const struct turns *turns, uint32_t queue)
 {
     for (size_t i = 0; i < turns->held.count; i++) {
@@ -17,6 +19,7 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
     int64_t left = why->free - why->wanted;
     struct ends_walk walk = { .ends = ends };
 
+    assert(why->kind == WHY_QUOTA && why->resource < state->resources.count);
     if (turn_of(turns, why->queue))
         return;
     turn.at = state->now;
@@ -46,6 +49,7 @@ void turn_keep(struct turns *turns, const struct state *state, const struct job 
 {
     int64_t left = bound - state->queues.items[queue].used.of[RESOURCE_GPUS] - milli;
 
+    assert(milli >= 0 && bound != QUOTA_NONE);
     if (turn_of(turns, queue))
         return;
     list_add(&turns->held, (struct turn){ .queue = queue,
@@ -64,6 +68,7 @@ static bool is_over(usec_t end, usec_t at)
 bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
                  struct why *why)
 {
+    assert(ask->queue < state->queues.count);
     for (uint32_t at = ask->queue; turns->held.count > 0; at = state->queues.items[at].parent) {
         const struct turn *turn = turn_of(turns, at);
         if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/role_places.h"
 
+#include <assert.h>
+
 void seats_keep(struct seats *seats, const struct state *state, uint64_t job,
                 const struct lease *lease)
 {
     size_t kept = 0;
 
+    assert(job != 0 && lease->members_count > 0);
     for (size_t i = 0; i < seats->items.count; i++) {
         struct seat seat = seats->items.items[i];
         const struct job *other = state_job(state, seat.job);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/time_rules.h"
 
+#include <assert.h>
+
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/run_time.h"
 
 enum { EDGES_MOST = 64 };
@@ -70,7 +73,7 @@ static int64_t held_at(const struct brain *brain, uint32_t queue, uint32_t resou
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         struct amounts amounts;
-        usec_t end = brain_end_of(brain->state, job);
+        usec_t end = job_end_of(brain->state, job);
         if ((is_firm && job->is_preemptible) || job->state == JOB_STOPPING ||
             !state_is_below(brain->state, job->queue, queue) || (end <= at && end != USEC_NEVER))
             continue;
@@ -87,6 +90,7 @@ static bool edge_allows(const struct brain *brain, const struct job *job, uint32
     const struct state *state = brain->state;
     const struct queue *q = &state->queues.items[queue];
 
+    assert(at >= state->now);
     for (size_t i = 0; i < q->during.count; i++) {
         uint32_t resource = q->during.items[i].resource;
         struct quota quota;
@@ -116,10 +120,11 @@ static bool queue_allows(struct brain *brain, const struct job *job, uint32_t qu
 {
     const struct state *state = brain->state;
     const struct queue *q = &state->queues.items[queue];
-    usec_t end = usec_after(state->now, gate_stay_of(job));
+    usec_t end = usec_after(state->now, job_stay(job));
     uint32_t window = 0;
     usec_t at = state->now;
 
+    assert(end >= state->now);
     for (int i = 0; i < EDGES_MOST; i++) {
         at = next_edge(state, q, at, &window);
         if (at >= end)

@@ -2,17 +2,17 @@
 #ifndef SCHED_BACKFILL_TIME_RULES_H
 #define SCHED_BACKFILL_TIME_RULES_H
 
-/* hours - what the time of day says to a job that could start
+/* hours - tariffs and windows: whether a job may start at this time of day
  *
- * Tariff. A job that says so waits for hours whose factor is at most its own, unless none are
- * known, or its deadline would be missed: it starts at
+ * Tariff. A job with a tariff limit waits for hours whose factor is at most that, unless no such
+ * hours are known or its deadline would be missed. It starts at
  *
- *     min(next cheap hour, deadline - 9/8 of its window)     at the latest
+ *   min(next cheap hour, deadline - 9/8 of its window)     at the latest
  *
- * Window. When a queue may hold less from some edge on, a job that is never stopped starts only if
- * it ends before, or if it and all others of the queue that are never stopped and may still run at
- * that edge fit; one that may be stopped only if it fits or can do something useful until then
- * (gate_stay_of). 64 edges are looked at, up to the job's limit.
+ * Window. If a queue may hold less from some edge on, a job that is never stopped starts only if
+ * it ends before, or if it fits beside all other such jobs of the queue that may still run at that
+ * edge. A job that may be stopped starts only if it fits, or if it can do useful work until then
+ * (job_stay). At most 64 edges up to the job's limit are considered.
  */
 
 #include "sched/ordering/quota_check.h"
@@ -20,11 +20,11 @@
 struct brain;
 struct pending_bucket;
 
-/* Fills why with TARIFF or WINDOW when not; notes when to look again. */
+/* False: why is TARIFF or WINDOW, and the time of the next plan is noted. */
 bool hours_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
                  struct why *why);
 
-/* A limit that only an open window sets: then why, a QUOTA, becomes a WINDOW. */
+/* If an open window sets the limit, turn why from QUOTA into WINDOW. */
 void hours_name_window(const struct state *state, struct why *why);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Can it ever run? Asked of an empty cluster: first of the whole one, then of what is well. */
+/* Asked of the whole cluster first, then of what is well. */
+#include "sched/explain/admit.h"
+
+#include <assert.h>
+
 #include "core/job/role.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/placement/place.h"
-#include "sched/sched.h"
 
 /* The cluster with nothing on it. */
 struct empty {
@@ -73,6 +76,7 @@ static bool fits(struct empty *empty, const struct request *request, uint32_t qu
                                  .ignore_health = ignore_health };
     struct lease lease;
 
+    assert(empty->fleet.nodes.count == empty->state->nodes.count);
     arena_clear(&empty->arena);
     if (!may_hold(empty, &query)) {
         *ret_why = (struct why){ .kind = WHY_GPUS };

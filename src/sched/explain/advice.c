@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/advice.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 enum {
@@ -16,22 +17,26 @@ enum {
 
 /* Somebody who is not pending: a job that was changed, or one that nobody submitted. */
 struct stranger {
+    struct inquiry *inquiry;
     struct job job;
+    uint32_t class; /* of the asker's own */
+    const struct request *request;
     struct pending_bucket bucket;
 };
 
-static void make_stranger(struct brain *brain, struct stranger *stranger, const struct job *like,
-                          const struct request *request)
+static void make_stranger(struct inquiry *inquiry, struct stranger *stranger,
+                          const struct job *like, const struct request *request)
 {
+    stranger->inquiry = inquiry;
     stranger->job = *like;
-    stranger->job.class = class_claim(&brain->state->classes, request);
+    stranger->class = class_claim(&inquiry->classes, request);
+    stranger->request = class_request(&inquiry->classes, stranger->class);
     stranger->job.pending_next = stranger->job.pending_previous = NULL;
     stranger->job.pending_bucket = NULL;
     if (stranger->job.estimate > stranger->job.max_duration)
         stranger->job.estimate = stranger->job.max_duration;
     stranger->bucket = (struct pending_bucket){
         .queue = like->queue,
-        .class = stranger->job.class,
         .priority = like->priority,
         .max_duration = like->max_duration,
         .estimate = like->estimate,
@@ -40,24 +45,46 @@ static void make_stranger(struct brain *brain, struct stranger *stranger, const 
         .last = &stranger->job,
         .count = 1,
     };
-    guess_bucket(brain->state, &stranger->bucket);
+    guess_bucket_for(inquiry->own.state, stranger->request, &stranger->bucket);
 }
 
-static void drop_stranger(struct brain *brain, const struct stranger *stranger)
+static void drop_stranger(const struct stranger *stranger)
 {
-    class_release(&brain->state->classes, stranger->job.class);
+    class_release(&stranger->inquiry->classes, stranger->class);
 }
 
-/* The promises of all others, as a list of our own; what they hold is theirs. */
-static void promises_of_others(struct brain *brain, uint64_t job, struct promises *ret)
+/* A copy that may be written to, but for the lease. */
+static struct promise promise_in(struct arena *arena, const struct layout *layout,
+                                 const struct promise *promise)
 {
-    const struct promises *all = &brain->reserve.promises;
+    struct promise copy = *promise;
+
+    copy.spots.items = arena_take(arena, promise->spots.count + 1, sizeof(copy.spots.items[0]));
+    for (size_t i = 0; i < promise->spots.count; i++) {
+        struct promise_spot *spot = &copy.spots.items[i];
+        *spot = promise->spots.items[i];
+        size_t slots = layout->nodes.items[spot->node].count;
+        spot->slots = arena_take(arena, slots + 1, sizeof(spot->slots[0]));
+        memcpy(spot->slots, promise->spots.items[i].slots, slots * sizeof(spot->slots[0]));
+    }
+    copy.pools.items = arena_take(arena, promise->pools.count + 1, sizeof(copy.pools.items[0]));
+    if (promise->pools.count > 0)
+        memcpy(copy.pools.items, promise->pools.items,
+               promise->pools.count * sizeof(copy.pools.items[0]));
+    return copy;
+}
+
+/* The promises of all others, as a list of our own. */
+static void promises_of_others(struct brain *own, uint64_t job, struct promises *ret)
+{
+    const struct promises *all = &own->reserve.promises;
 
     *ret = (struct promises){ .from = all->from };
-    ret->held.items = arena_take(&brain->arena, all->count + 1, sizeof(struct promise));
+    ret->held.items = arena_take(&own->arena, all->count + 1, sizeof(struct promise));
     for (size_t i = 0; i < all->count; i++) {
         if (all->held.items[i].job != job)
-            ret->held.items[ret->count++] = all->held.items[i];
+            ret->held.items[ret->count++] =
+                promise_in(&own->arena, &own->layout, &all->held.items[i]);
     }
     ret->held.count = ret->count;
 }
@@ -72,10 +99,10 @@ static bool is_barred(const struct brain *brain, const struct stranger *stranger
             waiting->pending_bucket->why.kind == WHY_BEHIND);
 }
 
-static bool fits_now(struct brain *brain, const struct stranger *stranger)
+static bool fits_now(const struct stranger *stranger)
 {
+    struct brain *brain = &stranger->inquiry->own;
     const struct state *state = brain->state;
-    const struct request *request = state_request(state, &stranger->job);
     const struct group *array = state_group(state, stranger->bucket.array);
     usec_t window = stranger->bucket.most;
     usec_t end = usec_after(state->now, window);
@@ -89,54 +116,54 @@ static bool fits_now(struct brain *brain, const struct stranger *stranger)
     struct lease lease;
     struct why why;
 
-    quota_least(state, request, &ask.amounts);
+    quota_least(state, stranger->request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
         !quota_allows(state, &ask, &why) || !turn_allows(&brain->turns, state, &turn, &why))
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);
-    brain_query(brain, &stranger->job, &query);
+    brain_query_for(brain, &stranger->job, stranger->request, &query);
     query.shapes = NULL;
     query.promises = &promises;
     query.end = end;
-    if (!place_job(&query, &brain->arena, &lease, &why))
-        return false;
-    for (uint32_t rank = 0; rank < lease.members_count; rank++)
-        promise_take(&promises, &brain->layout, end, &lease, rank, -1);
-    return true;
+    return place_job(&query, &brain->arena, &lease, &why);
 }
 
-static bool starts_now(struct brain *brain, const struct job *like, const struct request *request)
+static bool starts_now(struct inquiry *inquiry, const struct job *like,
+                       const struct request *request)
 {
     struct stranger stranger;
 
-    make_stranger(brain, &stranger, like, request);
-    bool fits = fits_now(brain, &stranger);
-    drop_stranger(brain, &stranger);
+    make_stranger(inquiry, &stranger, like, request);
+    bool fits = fits_now(&stranger);
+    drop_stranger(&stranger);
     return fits;
 }
 
-bool sched_estimate_like(struct brain *brain, const struct job *like, const struct request *request,
-                         struct start_estimate *ret_estimate)
+bool sched_estimate_like(const struct brain *brain, struct inquiry *inquiry, const struct job *like,
+                         const struct request *request, struct start_estimate *ret_estimate)
 {
-    usec_t now = brain->state->now;
+    struct brain *own = inquiry_follow(inquiry, brain);
+    usec_t now = own->state->now;
     struct stranger stranger;
 
-    brain_refresh(brain);
-    make_stranger(brain, &stranger, like, request);
-    bool fits = like->begin <= now && fits_now(brain, &stranger);
+    make_stranger(inquiry, &stranger, like, request);
+    bool fits = like->begin <= now && fits_now(&stranger);
     if (fits)
         *ret_estimate = (struct start_estimate){ now, now, now, now, false };
     else
-        estimate_stranger(brain, &stranger.job, &stranger.bucket, ret_estimate);
-    drop_stranger(brain, &stranger);
+        estimate_start(own,
+                       &(struct estimate_ask){ &stranger.job, stranger.request, &stranger.bucket },
+                       ret_estimate);
+    drop_stranger(&stranger);
     return fits;
 }
 
 /* ---- what to try ---- */
 
 struct advising {
-    struct brain *brain;
+    const struct brain *brain;
+    struct inquiry *inquiry;
     const struct job *job;
     const struct request *request;
     struct start_estimate as_it_is;
@@ -162,7 +189,7 @@ static bool is_good(const struct advising *advising, const struct advice *advice
     changed.max_duration = advice->max_duration;
     if (changed.estimate > changed.max_duration)
         changed.estimate = changed.max_duration;
-    return starts_now(advising->brain, &changed, &advice->request);
+    return starts_now(advising->inquiry, &changed, &advice->request);
 }
 
 static bool try_now(struct advising *advising, const struct advice *advice)
@@ -181,7 +208,8 @@ static void try_later(struct advising *advising, struct advice *advice)
     struct start_estimate estimate;
 
     if (advising->count == ADVICES_MAX ||
-        sched_estimate_like(advising->brain, advising->job, &advice->request, &estimate) ||
+        sched_estimate_like(advising->brain, advising->inquiry, advising->job, &advice->request,
+                            &estimate) ||
         estimate.median == USEC_NEVER ||
         (median != USEC_NEVER && (estimate.median - now) * MUCH_EARLIER > median - now))
         return;
@@ -233,7 +261,7 @@ static void try_gpus(struct advising *advising)
 /* Ends that are early enough for those in front. The longest that is enough. */
 static void try_limit(struct advising *advising)
 {
-    const struct brain *brain = advising->brain;
+    const struct brain *brain = &advising->inquiry->own;
     const struct promises *promises = &brain->reserve.promises;
     struct advice advice = as_it_is(advising, ADVICE_LIMIT);
     usec_t best = 0;
@@ -267,7 +295,7 @@ static bool names_model(const struct request *request, const char *model)
 
 static void try_models(struct advising *advising)
 {
-    const struct brain *brain = advising->brain;
+    const struct brain *brain = &advising->inquiry->own;
     const struct request *request = advising->request;
     const char *tried[MODELS_MOST];
     size_t count = 0;
@@ -368,16 +396,19 @@ static void try_queues(struct advising *advising)
     }
 }
 
-size_t sched_advise(struct brain *brain, const struct job *job, struct advice advices[ADVICES_MAX])
+size_t sched_advise(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                    struct advice advices[ADVICES_MAX])
 {
-    struct advising advising = { .brain = brain, .job = job, .advices = advices };
+    struct advising advising = {
+        .brain = brain, .inquiry = inquiry, .job = job, .advices = advices
+    };
 
     if (job->state != JOB_QUEUED || why_is_never(job->pending_bucket->why.kind))
         return 0;
-    brain_refresh(brain);
+    inquiry_follow(inquiry, brain);
     enum why_kind kind = job->pending_bucket->why.kind;
     advising.request = state_request(brain->state, job);
-    if (!sched_estimate_start(brain, job, &advising.as_it_is))
+    if (!sched_estimate_start(brain, inquiry, job, &advising.as_it_is))
         return 0;
     bool is_alike = advising.request->roles_count == 0; /* roles are not ours to change */
     if (is_alike)
@@ -393,5 +424,6 @@ size_t sched_advise(struct brain *brain, const struct job *job, struct advice ad
         try_beside(&advising, ADVICE_MEMORY);
     try_pools(&advising);
     try_queues(&advising);
+    assert(advising.count <= ADVICES_MAX);
     return advising.count;
 }

@@ -9,7 +9,7 @@
  * is changed by asking. One thing is changed at a time.
  */
 
-#include "sched/sched.h"
+#include "sched/questions.h"
 
 enum advice_kind {
     ADVICE_GPUS,   /* fewer of them: request */
@@ -34,11 +34,12 @@ struct advice {
 enum { ADVICES_MAX = 8 };
 
 /* For a job that is queued. Returns how many there are, the best of each kind. */
-size_t sched_advise(struct brain *brain, const struct job *job, struct advice advices[ADVICES_MAX]);
+size_t sched_advise(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                    struct advice advices[ADVICES_MAX]);
 
 /* When would a job like this, which nobody submitted, start? id, name, user, queue, priority,
  * max_duration and estimate of `like` count. True: at once; ret_estimate is now then. */
-bool sched_estimate_like(struct brain *brain, const struct job *like, const struct request *request,
-                         struct start_estimate *ret_estimate);
+bool sched_estimate_like(const struct brain *brain, struct inquiry *inquiry, const struct job *like,
+                         const struct request *request, struct start_estimate *ret_estimate);
 
 #endif

@@ -1,23 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/estimate.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "core/job/role.h"
 #include "sched/explain/list_schedule.h"
+#include "sched/inquiry.h"
 
 /* ---- where they go ---- */
+
+/* What it would take of each kind; of a request without a class it is not kept. */
+static const struct shape *shape_for(const struct walk *walk, const struct job *job, uint32_t part,
+                                     uint32_t alternative, struct shape *own)
+{
+    struct brain *brain = walk->brain;
+
+    if (!walk->request || job != walk->wanted)
+        return shape_claim(&brain->shapes, brain->state, &brain->layout, job->class, part,
+                           alternative, job->queue);
+    shape_describe(own, brain->state, &brain->layout, request_part(walk->request, part),
+                   alternative, job->queue, false);
+    return own;
+}
 
 /* The least of the alternatives of one kind of members; INT64_MAX: nothing serves it now. */
 static int64_t describe_part(const struct walk *walk, const struct job *job, uint32_t part,
                              struct profile_need *need)
 {
-    struct brain *brain = walk->brain;
-    const struct request *request = request_part(state_request(brain->state, job), part);
+    const struct request *request = request_part(walk_request(walk, job), part);
+    struct shape own = { 0 };
     int64_t least = 0;
 
     for (uint32_t k = 0; k < request->gpu_alternatives; k++) {
-        const struct shape *shape = shape_claim(&brain->shapes, brain->state, &brain->layout,
-                                                job->class, part, k, job->queue);
+        const struct shape *shape = shape_for(walk, job, part, k, &own);
         for (size_t i = 0; i < shape->cuts.count; i++) {
             uint8_t lane = walk->estimator->lane_of_kind.items[i];
             int64_t milli =
@@ -28,13 +44,14 @@ static int64_t describe_part(const struct walk *walk, const struct job *job, uin
             least = least == 0 || milli < least ? milli : least;
         }
     }
+    shape_release(&own);
     return request->gpu_alternatives > 0 && least == 0 ? INT64_MAX : least;
 }
 
 /* Roles are taken together: what one of them may have, all may. */
 static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
 {
-    const struct request *request = state_request(walk->brain->state, job);
+    const struct request *request = walk_request(walk, job);
 
     for (uint32_t i = 0; i < request_parts(request); i++) {
         int64_t milli = describe_part(walk, job, i, need);
@@ -46,7 +63,7 @@ static const struct profile_need *need_of(struct walk *walk, struct estimate_ent
 {
     struct estimator *estimator = walk->estimator;
     const struct job *job = entry->next;
-    const struct request *request = state_request(walk->brain->state, job);
+    const struct request *request = walk_request(walk, job);
 
     if (entry->need > 0)
         return &estimator->needs.items[entry->need - 1];
@@ -121,6 +138,7 @@ static usec_t place(struct walk *walk, const struct job *job, const struct profi
                            : profile_find(&walk->estimator->profile, need, from);
         if (start == USEC_NEVER)
             return start;
+        assert(start >= walk->brain->state->now);
         profile_take(&walk->estimator->profile, need, start);
         walk->behind = start > walk->behind ? start : walk->behind;
         return start;
@@ -163,16 +181,18 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
     return USEC_NEVER;
 }
 
-static usec_t walk_to(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
-                      bool by_limits)
+static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted, bool by_limits)
 {
     struct estimator *estimator = &brain->estimator;
     struct walk walk = { .brain = brain, .estimator = estimator, .by_limits = by_limits };
+    const struct job *job = wanted->job;
+    struct pending_bucket *candidate = wanted->bucket;
     const struct pending_bucket *bucket = candidate ? candidate : job->pending_bucket;
     uint64_t start;
 
     walk.array = bucket->array;
     walk.wanted = job;
+    walk.request = wanted->request;
     if (candidate || bucket->array != 0 ||
         (estimator->asked < 4 && !estimator->is_known[by_limits]))
         return go(&walk, candidate);
@@ -211,12 +231,12 @@ static usec_t promised_at(const struct brain *brain, const struct job *job)
 }
 
 /* The promise holds whatever happens where it goes by limits; elsewhere it is a guess, too. */
-static usec_t base_wait(struct brain *brain, const struct job *job,
-                        struct pending_bucket *candidate, usec_t *ret_promised)
+static usec_t base_wait(struct brain *brain, const struct estimate_ask *wanted,
+                        usec_t *ret_promised)
 {
     const struct state *state = brain->state;
-    usec_t promised = candidate ? 0 : promised_at(brain, job);
-    usec_t at = walk_to(brain, job, candidate, false);
+    usec_t promised = wanted->bucket ? 0 : promised_at(brain, wanted->job);
+    usec_t at = walk_to(brain, wanted, false);
 
     *ret_promised = promised > 0 && promised != USEC_NEVER ? promised : 0;
     if (*ret_promised > 0 && (!state->settings.predict || at == USEC_NEVER || at > *ret_promised))
@@ -229,16 +249,15 @@ static bool is_busy(const struct brain *brain)
     return brain->pending.count > 1;
 }
 
-static void estimate(struct brain *brain, const struct job *job, struct pending_bucket *candidate,
-                     struct start_estimate *ret)
+void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
+                    struct start_estimate *ret)
 {
     const struct state *state = brain->state;
     struct calibration_range range;
     usec_t now = state->now, promised;
 
-    brain_refresh(brain);
-    usec_t wait = base_wait(brain, job, candidate, &promised);
-    usec_t by_limits = walk_to(brain, job, candidate, true);
+    usec_t wait = base_wait(brain, wanted, &promised);
+    usec_t by_limits = walk_to(brain, wanted, true);
     brain->estimator.asked++;
     if (promised > 0 && !state->settings.predict)
         by_limits = promised;
@@ -259,14 +278,16 @@ static void estimate(struct brain *brain, const struct job *job, struct pending_
         ret->median = ret->median < promised && range.count > 0 ? ret->median : promised;
         ret->low = ret->low < ret->median ? ret->low : ret->median;
     }
+    assert(ret->low <= ret->median && ret->median <= ret->high);
 }
 
-bool sched_estimate_start(struct brain *brain, const struct job *job, struct start_estimate *ret)
+bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                          struct start_estimate *ret)
 {
     if (job->state == JOB_QUEUED) {
         if (why_is_never(job->pending_bucket->why.kind))
             return false;
-        estimate(brain, job, NULL, ret);
+        estimate_start(inquiry_follow(inquiry, brain), &(struct estimate_ask){ .job = job }, ret);
         return true;
     }
     if (job->state != JOB_WAITING || job->needs_left > 0)
@@ -282,14 +303,9 @@ bool sched_estimate_start(struct brain *brain, const struct job *job, struct sta
                                         .last = &alone,
                                         .count = 1 };
     guess_bucket(brain->state, &candidate);
-    estimate(brain, &alone, &candidate, ret);
+    estimate_start(inquiry_follow(inquiry, brain),
+                   &(struct estimate_ask){ .job = &alone, .bucket = &candidate }, ret);
     return true;
-}
-
-void estimate_stranger(struct brain *brain, const struct job *job, struct pending_bucket *bucket,
-                       struct start_estimate *ret)
-{
-    estimate(brain, job, bucket, ret);
 }
 
 void estimate_note(struct brain *brain, struct decisions *decisions)
@@ -306,7 +322,7 @@ void estimate_note(struct brain *brain, struct decisions *decisions)
         if (job->state != JOB_QUEUED || job->run->attempt > 0 || job->run->foreseen_at > 0 ||
             number % one_in != 0)
             continue;
-        usec_t wait = base_wait(brain, job, NULL, &promised);
+        usec_t wait = base_wait(brain, &(struct estimate_ask){ .job = job }, &promised);
         if (wait == USEC_NEVER)
             continue;
         struct event foresee = {

@@ -2,25 +2,25 @@
 #ifndef SCHED_EXPLAIN_ESTIMATE_H
 #define SCHED_EXPLAIN_ESTIMATE_H
 
-/* estimate - when a job that waits will start
+/* estimate - when a waiting job will start
  *
- * A list schedule in counts (profile.h): the jobs that run end when they usually would, then those
- * that wait, in the order in which the brain offers them, each take the earliest time at which
- * there is enough. It knows no machines and no jobs to come; what it is worth is learned from the
- * jobs that started (core/predict/calibration.h), and makes the range. A job that holds a promise
- * starts no later than that says, where promises go by limits.
+ * A list schedule in amounts (profile.h): running jobs end when jobs like them usually end; then
+ * the waiting jobs, in the order in which the brain offers them, each take the earliest time at
+ * which there is enough. The schedule knows neither machines nor future submissions. How accurate
+ * it is, is learned from the jobs that started (core/predict/calibration.h) and gives the range.
+ * Where promises go by time limits, a job with a promise starts no later than promised.
  *
- * At most ESTIMATE_PLACED jobs are placed; those behind them wait for their work to be done at the
- * pace of the whole cluster. Of more than ESTIMATE_RUNNING running jobs only every n-th is looked
- * at, and counts n times, unless all estimates are asked for.
+ * At most ESTIMATE_PLACED jobs are placed; the jobs behind them are assumed to be served at the
+ * pace of the whole cluster. Of more than ESTIMATE_RUNNING running jobs only every n-th is
+ * considered, and counts n times, unless estimates of all jobs are wanted.
  *
- * Each job that begins to wait is noted (event foresee), of many one in
- * (pending / ESTIMATE_NOTED) * (running / ESTIMATE_OFTEN), and at most ESTIMATE_AT_ONCE in a plan.
+ * A plan records the estimates of new jobs (event foresee), of one in (pending / ESTIMATE_NOTED) *
+ * (running / ESTIMATE_OFTEN), and at most ESTIMATE_AT_ONCE of them.
  */
 
 #include "sched/backfill/profile.h"
 #include "sched/ordering/job_order.h"
-#include "sched/sched.h"
+#include "sched/questions.h"
 
 enum {
     ESTIMATE_PLACED = 512,
@@ -30,18 +30,19 @@ enum {
     ESTIMATE_AT_ONCE = 8
 };
 
+struct decisions;
 struct layout;
 struct pending_bucket;
 
-/* What a running job gives back, and when. */
+/* What a running job releases, and when. */
 struct estimate_release {
     usec_t at;
     int64_t amounts[PROFILE_LANES];
 };
 
-/* What the brain keeps for it. */
+/* The caches and the working memory of estimates. */
 struct estimator {
-    uint64_t layout; /* version that the next three stand for; 0: none */
+    uint64_t layout; /* version of the layout for the next three; 0: none */
     LIST(uint8_t) lane_of_kind;
     int64_t capacity[PROFILE_LANES]; /* of the GPU lanes */
     int64_t held[PROFILE_LANES];
@@ -49,27 +50,34 @@ struct estimator {
     LIST(struct estimate_release) releases;
     LIST(struct estimate_line) lines; /* by queue */
     LIST(struct profile_need) needs;
-    LIST(uint32_t) offers;     /* by queue: those who wait below it */
-    LIST(int64_t) extra_share; /* by queue: of those that were placed */
+    LIST(uint32_t) offers;     /* by queue: kinds of jobs that wait below it */
+    LIST(int64_t) extra_share; /* by queue: held by the jobs that were placed */
     LIST(int64_t) extra_milli;
     struct order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
-    /* Of a walk to the end, until something happens. */
+    /* Of a complete schedule, valid until the next event. */
     struct map starts[2]; /* by limits or not: job -> start */
     bool is_known[2];
-    uint32_t asked; /* since something happened */
+    uint32_t asked; /* questions since the last event */
+    bool is_asked;  /* used for questions, not for plans */
 };
 
 void estimator_lease(struct estimator *estimator, const struct layout *layout,
                      const struct lease *lease, int sign);
-void estimator_forget(struct estimator *estimator); /* something happened */
+void estimator_forget(struct estimator *estimator); /* an event: starts are unknown again */
 void estimator_release(struct estimator *estimator);
 
-/* Note those that began to wait. */
+/* Record the estimates of new jobs. */
 void estimate_note(struct brain *brain, struct decisions *decisions);
 
-/* The same for one that is not pending, and does not fit now; bucket: of its own. */
-void estimate_stranger(struct brain *brain, const struct job *job, struct pending_bucket *bucket,
-                       struct start_estimate *ret);
+/* The job whose start is estimated: a pending one, or one that is not pending. */
+struct estimate_ask {
+    const struct job *job;
+    const struct request *request; /* a hypothetical request; NULL: the job's own */
+    struct pending_bucket
+        *bucket; /* for a job that is not pending: its own bucket, guessed; or NULL */
+};
+
+void estimate_start(struct brain *own, const struct estimate_ask *ask, struct start_estimate *ret);
 
 #endif

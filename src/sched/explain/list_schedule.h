@@ -21,6 +21,7 @@ enum {
 struct estimate_entry {
     struct rank_entry rank;
     const struct job *next;
+    uint8_t kind;  /* of what it wants most (enum share) */
     uint32_t need; /* place in needs, plus one */
 };
 
@@ -31,10 +32,11 @@ struct estimate_line {
 struct walk {
     struct brain *brain;
     struct estimator *estimator;
-    const struct job *wanted; /* NULL: all */
-    uint64_t array;           /* that bounds it; 0: none */
-    usec_t from;              /* nobody who waits for room starts before */
-    usec_t behind;            /* when all that were placed have started */
+    const struct job *wanted;      /* NULL: all */
+    const struct request *request; /* of a wanted one that nobody submitted; NULL: its own */
+    uint64_t array;                /* that bounds it; 0: none */
+    usec_t from;                   /* nobody who waits for room starts before */
+    usec_t behind;                 /* when all that were placed have started */
     uint32_t placed;
     uint32_t line_count; /* with somebody in it */
     uint32_t last_line;
@@ -46,6 +48,7 @@ void walk_refresh(struct brain *brain);
 void walk_start_profile(struct walk *walk);
 usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed);
 void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts);
+const struct request *walk_request(const struct walk *walk, const struct job *job);
 bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array);
 
 /* walk_line.c: those that wait, in the order in which the brain offers them. */

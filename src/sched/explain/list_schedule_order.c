@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "sched/explain/list_schedule.h"
 
 static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
@@ -27,6 +29,26 @@ static void count_offers(struct walk *walk, uint32_t queue, uint32_t more)
     }
 }
 
+static struct estimate_entry entry_as_guessed(const struct walk *walk,
+                                              struct pending_bucket *bucket)
+{
+    return (struct estimate_entry){ .rank = rank_as_guessed(&walk->brain->ranker, bucket),
+                                    .next = bucket->first,
+                                    .kind = bucket->kind };
+}
+
+/* Who asks guesses on a copy: what a plan goes by stays as it is. */
+static struct estimate_entry entry_of(const struct walk *walk, struct pending_bucket *bucket)
+{
+    struct pending_bucket copy = *bucket;
+    struct pending_bucket *guessed = walk->estimator->is_asked ? &copy : bucket;
+
+    rank_guess(&walk->brain->ranker, guessed);
+    struct estimate_entry entry = entry_as_guessed(walk, guessed);
+    entry.rank.bucket = bucket;
+    return entry;
+}
+
 void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;
@@ -50,14 +72,10 @@ void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
             i < brain->pending.queues.count ? brain->pending.queues.items[i].buckets.count : 0;
         for (size_t k = 0; k < buckets; k++) {
             struct pending_bucket *bucket = brain->pending.queues.items[i].buckets.items[k];
-            list_add(&line->heap,
-                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, bucket),
-                                              .next = bucket->first });
+            list_add(&line->heap, entry_of(walk, bucket));
         }
         if (candidate && candidate->queue == i)
-            list_add(&line->heap,
-                     (struct estimate_entry){ .rank = rank_of_bucket(&brain->ranker, candidate),
-                                              .next = candidate->first });
+            list_add(&line->heap, entry_as_guessed(walk, candidate));
         for (size_t k = line->heap.count / 2; k-- > 0;)
             sift_down(line->heap.items, line->heap.count, k);
         if (line->heap.count == 0)
@@ -71,7 +89,7 @@ void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
 static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
 {
     const struct estimate_line *line = &estimator->lines.items[queue];
-    uint8_t kind = line->heap.count > 0 ? line->heap.items[0].rank.bucket->kind : SHARE_OF_GPUS;
+    uint8_t kind = line->heap.count > 0 ? line->heap.items[0].kind : SHARE_OF_GPUS;
 
     return (struct order_claim){ .queue = queue,
                                  .kind = (enum share)kind,
@@ -94,6 +112,7 @@ uint32_t walk_next_line(const struct walk *walk)
     const struct state *state = walk->brain->state;
     uint32_t at = QUEUE_ROOT;
 
+    assert(walk->line_count > 0);
     if (walk->line_count == 1)
         return walk->last_line;
     while (estimator->lines.items[at].heap.count == 0) {
@@ -114,6 +133,7 @@ void walk_advance(struct walk *walk, uint32_t number)
     struct estimate_line *line = &walk->estimator->lines.items[number];
     struct estimate_entry *top = &line->heap.items[0];
 
+    assert(line->heap.count > 0);
     top->next = top->next->pending_next;
     if (top->next) {
         top->rank.id = top->next->id;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ void estimator_release(struct estimator *estimator)
 static void add_lease(const struct estimator *estimator, const struct layout *layout,
                       const struct lease *lease, int64_t sign, int64_t *amounts)
 {
+    assert(sign != 0);
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
         uint8_t lane = estimator->lane_of_kind.items[layout->slots.items[slot].kind];
@@ -78,6 +80,13 @@ void walk_refresh(struct brain *brain)
         add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
 }
 
+const struct request *walk_request(const struct walk *walk, const struct job *job)
+{
+    bool is_own = !walk->request || job != walk->wanted;
+
+    return is_own ? state_request(walk->brain->state, job) : walk->request;
+}
+
 /* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
 usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed)
 {
@@ -94,7 +103,7 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
         return known < limit ? known : limit;
     if (!state->settings.predict)
         return limit;
-    state_describe(state, job, &described);
+    job_describe(job, walk_request(walk, job), &described);
     history_guess(&state->history, &described, &guess);
     if (!guess.is_known)
         return limit;
@@ -250,6 +259,7 @@ void walk_start_profile(struct walk *walk)
     int64_t free[PROFILE_LANES] = { 0 };
     size_t lane = LANE_QUEUE;
 
+    assert(estimator->layout == walk->brain->layout.version);
     for (size_t i = 0; i < PROFILE_GPU_LANES; i++)
         free[i] = estimator->capacity[i] - estimator->held[i];
     free[LANE_CPU] = state->capacity.cpu_milli - estimator->held[LANE_CPU];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/explain/wanted_nodes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/job/role.h"
 
 #include "sched/backfill/time_rules.h"
-#include "sched/brain.h"
+#include "sched/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 /* A type as it could be had: on demand, or as a spot machine. */
@@ -181,7 +182,7 @@ static bool take_gpus(const struct state *state, const struct node_type *type,
     int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
     uint32_t left = ask->count;
 
-    if (ask->kind == SHARE_MIG || !shape_is_asked_for(ask, &like))
+    if (ask->kind == SHARE_MIG || !device_is_asked_for(ask, &like))
         return false;
     if (milli == 0 && like.memory_mib > 0)
         milli = (ask->memory_mib * GPU_MILLI + like.memory_mib - 1) / like.memory_mib;
@@ -284,6 +285,7 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
     for (uint32_t i = 0, number; i < request->members && is_placed; i++)
         is_placed = dream_member(scaling, type, wish,
                                  request_part(request, request_part_of(request, i, &number)), most);
+    assert(scaling->dreams.count >= count);
     if (!is_placed) {
         if (count > 0)
             memcpy(scaling->dreams.items, before, count * sizeof(*before));
@@ -303,7 +305,10 @@ static void note_job(struct scaling *scaling, struct scale_wish *wish, uint32_t 
     list_add(&scaling->plan->unblocked_by, number);
     if (wish->jobs > SCALE_TOLD_MAX || wish->saved == USEC_NEVER)
         return;
-    if (!sched_estimate_start(scaling->brain, job, &start) || start.median == USEC_NEVER)
+    bool waits = !why_is_never(job->pending_bucket->why.kind);
+    if (waits)
+        estimate_start(scaling->brain, &(struct estimate_ask){ .job = job }, &start);
+    if (!waits || start.median == USEC_NEVER)
         wish->saved = USEC_NEVER;
     else
         wish->saved += start.median > there_at ? start.median - there_at : 0;
@@ -315,6 +320,7 @@ static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_
 
     for (size_t i = 0; i < scaling->dreams.count; i++)
         wish->count += scaling->dreams.items[i].wish == number;
+    assert(wish->count > 0);
     wish->price_micro = wish->count * (wish->is_spot ? type->spot_micro : type->price_micro);
 }
 
@@ -421,14 +427,13 @@ static void find_idle(struct scaling *scaling)
     }
 }
 
-void sched_scale(struct brain *brain, usec_t now, struct scale_plan *ret)
+void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
+                 struct scale_plan *ret)
 {
-    struct scaling scaling = { .brain = brain, .plan = ret, .now = now };
+    struct scaling scaling = { .brain = inquiry_follow(inquiry, brain), .plan = ret, .now = now };
 
     *ret = (struct scale_plan){ 0 };
-    brain_refresh(brain);
-    brain->spends.items.count = 0;
-    arena_clear(&brain->arena);
+    scaling.brain->spends.items.count = 0;
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
     for (size_t i = 0; i < brain->state->queues.count; i++)
         list_add(&scaling.poured, (struct amounts){ 0 });

@@ -28,6 +28,7 @@
 enum { SCALE_JOBS_MAX = 1024, SCALE_TOLD_MAX = 32 };
 
 struct brain;
+struct inquiry;
 
 struct scale_wish {
     uint32_t type; /* number of the node type */
@@ -47,7 +48,8 @@ struct scale_plan {
 };
 
 /* now: the latest event, or later. */
-void sched_scale(struct brain *brain, usec_t now, struct scale_plan *ret);
+void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
+                 struct scale_plan *ret);
 void scale_release(struct scale_plan *plan);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/budget.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "sched/brain.h"
 #include "sched/run_time.h"
@@ -53,6 +55,7 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
                            ? account_money_of(job->run->cost.rate, then.clock - now)
                            : account_time_of(job->run->lease->milli, until - state->now));
     }
+    assert(sum >= 0);
     return sum;
 }
 
@@ -77,6 +80,7 @@ static int64_t cost_of(const struct state *state, const struct account *account,
     usec_t end = usec_after(state->now, run > 0 ? run : 1);
     usec_t until = counts_until(state, end, period_end(state, account));
 
+    assert(until >= state->now);
     if (kind == ACCOUNT_GPU_TIME)
         return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);
     return account_money_of(state_rate_of(state, amounts),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/fair_share.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
-#include "sched/brain.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ONE = 1 << 20 };
@@ -27,7 +28,7 @@ void fair_release(struct fair *fair)
     list_release(&fair->queues);
 }
 
-static int64_t owed_of(const struct state *state, uint32_t queue)
+int64_t fair_owed(const struct state *state, uint32_t queue)
 {
     const struct queue *q = &state->queues.items[queue];
 
@@ -151,7 +152,7 @@ static bool weigh(struct dealing *dealing, bool by_guarantee)
         uint64_t used = queue_usage(queue, SHARE_OF_GPUS, state->now, state->settings.half_life);
         int64_t weight = (int64_t)wide_scale(queue->weight, ONE, weights > 0 ? weights : 1);
         int64_t part_used = usage > 0 ? (int64_t)wide_scale(used >> 16, ONE, usage) : weight;
-        part->weight = by_guarantee ? owed_of(state, part->queue) : 2 * weight - part_used;
+        part->weight = by_guarantee ? fair_owed(state, part->queue) : 2 * weight - part_used;
         part->weight = part->weight > 0 && part->is_open ? part->weight : 0;
         sum += part->weight;
     }
@@ -178,10 +179,11 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
             list_add(&wanted, dealing->fair->queues.items[i].wanted_milli);
         }
     }
+    assert(left >= 0);
     /* First as if nobody wanted more than his guarantee. */
     for (size_t i = 0; i < dealing->parts.count; i++) {
         struct fair_queue *fair = &dealing->fair->queues.items[dealing->parts.items[i].queue];
-        int64_t least = owed_of(state, dealing->parts.items[i].queue);
+        int64_t least = fair_owed(state, dealing->parts.items[i].queue);
         fair->wanted_milli = least < fair->wanted_milli ? least : fair->wanted_milli;
         owed += fair->wanted_milli;
     }
@@ -213,6 +215,7 @@ void fair_divide(struct fair *fair, const struct state *state, const struct pend
 
     fair->queues.count = 0;
     count_wanted(fair, state, pending);
+    assert(fair->queues.count == state->queues.count);
     struct fair_queue *root = &fair->queues.items[QUEUE_ROOT];
     root->fair_milli =
         root->wanted_milli < state->capacity.milli ? root->wanted_milli : state->capacity.milli;
@@ -221,45 +224,4 @@ void fair_divide(struct fair *fair, const struct state *state, const struct pend
             deal_below(&dealing, i);
     }
     list_release(&dealing.parts);
-}
-
-/* The least that its bound and those above leave it; INT64_MAX: no bound. */
-static int64_t left_of(const struct state *state, uint32_t queue)
-{
-    int64_t least = INT64_MAX;
-
-    for (uint32_t at = queue;; at = state->queues.items[at].parent) {
-        int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
-        int64_t left = bound - state->queues.items[at].used.of[RESOURCE_GPUS];
-        if (bound != QUOTA_NONE && left < least)
-            least = left > 0 ? left : 0;
-        if (at == QUEUE_ROOT)
-            return least;
-    }
-}
-
-void sched_standing(struct brain *brain, struct queue_standing *ret)
-{
-    const struct state *state = brain->state;
-    const struct queue *root = &state->queues.items[QUEUE_ROOT];
-    int64_t free = state->capacity.milli - root->used.of[RESOURCE_GPUS];
-    struct fair fair = { 0 };
-
-    free = free > 0 ? free : 0;
-    fair_divide(&fair, state, &brain->pending);
-    for (uint32_t i = 0; i < state->queues.count; i++) {
-        const struct queue *queue = &state->queues.items[i];
-        int64_t unused = owed_of(state, i) - queue->used.of[RESOURCE_GPUS];
-        int64_t most = left_of(state, i), taken = 0;
-        if (i != QUEUE_ROOT && !queue->is_removed && most > free)
-            taken = reclaim_claimable(brain, i, most - free);
-        ret[i] = (struct queue_standing){
-            .wanted = fair.queues.items[i].wanted_milli,
-            .fair = fair.queues.items[i].fair_milli,
-            .borrowed = i == QUEUE_ROOT ? 0 : share_borrowed(queue, &queue->used, RESOURCE_GPUS),
-            .lent = unused > free ? unused - free : 0,
-            .claim = most < free ? most : free + taken,
-        };
-    }
-    fair_release(&fair);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/job_order.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "sched/ordering/quota_check.h"
 
@@ -148,6 +150,7 @@ static void choose(struct order *order, uint32_t queue)
     const struct rank_entry *own = best_of(order, queue, &is_stuck);
     uint32_t best = NOBODY;
 
+    assert(order->first_child.items[queue] <= order->first_child.items[queue + 1]);
     order->next.items[queue] = NOBODY;
     if (own) { /* jobs may stand in a queue that got children later; they go first */
         order->next.items[queue] = queue;
@@ -197,6 +200,7 @@ void order_start(struct order *order, const struct state *state, const struct ra
     set_size(order, state->queues.count);
     order_usage_start(&order->usage, state->queues.count);
     list_children(order);
+    assert(order->next.count == state->queues.count);
     for (uint32_t i = 0; i < pending->queues.count; i++) {
         const struct pending_queue *queue = &pending->queues.items[i];
         struct order_line *line = &order->lines.items[i];
@@ -222,6 +226,7 @@ struct pending_bucket *order_next(struct order *order, bool with_stuck)
     order->queue = order->next.items[QUEUE_ROOT];
     if (order->queue == NOBODY)
         return NULL;
+    assert(order->queue < order->lines.count);
     return best_of(order, order->queue, &order->was_stuck)->bucket;
 }
 
@@ -229,6 +234,7 @@ void order_block(struct order *order)
 {
     struct order_line *line = &order->lines.items[order->queue];
 
+    assert(order->queue != NOBODY);
     if (order->was_stuck) {
         line->stuck.items[0] = line->stuck.items[--line->stuck.count];
         sift_down(line->stuck.items, line->stuck.count, 0);

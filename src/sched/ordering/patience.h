@@ -2,21 +2,21 @@
 #ifndef SCHED_ORDERING_PATIENCE_H
 #define SCHED_ORDERING_PATIENCE_H
 
-/* patience - how long a job may be passed over by shorter ones
+/* patience - how long a job may be passed over by shorter jobs
  *
- * Shortest-first serves most people best and some never. Everybody has an age bound
+ * Shortest-first serves most users best and some never. Each job has an age bound
  *
- *     D = max(1.15 * the longest that draining the system ever took, PATIENCE_LEAST)
+ *   D = max(1.15 * the longest time that draining the system ever took, PATIENCE_LEAST)
  *
- * where draining takes (work that waits + work that still runs) / capacity, corrected by how
- * predictions turned out so far. As long as all that wait could still be served in the order of
- * their submission within D, with 10 % lost to packing, shorter ones go first:
+ * where draining takes (waiting work + remaining work of running jobs) / capacity, corrected by
+ * how predictions turned out so far. Shorter jobs go first as long as all waiting jobs could still
+ * be served in the order of submission within D, with 10 % lost to packing:
  *
- *     latest = min over waiting k of (submitted_k + D - (work of those before k) / 0.9)
+ *   latest = min over waiting k of (submitted_k + D - (work of the jobs before k) / 0.9)
  *
  * From then on, and in a lull (the last arrivals three times further apart than usual) from 0.85 D
- * on, the oldest are served in order of submission, each with a promise. The bound follows the
- * load, so no constant fits one workload only.
+ * on, the oldest jobs are served in order of submission, each with a promise. The bound follows
+ * the load, so no constant fits one workload only.
  */
 
 #include "sched/backfill/ends.h"
@@ -27,8 +27,8 @@
 enum {
     PATIENCE_GAPS = 8,    /* arrivals that make a lull */
     PATIENCE_LULL = 3,    /* times the usual gap */
-    PATIENCE_LOOK = 512,  /* of the oldest that are looked at */
-    PATIENCE_BANDS = 256, /* of run times, four an octave */
+    PATIENCE_LOOK = 512,  /* oldest jobs that are considered */
+    PATIENCE_BANDS = 256, /* of run times, four per octave */
 };
 
 struct patience {
@@ -36,26 +36,25 @@ struct patience {
     uint64_t arrival_count;
     usec_t first_arrival;
     usec_t drain_most;
-    usec_t
-        drain_at; /* when it was; after PATIENCE_MOST without another like it, half of it counts */
+    usec_t drain_at; /* when that was; without a similar one for PATIENCE_MOST, half counts */
     uint64_t work[PATIENCE_BANDS]; /* submitted, by run time */
     uint64_t work_total;
-    usec_t short_below; /* run time below which 1 % of the work lies */
+    usec_t short_below; /* 1 % of the work is in jobs shorter than this */
 };
 
-/* A job was submitted; it is in its bucket. */
+/* A job was submitted, and is in its bucket. */
 void patience_arrival(struct patience *patience, usec_t now, const struct pending_bucket *bucket);
 
-/* Before a plan: how long would draining take? */
+/* Before a plan: update how long draining would take. */
 void patience_look(struct patience *patience, const struct state *state,
                    const struct pending *pending, const struct ends *ends);
 
 usec_t patience_bound(const struct patience *patience); /* D */
 bool patience_is_lull(const struct patience *patience, usec_t now);
-/* When the present silence becomes a lull; USEC_NEVER: it is one, or nothing is known. */
+/* When the present gap becomes a lull; USEC_NEVER: it is one, or unknown. */
 usec_t patience_lull_at(const struct patience *patience, usec_t now);
 
-/* When the oldest of this queue have to be served in order at the latest. */
+/* When the oldest jobs of this queue have to be served in order at the latest. */
 usec_t patience_latest(const struct patience *patience, const struct pending_queue *queue);
 
 #endif

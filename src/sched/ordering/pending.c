@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/pending.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#include "sched/backfill/reservation.h"
+#include "sched/facts.h"
 
 static uint64_t bounding_array(const struct state *state, const struct job *job)
 {
@@ -64,7 +65,7 @@ bool pending_is_limited(const struct state *state, uint32_t queue)
 /* How long it may count on staying tells those that may be stopped apart. */
 static usec_t stay_of(const struct state *state, const struct job *job)
 {
-    return job->is_preemptible && state->agenda.windows.count > 0 ? gate_stay_of(job) : 0;
+    return job->is_preemptible && state->agenda.windows.count > 0 ? job_stay(job) : 0;
 }
 
 /* The bucket that the job belongs into. One that was stopped for others has a bucket with those
@@ -125,6 +126,7 @@ static void drop_bucket(struct pending *pending, struct pending_bucket *bucket)
     uint64_t hash = hash_of(bucket);
     uint64_t first = 0;
 
+    assert(bucket->count == 0);
     map_get(&pending->by_hash, hash, &first);
     struct pending_bucket *at = (void *)(uintptr_t)first;
     if (at == bucket && bucket->next_alike)

@@ -2,13 +2,13 @@
 #ifndef SCHED_ORDERING_PENDING_H
 #define SCHED_ORDERING_PENDING_H
 
-/* pending - the queued jobs, in buckets of those that are interchangeable
+/* pending - the queued jobs, in buckets of interchangeable jobs
  *
- * A bucket holds the jobs of one queue, class, time limit, estimate, priority, where run times are
- * predicted also of one user and name (digits aside), where users have limits of one user and Unix
- * group, and (where the array bounds how many run at a time) array, oldest first. Within a bucket
- * only the head can be next, so a plan looks at buckets, not at jobs. A bucket goes with its last
- * job.
+ * A bucket holds the jobs of one queue, class, time limit, estimate and priority, oldest first.
+ * Where run times are predicted, they are also of one user and name (digits aside); where users
+ * have limits, of one user and Unix group; where an array bounds its running tasks, of one array.
+ * Only the head of a bucket can be next, so a plan considers buckets and not jobs. A bucket is
+ * freed with its last job.
  */
 
 #include <stdbool.h>
@@ -25,32 +25,32 @@ struct pending_bucket {
     usec_t max_duration, estimate, deadline;
     bool is_preemptible;
     uint16_t tariff_most;
-    uint32_t reserved; /* of a user who has reservations: his number, plus one */
-    usec_t stay;       /* of those that may be stopped, where there are windows (gate.h); else 0 */
-    uint64_t limited;  /* where users or groups have limits: whose it is; else 0 */
-    uint32_t user;     /* with name: whose run times tell; 0 where none are predicted */
+    uint32_t reserved; /* the user, plus one, if they have reservations; else 0 */
+    usec_t stay;       /* of preemptible jobs, where there are windows (gate.h); else 0 */
+    uint64_t limited;  /* user and group, where these have limits; else 0 */
+    uint32_t user;     /* with name: for the run-time history; 0 without prediction */
     uint64_t name;
-    uint64_t array; /* 0: none that bounds */
+    uint64_t array; /* 0: no array bounds it */
     struct job *first, *last;
     uint32_t count;
-    uint32_t place;                    /* in its queue's list */
-    bool is_timed_out;                 /* time lets none of its jobs start now */
-    bool is_settled;                   /* preempt.h has decided about its jobs */
+    uint32_t place;    /* index in its queue's list */
+    bool is_timed_out; /* tariffs, windows or budgets let none of its jobs start now */
+    bool is_settled;   /* preempt.h has decided on its jobs */
     struct pending_bucket *next_alike; /* with the same hash */
     struct why why;                    /* of its head, from the last plan */
-    /* How long its jobs are taken to run (guess.h); usual and most are USEC_NEVER when unknown. */
+    /* Predicted run time of its jobs (guess.h); USEC_NEVER: unknown. */
     usec_t usual, most;
-    uint32_t guess_version; /* of what the history said, plus one; 0: not yet */
-    uint32_t share;         /* dominant share of the cluster that one needs, in parts of 2^20 */
-    uint8_t kind;           /* of what (enum share) */
-    uint64_t possible_in;   /* brain->world plus one, as of which is_possible is */
+    uint32_t guess_version; /* of the history, plus one; 0: not guessed yet */
+    uint32_t share;         /* dominant share of the cluster of one job, in parts of 2^20 */
+    uint8_t kind;           /* of which resource (enum share) */
+    uint64_t possible_in;   /* brain->world plus one when is_possible was set */
     bool is_possible;       /* an empty cluster would hold one of its jobs */
     uint64_t promised;      /* the plan in which its head got a promise */
 };
 
 struct pending_queue {
     LIST(struct pending_bucket *) buckets;
-    struct job *first, *last; /* all that wait, by id */
+    struct job *first, *last; /* all waiting jobs, by id */
 };
 
 struct pending {
@@ -59,10 +59,10 @@ struct pending {
     uint32_t count;
 };
 
-/* Whether limits of users or groups bound what jobs of this queue hold. */
+/* Limits of users or groups apply to jobs of this queue. */
 bool pending_is_limited(const struct state *state, uint32_t queue);
 
-/* Put the job where it belongs now: into its bucket when it is queued, else out. */
+/* Move the job to its bucket if it is queued, else out of any. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);
 void pending_remove(struct pending *pending, struct job *job);
 void pending_release(struct pending *pending);

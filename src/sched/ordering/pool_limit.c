@@ -11,6 +11,7 @@ static int64_t promised_to(const struct state *state, const struct fleet *fleet,
     const struct pool *pool = &state->pools.items[number];
     int64_t held = fleet->pools.items[number];
 
+    assert(held >= 0);
     if (number == own || pool->is_static || pool->is_removed || held >= pool->milli_min)
         return 0;
     return pool->milli_min - held;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/quota_check.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/job/role.h"
@@ -15,6 +16,7 @@ int64_t quota_bound(const struct state *state, uint32_t queue, uint32_t resource
 {
     const struct queue *q = &state->queues.items[queue];
 
+    assert(resource < state->resources.count);
     return quota_most(&q->quota[resource], q->owned.of[resource]);
 }
 
@@ -95,6 +97,8 @@ static bool subject_allows(const struct state *state, uint32_t at,
     const struct amounts *held =
         holding_of(&state->holdings, at, is_group ? SUBJECT_GROUP : SUBJECT_USER, id);
     int64_t used = held ? held->of[subject->resource] : 0;
+
+    assert(used >= 0);
     if (used + wanted <= subject->limit)
         return true;
     *why = (struct why){ .kind = wanted > subject->limit ? WHY_NEVER_QUOTA : WHY_USER_LIMIT,
@@ -203,6 +207,7 @@ static bool others_allow(const struct state *state, const struct quota_ask *ask,
 
 bool quota_allows(const struct state *state, const struct quota_ask *ask, struct why *why)
 {
+    assert(ask->queue < state->queues.count);
     for (uint32_t at = ask->queue;; at = state->queues.items[at].parent) {
         if (!queue_allows(state, at, ask, why) ||
             (ask->user != QUOTA_NOBODY && !subjects_allow(state, at, ask, why)))

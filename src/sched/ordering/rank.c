@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/rank.h"
 
+#include <assert.h>
+
 #include "base/log2.h"
-#include "sched/preemption/contender.h"
+#include "sched/facts.h"
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
 
@@ -33,7 +35,7 @@ static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *ent
 {
     const struct pending_bucket *bucket = entry->bucket;
 
-    entry->band = (uint8_t)(2 - claim_deadline_band(bucket->first, ranker->state->now));
+    entry->band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
     if (entry->band < 2)
         entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
 }
@@ -45,13 +47,13 @@ void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
         guess_bucket(ranker->state, bucket);
 }
 
-struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
+struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     struct rank_entry entry = { .bucket = bucket,
                                 .priority = bucket->priority,
                                 .id = bucket->first->id };
 
-    rank_guess(ranker, bucket);
+    assert(bucket->count > 0);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
         entry.key = key_by_length(ranker, bucket);
@@ -70,6 +72,12 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
         break;
     }
     return entry;
+}
+
+struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    rank_guess(ranker, bucket);
+    return rank_as_guessed(ranker, bucket);
 }
 
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b)

@@ -275,6 +275,7 @@ static void take_slice(struct cells *cells, uint32_t slot, int64_t milli, struct
 void cells_take(struct cells *cells, const struct layout *layout, const struct lease *lease,
                 struct cells_guest guest, int sign)
 {
+    assert(sign == 1 || sign == -1);
     for (uint32_t i = 0; cells_is_any(cells) && i < lease->slices_count; i++)
         take_slice(cells, layout->slot_of_device.items[lease->slices[i].device],
                    sign * (int64_t)lease->slices[i].milli, guest);

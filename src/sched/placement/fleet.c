@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/fleet.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void note(struct fleet *fleet, uint32_t node)
 {
+    assert(node < fleet->nodes.count);
     fleet->nodes.items[node].change = fleet->changes;
     fleet->log[fleet->changes++ & (FLEET_LOG_SIZE - 1)] = node;
 }
@@ -42,6 +44,7 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
             is_empty ? (struct fleet_slot){ GPU_MILLI, 0, state->devices.items[device].memory_mib }
                      : (struct fleet_slot){ (int32_t)room->milli, room->mig, room->memory_mib };
     }
+    assert(fleet->nodes.count == state->nodes.count);
     for (uint32_t i = 0; i < layout->nodes.count; i++) {
         const struct node *node = &state->nodes.items[i];
         const struct room_node *room = &state->room.nodes.items[i];
@@ -73,6 +76,7 @@ static void take_slice(struct fleet *fleet, const struct slice *slice, uint32_t 
     struct fleet_node *at = &fleet->nodes.items[node];
     int32_t milli = sign * (int32_t)slice->milli;
 
+    assert(sign == 1 || sign == -1);
     at->whole -= slot->milli == GPU_MILLI;
     slot->milli -= milli;
     slot->memory_mib -= sign * slice->memory_mib;
@@ -104,6 +108,7 @@ void fleet_take(struct fleet *fleet, const struct lease *lease, int sign)
 
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign)
 {
+    assert(rank < lease->members_count);
     for (uint32_t i = lease->slices_count; i-- > 0 && lease->slices[i].rank >= rank;) {
         if (lease->slices[i].rank == rank)
             take_slice(fleet, &lease->slices[i], lease->members[rank].node, sign);
@@ -123,12 +128,31 @@ static void copy_node(struct fleet *to, const struct fleet *from, uint32_t numbe
                at->count * sizeof(to->slots.items[0]));
 }
 
+static void copy_all(struct fleet *to, const struct fleet *from)
+{
+    list_reserve(&to->nodes, from->nodes.count);
+    list_reserve(&to->slots, from->slots.count);
+    to->nodes.count = from->nodes.count;
+    to->slots.count = from->slots.count;
+    for (uint32_t i = 0; i < from->nodes.count; i++)
+        copy_node(to, from, i);
+}
+
+static void copy_pools(struct fleet *to, const struct fleet *from)
+{
+    list_reserve(&to->pools, from->pools.count);
+    to->pools.count = from->pools.count;
+    for (size_t i = 0; i < from->pools.count; i++)
+        to->pools.items[i] = from->pools.items[i];
+}
+
 /* Its own log is only used for this: it starts again each time. */
 void fleet_follow(struct fleet *ahead, const struct fleet *now)
 {
     bool is_near = ahead->layout == now->layout && ahead->nodes.count == now->nodes.count &&
                    fleet_can_catch_up(now, ahead->followed) && ahead->changes <= FLEET_LOG_SIZE;
 
+    assert(ahead != now);
     if (!ahead->log)
         ahead->log = mem_zero(FLEET_LOG_SIZE, sizeof(ahead->log[0]));
     if (is_near) {
@@ -138,19 +162,31 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
             copy_node(ahead, now, fleet_log_at(now, i));
     } else {
         ahead->layout = now->layout;
-        list_reserve(&ahead->nodes, now->nodes.count);
-        list_reserve(&ahead->slots, now->slots.count);
-        ahead->nodes.count = now->nodes.count;
-        ahead->slots.count = now->slots.count;
-        for (uint32_t i = 0; i < now->nodes.count; i++)
-            copy_node(ahead, now, i);
+        copy_all(ahead, now);
     }
-    list_reserve(&ahead->pools, now->pools.count);
-    ahead->pools.count = now->pools.count;
-    for (size_t i = 0; i < now->pools.count; i++)
-        ahead->pools.items[i] = now->pools.items[i];
+    copy_pools(ahead, now);
     ahead->changes = 0;
     ahead->followed = now->changes;
+}
+
+void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
+{
+    bool is_near = !is_other && fleet_can_catch_up(now, own->followed);
+
+    assert(own != now && own->layout->nodes.count == now->nodes.count);
+    if (!own->log)
+        own->log = mem_zero(FLEET_LOG_SIZE, sizeof(own->log[0]));
+    copy_pools(own, now);
+    if (is_near) {
+        for (uint64_t i = own->followed; i < now->changes; i++) {
+            copy_node(own, now, fleet_log_at(now, i));
+            note(own, fleet_log_at(now, i));
+        }
+    } else {
+        copy_all(own, now);
+        own->changes += FLEET_LOG_SIZE + 1; /* everybody looks at all */
+    }
+    own->followed = now->changes;
 }
 
 bool fleet_has(const struct fleet *fleet, const struct lease *lease)

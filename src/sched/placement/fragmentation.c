@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/fragmentation.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_LOOK = 16, LOOK_EVERY = 1024 };
@@ -30,6 +31,7 @@ static void set_needs(struct typical *typical, const struct state *state,
     size_t kinds = layout->kinds.count;
 
     list_reserve(&typical->needs, kinds * TYPICAL_MAX + 1);
+    typical->needs.count = kinds * TYPICAL_MAX;
     memset(typical->needs.items, 0, kinds * TYPICAL_MAX * sizeof(typical->needs.items[0]));
     for (size_t k = 0; k < kinds; k++) {
         const struct device *device = &state->devices.items[layout->kinds.items[k].device];
@@ -160,6 +162,7 @@ static void set_weights(struct typical *typical, const struct fleet *fleet)
 {
     uint64_t total = 0, weights[TYPICAL_MAX];
 
+    assert(typical->count <= TYPICAL_MAX);
     for (uint32_t m = 0; m < typical->count; m++) {
         uint64_t options = 0;
         for (uint32_t i = 0;
@@ -192,6 +195,21 @@ void typical_refresh(struct typical *typical, const struct state *state, const s
     set_needs(typical, state, fleet->layout);
     set_weights(typical, fleet);
     scarcity_weigh(&typical->scarcity, state, fleet, is_fgd);
+}
+
+void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout)
+{
+    struct typical copy = *typical;
+
+    copy.layout = layout->version;
+    memcpy(&copy.needs, &own->needs, sizeof(own->needs));
+    copy.scarcity = own->scarcity;
+    *own = copy;
+    own->needs.count = 0;
+    for (size_t i = 0; i < typical->needs.count; i++)
+        list_add(&own->needs, typical->needs.items[i]);
+    scarcity_copy(&own->scarcity, &typical->scarcity);
+    assert(own->needs.count == typical->needs.count);
 }
 
 void typical_release(struct typical *typical)
@@ -253,6 +271,7 @@ int64_t typical_waste(const struct typical *typical, const struct typical_view *
     uint32_t roomy = 0;
     int32_t low = 0, split_at = 0;
 
+    assert(view->slot_count <= TYPICAL_SLOTS_MAX);
     for (uint32_t i = 0; i < view->slot_count; i++)
         idle += view->milli[i];
     if (idle == 0)

@@ -60,6 +60,8 @@ struct typical_view {
 
 /* Set the weights anew when it is time to, or the layout is another. */
 void typical_refresh(struct typical *typical, const struct state *state, const struct fleet *fleet);
+/* The weights of another one, for a layout that says the same as its own. */
+void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout);
 void typical_release(struct typical *typical);
 
 int64_t typical_waste(const struct typical *typical, const struct typical_view *view);

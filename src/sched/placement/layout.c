@@ -21,8 +21,8 @@ static bool are_alike(const struct state *state, const struct device *a, const s
 {
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
            a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
-           (a->sick != NULL) == (b->sick != NULL) && a->is_synthetic == b->is_synthetic &&
-           strcmp(a->model, b->model) == 0 &&
+           (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
+           a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);
@@ -189,4 +189,13 @@ void layout_release(struct layout *layout)
         free(layout->tables[i]);
         layout->tables[i] = NULL;
     }
+}
+
+bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device)
+{
+    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
+        return false;
+    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
 }

@@ -107,7 +107,7 @@ static void look_at_slot(const struct choosing *choosing, uint32_t i, struct cho
 
     if (!has_room(cut, &slot))
         return;
-    uint32_t rank = score_rank(scorer, cut, number);
+    uint32_t rank = slot_rank(scorer, cut, number);
     rank += choosing->avoid && choosing->avoid[i] ? RANK_AVOID : 0;
     if (rank > best->rank)
         return;
@@ -152,7 +152,7 @@ static struct slice slice_of(const struct choosing *choosing, const struct choic
     const struct mig_profile *profile =
         &layout->profiles[choosing->shape->cuts.items[number].profile];
     struct slice slice =
-        score_slice(choosing->scorer, choosing->shape, choosing->spot, choice->slot);
+        slot_slice(choosing->scorer, choosing->shape, choosing->spot, choice->slot);
 
     slice.mig_start = (uint8_t)choice->start;
     slice.mig_size = profile->memory;

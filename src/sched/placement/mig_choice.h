@@ -4,27 +4,28 @@
 
 /* instance - MIG instances for one member of a job on one machine
  *
- * One after the other, each where it is best: of the best rank (score.h), then by the policy
+ * Instances are chosen one after the other. Each goes to a slot of the best rank (score.h), then
+ * by the placement policy
  *
- *   sfg, fgd                least cost to others (scarcity.h), then fewest free memory slices
- *   best-fit, dot-product   fewest free memory slices; on the device where most is left to others
- *   spread                  most free memory slices, there the same
- *   first-fit, random       the first that goes
+ *   sfg, fgd                least cost to other profiles (scarcity.h), then fewest free memory
+ *   slices
+ *   best-fit, dot-product   fewest free memory slices; on the device, the start that leaves most
+ *   spread                  most free memory slices; on the device, the start that leaves most
+ *   first-fit, random       the first that fits
  *
- * then the lowest device, then the lowest start. Several may stand on one device, or each on its
- * own.
+ * then to the lowest device, then to the lowest start. Several instances may share a device.
  */
 
 #include "sched/placement/score.h"
 
 enum { INSTANCE_COST_STEP = 16 };
 
-/* How many of the shape's instances go into the i-th slot. */
+/* The number of the shape's instances that fit into the i-th slot. */
 uint32_t instance_options(const struct scorer *scorer, const struct shape *shape,
                           const struct spot *spot, uint32_t i);
 
-/* All that the ask counts, which must go in. Returns what they cost, for machines to be compared:
- * cost to others * INSTANCE_COST_STEP + free memory slices before. */
+/* Choose as many instances as the ask counts; they must fit. Returns their cost, to compare
+ * machines: cost to other profiles * INSTANCE_COST_STEP + free memory slices before. */
 int64_t instance_choose(const struct scorer *scorer, const struct shape *shape,
                         const struct spot *spot, const bool *avoid, struct slice *ret_slices);
 

@@ -4,14 +4,14 @@
 
 /* place - find machines and slices of devices for all members of a job, or for none
  *
- * One transaction: the fleet is afterwards as it was, whatever the answer. Pure, and the same
- * input gives the same lease. Each member goes to the machine with the least cost (score.h), of
- * equals the lowest number; a gang into the smallest domain (machine, rack, block) that holds it
- * all. Alternatives are tried in their order, each for the whole gang. Of a gang with roles one
- * role is placed after the other, wherever there is room, in several orders (cast.h).
+ * One transaction: the fleet is unchanged afterwards, whatever the answer. Pure: the same input
+ * gives the same lease. Each member goes to the machine with the least cost (score.h), of equals
+ * to the lowest number; a gang goes to the smallest domain (machine, rack, block) that holds all
+ * of it. Alternatives are tried in their order, each for the whole gang. The roles of a gang are
+ * placed one after the other, wherever there is room, in several orders (cast.h).
  *
- * Costs come from the shapes' caches where the query has them, else from a look at every
- * machine: the choice is the same, which is what the tests compare.
+ * Costs come from the caches of the shapes if the query has them, else from every machine: the
+ * choice is the same, which the tests verify.
  */
 
 #include "base/arena.h"
@@ -20,11 +20,11 @@
 #include "sched/placement/cells.h"
 #include "sched/placement/shape.h"
 
-/* Alternatives that are more than the limits of the queues allow are passed over. */
+/* Which alternatives are skipped because of the limits of queues and users. */
 enum place_quota {
     PLACE_QUOTA_NONE,
-    PLACE_QUOTA_EVER, /* more than they will ever allow */
-    PLACE_QUOTA_NOW,
+    PLACE_QUOTA_EVER, /* those that will never be allowed */
+    PLACE_QUOTA_NOW,  /* those that are not allowed now */
 };
 
 struct place_query {
@@ -38,28 +38,28 @@ struct place_query {
     uint32_t user, gid; /* QUOTA_NOBODY: no limits of users */
     bool is_preemptible;
     uint64_t job;              /* for random placement */
-    struct promises *promises; /* that are in the way of a job that ends at `end`; NULL: none */
+    struct promises *promises; /* that bind a job that ends at `end`; NULL: none */
     usec_t end;
-    const struct gates *gates; /* that bar who is there from `from` on for `stay`; NULL: none */
+    const struct gates *gates; /* that bar a job that stays from `from` on for `stay`; NULL: none */
     usec_t from, stay;
-    const uint32_t *only; /* look at these machines alone; NULL: at all */
+    const uint32_t *only; /* only these machines; NULL: all */
     uint32_t only_count;
-    const struct fleet *spare; /* whole devices that are free in it are taken last; NULL: none */
-    const struct lease *seats; /* machines to try when there is no place else; NULL: none */
+    const struct fleet *spare; /* devices that are free in it are taken last; NULL: no such fleet */
+    const struct lease *seats; /* machines to try if there is no other place; NULL: none */
     enum place_quota quota;
-    struct cells *cells; /* whole ones that are kept for queues; NULL: none are */
-    bool ignore_health;  /* also what is drained, down or sick: could it run at all? */
+    struct cells *cells; /* cells that are kept for queues; NULL: none */
+    bool ignore_health;  /* use drained, down and sick machines: can it run at all? */
 };
 
-/* ret_lease lives in arena; its share is 0. When there is no room, why is GPUS, CPUS or MEMORY
- * without numbers: place_explain has them. */
+/* ret_lease is in the arena; its share is 0. False: if there is no room, why is GPUS, CPUS or
+ * MEMORY without numbers (place_explain). */
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why);
 
-/* What is missing now, in numbers, for a job that does not fit. */
+/* The amounts that a job which does not fit is missing. */
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why);
 
-/* Whether any machine has room for a member, promises aside: false is certain, true is not. */
+/* A machine may have room for a member, promises aside. False is certain, true is not. */
 bool place_may_fit(const struct place_query *query);
 
 #endif

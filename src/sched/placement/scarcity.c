@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "sched/placement/shape.h"
-
 enum { NEVER_ASKED = DEMAND_ONE / 16 };
 
 /* By kind and profile. */
@@ -44,7 +42,7 @@ static int profile_for(const struct weighing *weighing, const struct gpu_ask *as
     const struct layout_kind *kind = &weighing->layout->kinds.items[number];
 
     if (!is_usable(weighing, kind) ||
-        !shape_is_asked_for(ask, &weighing->state->devices.items[kind->device]))
+        !device_is_asked_for(ask, &weighing->state->devices.items[kind->device]))
         return -1;
     return mig_find_profile(kind->board, ask->profile);
 }
@@ -153,6 +151,13 @@ void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const 
     set_weights(scarcity, &weighing);
     list_release(&weighing.options);
     list_release(&weighing.weights);
+}
+
+void scarcity_copy(struct scarcity *own, const struct scarcity *scarcity)
+{
+    own->weights.count = 0;
+    for (size_t i = 0; i < scarcity->weights.count; i++)
+        list_add(&own->weights, scarcity->weights.items[i]);
 }
 
 void scarcity_release(struct scarcity *scarcity)

@@ -24,6 +24,7 @@ struct scarcity {
 
 void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const struct fleet *fleet,
                     bool is_fgd);
+void scarcity_copy(struct scarcity *own, const struct scarcity *scarcity);
 void scarcity_release(struct scarcity *scarcity);
 
 /* Of going from what is held of a device to what is held after. */

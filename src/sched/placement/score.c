@@ -23,20 +23,6 @@ static const int16_t logits[] = {
     2091, 2197, 2314, 2442, 2587, 2752, 2944, 3178, 3476, 3892, 4595,
 };
 
-struct spot spot_of(const struct fleet *fleet, uint32_t node)
-{
-    const struct layout_node *at = &fleet->layout->nodes.items[node];
-
-    struct spot spot = { .node = node,
-                         .at = at,
-                         .free = fleet->nodes.items[node],
-                         .slots = fleet->slots.items + at->first };
-
-    if (!fleet->is_now)
-        spot.free.change = 0;
-    return spot;
-}
-
 static void measure_largest(struct scorer *scorer, const struct state *state,
                             const struct layout *layout)
 {
@@ -51,6 +37,15 @@ static void measure_largest(struct scorer *scorer, const struct state *state,
         if (milli > scorer->milli_most)
             scorer->milli_most = milli;
     }
+}
+
+static void forget_costs(struct scorer *scorer, size_t nodes)
+{
+    scorer->version++;
+    list_reserve(&scorer->memos, nodes);
+    scorer->memos.count = nodes;
+    for (size_t i = 0; i < nodes; i++)
+        scorer->memos.items[i] = (struct score_memo){ 0 };
 }
 
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet)
@@ -71,11 +66,23 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
     scorer->placement = placement;
     scorer->layout_version = layout->version;
     scorer->epoch = scorer->typical->epoch;
-    scorer->version++;
-    list_reserve(&scorer->memos, fleet->nodes.count);
-    for (size_t i = scorer->memos.count; i < fleet->nodes.count; i++)
-        scorer->memos.items[i] = (struct score_memo){ 0 };
-    scorer->memos.count = fleet->nodes.count;
+    forget_costs(scorer, fleet->nodes.count);
+    assert(scorer->memos.count == fleet->nodes.count);
+}
+
+void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet)
+{
+    assert(own->typical != scorer->typical);
+    typical_copy(own->typical, scorer->typical, fleet->layout);
+    own->state = scorer->state;
+    own->layout = fleet->layout;
+    own->placement = scorer->placement;
+    own->cpu_most = scorer->cpu_most;
+    own->memory_most = scorer->memory_most;
+    own->milli_most = scorer->milli_most;
+    own->layout_version = fleet->layout->version;
+    own->epoch = own->typical->epoch;
+    forget_costs(own, fleet->nodes.count);
 }
 
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept)
@@ -97,16 +104,6 @@ void scorer_release(struct scorer *scorer)
     list_release(&scorer->memos);
 }
 
-static bool is_kept(const struct scorer *scorer, uint32_t kind)
-{
-    return kind < scorer->kept.count && scorer->kept.items[kind];
-}
-
-uint32_t score_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind)
-{
-    return (cut->is_own ? 0u : RANK_SHARED) + (is_kept(scorer, kind) ? RANK_KEPT : 0u);
-}
-
 /* A device that does not fit: NOT_FREE. */
 static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
                         const struct spot *spot, uint32_t i)
@@ -117,7 +114,7 @@ static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
 
     if (cut->milli == 0 || slot->milli < cut->milli || slot->memory_mib < cut->memory_mib)
         return NOT_FREE;
-    return score_rank(scorer, cut, kind);
+    return slot_rank(scorer, cut, kind);
 }
 
 static bool has_room_beside(const struct shape *shape, const struct spot *spot)
@@ -148,7 +145,7 @@ static uint32_t count_instances(const struct scorer *scorer, const struct shape 
     for (uint32_t i = 0; i < spot->at->count; i++) {
         uint32_t kind = scorer->layout->slots.items[spot->at->first + i].kind;
         uint32_t options = instance_options(scorer, shape, spot, i);
-        by_rank[score_rank(scorer, &shape->cuts.items[kind], kind)] += options;
+        by_rank[slot_rank(scorer, &shape->cuts.items[kind], kind)] += options;
         count += options;
     }
     return count;
@@ -164,7 +161,7 @@ static uint32_t count_slots(const struct scorer *scorer, const struct shape *sha
         return 0;
     if (spot->at->kind != LAYOUT_MIXED && is_whole(shape)) {
         const struct shape_cut *cut = &shape->cuts.items[spot->at->kind];
-        uint32_t rank = score_rank(scorer, cut, spot->at->kind);
+        uint32_t rank = slot_rank(scorer, cut, spot->at->kind);
         by_rank[rank] = cut->milli > 0 ? spot->free.whole : 0;
         return by_rank[rank];
     }
@@ -441,20 +438,6 @@ int32_t score(struct scorer *scorer, const struct shape *shape, const struct spo
 
 /* ---- the devices ---- */
 
-struct slice score_slice(const struct scorer *scorer, const struct shape *shape,
-                         const struct spot *spot, uint32_t i)
-{
-    const struct layout_slot *slot = &scorer->layout->slots.items[spot->at->first + i];
-    const struct shape_cut *cut = &shape->cuts.items[slot->kind];
-    uint32_t owner = scorer->state->devices.items[slot->device].pool;
-
-    return (struct slice){ .device = slot->device,
-                           .milli = cut->milli,
-                           .memory_mib = cut->memory_mib,
-                           .kind = shape->ask->kind,
-                           .pool = owner ? owner : shape->pool_named };
-}
-
 /* What stays free of a slot after the shape had its part. */
 static int32_t left_of(const struct scorer *scorer, const struct shape *shape,
                        const struct spot *spot, uint32_t i)
@@ -503,7 +486,7 @@ static bool choose_many(struct scorer *scorer, const struct shape *shape, const 
     if (found < count)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        ret_slices[i] = score_slice(scorer, shape, spot, chosen[i]);
+        ret_slices[i] = slot_slice(scorer, shape, spot, chosen[i]);
     return true;
 }
 
@@ -539,8 +522,8 @@ bool score_choose(struct scorer *scorer, const struct shape *shape, const struct
         struct after after;
         int32_t cost;
         view_spot(scorer, spot, &after);
-        ret_slices[0] = score_slice(scorer, shape, spot,
-                                    choose_part(scorer, shape, spot, &after, avoid, &cost));
+        ret_slices[0] =
+            slot_slice(scorer, shape, spot, choose_part(scorer, shape, spot, &after, avoid, &cost));
         return true;
     }
     if (shape->ask->count > 1) {

@@ -24,8 +24,8 @@
  */
 
 #include "core/job/why.h"
-#include "sched/placement/fleet.h"
 #include "sched/placement/fragmentation.h"
+#include "sched/spot.h"
 
 enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
 
@@ -38,14 +38,6 @@ struct shape_cut {
 };
 
 struct shape;
-
-/* What is free on one machine, as one job may see it. */
-struct spot {
-    uint32_t node;
-    const struct layout_node *at;
-    struct fleet_node free;
-    const struct fleet_slot *slots; /* at->count */
-};
 
 struct score_memo {
     uint64_t change, epoch;
@@ -66,18 +58,20 @@ struct scorer {
 
 /* Before costs are asked for: after anything may have changed. */
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet);
+/* With the weights of another scorer, for a fleet whose layout says the same. */
+void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet);
 /* Kinds that another dynamic pool is promised; NULL: none. */
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
 void scorer_release(struct scorer *scorer);
 
-/* How good a slot is for a shape: less is better. */
-enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
-uint32_t score_rank(const struct scorer *scorer, const struct shape_cut *cut, uint32_t kind);
-/* With what of a slot it would hand out. */
-struct slice score_slice(const struct scorer *scorer, const struct shape *shape,
-                         const struct spot *spot, uint32_t i);
+/* The rank of a slot of this kind among those that would serve a shape: the lower the better. */
+static inline uint32_t slot_rank(const struct scorer *scorer, const struct shape_cut *cut,
+                                 uint32_t kind)
+{
+    bool is_kept = kind < scorer->kept.count && scorer->kept.items[kind];
 
-struct spot spot_of(const struct fleet *fleet, uint32_t node);
+    return (cut->is_own ? 0u : RANK_SHARED) + (is_kept ? RANK_KEPT : 0u);
+}
 
 /* COST_NONE: does not fit. */
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);

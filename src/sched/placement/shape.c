@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/shape.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +35,6 @@ static bool may_have(const struct shape *shape, const struct state *state,
     const struct pool *owner = &state->pools.items[device->pool];
     return is_below_named(state, shape->queue, owner->queue) &&
            (!named[0] || strcmp(named, owner->name) == 0);
-}
-
-bool shape_is_asked_for(const struct gpu_ask *ask, const struct device *device)
-{
-    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
-        return false;
-    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
-        return false;
-    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
 }
 
 /* An instance; its memory in proportion, which is a little more than the driver will give it. */
@@ -88,6 +80,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
 {
     int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : 0;
 
+    assert(alternative < request->gpu_alternatives || request->gpu_alternatives == 0);
     shape->request = request;
     shape->ask = request->gpu_alternatives > 0 ? &request->gpus[alternative] : NULL;
     shape->alternative = alternative;
@@ -101,7 +94,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
         const struct layout_kind *kind = &layout->kinds.items[i];
         const struct device *device = &state->devices.items[kind->device];
         struct shape_cut cut = { 0 };
-        if (pool >= 0 && shape_is_asked_for(shape->ask, device) &&
+        if (pool >= 0 && device_is_asked_for(shape->ask, device) &&
             may_have(shape, state, kind, ignore_health))
             cut = shape->ask->kind == SHARE_MIG ? cut_instance(shape->ask, kind, device)
                   : device->mig_enabled         ? cut
@@ -160,6 +153,7 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
         shape_describe(shape, state, layout, request_part(&of->request, role), alternative, view,
                        false);
     }
+    assert(shapes->all.count <= SHAPES_MAX && shape->request);
     shape->used = ++shapes->uses;
     return shape;
 }
@@ -297,6 +291,7 @@ int32_t shape_set_cost(struct shape *shape, uint32_t node, int32_t cost)
     uint32_t block = node / SHAPE_BLOCK;
     int32_t old = shape->costs.items[node];
 
+    assert(node < shape->costs.count);
     shape->costs.items[node] = cost;
     if (cost <= shape->least.items[block])
         shape->least.items[block] = cost;

@@ -41,9 +41,6 @@ struct shapes {
     size_t hand; /* of shapes_refresh */
 };
 
-/* Whether it is of the model and size that are asked for; its sharing aside. */
-bool shape_is_asked_for(const struct gpu_ask *ask, const struct device *device);
-
 /* Fill cuts (and is_possible) for the layout; costs stay unknown. */
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
                     const struct request *request, uint32_t alternative, uint32_t queue,

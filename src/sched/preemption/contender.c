@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/contender.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "sched/facts.h"
 
 enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part of its rest, */
 #define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */
@@ -12,35 +14,6 @@ enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part o
 void claims_release(struct claims *claims)
 {
     list_release(&claims->items);
-}
-
-static usec_t elapsed_of(const struct job *job, usec_t now)
-{
-    return job->state == JOB_RUNNING && job->run->started >= job->run->granted
-               ? now - job->run->started
-               : 0;
-}
-
-static usec_t owed_of(const struct job *job)
-{
-    return job_has_restarted(job) ? job->restart_cost : 0;
-}
-
-usec_t claim_attained(const struct job *job, usec_t now)
-{
-    usec_t gained = elapsed_of(job, now) - owed_of(job);
-
-    return job->run->attained + (gained > 0 ? gained : 0);
-}
-
-usec_t claim_left(const struct job *job, usec_t now)
-{
-    usec_t owed = owed_of(job) - elapsed_of(job, now);
-    usec_t left = job->estimate - claim_attained(job, now);
-
-    if (job->estimate == 0 || left <= 0)
-        return 0;
-    return left + (owed > 0 ? owed : 0);
 }
 
 /* ---- who takes part ---- */
@@ -58,8 +31,8 @@ static bool add_claim(struct claims *claims, const struct state *state, struct j
         .job = job,
         .milli = milli,
         .is_running = is_running,
-        .attained = claim_attained(job, state->now),
-        .left = claim_left(job, state->now),
+        .attained = job_attained(job, state->now),
+        .left = job_left(job, state->now),
     };
     list_add(&claims->items, claim);
     return true;
@@ -195,7 +168,7 @@ static void rank_known(struct claims *claims, struct claim *claim, const struct 
         claim->tier = CLAIM_FAIR;
         claim->key = times(claim->left, claim->milli);
     }
-    margin = claim->left / CLAIM_URGENT + CLAIM_MARGIN * job->restart_cost;
+    margin = claim->left / FACTS_URGENT + CLAIM_MARGIN * job->restart_cost;
     if (job->deadline > 0 && is_urgent(claims, claim, job->deadline, margin, now, CLAIM_DEADLINE)) {
         claim->tier = CLAIM_DEADLINE;
         claim->key = times(claim->left, claim->milli);
@@ -206,10 +179,11 @@ static void rank_unknown(struct claims *claims, struct claim *claim, const struc
 {
     uint32_t bin = residual_bin(claim->attained);
     usec_t run = claims->gittins.ranks[residual_class(claim->milli)][bin];
-    usec_t owed = owed_of(claim->job) - elapsed_of(claim->job, state->now);
+    usec_t owed = job_unpaid(claim->job, state->now);
 
+    assert(claim->attained >= 0);
     if (!claim->is_running)
-        run += owed_of(claim->job);
+        run += job_owed(claim->job);
     claim->key = times(run, claim->milli);
     if (!claim->is_running)
         return;
@@ -223,7 +197,7 @@ static void rank_least_attained(struct claims *claims, struct claim *claim,
                                 const struct state *state)
 {
     uint32_t bin = residual_bin(claim->attained);
-    usec_t owed = owed_of(claim->job) - elapsed_of(claim->job, state->now);
+    usec_t owed = job_unpaid(claim->job, state->now);
     usec_t step = residual_start(bin + 1) - claim->attained;
 
     claim->key = times(residual_start(bin), claim->milli);
@@ -235,7 +209,7 @@ static void rank_least_attained(struct claims *claims, struct claim *claim,
 
 void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state)
 {
-    usec_t owed = owed_of(claim->job);
+    usec_t owed = job_owed(claim->job);
     bool is_known = claim->left > 0 && state->settings.order != ORDER_LEAST_ATTAINED;
     usec_t step = residual_start(residual_bin(claim->attained) + 1) - claim->attained;
 
@@ -259,7 +233,7 @@ static void rank_claim(struct claims *claims, struct claim *claim, const struct 
                        const struct load *load)
 {
     const struct job *job = claim->job;
-    usec_t owed = owed_of(job);
+    usec_t owed = job_owed(job);
     usec_t from = job->state == JOB_RUNNING && job->run->started > job->run->granted
                       ? job->run->started
                       : job->run->granted;
@@ -320,15 +294,4 @@ void claims_sort(struct claims *claims, const struct state *state)
         rank_claim(claims, &claims->items.items[i], state, &load);
     if (claims->items.count > 0)
         qsort(claims->items.items, claims->items.count, sizeof(claims->items.items[0]), compare);
-}
-
-/* ---- those that are never stopped ---- */
-
-uint8_t claim_deadline_band(const struct job *job, usec_t now)
-{
-    usec_t slack = job->deadline - now - job->estimate;
-
-    if (job->deadline == 0 || job->estimate == 0 || slack < 0)
-        return 0;
-    return slack <= job->estimate / CLAIM_URGENT ? 2 : 1;
 }

@@ -18,7 +18,7 @@
  * The key is remaining run time x GPUs (longest first among the critical); where nobody knows how
  * much is left, the Gittins rank x GPUs, halved for those that run.
  *
- *   deadline         deadline - now - remaining  <=  remaining / CLAIM_URGENT + 2 restart costs
+ *   deadline         deadline - now - remaining  <=  remaining / FACTS_URGENT + 2 restart costs
  *   fair             the same with 8 restart costs alone: it is softer
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
@@ -34,7 +34,6 @@
 #include "sched/ordering/pending.h"
 
 enum {
-    CLAIM_URGENT = 16,
     CLAIM_ARRIVALS = 4,
     CLAIM_LOOK = 16,
     CLAIM_MARGIN = 2, /* restart costs */
@@ -75,13 +74,6 @@ struct claims {
     int64_t milli;          /* GPUs that the claimants may have together */
     usec_t review;          /* when the order may change by itself; USEC_NEVER */
 };
-
-/* How much of it has been done, and is left (0: not known), restarts included. */
-usec_t claim_attained(const struct job *job, usec_t now);
-usec_t claim_left(const struct job *job, usec_t now);
-
-/* For jobs that are not preemptible: 2 its deadline is near, 1 it has one and can make it, 0. */
-uint8_t claim_deadline_band(const struct job *job, usec_t now);
 
 /* Collect the claimants of a queue. False: none of them is preemptible. */
 bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,

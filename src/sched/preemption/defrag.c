@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/defrag.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
+#include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/parts.h"
 #include "sched/preemption/relocate.h"
 
 void defrag_release(struct defrag *defrag)
@@ -20,21 +25,15 @@ void defrag_release(struct defrag *defrag)
 
 /* ---- those who are being moved ---- */
 
-static bool is_moving(const struct job *job)
-{
-    return job && job->state == JOB_STOPPING && job->run->stop_cause == STOP_MOVE &&
-           elastic_is_back(job);
-}
-
 bool defrag_is_under_way(const struct brain *brain, const struct job *job)
 {
     const struct reclaim *reclaim = &brain->reclaim;
 
-    if (job->is_awaited != AWAITED_FROM_OTHERS || !reclaim_place(reclaim, job->id))
+    if (job->is_awaited != AWAITED_FROM_OTHERS || !made_place(reclaim, job->id))
         return false;
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct job *other = state_job(brain->state, reclaim->made.items[i].job);
-        if (is_moving(other) && other->run->moved_for == job->id)
+        if (other && job_is_moving(other) && other->run->moved_for == job->id)
             return true;
     }
     return false;
@@ -58,6 +57,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     struct reserve *reserve = &brain->reserve;
     struct lease part;
 
+    assert(place->members_count > 0);
     if (brain->defrag.kept == 0) {
         reserve_forget(reserve);
         fleet_follow(&reserve->ahead, &brain->fleet);
@@ -65,7 +65,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     if (job_is_active(job))
         fleet_take(&reserve->ahead, job->run->lease, -1);
     if (!fleet_has(&reserve->ahead, place)) {
-        relocation_free_part(&brain->arena, &reserve->ahead, place, NULL, &part);
+        parts_free(&brain->arena, &reserve->ahead, place, NULL, &part);
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);
@@ -84,7 +84,7 @@ void defrag_keep(struct brain *brain, bool with_takers)
         const struct made_room *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
         bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
-        if (is_moving(job) ||
+        if ((job && job_is_moving(job)) ||
             (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
             keep(brain, job, made->lease);
     }
@@ -168,16 +168,6 @@ static bool fits_now(struct relocation *search)
     return true;
 }
 
-static int64_t gain_until(const struct relocation *search, usec_t at)
-{
-    usec_t now = search->brain->state->now;
-    uint64_t milli = (uint64_t)request_least_milli(search->request);
-
-    if (at == USEC_NEVER || at - now > USEC_PER_DAY * 3650)
-        return INT64_MAX;
-    return (int64_t)wide_scale((uint64_t)(at - now), milli, GPU_MILLI);
-}
-
 /* GPU-time that it would wait; 0: it does not wait for long. It is promised that start. */
 static int64_t gain_of(struct relocation *search)
 {
@@ -190,7 +180,7 @@ static int64_t gain_of(struct relocation *search)
                       &brain->arena, &at) ||
         (at != USEC_NEVER && at <= now + DEFRAG_WAIT_S * USEC_PER_SEC))
         return 0;
-    return gain_until(search, at);
+    return relocation_gain_until(search, at);
 }
 
 /* Its own promise is the last one, and not in its way. */
@@ -198,6 +188,7 @@ static bool search_beside_promises(struct relocation *search)
 {
     struct promises *promises = &search->brain->reserve.promises;
 
+    assert(promises->count > 0 && promises->held.items[promises->count - 1].job == search->job->id);
     relocation_look(search);
     relocation_collect(search);
     promises->count--;
@@ -258,69 +249,4 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
     brain->turns.held.count = 0;
     defrag_keep(brain, false);
     list_release(&waiting);
-}
-
-/* ---- when somebody asks ---- */
-
-static uint32_t count_moving(const struct state *state, const struct reclaim *reclaim, uint64_t id)
-{
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < reclaim->made.count; i++) {
-        const struct job *other = state_job(state, reclaim->made.items[i].job);
-        count += is_moving(other) && other->run->moved_for == id;
-    }
-    return count;
-}
-
-/* As a plan would look for a set, but beside nobody's promise. */
-static void ask_for(struct brain *brain, struct job *job, struct moves_ask *ret)
-{
-    const struct state *state = brain->state;
-    usec_t at = job->pending_bucket->why.at;
-    struct relocation search;
-
-    relocation_start(&search, brain, job);
-    if (search.request->gpu_alternatives == 0 ||
-        (at > 0 && at <= state->now + DEFRAG_WAIT_S * USEC_PER_SEC))
-        return;
-    brain->defrag.soon.count = 0;
-    relocation_look(&search);
-    if (!relocation_is_enough(&search))
-        return;
-    if (at > 0)
-        search.gain = gain_until(&search, at);
-    relocation_collect(&search);
-    bool is_found = relocation_find(&search);
-    relocation_drop(&search);
-    if (is_found)
-        return; /* the next plan does it */
-    if (search.beyond > 0) {
-        bool is_ever = search.beyond <= state->settings.defrag_most;
-        *ret = (struct moves_ask){ MOVES_OVER, 0, search.beyond, moves_left(state, state->now),
-                                   is_ever ? moves_renew_at(state) : 0 };
-    } else if (search.later != USEC_NEVER) {
-        *ret = (struct moves_ask){ .answer = MOVES_LATER, .at = search.later };
-    }
-}
-
-void sched_moves(struct brain *brain, struct job *job, struct moves_ask *ret)
-{
-    usec_t review = brain->review;
-
-    *ret = (struct moves_ask){ .answer = MOVES_NONE };
-    if (job->state != JOB_QUEUED || brain->state->settings.defrag_most == 0)
-        return;
-    if (defrag_is_under_way(brain, job)) {
-        *ret = (struct moves_ask){
-            .answer = MOVES_UNDER_WAY,
-            .jobs = count_moving(brain->state, &brain->reclaim, job->id),
-        };
-        return;
-    }
-    brain_refresh(brain);
-    arena_clear(&brain->arena);
-    if (job->is_awaited == AWAITED_NOT)
-        ask_for(brain, job, ret);
-    brain->review = review; /* a question makes nobody get up */
 }

@@ -2,46 +2,48 @@
 #ifndef SCHED_PREEMPTION_DEFRAG_H
 #define SCHED_PREEMPTION_DEFRAG_H
 
-/* defrag - jobs that may be stopped go on elsewhere, where that makes room for one that waits
+/* defrag - defragmentation: running jobs are moved so that a waiting job finds room
  *
- * Asked for a job that finds no room although enough is free in all, would wait for more than a
- * minute, and could start by every other rule. A set of at most DEFRAG_MOVED jobs of any queue is
- * moved when the job has a place then, and each of them has another one, which is free now: all of
- * them, or none (KAI-Scheduler's consolidation; policies 2.4 and 2.12). Who is moved loses
+ * It is tried for a job that finds no room although enough is free in total, that would wait for
+ * more than a minute, and that every other rule lets start. A set of at most DEFRAG_MOVED jobs of
+ * any queue moves if the waiting job then has a place and each moved job has another place that is
+ * free now: all of them or none (KAI-Scheduler's consolidation; policies 2.4 and 2.12). A moved
+ * job loses
  *
  *   loss = GPUs x (run time since the last checkpoint + restart cost)
  *
- * The sum is within what the settings leave for this hour (core/state/move.h), and at most half of
- * what the job gains: its GPUs x the time that it would wait.
+ * The sum is within the budget of this hour (core/state/move.h), and at most half of the gain: the
+ * GPUs of the waiting job x the time that it would wait.
  *
- * Candidates are preemptible, past their least run time and restart cost, not about to end, have
- * earned a restart (elastic.h: Sia's factor) and were not moved in the last hour. For each machine
- * the cheapest that make room for one member; the cheapest machines, DEFRAG_TRIES sets of them;
- * then, the dearest first, whoever need not go stays.
+ * Candidates are preemptible, past their min_runtime and restart cost, not about to end, have
+ * earned a restart (elastic.h: Sia's factor) and were not moved in the last hour. For each
+ * machine, the cheapest candidates that make room for one member are chosen; then the cheapest
+ * machines, in DEFRAG_TRIES combinations; then candidates that need not move are released, the
+ * most expensive first.
  *
- * They are stopped (STOP 8) and start again at once (elastic.h: back), where that was decided; the
- * job is awaited. All their places are kept until then, by promises from now on.
+ * Moved jobs are stopped (STOP 8) and start again at once (elastic.h: back) in the chosen places.
+ * The waiting job is awaited. Promises keep all these places until then.
  */
 
 #include "sched/placement/fleet.h"
-#include "sched/sched.h"
 
 struct brain;
+struct decisions;
 struct place_query;
 
 enum {
-    DEFRAG_WAIT_S = 60, /* who would wait no longer waits */
-    DEFRAG_LOOKS = 64,  /* waiting jobs that a plan looks at, */
-    DEFRAG_ASKED = 4,   /* and for which it looks for jobs to move */
+    DEFRAG_WAIT_S = 60, /* a job that would wait no longer than this is left to wait */
+    DEFRAG_LOOKS = 64,  /* waiting jobs that a plan considers, */
+    DEFRAG_ASKED = 4,   /* and for which it searches jobs to move */
     DEFRAG_TRIES = 8,   /* sets of machines for each of them */
-    DEFRAG_CHOSEN = 32, /* candidates in a set, before those who need not go are left out */
+    DEFRAG_CHOSEN = 32, /* candidates in a set, before unneeded ones are released */
     DEFRAG_MOVED = 8,
-    DEFRAG_GAIN = 2, /* what is gained is so many times what is lost */
+    DEFRAG_GAIN = 2, /* the gain is at least this many times the loss */
 };
 
 struct mover {
     struct job *job;
-    usec_t again; /* run time that is done again */
+    usec_t again; /* run time that has to be repeated */
     int64_t loss;
     struct lease place;
     bool is_chosen;
@@ -54,33 +56,33 @@ struct cleared {
     bool is_enough;
 };
 
-/* A member of a mover that is gone in thought. */
+/* A member of a mover that the search has removed. */
 struct gone {
     uint32_t number, rank;
 };
 
 struct defrag {
-    LIST(struct mover) movers;  /* who could be moved, the least loss for a GPU first */
-    LIST(uint32_t) chosen;      /* in the order of their choice */
+    LIST(struct mover) movers;  /* candidates, the least loss per GPU first */
+    LIST(uint32_t) chosen;      /* in the order in which they were chosen */
     LIST(struct cleared) nodes; /* cheapest first */
     LIST(struct gone) gone;
-    LIST(struct lease) soon; /* in this plan: of those that will start by themselves */
-    struct fleet now;        /* what is free, whoever stops */
-    size_t kept;             /* places that promises keep for those who are moved */
+    LIST(struct lease) soon; /* in this plan: leases of jobs that will start without help */
+    struct fleet now;        /* what is free now, stopping jobs aside */
+    size_t kept;             /* places that promises keep for moved jobs */
 };
 
 void defrag_release(struct defrag *defrag);
 
-/* For those that wait, before anybody is stopped for good. */
+/* Move jobs for waiting ones, before any job is preempted. */
 void plan_moves(struct brain *brain, struct decisions *decisions);
-/* After the promises of a plan are over: promise those who are being moved their places, from now
- * on; with_takers: and those for whom they are. */
+/* After the promises of a plan are over: promise moved jobs their places from now on; with_takers:
+ * also the jobs for which they move. */
 void defrag_keep(struct brain *brain, bool with_takers);
-/* Nobody else takes the quota of those for whom others are being moved. */
+/* Reserve the quota of jobs for which others are being moved. */
 void defrag_keep_turns(struct brain *brain);
-/* Nobody else is placed there. */
+/* Keep other jobs out of the places of moved jobs. */
 void defrag_respect(const struct brain *brain, const struct job *job, struct place_query *query);
-/* Whether others are being moved so that this job has its place. */
+/* Other jobs are being moved to make room for this one. */
 bool defrag_is_under_way(const struct brain *brain, const struct job *job);
 
 #endif

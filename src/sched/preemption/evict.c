@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
 #include "sched/ordering/quota_check.h"
 
 usec_t leave_lost(const struct job *job, usec_t now)
@@ -56,7 +57,7 @@ static bool is_time(struct brain *brain, const struct job *job, usec_t at)
 static usec_t shut_at(const struct brain *brain, const struct job *job)
 {
     const struct state *state = brain->state;
-    struct gate_ask ask = { job->queue, job->user, state->now, brain_end_of(state, job) };
+    struct gate_ask ask = { job->queue, job->user, state->now, job_end_of(state, job) };
     usec_t first = USEC_NEVER;
 
     for (size_t i = 0; i < brain->gates.items.count; i++) {
@@ -143,7 +144,7 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
     excess->over = -most;
     for (size_t i = 0; i < jobs->count; i++) {
         struct job *job = jobs->items[i];
-        usec_t end = brain_end_of(state, job);
+        usec_t end = job_end_of(state, job);
         struct amounts amounts;
         if (job->state == JOB_STOPPING || !state_is_below(state, job->queue, excess->queue) ||
             (excess->at > state->now && end <= excess->at && end != USEC_NEVER))

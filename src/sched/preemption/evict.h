@@ -2,22 +2,25 @@
 #ifndef SCHED_PREEMPTION_EVICT_H
 #define SCHED_PREEMPTION_EVICT_H
 
-/* leave - jobs that have to be gone by a time
+/* leave - eviction by a deadline: jobs that have to be gone by a known time
  *
- * When a reservation shuts what a job holds, when its queue may hold less from a window's edge on,
- * or when a hard budget is used up. Only jobs that may be stopped are (and, for a budget that says
- * kill, all); the others run to their end. Who is in a reservation's way is told its grace period
- * before it begins, so that it is gone by then; so is who is too much at an edge, where those that
+ * That is when a reservation begins that keeps what a job holds, when the limit of its queue falls
+ * at the edge of a window, or when a hard budget is used up. Only preemptible jobs are stopped (a
+ * budget with `kill` stops all jobs); the others run to their end. A job in the way of a
+ * reservation, or too many at an edge, is told its grace period earlier. At an edge, the jobs that
  * lose least per GPU go first.
  */
 
-#include "sched/sched.h"
+#include "core/state/state.h"
 
-/* Stop whose time has come, and note when that of the next one will. Without a list of decisions
- * only that: of those that were started since. */
+struct brain;
+struct decisions;
+
+/* Stop the jobs that are due, and note when the next one is. decisions NULL: only note, for jobs
+ * that have started since. */
 void plan_leaves(struct brain *brain, struct decisions *decisions);
 
-/* What stopping it now would do again: run time since its work was safe, and the restart. */
+/* Run time that is repeated if it stops now: since its last checkpoint, and the restart. */
 usec_t leave_lost(const struct job *job, usec_t now);
 
 #endif

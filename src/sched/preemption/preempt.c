@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/preempt.h"
 
+#include <assert.h>
+
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
+#include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
@@ -39,6 +44,7 @@ void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
         struct preempt_queue *old = queue_of(preempt, job->preempt_place - 1);
         old->count--;
         old->is_due = true;
+        assert(preempt->count > 0);
         preempt->count--;
     }
     job->preempt_place = place;
@@ -87,7 +93,7 @@ static bool is_coming_free(const struct state *state, const struct job *job, uin
     const struct job *taker =
         job->run->stop_cause == STOP_PREEMPT ? state_job(state, job->run->stopped_for) : NULL;
 
-    return elastic_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
+    return job_is_leaving(job) && job->run->stop_cause != STOP_RESIZE &&
            job->run->stop_cause != STOP_MOVE && job->queue == queue &&
            (!taker || taker->queue == queue);
 }
@@ -348,7 +354,7 @@ static void unsettle(struct brain *brain)
 /* A place for one for whom other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
-    const struct lease *known = reclaim_place(&brain->reclaim, job->id);
+    const struct lease *known = made_place(&brain->reclaim, job->id);
     struct place_query query;
     struct lease lease;
     struct why why;
@@ -375,10 +381,10 @@ static void look_ahead(struct brain *brain, uint32_t queue)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         bool is_moved = entry->job->run->stop_cause == STOP_MOVE;
         bool is_gone = brain->awaited.count > 0 || is_moved
-                           ? elastic_is_leaving(entry->job)
+                           ? job_is_leaving(entry->job)
                            : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
-            elastic_is_back(entry->job) ? reclaim_place(&brain->reclaim, entry->job->id) : NULL;
+            job_is_back(entry->job) ? made_place(&brain->reclaim, entry->job->id) : NULL;
         if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
@@ -431,7 +437,7 @@ static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
         const struct claim *claim = &claims->items.items[i];
         if (claim->is_running || !defrag_is_under_way(brain, claim->job))
             continue;
-        milli += reclaim_place(&brain->reclaim, claim->job->id)->milli;
+        milli += made_place(&brain->reclaim, claim->job->id)->milli;
         list_remove(&claims->items, i);
     }
     return milli;

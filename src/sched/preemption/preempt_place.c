@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/preempt_place.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/job/role.h"
+#include "sched/facts.h"
 
 void pack_release(struct pack *pack)
 {
@@ -55,6 +57,7 @@ static void note_place(struct packing *packing, struct claim *claim, const struc
     struct pack *pack = packing->pack;
     uint32_t number = (uint32_t)(claim - packing->claims->items.items) + 1;
 
+    assert(number <= packing->claims->items.count);
     fleet_take(&pack->ahead, lease, 1);
     claim->first_node = (uint32_t)pack->nodes.count;
     claim->node_count = lease->members_count;
@@ -77,7 +80,7 @@ static bool try_nodes(struct packing *packing, struct claim *claim)
     query->is_preemptible = claim->job->is_preemptible;
     query->user = claim->job->user;
     query->gid = claim->job->gid;
-    query->stay = gate_stay_of(claim->job);
+    query->stay = job_stay(claim->job);
     query->only = packing->pack->fitting.items;
     query->only_count = (uint32_t)packing->pack->fitting.count;
     if (query->only_count == 0 || !place_job(query, packing->arena, &lease, &why))

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/reclaim.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/shrink.h"
+#include "sched/victim.h"
 
 void reclaim_release(struct reclaim *reclaim)
 {
@@ -22,104 +26,6 @@ void reclaim_release(struct reclaim *reclaim)
     list_release(&reclaim->made);
 }
 
-const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job)
-{
-    for (size_t i = 0; i < reclaim->made.count; i++) {
-        if (reclaim->made.items[i].job == job)
-            return reclaim->made.items[i].lease;
-    }
-    return NULL;
-}
-
-static void forget_place(struct reclaim *reclaim, size_t at)
-{
-    lease_destroy(reclaim->made.items[at].lease);
-    list_remove(&reclaim->made, at);
-}
-
-void reclaim_tidy(struct reclaim *reclaim, const struct state *state)
-{
-    for (size_t i = reclaim->made.count; i-- > 0;) {
-        const struct job *job = state_job(state, reclaim->made.items[i].job);
-        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(job)))
-            forget_place(reclaim, i);
-    }
-}
-
-void reclaim_forget_back(struct reclaim *reclaim, const struct state *state)
-{
-    for (size_t i = reclaim->made.count; i-- > 0;) {
-        const struct job *job = state_job(state, reclaim->made.items[i].job);
-        if (!job || elastic_is_back(job))
-            forget_place(reclaim, i);
-    }
-}
-
-void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
-{
-    for (size_t i = reclaim->made.count; i-- > 0;) {
-        if (reclaim->made.items[i].job == job)
-            forget_place(reclaim, i);
-    }
-    list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
-}
-
-bool reclaim_is_under_way(const struct brain *brain, const struct job *job)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job_run *run = entry->job->run;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
-            run->stopped_for == job->id)
-            return true;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
-            run->resized_for == job->id)
-            return true;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
-            run->moved_for == job->id)
-            return true;
-    }
-    return false;
-}
-
-/* It stops, but what it will have then is known. */
-static bool is_coming(const struct brain *brain, const struct job *job)
-{
-    return elastic_is_back(job) && reclaim_place(&brain->reclaim, job->id);
-}
-
-/* What is held, as if those that stop for other queues were gone and those for whom they stop were
- * there. */
-static void count_shares(struct brain *brain, uint64_t job)
-{
-    const struct state *state = brain->state;
-    struct shares_ahead *shares = &brain->reclaim.shares;
-    struct ends_walk walk = { .ends = &brain->ends };
-    struct amounts amounts;
-
-    shares_start(shares, state);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *other = entry->job;
-        bool is_preempted = other->state == JOB_STOPPING &&
-                            other->run->stop_cause == STOP_PREEMPT &&
-                            other->run->stop_rule != STOP_IN_QUEUE;
-        if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
-            continue;
-        amounts_of_lease(state, other->run->lease, &amounts);
-        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
-    }
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
-        const struct job *other = state_job(state, made->job);
-        if (!other || made->job == job ||
-            (other->is_awaited != AWAITED_FROM_OTHERS && !elastic_is_back(other)))
-            continue;
-        amounts_of_lease(state, made->lease, &amounts);
-        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
-    }
-}
-
 /* ---- who could go ---- */
 
 struct search {
@@ -133,44 +39,6 @@ struct search {
     uint32_t need_whole;
     bool is_for_cell; /* whole cells that its queue is owed (cells.h) */
 };
-
-/* The nearest of its queue and those above that says something. */
-static usec_t min_runtime_of(const struct state *state, const struct job *job)
-{
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
-        if (state->queues.items[at].min_runtime > 0 || at == QUEUE_ROOT)
-            return state->queues.items[at].min_runtime;
-    }
-}
-
-bool reclaim_may_stop(struct reclaim *reclaim, const struct state *state, const struct job *job)
-{
-    usec_t least = min_runtime_of(state, job), now = state->now;
-    usec_t cost = job->restart_cost > RECLAIM_LEFT_S * USEC_PER_SEC ? job->restart_cost
-                                                                    : RECLAIM_LEFT_S * USEC_PER_SEC;
-
-    least = least > job->restart_cost ? least : job->restart_cost;
-    if (!job->is_preemptible || job->state != JOB_RUNNING || job->run->is_cancel_wanted ||
-        job->run->is_requeue_wanted || job->run->started < job->run->granted)
-        return false;
-    if (job->run->expected_end - now < cost)
-        return false;
-    if (now - job->run->started >= least)
-        return true;
-    usec_t at = usec_after(job->run->started, least);
-    reclaim->review = at < reclaim->review ? at : reclaim->review;
-    return false;
-}
-
-bool reclaim_is_due(struct brain *brain, const struct job *job)
-{
-    usec_t at = usec_after(job->run->started, min_runtime_of(brain->state, job));
-
-    if (at <= brain->state->now)
-        return true;
-    brain->reclaim.review = at < brain->reclaim.review ? at : brain->reclaim.review;
-    return false;
-}
 
 static int64_t cost_of(const struct job *job, usec_t now)
 {
@@ -222,15 +90,16 @@ static void collect(struct search *search)
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         struct victim victim = { .job = entry->job };
         if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0 ||
-            elastic_gives(&search->donors, entry->job))
+            shrink_takes_from(&search->donors, entry->job))
             continue;
         amounts_of_lease(state, entry->job->run->lease, &victim.held);
         if (rule_for(search, entry->job->queue, &victim.held) == STOP_IN_QUEUE ||
-            !reclaim_may_stop(reclaim, state, entry->job))
+            !victim_may_stop(reclaim, state, entry->job))
             continue;
         victim.cost = cost_of(entry->job, state->now);
         list_add(&reclaim->victims, victim);
     }
+    assert(reclaim->chosen.count == 0);
     if (reclaim->victims.count > 1)
         qsort(reclaim->victims.items, reclaim->victims.count, sizeof(struct victim),
               compare_victims);
@@ -289,6 +158,7 @@ static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t membe
     uint32_t first = reclaim->first_of.items[node], last = reclaim->first_of.items[node + 1], at;
     int64_t cost = 0;
 
+    assert(first <= last && last <= reclaim->by_node.count);
     for (at = first; at < last && !has_room(search, room, members); at++) {
         const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
         if (victim->is_chosen)
@@ -560,98 +430,6 @@ static int compare_jobs(const void *left, const void *right)
     return a->job->id < b->job->id ? -1 : 1;
 }
 
-/* As if those that are stopping already were gone, and those for whom they are were there. */
-static void look_ahead(struct brain *brain, uint64_t job)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    fleet_follow(&brain->reclaim.ahead, &brain->fleet);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (elastic_is_leaving(entry->job))
-            fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
-    }
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
-        if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
-            fleet_take(&brain->reclaim.ahead, made->lease, 1);
-    }
-}
-
-/* When enough GPUs will be free, wherever they are: not before that it starts by itself. What was
- * given up for others is theirs. */
-static usec_t earliest(const struct brain *brain, uint64_t job, const struct amounts *wanted)
-{
-    struct ends_walk walk = { .ends = &brain->ends };
-    int64_t free = brain->state->capacity.milli -
-                   brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
-
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
-        free -= made->job != job ? made->lease->milli : 0;
-    }
-    if (free >= wanted->of[RESOURCE_GPUS])
-        return brain->state->now;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_healed = entry->job->state == JOB_STOPPING && !elastic_is_leaving(entry->job);
-        free += is_healed ? 0 : entry->job->run->lease->milli;
-        if (free >= wanted->of[RESOURCE_GPUS])
-            return entry->end;
-    }
-    return USEC_NEVER;
-}
-
-static bool is_worth_it(const struct brain *brain, const struct job *job, usec_t natural,
-                        const struct amounts *wanted)
-{
-    usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
-
-    return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
-           !(job->is_awaited && reclaim_is_under_way(brain, job));
-}
-
-/* Is there anybody who borrows? Most plans end here. */
-static bool anybody_borrows(const struct state *state)
-{
-    for (size_t i = 1; i < state->queues.count; i++) {
-        const struct queue *queue = &state->queues.items[i];
-        if (share_borrowed(queue, &queue->used, RESOURCE_GPUS) > 0)
-            return state->queues.count > QUEUE_DEFAULT + 1;
-        for (uint32_t k = RESOURCE_MODELS; k < state->resources.count; k++) {
-            if (queue->quota[k].guarantee > 0 && share_borrowed(queue, &queue->used, k) > 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-void reclaim_prepare(struct brain *brain, uint64_t job)
-{
-    count_shares(brain, job);
-    look_ahead(brain, job);
-}
-
-bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
-                        struct decisions *decisions)
-{
-    struct amounts wanted;
-
-    if (brain->elastic.active.count == 0)
-        return false;
-    quota_least(brain->state, state_request(brain->state, job), &wanted);
-    return is_worth_it(brain, job, natural, &wanted) && elastic_shrink_for(brain, job, decisions);
-}
-
-void reclaim_take_made(struct brain *brain, uint64_t job, int sign)
-{
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
-        const struct job *other = state_job(brain->state, made->job);
-        if (other && other->id != job)
-            cells_take(&brain->cells, &brain->layout, made->lease,
-                       cells_guest_of(&brain->cells, other->queue, other->is_preemptible), sign);
-    }
-}
-
 /* Who would have to go, beside what gangs give up, and where it would start then. */
 static bool search_victims(struct search *search, struct lease *ret_lease)
 {
@@ -674,14 +452,14 @@ static bool search_place(struct search *search, bool is_owed_cells, struct lease
     struct brain *brain = search->brain;
 
     search->donors.count = 0;
-    reclaim_prepare(brain, search->job->id);
-    bool has_donors = elastic_squeeze(brain, search->job, search->wanted, &search->donors);
+    made_look_ahead(brain, search->job->id);
+    bool has_donors = shrink_squeeze(brain, search->job, search->wanted, &search->donors);
     if (search_victims(search, ret_lease))
         return true;
     for (int i = has_donors ? 0 : 1; i < 1 + is_owed_cells; i++) {
         search->donors.count = 0;
         search->is_for_cell = i == 1;
-        reclaim_prepare(brain, search->job->id);
+        made_look_ahead(brain, search->job->id);
         if (search_victims(search, ret_lease))
             return true;
     }
@@ -719,7 +497,8 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     struct amounts wanted;
     struct lease lease;
 
-    if (reclaim_shrink_for(brain, job, natural, decisions))
+    assert(job->state == JOB_QUEUED);
+    if (shrink_for(brain, job, natural, decisions))
         return true;
     search.request = state_request(brain->state, job);
     search.wanted = &wanted;
@@ -729,14 +508,14 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         cells_own_kind(&brain->cells, cells_guest_of(&brain->cells, job->queue, false).owner,
                        search.request) != CELLS_NONE;
     if (search.request->gpu_alternatives == 0 || brain->preempt.count == 0 ||
-        (!is_owed_cells && !anybody_borrows(brain->state)))
+        (!is_owed_cells && !share_is_borrowed(brain->state)))
         return false;
     quota_least(brain->state, search.request, &wanted);
-    if (!is_worth_it(brain, job, natural, &wanted))
+    if (!made_is_needed(brain, job, natural, &wanted))
         return false;
-    reclaim_take_made(brain, job->id, 1);
+    made_take(brain, job->id, 1);
     bool is_found = search_place(&search, is_owed_cells, &lease);
-    reclaim_take_made(brain, job->id, -1);
+    made_take(brain, job->id, -1);
     if (!is_found)
         return false;
     fill_back(&search, &lease);
@@ -751,84 +530,8 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         qsort(chosen, count, sizeof(struct victim), compare_jobs);
     for (size_t i = 0; i < count; i++)
         stop(brain, job, &chosen[i], decisions);
-    bool is_any = elastic_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
+    bool is_any = shrink_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
     if (is_any)
-        reclaim_keep(reclaim, job->id, &lease);
+        made_keep(reclaim, job->id, &lease);
     return is_any;
-}
-
-int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most)
-{
-    struct reclaim *reclaim = &brain->reclaim;
-    const struct state *state = brain->state;
-    const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
-    struct ends_walk walk = { .ends = &brain->ends };
-    usec_t review = reclaim->review;
-    int64_t sum = 0;
-
-    if (!anybody_borrows(state))
-        return 0;
-    count_shares(brain, 0);
-    for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
-         entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
-        struct amounts held, taken = { 0 };
-        amounts_of_lease(state, job->run->lease, &held);
-        enum stop_rule rule =
-            share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
-        if (rule == STOP_IN_QUEUE || !reclaim_may_stop(reclaim, state, job))
-            continue;
-        taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
-        shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
-        shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
-        sum += held.of[RESOURCE_GPUS];
-    }
-    reclaim->review = review;
-    return sum < most ? sum : most;
-}
-
-void sched_give_back(struct brain *brain, const struct job *job, struct give_back *ret)
-{
-    struct reclaim *reclaim = &brain->reclaim;
-    const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
-    usec_t review = reclaim->review;
-    struct amounts wanted;
-    int64_t most = 0;
-
-    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
-    quota_least(state, state_request(state, job), &wanted);
-    if (wanted.of[RESOURCE_GPUS] == 0 || !anybody_borrows(state))
-        return;
-    count_shares(brain, job->id);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *other = entry->job;
-        struct amounts held;
-        amounts_of_lease(state, other->run->lease, &held);
-        enum stop_rule rule =
-            other->state == JOB_STOPPING
-                ? STOP_IN_QUEUE
-                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
-        int64_t milli = held.of[RESOURCE_GPUS];
-        if (rule == STOP_IN_QUEUE)
-            continue;
-        ret->rule = rule;
-        reclaim->review = USEC_NEVER;
-        if (!other->is_preemptible)
-            ret->firm += milli;
-        else if (reclaim_may_stop(reclaim, state, other))
-            ret->could += milli;
-        else {
-            ret->young += milli;
-            if (reclaim->review != USEC_NEVER &&
-                (ret->young_until == 0 || reclaim->review < ret->young_until))
-                ret->young_until = reclaim->review;
-        }
-        const struct queue *queue = &state->queues.items[other->queue];
-        if (queue->used.of[RESOURCE_GPUS] > most) {
-            most = queue->used.of[RESOURCE_GPUS];
-            ret->queue = other->queue;
-        }
-    }
-    reclaim->review = review;
 }

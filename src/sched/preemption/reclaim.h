@@ -58,31 +58,6 @@ enum {
 
 /* False: nothing is to be stopped for it. natural: when it would start otherwise (0: unknown). */
 bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions);
-/* The same as far as elastic gangs can give enough up: nobody else is stopped. */
-bool reclaim_shrink_for(struct brain *brain, struct job *job, usec_t natural,
-                        struct decisions *decisions);
-/* For the search of a place for this job: `ahead` and `shares` as they will be when all that stops
- * is gone and those for whom it stops are there. */
-void reclaim_prepare(struct brain *brain, uint64_t job);
-/* Past the least run time of its queue. Notes when it will be. */
-bool reclaim_is_due(struct brain *brain, const struct job *job);
-/* Preemptible, past the least run time of its queue and its restart cost, and not about to end.
- * Notes when it will be. */
-bool reclaim_may_stop(struct reclaim *reclaim, const struct state *state, const struct job *job);
-/* Cells of those for whom others were stopped already are theirs (sign 1), or not (-1). */
-void reclaim_take_made(struct brain *brain, uint64_t job, int sign);
-/* Where the job shall start when those that stop for it are gone. */
-void reclaim_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease);
-/* Machines or devices are others: who comes back finds a new place. */
-void reclaim_forget_back(struct reclaim *reclaim, const struct state *state);
-/* Whether jobs that were stopped for this one still hold their places. */
-bool reclaim_is_under_way(const struct brain *brain, const struct job *job);
-/* GPUs in milli that jobs of this queue could take back from others now, one after the other. */
-int64_t reclaim_claimable(struct brain *brain, uint32_t queue, int64_t most);
-/* Where it shall start; NULL: nobody was stopped for it by this brain. */
-const struct lease *reclaim_place(const struct reclaim *reclaim, uint64_t job);
-/* Forget those that no longer wait. */
-void reclaim_tidy(struct reclaim *reclaim, const struct state *state);
 void reclaim_release(struct reclaim *reclaim);
 
 #endif

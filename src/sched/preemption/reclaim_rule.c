@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/reclaim_rule.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "sched/ordering/job_order.h"
 
@@ -124,6 +126,7 @@ void shares_take(struct shares_ahead *shares, const struct state *state, uint32_
 {
     uint32_t a, b;
 
+    assert(queue < state->queues.count && other < state->queues.count);
     for (uint32_t at = other;; at = state->queues.items[at].parent) {
         amounts_add(&shares->used.items[at], held, sign);
         if (at == QUEUE_ROOT)
@@ -131,4 +134,18 @@ void shares_take(struct shares_ahead *shares, const struct state *state, uint32_
     }
     if (rule == STOP_FOR_FAIR && share_branches(state, queue, other, &a, &b))
         shares->was_fair.items[b] = sign < 0;
+}
+
+bool share_is_borrowed(const struct state *state)
+{
+    for (size_t i = 1; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        if (share_borrowed(queue, &queue->used, RESOURCE_GPUS) > 0)
+            return state->queues.count > QUEUE_DEFAULT + 1;
+        for (uint32_t k = RESOURCE_MODELS; k < state->resources.count; k++) {
+            if (queue->quota[k].guarantee > 0 && share_borrowed(queue, &queue->used, k) > 0)
+                return true;
+        }
+    }
+    return false;
 }

@@ -52,6 +52,8 @@ void shares_take(struct shares_ahead *shares, const struct state *state, uint32_
 int64_t share_borrowed(const struct queue *queue, const struct amounts *used, uint32_t resource);
 uint64_t share_measure(const struct state *state, uint32_t queue, const struct amounts *used,
                        uint32_t resource);
+/* Some queue borrows: nothing could be taken back else. Most plans end here. */
+bool share_is_borrowed(const struct state *state);
 /* What a job of the queue contests at this branch. */
 uint32_t share_contested(const struct state *state, uint32_t branch, const struct amounts *wanted);
 /* Would the branch be within its guarantee with so much more? */

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/relocate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
+#include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/parts.h"
+#include "sched/victim.h"
 
-void relocation_start(struct relocation *search, struct brain *brain, struct job *job)
+void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {
+    assert(job->state == JOB_QUEUED);
     *search = (struct relocation){ .brain = brain,
                                    .job = job,
                                    .request = state_request(brain->state, job),
@@ -18,40 +25,14 @@ void relocation_start(struct relocation *search, struct brain *brain, struct job
                                    .later = USEC_NEVER };
 }
 
-/* ---- parts of leases ---- */
-
-static bool has_slice(const struct fleet *fleet, const struct slice *slice)
+int64_t relocation_gain_until(const struct relocation *search, usec_t at)
 {
-    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
+    usec_t now = search->brain->state->now;
+    uint64_t milli = (uint64_t)request_least_milli(search->request);
 
-    return fleet_has(fleet, &lease);
-}
-
-static bool has_device(const struct lease *lease, uint32_t device)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return true;
-    }
-    return false;
-}
-
-void relocation_free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                          const struct lease *other, struct lease *ret)
-{
-    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (has_slice(fleet, &lease->slices[i]) &&
-            (!other || !has_device(other, lease->slices[i].device)))
-            slices[count++] = lease->slices[i];
-    }
-    *ret = *lease;
-    ret->slices = slices;
-    ret->slices_count = count;
-    ret->cpu_milli = 0;
-    ret->memory_mib = 0;
+    if (at == USEC_NEVER || at - now > USEC_PER_DAY * 3650)
+        return INT64_MAX;
+    return (int64_t)wide_scale((uint64_t)(at - now), milli, GPU_MILLI);
 }
 
 /* ---- what is free ---- */
@@ -73,8 +54,7 @@ static void take_free(struct relocation *search, const struct lease *lease)
     struct lease part;
 
     if (!fleet_has(&search->brain->reclaim.ahead, lease)) {
-        relocation_free_part(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL,
-                             &part);
+        parts_free(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL, &part);
         lease = &part;
     }
     fleet_take(&search->brain->reclaim.ahead, lease, 1);
@@ -119,11 +99,11 @@ static bool may_move(struct relocation *search, const struct job *job)
     usec_t now = brain->state->now, moved = job->run->moved;
 
     /* one that lost members may have a size with which it would not start elsewhere */
-    if (job->run->lease->milli == 0 || !elastic_is_settled(job) || request->roles_count > 0 ||
+    if (job->run->lease->milli == 0 || !job_is_settled(job) || request->roles_count > 0 ||
         !request_allows(request, job->run->lease->members_count) ||
-        !reclaim_may_stop(&brain->reclaim, brain->state, job))
+        !victim_may_stop(&brain->reclaim, brain->state, job))
         return false;
-    usec_t at = elastic_old_enough_at(job, now);
+    usec_t at = job_old_enough_at(job, now);
     if (moved > 0 && usec_after(moved, USEC_PER_HOUR) > at)
         at = usec_after(moved, USEC_PER_HOUR);
     if (at > now)
@@ -158,7 +138,7 @@ void relocation_collect(struct relocation *search)
         struct mover mover = { .job = entry->job };
         if (!may_move(search, entry->job))
             continue;
-        mover.again = job_unsaved(mover.job, brain->state->now) + elastic_cost_of(mover.job);
+        mover.again = job_unsaved(mover.job, brain->state->now) + job_restart_cost(mover.job);
         mover.loss = move_loss(mover.job->run->lease, mover.again);
         list_add(&defrag->movers, mover);
     }
@@ -223,6 +203,7 @@ static void price_nodes(struct relocation *search)
     struct defrag *defrag = &brain->defrag;
     size_t kept = 0;
 
+    assert(defrag->gone.count == 0);
     defrag->nodes.count = 0;
     for (uint32_t i = 0; i < brain->reclaim.ahead.nodes.count; i++) {
         bool is_enough = !brain->layout.nodes.items[i].is_up || has_room(search, i);
@@ -259,6 +240,7 @@ static void choose(struct relocation *search, uint32_t number)
     struct defrag *defrag = &search->brain->defrag;
     struct mover *mover = &defrag->movers.items[number];
 
+    assert(!mover->is_chosen);
     hold(search, mover->job, mover->job->run->lease, -1);
     mover->is_chosen = true;
     list_add(&defrag->chosen, number);
@@ -269,6 +251,7 @@ static void spare(struct relocation *search, size_t at)
     struct defrag *defrag = &search->brain->defrag;
     struct mover *mover = &defrag->movers.items[defrag->chosen.items[at]];
 
+    assert(mover->is_chosen);
     hold(search, mover->job, mover->job->run->lease, 1);
     mover->is_chosen = false;
     list_remove(&defrag->chosen, at);
@@ -398,7 +381,7 @@ static bool place_mover(struct relocation *search, struct mover *mover)
     query.shapes = NULL;
     query.quota = PLACE_QUOTA_EVER;
     query.promises = search->promises;
-    query.end = usec_after(job->run->expected_end, elastic_cost_of(job));
+    query.end = usec_after(job->run->expected_end, job_restart_cost(job));
     if (!place_job(&query, &brain->arena, &mover->place, &why) ||
         !may_have(brain, job, &mover->place))
         return false;
@@ -433,12 +416,13 @@ static bool place_all(struct relocation *search)
     size_t placed = 0;
     bool is_free = true;
 
+    assert(defrag->chosen.count > 0 && defrag->chosen.count <= DEFRAG_MOVED);
     sort_chosen(defrag);
     hold(search, search->job, &search->lease, 1);
     for (size_t i = 0; i < defrag->chosen.count; i++) {
         const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
-        relocation_free_part(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease,
-                             &search->lease, &left[i]);
+        parts_free(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease, &search->lease,
+                   &left[i]);
         fleet_take(&brain->reclaim.ahead, &left[i], 1);
     }
     for (size_t i = 0; i < defrag->chosen.count && is_free; i++) {
@@ -495,7 +479,7 @@ static bool is_open_for_it(const struct relocation *search)
         grace = its > grace ? its : grace;
     }
     struct gate_ask ask = { job->queue, job->user, state->now,
-                            usec_after(usec_after(state->now, grace), gate_stay_of(job)) };
+                            usec_after(usec_after(state->now, grace), job_stay(job)) };
     for (size_t i = 0; i < brain->gates.items.count; i++) {
         const struct gate *gate = &brain->gates.items.items[i];
         bool is_near = gate->slots != 0 || gate_has(gate, &brain->layout, &search->lease);
@@ -546,9 +530,9 @@ static bool find_set(struct relocation *search)
 /* What is kept for others counts among the cells, too. */
 bool relocation_find(struct relocation *search)
 {
-    reclaim_take_made(search->brain, search->job->id, 1);
+    made_take(search->brain, search->job->id, 1);
     bool is_found = find_set(search);
-    reclaim_take_made(search->brain, search->job->id, -1);
+    made_take(search->brain, search->job->id, -1);
     return is_found;
 }
 
@@ -573,7 +557,7 @@ static void move(struct brain *brain, const struct mover *mover, uint64_t job,
                   .members = mover->place.members_count },
     };
 
-    reclaim_keep(&brain->reclaim, mover->job->id, &mover->place);
+    made_keep(&brain->reclaim, mover->job->id, &mover->place);
     brain_decide(brain, &event, decisions);
 }
 
@@ -585,11 +569,12 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     const struct mover *movers[DEFRAG_MOVED];
     size_t count = defrag->chosen.count;
 
+    assert(count > 0 && count <= DEFRAG_MOVED);
     for (size_t i = 0; i < count; i++)
         movers[i] = &defrag->movers.items[defrag->chosen.items[i]];
     relocation_drop(search);
     qsort(movers, count, sizeof(movers[0]), compare_numbers);
     for (size_t i = 0; i < count; i++)
         move(brain, movers[i], search->job->id, decisions);
-    reclaim_keep(&brain->reclaim, search->job->id, &search->lease);
+    made_keep(&brain->reclaim, search->job->id, &search->lease);
 }

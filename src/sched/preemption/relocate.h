@@ -16,7 +16,7 @@
 /* A search for one job that waits. */
 struct relocation {
     struct brain *brain;
-    struct job *job;
+    const struct job *job;
     const struct request *request;
     struct promises *promises; /* to others; NULL: somebody only asks */
     usec_t end;                /* of the job, if it starts now */
@@ -30,7 +30,9 @@ struct relocation {
     usec_t later;       /* when somebody may be moved who may not yet; USEC_NEVER */
 };
 
-void relocation_start(struct relocation *search, struct brain *brain, struct job *job);
+void relocation_start(struct relocation *search, struct brain *brain, const struct job *job);
+/* GPU-time that the job would wait if it started at this time. */
+int64_t relocation_gain_until(const struct relocation *search, usec_t at);
 /* What is free now, but for what is kept for others, or will be taken in this plan. */
 void relocation_look(struct relocation *search);
 bool relocation_is_enough(const struct relocation *search); /* for the job, wherever it is */
@@ -42,9 +44,5 @@ bool relocation_find(struct relocation *search);
 void relocation_make(struct relocation *search, struct decisions *decisions);
 /* Don't. */
 void relocation_drop(struct relocation *search);
-
-/* The devices of a lease that are free in a fleet, and not of another lease; nothing else. */
-void relocation_free_part(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                          const struct lease *other, struct lease *ret);
 
 #endif

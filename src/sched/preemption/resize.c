@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/resize.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
+#include "sched/facts.h"
+#include "sched/grant.h"
+#include "sched/made.h"
 #include "sched/ordering/pool_limit.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/parts.h"
+#include "sched/shrink.h"
 
 void elastic_release(struct elastic *elastic)
 {
@@ -56,77 +62,6 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
         KEEP_IN(&elastic->back, job, is_coming);
 }
 
-bool elastic_is_back(const struct job *job)
-{
-    return job->is_awaited == AWAITED_BACK ||
-           (job->state == JOB_STOPPING &&
-            (job->run->stop_cause == STOP_RESIZE || job->run->stop_cause == STOP_MOVE) &&
-            !job->run->is_cancel_wanted && !job->run->is_requeue_wanted);
-}
-
-bool elastic_is_leaving(const struct job *job)
-{
-    return job->state == JOB_STOPPING &&
-           (job->run->stop_cause != STOP_HEAL || job->run->is_cancel_wanted);
-}
-
-void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
-                  struct lease *ret)
-{
-    uint32_t count = lease->members_count, members_count = 0, slices_count = 0;
-    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(struct slice));
-    struct lease_member *members = arena_take(arena, count, sizeof(struct lease_member));
-    uint32_t *ranks = arena_take(arena, count, sizeof(uint32_t));
-    int64_t milli = 0; /* by memory, members on different devices have different parts */
-
-    for (uint32_t rank = 0; rank < count; rank++) {
-        ranks[rank] = members_count;
-        if (is_picked[rank])
-            members[members_count++] = (struct lease_member){ .node = lease->members[rank].node };
-    }
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (!is_picked[lease->slices[i].rank])
-            continue;
-        milli += lease->slices[i].milli;
-        slices[slices_count] = lease->slices[i];
-        slices[slices_count++].rank = ranks[lease->slices[i].rank];
-    }
-    *ret = (struct lease){
-        .members = members,
-        .members_count = members_count,
-        .slices = slices,
-        .slices_count = slices_count,
-        .alternative = lease->alternative,
-        .milli = milli,
-        .cpu_milli = lease->cpu_milli,
-        .memory_mib = lease->memory_mib,
-    };
-}
-
-/* The members [first, first + count) of a lease. */
-static void part_of(const struct lease *lease, uint32_t first, uint32_t count, struct arena *arena,
-                    struct lease *ret)
-{
-    bool *is_picked = arena_take(arena, lease->members_count, sizeof(bool));
-
-    for (uint32_t rank = 0; rank < lease->members_count; rank++)
-        is_picked[rank] = rank >= first && rank < first + count;
-    elastic_pick(lease, is_picked, arena, ret);
-}
-
-usec_t elastic_cost_of(const struct job *job)
-{
-    return job->restart_cost > 0 ? job->restart_cost : ELASTIC_COST_S * USEC_PER_SEC;
-}
-
-bool elastic_is_settled(const struct job *job)
-{
-    const struct job_run *run = job->run;
-
-    return job->state == JOB_RUNNING && !run->is_cancel_wanted && !run->is_requeue_wanted &&
-           run->members_ended == 0 && run->started >= run->granted;
-}
-
 /* ---- those that come back ---- */
 
 /* Is all of it free? Members of one machine are counted together. */
@@ -137,7 +72,7 @@ static bool is_free(struct brain *brain, const struct lease *lease)
 
     fleet_follow(ahead, &brain->fleet);
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
-        part_of(lease, rank, 1, &brain->arena, &part);
+        parts_range(lease, rank, 1, &brain->arena, &part);
         if (!fleet_has(ahead, &part))
             return false;
         fleet_take(ahead, &part, 1);
@@ -163,14 +98,15 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
 
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
-    const struct lease *kept = reclaim_place(&brain->reclaim, job->id);
+    const struct lease *kept = made_place(&brain->reclaim, job->id);
     struct lease lease;
     struct why why;
 
+    assert(job->state == JOB_QUEUED);
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
         !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
-    part_of(kept, 0, kept->members_count, &brain->arena, &lease);
+    parts_range(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
 }
@@ -203,205 +139,6 @@ void plan_back(struct brain *brain, struct decisions *decisions)
             i++; /* else it has left the list */
         }
     }
-}
-
-/* ---- shrinking ---- */
-
-/* Whose restart loses the least for what it gives comes first; of equals who started last. */
-static int compare_donors(const void *left, const void *right)
-{
-    const struct donor *a = left, *b = right;
-
-    if (a->job->priority != b->job->priority)
-        return a->job->priority < b->job->priority ? -1 : 1;
-    if (elastic_cost_of(a->job) != elastic_cost_of(b->job))
-        return elastic_cost_of(a->job) < elastic_cost_of(b->job) ? -1 : 1;
-    return a->job->id > b->job->id ? -1 : 1;
-}
-
-/* Has run for its restart cost, so that its start was not in vain. */
-static bool has_paid(struct brain *brain, const struct job *job)
-{
-    usec_t at = usec_after(job->run->started, elastic_cost_of(job));
-
-    if (at <= brain->state->now)
-        return true;
-    brain->elastic.review = at < brain->elastic.review ? at : brain->elastic.review;
-    return false;
-}
-
-static size_t collect_donors(struct brain *brain, const struct job *job, struct donor **ret)
-{
-    const struct elastic *elastic = &brain->elastic;
-    struct donor *donors = arena_take(&brain->arena, elastic->active.count + 1, sizeof(*donors));
-    size_t count = 0;
-
-    for (size_t i = 0; i < elastic->active.count; i++) {
-        struct job *other = elastic->active.items[i];
-        const struct request *request = state_request(brain->state, other);
-        uint32_t members = other->run->lease->members_count;
-        if (other == job || !elastic_is_settled(other) || members <= request->members ||
-            !has_paid(brain, other) ||
-            (other->queue != job->queue && !reclaim_is_due(brain, other)))
-            continue;
-        donors[count++] = (struct donor){ other, request, members, members, 0 };
-    }
-    if (count > 1)
-        qsort(donors, count, sizeof(donors[0]), compare_donors);
-    *ret = donors;
-    return count;
-}
-
-/* May the job have what these members hold? STOP_IN_QUEUE: no. */
-static enum stop_rule right_to(struct brain *brain, const struct job *job,
-                               const struct amounts *wanted, const struct job *other,
-                               const struct amounts *held)
-{
-    if (other->queue == job->queue)
-        return job->priority >= other->priority ? STOP_FOR_EARLIER : STOP_IN_QUEUE;
-    return share_rule(&brain->reclaim.shares, brain->state, job->queue, wanted, other->queue, held);
-}
-
-/* Size by size, as far as a right to it goes. */
-static void squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                    struct donor *donor)
-{
-    struct shares_ahead *shares = &brain->reclaim.shares;
-
-    for (;;) {
-        uint32_t next = donor->low > 1 ? request_fit(donor->request, donor->low - 1) : 0;
-        struct amounts held;
-        struct lease part;
-        if (next == 0)
-            return;
-        part_of(donor->job->run->lease, next, donor->low - next, &brain->arena, &part);
-        amounts_of_lease(brain->state, &part, &held);
-        enum stop_rule rule = right_to(brain, job, wanted, donor->job, &held);
-        if (rule == STOP_IN_QUEUE)
-            return;
-        if (rule != STOP_FOR_EARLIER)
-            shares_take(shares, brain->state, job->queue, donor->job->queue, &held, rule, -1);
-        fleet_take(&brain->reclaim.ahead, &part, -1);
-        donor->low = next;
-        donor->rule = (uint8_t)rule;
-    }
-}
-
-/* What it keeps after all, now that the place of the other is known: of the members that may have
- * to go, as many as an allowed size needs stay where they are. */
-static void give_back(struct brain *brain, const struct donor *donor, struct lease *ret)
-{
-    const struct lease *held = donor->job->run->lease;
-    struct fleet *ahead = &brain->reclaim.ahead;
-    bool *stays = arena_take(&brain->arena, donor->members, sizeof(bool));
-    uint32_t count = donor->low;
-    struct lease part;
-
-    for (uint32_t rank = 0; rank < donor->members; rank++) {
-        stays[rank] = rank < donor->low;
-        if (stays[rank])
-            continue;
-        part_of(held, rank, 1, &brain->arena, &part);
-        stays[rank] = fleet_has(ahead, &part);
-        if (stays[rank])
-            fleet_take(ahead, &part, 1);
-        count += stays[rank];
-    }
-    uint32_t size = count < donor->members ? request_fit(donor->request, count) : count;
-    for (uint32_t rank = donor->members; rank-- > 0 && count > size;) {
-        if (!stays[rank])
-            continue;
-        stays[rank] = false;
-        count--;
-        part_of(held, rank, 1, &brain->arena, &part);
-        fleet_take(ahead, &part, -1);
-    }
-    elastic_pick(held, stays, &brain->arena, ret);
-}
-
-/* Stop it to start again with `lease`; `taker` gets what it gives up. */
-static void resize(struct brain *brain, const struct job *job, const struct lease *lease,
-                   uint64_t taker, uint8_t rule, struct decisions *decisions)
-{
-    usec_t now = brain->state->now;
-    struct event event = {
-        .kind = EVENT_STOP,
-        .at = now,
-        .stop = { .job = job->id,
-                  .cause = STOP_RESIZE,
-                  .other = taker,
-                  .rule = rule,
-                  .lost = job_unsaved(job, now) + job->restart_cost,
-                  .members = lease->members_count },
-    };
-
-    reclaim_keep(&brain->reclaim, job->id, lease);
-    brain_decide(brain, &event, decisions);
-}
-
-bool elastic_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                     struct donors *ret)
-{
-    bool is_any = false;
-
-    ret->count = collect_donors(brain, job, &ret->items);
-    for (size_t i = 0; i < ret->count; i++) {
-        squeeze(brain, job, wanted, &ret->items[i]);
-        is_any |= ret->items[i].low < ret->items[i].members;
-    }
-    return is_any;
-}
-
-bool elastic_gives(const struct donors *donors, const struct job *job)
-{
-    for (size_t i = 0; i < donors->count; i++) {
-        if (donors->items[i].job == job)
-            return donors->items[i].low < donors->items[i].members;
-    }
-    return false;
-}
-
-bool elastic_settle(struct brain *brain, const struct job *job, const struct lease *lease,
-                    const struct donors *donors, struct decisions *decisions)
-{
-    bool is_any = false;
-
-    fleet_take(&brain->reclaim.ahead, lease, 1);
-    for (size_t i = donors->count; i-- > 0;) {
-        const struct donor *donor = &donors->items[i];
-        struct lease kept;
-        if (donor->low == donor->members)
-            continue;
-        give_back(brain, donor, &kept);
-        if (kept.members_count == donor->members)
-            continue;
-        resize(brain, donor->job, &kept, job->id, donor->rule, decisions);
-        is_any = true;
-    }
-    return is_any;
-}
-
-bool elastic_shrink_for(struct brain *brain, struct job *job, struct decisions *decisions)
-{
-    struct place_query query;
-    struct amounts wanted;
-    struct donors donors;
-    struct lease lease;
-    struct why why;
-
-    reclaim_prepare(brain, job->id);
-    quota_least(brain->state, state_request(brain->state, job), &wanted);
-    if (!elastic_squeeze(brain, job, &wanted, &donors))
-        return false;
-    brain_query(brain, job, &query);
-    query.fleet = &brain->reclaim.ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_EVER;
-    if (!place_job(&query, &brain->arena, &lease, &why) ||
-        !elastic_settle(brain, job, &lease, &donors, decisions))
-        return false;
-    reclaim_keep(&brain->reclaim, job->id, &lease);
-    return true;
 }
 
 static int compare_waiting(const void *left, const void *right)
@@ -449,7 +186,7 @@ void plan_shrinks(struct brain *brain, struct decisions *decisions)
         if (!finds_no_room(brain, waiting.items[i]))
             continue;
         tries++;
-        reclaim_shrink_for(brain, waiting.items[i], 0, decisions);
+        shrink_for(brain, waiting.items[i], 0, decisions);
     }
     list_release(&waiting);
 }
@@ -486,9 +223,9 @@ static void look_ahead(struct brain *brain)
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct made_room *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
-        if (job && job_is_active(job) && elastic_is_back(job))
+        if (job && job_is_active(job) && job_is_back(job))
             fleet_take(&reclaim->ahead, job->run->lease, -1);
-        if (job && (job_is_active(job) ? elastic_is_back(job) : job->is_awaited) &&
+        if (job && (job_is_active(job) ? job_is_back(job) : job->is_awaited) &&
             fleet_has(&reclaim->ahead, made->lease))
             fleet_take(&reclaim->ahead, made->lease, 1);
     }
@@ -535,29 +272,18 @@ static bool fits_ahead(void *user, uint32_t members)
     return true;
 }
 
-usec_t elastic_old_enough_at(const struct job *job, usec_t now)
-{
-    usec_t cost = elastic_cost_of(job), age = job->run->attained + now - job->run->started;
-    usec_t restarts = (usec_t)(job->run->resizes + job->run->preemptions + job->run->heals +
-                               job->run->moves + job->run->rescues);
-    /* (age - restarts x S) / (age + S) >= 0.7 */
-    usec_t least = (100 * restarts + ELASTIC_FACTOR_PCT) * cost / (100 - ELASTIC_FACTOR_PCT);
-
-    return age >= least ? 0 : now + least - age;
-}
-
 static bool is_worth_it(struct brain *brain, const struct job *job, uint32_t members)
 {
     uint32_t old = job->run->lease->members_count;
     usec_t now = brain->state->now, end = job->run->expected_end;
-    usec_t left = claim_left(job, now) > 0 ? claim_left(job, now)
-                  : end == USEC_NEVER      ? USEC_NEVER
-                                           : end - now;
+    usec_t left = job_left(job, now) > 0 ? job_left(job, now)
+                  : end == USEC_NEVER    ? USEC_NEVER
+                                         : end - now;
 
     if (left != USEC_NEVER &&
-        left / members * (members - old) < ELASTIC_GAIN_LEAST * elastic_cost_of(job))
+        left / members * (members - old) < ELASTIC_GAIN_LEAST * job_restart_cost(job))
         return false;
-    usec_t at = elastic_old_enough_at(job, now);
+    usec_t at = job_old_enough_at(job, now);
     if (at > 0 && at < brain->elastic.review)
         brain->elastic.review = at;
     return at == 0;
@@ -572,10 +298,11 @@ static void grow(struct brain *brain, struct job *job, struct decisions *decisio
     fleet_take(&brain->reclaim.ahead, held, -1);
     uint32_t members = request_search(growth.request, held->members_count,
                                       request_most(growth.request), fits_ahead, &growth);
+    assert(job_is_settled(job) && members >= held->members_count);
     bool is_growing = members > held->members_count && is_worth_it(brain, job, members);
     fleet_take(&brain->reclaim.ahead, is_growing ? &growth.lease : held, 1);
     if (is_growing)
-        resize(brain, job, &growth.lease, 0, 0, decisions);
+        shrink_resize(brain, job, &growth.lease, 0, 0, decisions);
 }
 
 void plan_grows(struct brain *brain, struct decisions *decisions)
@@ -593,8 +320,7 @@ void plan_grows(struct brain *brain, struct decisions *decisions)
     look_ahead(brain);
     for (size_t i = 0; i < count; i++) {
         const struct request *request = state_request(brain->state, jobs[i]);
-        if (elastic_is_settled(jobs[i]) &&
-            jobs[i]->run->lease->members_count < request_most(request) &&
+        if (job_is_settled(jobs[i]) && jobs[i]->run->lease->members_count < request_most(request) &&
             !is_contended(brain, jobs[i]->queue))
             grow(brain, jobs[i], decisions);
     }

@@ -2,27 +2,28 @@
 #ifndef SCHED_PREEMPTION_RESIZE_H
 #define SCHED_PREEMPTION_RESIZE_H
 
-/* elastic - gangs that take what is idle, and give it back before anybody is stopped
+/* elastic - elastic gangs: start with what fits, grow on idle GPUs, shrink before preemption
  *
  * An elastic gang (core/job/gang_size.h) starts with as many members as find room, at least its
- * least.
+ * minimum.
  *
- *   shrink   for a job that finds no room and would wait for long: what running gangs have beyond
- *            their least is taken away, size by size, as far as a right to it goes. Inside a queue
- *            everybody has it whose priority is not lower than the gang's; between queues the
- *            rules of share.h decide, as for jobs that are stopped. Then the job is placed, and
- *            every gang keeps the largest size that leaves that place free. It is done when this
- *            alone makes the room, and before plan_preempt and reclaim stop anybody.
- *   grow     when nobody waits for room, to the largest size that is allowed and fits beside all
- *            others. Policies 2.9 and 2.12 (Sia): with S the restart cost, age the run time so far
+ *   shrink   for a job that finds no room and would wait for long: running gangs give up members
+ *            beyond their minimum, size by size, as far as the job has a right to them. Inside a
+ *            queue, a job has that right if its priority is not lower than the gang's; between
+ *            queues the rules of share.h decide, as for preemption. Then the job is placed, and
+ *            each
+ *            gang keeps the largest size that leaves that place free. Shrinking happens only when
+ *            it
+ *            makes enough room alone, and before plan_preempt and reclaim stop a job.
+ *   grow     when no job waits for room, to the largest allowed size that fits. Policies 2.9 and
+ *            2.12 (Sia): with S the restart cost and age the run time so far
  *                max(age - restarts x S, 0) / (age + S)  >=  0.7
- *            and, where what is left of its run is known, when left x (1 - old / new) is at least
- *            ELASTIC_GAIN_LEAST x S: what the larger size saves if it is as much faster.
+ *            and, where the remaining run time is known, left x (1 - old / new) is at least
+ *            ELASTIC_GAIN_LEAST x S: the time saved if the larger size is faster in proportion.
  *
- * A gang that is resized is stopped (STOP 6) and starts again at once (`back`; so does whoever is
- * moved, defrag.h), with the machines
- * and devices that were chosen for it when that was decided; where they are gone, with the largest
- * size that fits and is not above what was decided. Nobody else's start comes before that.
+ * A resized gang is stopped (STOP 6) and starts again at once (`back`; so do moved jobs, defrag.h)
+ * on the devices that were chosen for it. If these are no longer free, it takes the largest size
+ * that fits and is not above the decided one. No other job starts before these.
  */
 
 #include "base/arena.h"
@@ -31,13 +32,10 @@
 
 struct brain;
 struct decisions;
-struct quota_ask;
 
 enum {
-    ELASTIC_FACTOR_PCT = 70,
     ELASTIC_GAIN_LEAST = 4,
-    ELASTIC_COST_S = 60, /* the restart cost of a gang that does not say its own */
-    ELASTIC_TRIES = 8,   /* waiting jobs for which a plan looks for gangs to shrink */
+    ELASTIC_TRIES = 8, /* waiting jobs for which a plan looks for gangs to shrink */
 };
 
 struct elastic {
@@ -46,53 +44,16 @@ struct elastic {
     usec_t review;             /* when a gang may be old enough to grow; USEC_NEVER */
 };
 
-/* A job's standing may have changed. */
+/* The state of a job may have changed. */
 void elastic_note(struct elastic *elastic, const struct state *state, struct job *job,
                   bool is_gone);
 void elastic_release(struct elastic *elastic);
 
-/* Whether it was stopped, or is being stopped, to start again at once. */
-bool elastic_is_back(const struct job *job);
-/* It stops, and others can have its place; not when it is healed, and wants as much again. */
-bool elastic_is_leaving(const struct job *job);
-/* The members of a lease that are marked, as a lease of their own: ranks from 0, shares 0. */
-void elastic_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
-                  struct lease *ret);
-
-/* It runs, all of it, and nobody wants it to stop. */
-bool elastic_is_settled(const struct job *job);
-/* What a restart costs it, as it says or as is assumed. */
-usec_t elastic_cost_of(const struct job *job);
-/* When it is old enough for one more restart (Sia's factor); 0: it is. */
-usec_t elastic_old_enough_at(const struct job *job, usec_t now);
-
-/* Those that were stopped to start again. */
+/* Start gangs and moved jobs that were stopped to start again. */
 void plan_back(struct brain *brain, struct decisions *decisions);
-/* For those that wait, before anybody is stopped for them. */
+/* Shrink gangs for waiting jobs, before any job is preempted. */
 void plan_shrinks(struct brain *brain, struct decisions *decisions);
-/* A gang that could give something up: its members now, and after all that it may be asked for. */
-struct donor {
-    struct job *job;
-    const struct request *request;
-    uint32_t members, low;
-    uint8_t rule; /* enum stop_rule */
-};
-
-struct donors {
-    struct donor *items; /* in the brain's arena */
-    size_t count;
-};
-
-/* Take from reclaim.ahead, which was prepared for the job, all that gangs may be asked for it.
- * False: that is nothing. */
-bool elastic_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                     struct donors *ret);
-bool elastic_gives(const struct donors *donors, const struct job *job);
-/* Shrink gangs as far as the job's place needs it. False: it needs none of them. */
-bool elastic_settle(struct brain *brain, const struct job *job, const struct lease *lease,
-                    const struct donors *donors, struct decisions *decisions);
-/* True: gangs alone made room for it, and the job is awaited. */
-bool elastic_shrink_for(struct brain *brain, struct job *job, struct decisions *decisions);
+/* Let gangs grow into what is left. */
 void plan_grows(struct brain *brain, struct decisions *decisions);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/time_limit.h"
 
+#include <assert.h>
+
 static bool is_before(const struct deadline *a, const struct deadline *b)
 {
     return a->at != b->at ? a->at < b->at : a->job < b->job;
@@ -10,6 +12,7 @@ void deadline_add(struct deadlines *deadlines, usec_t at, uint64_t job)
 {
     struct deadline added = { at, job };
 
+    assert(at != USEC_NEVER && job != 0);
     list_add(&deadlines->heap, added);
     struct deadline *items = deadlines->heap.items;
     size_t i = deadlines->heap.count - 1;
@@ -29,6 +32,7 @@ bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job)
 
     if (deadline_first(deadlines) > now || deadlines->heap.count == 0)
         return false;
+    assert(items[0].at <= now);
     *ret_job = items[0].job;
 
     struct deadline last = items[--deadlines->heap.count];

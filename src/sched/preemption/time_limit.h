@@ -2,9 +2,9 @@
 #ifndef SCHED_PREEMPTION_TIME_LIMIT_H
 #define SCHED_PREEMPTION_TIME_LIMIT_H
 
-/* deadline - when which job's time limit runs out: a heap, earliest first
+/* deadline - time limits of running jobs: a heap, earliest first
  *
- * Nothing is ever taken out early: who takes one looks whether it still holds.
+ * Entries are not removed when a job ends early: the caller checks whether an entry still applies.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct deadlines {
 
 void deadline_add(struct deadlines *deadlines, usec_t at, uint64_t job);
 usec_t deadline_first(const struct deadlines *deadlines); /* USEC_NEVER: none */
-/* The earliest, when it is not after now. */
+/* Remove and return the earliest entry if it is due. */
 bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job);
 void deadlines_release(struct deadlines *deadlines);
 

@@ -7,28 +7,11 @@
 #include <string.h>
 
 #include "core/job/request.h"
+#include "sim/report/band.h"
 #include "sim/report/series.h"
 #include "sim/report/spread.h"
 
 enum { QUEUES_SHOWN_MAX = 64 };
-
-static const char *const band_names[BAND_COUNT] = { "0", "<1", "1", "2-4", "5-8", "9-64", ">64" };
-
-enum band band_of(int64_t milli)
-{
-    static const int64_t tops[] = { 0, 999, 1000, 4000, 8000, 64000 };
-
-    for (int i = 0; i < (int)COUNT_OF(tops); i++) {
-        if (milli <= tops[i])
-            return (enum band)i;
-    }
-    return BAND_MORE;
-}
-
-const char *band_name(enum band band)
-{
-    return band_names[band];
-}
 
 static double seconds(usec_t time)
 {
@@ -139,7 +122,7 @@ static json_t *told_apart(const struct run *run, value_fn *value_of)
     json_t *object = spread_to_json(&all), *by_gpus = json_object(), *by_queue = json_object();
     for (int i = 0; i < BAND_COUNT; i++) {
         if (bands[i].values.count > 0)
-            json_object_set_new(by_gpus, band_names[i], spread_to_json(&bands[i]));
+            json_object_set_new(by_gpus, band_name((enum band)i), spread_to_json(&bands[i]));
         spread_release(&bands[i]);
     }
     for (size_t i = 0; i < run->queue_count; i++) {

@@ -8,12 +8,6 @@
 
 #include "sim/run/run.h"
 
-/* Sizes of jobs, by GPUs: "0", "<1", "1", "2-4", "5-8", "9-64", ">64". */
-enum band { BAND_NONE, BAND_PART, BAND_ONE, BAND_FEW, BAND_NODE, BAND_MANY, BAND_MORE, BAND_COUNT };
-
-enum band band_of(int64_t milli);
-const char *band_name(enum band band);
-
 /* New reference. */
 json_t *series_of(const struct run *run);
 

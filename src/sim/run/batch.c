@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "sim/report/result.h"
-#include "sim/trace/adapt.h"
+#include "sim/run/adapt.h"
 
 enum { PROCESSES_MAX = 256, PROGRESS_MS = 250, CHUNK = 1 << 16 };
 

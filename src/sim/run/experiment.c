@@ -42,23 +42,6 @@ void experiment_list_release(struct experiment_list *list)
     list_release(&list->items);
 }
 
-int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
-                double max, double *ret)
-{
-    const json_t *value = reader_get(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_number(value))
-        return reader_fail(reader, -EINVAL, object, key, "expected a number, not %s",
-                           reader_kind(value));
-    double number = json_number_value(value);
-    if (!(number >= min && number <= max))
-        return reader_fail(reader, -ERANGE, object, key, "%g, expected %g to %g", number, min, max);
-    *ret = number;
-    return 0;
-}
-
 static int add_seeds(const struct reader *reader, const json_t *document,
                      struct experiment *experiment, uint64_t from, uint64_t to)
 {

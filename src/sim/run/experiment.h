@@ -96,9 +96,6 @@ DEFINE_AUTO(experiment)
 /* adapt.c reads its own part of the document. */
 int adapt_read(const struct reader *reader, const json_t *object, struct adapt *adapt);
 int generator_read(const struct reader *reader, const json_t *object, struct generator *generator);
-/* A number that may have decimals. */
-int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
-                double max, double *ret);
 extern const char *const adapt_keys[];
 
 #endif

@@ -34,6 +34,7 @@ struct run *run_create(const struct experiment *experiment, const struct workloa
     run->inside = mem_zero(1, sizeof(*run->inside));
     run->inside->state = state_create();
     run->inside->brain = brain_create(run->inside->state);
+    run->inside->inquiry = inquiry_create();
     run->inside->now = run_origin;
     return run;
 }
@@ -43,6 +44,7 @@ void run_destroy(struct run *run)
     if (!run)
         return;
     struct run_inside *inside = run->inside;
+    inquiry_destroy(inside->inquiry);
     brain_destroy(inside->brain);
     state_destroy(inside->state);
     list_release(&inside->decisions.events);
@@ -244,11 +246,12 @@ static void note_promise(struct run *run, uint32_t number)
     if (!job)
         return;
     if (wanted->is_on[METRIC_BACKFILL]) {
-        sched_why(inside->brain, job, &why, NULL);
+        sched_why(inside->brain, inside->inquiry, job, &why, NULL);
         outcome->promised = why.at > inside->now && why.at != USEC_NEVER ? why.at : 0;
     }
     if (wanted->is_on[METRIC_START_ESTIMATES] && run->ports->estimate_start)
-        outcome->has_estimate = run->ports->estimate_start(inside->brain, job, &outcome->estimate);
+        outcome->has_estimate =
+            run->ports->estimate_start(inside->brain, inside->inquiry, job, &outcome->estimate);
 }
 
 static int look_after_arrivals(struct run *run, uint32_t from, struct error *err)

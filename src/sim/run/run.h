@@ -25,11 +25,12 @@ struct sim_estimate {
     usec_t low, median, high;
     usec_t limits_only; /* as one would say who knows time limits alone; 0: not known */
 };
-typedef bool sim_estimate_fn(struct brain *brain, const struct job *job, struct sim_estimate *ret);
+typedef bool sim_estimate_fn(const struct brain *brain, struct inquiry *inquiry,
+                             const struct job *job, struct sim_estimate *ret);
 
 /* What the room can't do itself. */
 struct sim_ports {
-    sim_journal_fn *read_journal;
+    journal_read_fn *read_journal;
     sim_estimate_fn *estimate_start;
 };
 

@@ -23,6 +23,7 @@ struct stopped {
 struct run_inside {
     struct state *state;
     struct brain *brain;
+    struct inquiry *inquiry; /* of what is asked on the way */
     struct decisions decisions;
     struct dues dues;
     LIST(struct granted) granted;

@@ -95,7 +95,7 @@ int read_batsim(const struct format_ask *ask, struct workload *workload, struct 
         if (code == 0)
             code = workload_add(workload, &job, err);
         else
-            code = format_pass_over(ask, workload, code);
+            code = workload_pass_over(workload, ask->skip_bad, code);
     }
     return code;
 }

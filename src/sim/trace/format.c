@@ -40,11 +40,3 @@ int format_read(const struct format *format, const struct format_ask *ask,
         return error_set(err, -EBADMSG, "%s: no job in it", ask->path ? ask->path : format->name);
     return 0;
 }
-
-int format_pass_over(const struct format_ask *ask, struct workload *workload, int code)
-{
-    if (code != -EBADMSG || !ask->skip_bad)
-        return code;
-    workload->skipped++;
-    return 0;
-}

@@ -16,13 +16,10 @@
 #include "sim/trace/generate.h"
 #include "sim/trace/workload.h"
 
-/* What the room can't do itself. NULL: there is no journal to read. */
-typedef int sim_journal_fn(const char *dir, journal_record_fn *fn, void *user, struct error *err);
-
 struct format_ask {
     const char *path; /* as it is opened, and named in errors */
     bool skip_bad;
-    sim_journal_fn *read_journal;
+    journal_read_fn *read_journal; /* NULL: there is no journal to read */
     const struct generator *generator;
 };
 
@@ -48,8 +45,5 @@ int read_journal(const struct format_ask *ask, struct workload *workload, struct
     int read_##name(const struct format_ask *ask, struct workload *workload, struct error *err);
 #include "sim/trace/job_tables.def"
 #undef JOB_TABLE
-
-/* After a bad line: 0 to go on with the next. */
-int format_pass_over(const struct format_ask *ask, struct workload *workload, int code);
 
 #endif

@@ -241,7 +241,7 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
         if (code == 0)
             code = workload_add(workload, &job, err);
         else
-            code = format_pass_over(ask, workload, code);
+            code = workload_pass_over(workload, ask->skip_bad, code);
     }
     lines_close(&lines);
     return code;

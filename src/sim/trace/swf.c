@@ -98,7 +98,7 @@ int read_swf(const struct format_ask *ask, struct workload *workload, struct err
         if (code == 0)
             code = read_job(&cells, workload, &job, err);
         if (code < 0) {
-            code = format_pass_over(ask, workload, code);
+            code = workload_pass_over(workload, ask->skip_bad, code);
             continue;
         }
         if (job.run < 0 || job.gpus == 0)

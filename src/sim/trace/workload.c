@@ -99,3 +99,11 @@ void workload_sort(struct workload *workload)
     workload->jobs.items = jobs;
     workload->jobs.capacity = count;
 }
+
+int workload_pass_over(struct workload *workload, bool skip_bad, int code)
+{
+    if (code != -EBADMSG || !skip_bad)
+        return code;
+    workload->skipped++;
+    return 0;
+}

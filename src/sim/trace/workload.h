@@ -70,4 +70,7 @@ static inline int64_t sim_job_milli(const struct sim_job *job)
     return (int64_t)job->gpus * job->milli * job->members;
 }
 
+/* After a bad line (-EBADMSG): 0 to go on with the next one, which is counted as skipped. */
+int workload_pass_over(struct workload *workload, bool skip_bad, int code);
+
 #endif

@@ -15,46 +15,7 @@
 #include "wire/job/job_command.h"
 #include "wire/job/pattern.h"
 
-enum { COMMENT_MAX = 1024, ENV_NAME_MAX = 255 };
-
-const struct scope_layer *scope_find(const struct scope *scope, const char *key)
-{
-    for (size_t i = 0; i < scope->count; i++) {
-        if (reader_get(scope->layers[i].object, key))
-            return &scope->layers[i];
-    }
-    return &scope->layers[0];
-}
-
-/* A variable that the job will have, so that ${NAME} is no misspelt key of the matrix. */
-static bool is_known_variable(void *user, const char *name)
-{
-    const struct draft_source *source = user;
-
-    for (size_t i = 0; i < source->scope->count; i++) {
-        if (json_object_get(reader_get(source->scope->layers[i].object, "env"), name))
-            return true;
-    }
-    return json_object_get(source->sender_env, name) != NULL;
-}
-
-char *draft_substitute(const struct draft_source *source, const struct scope_layer *layer,
-                       const char *key, const char *text, size_t length_max)
-{
-    struct text result = { 0 };
-
-    int code = matrix_substitute(source->matrix, source->combination, text, is_known_variable,
-                                 (void *)(uintptr_t)source, &result, layer->reader.err);
-    if (code < 0)
-        reader_place(&layer->reader, code, layer->object, key);
-    else if (result.length > length_max)
-        code = reader_fail(&layer->reader, -E2BIG, layer->object, key,
-                           "%zu bytes, at most %zu are taken", result.length, length_max);
-    if (code == 0)
-        return text_take(&result);
-    text_release(&result);
-    return NULL;
-}
+enum { COMMENT_MAX = 1024 };
 
 /* A string with the matrix' values; *ret stays as it was when the key is absent. */
 static int read_text(const struct draft_source *source, const char *key, size_t length_max,
@@ -315,107 +276,6 @@ static int read_files(const struct draft_source *source, struct job_draft *draft
     return code < 0 ? code : read_comment(source, draft);
 }
 
-static int check_variable(const struct scope_layer *layer, const json_t *env, const char *name,
-                          const json_t *value)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    size_t length = strlen(name);
-
-    if (length < 1 || length > ENV_NAME_MAX || isdigit((unsigned char)name[0]) ||
-        strspn(name, letters) != length)
-        return reader_fail(&layer->reader, -EINVAL, env, name,
-                           "no name of a variable; expected 1 to %d letters, digits and '_'",
-                           ENV_NAME_MAX);
-    if (!json_is_string(value) && !json_is_number(value) && !json_is_boolean(value))
-        return reader_fail(&layer->reader, -EINVAL, env, name, "expected a string, not %s",
-                           reader_kind(value));
-    return 0;
-}
-
-static const char *variable_text(const json_t *value, char *buffer)
-{
-    if (json_is_string(value))
-        return json_string_value(value);
-    if (json_is_boolean(value))
-        return json_is_true(value) ? "true" : "false";
-    return number_spell(value, buffer);
-}
-
-/* Put the layer's variables over those that are in merged. */
-static int merge_env(const struct draft_source *source, const struct scope_layer *layer,
-                     json_t *merged)
-{
-    const json_t *env = reader_get(layer->object, "env");
-    const char *name;
-    json_t *value;
-    char buffer[READER_SCALAR_SIZE];
-
-    if (!env)
-        return 0;
-    if (!json_is_object(env))
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "env",
-                           "expected a map from name to value, not %s", reader_kind(env));
-    struct scope_layer inner = { .reader = layer->reader, .object = env };
-    snprintf(inner.reader.where, sizeof(inner.reader.where), "%.*s%senv", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
-    json_object_foreach((json_t *)(uintptr_t)env, name, value)
-    {
-        int code = check_variable(&inner, env, name, value);
-        if (code < 0)
-            return code;
-        AUTO_FREE char *text = draft_substitute(source, &inner, name, variable_text(value, buffer),
-                                                SUBMISSION_STRING_MAX);
-        if (!text)
-            return -EINVAL;
-        json_object_set_new(merged, name, json_string(text));
-    }
-    return 0;
-}
-
-static char **env_strings(const json_t *merged)
-{
-    char **strings = mem_zero(json_object_size(merged) + 1, sizeof(strings[0]));
-    size_t count = 0;
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)merged, name, value) strings[count++] =
-        mem_printf("%s=%s", name, json_string_value(value));
-    return strings;
-}
-
-int draft_read_own_env(const struct draft_source *source, char ***ret)
-{
-    const struct scope_layer *layer = &source->scope->layers[0];
-    json_t *own = json_object();
-
-    int code = merge_env(source, layer, own);
-    if (code == 0 && json_object_size(own) > 0)
-        *ret = env_strings(own);
-    json_decref(own);
-    return code;
-}
-
-static int read_env(const struct draft_source *source, struct job_draft *draft)
-{
-    static const char *const words[] = { "all", "none", NULL };
-    const struct scope_layer *layer = scope_find(source->scope, "export");
-    size_t word = 0;
-
-    int code = reader_word(&layer->reader, layer->object, "export", words, &word);
-    if (code < 0)
-        return code;
-    json_t *merged = word == 0 && source->sender_env
-                         ? json_copy((json_t *)(uintptr_t)source->sender_env)
-                         : json_object();
-    for (size_t i = source->scope->count; i > 0 && code == 0; i--)
-        code = merge_env(source, &source->scope->layers[i - 1], merged);
-    if (code == 0)
-        draft->env = env_strings(merged);
-    json_decref(merged);
-    return code;
-}
-
 static int read_array_max(const struct scope_layer *layer, const char *key, const char *text,
                           uint32_t *ret)
 {
@@ -592,7 +452,7 @@ int draft_read(const struct draft_source *source, struct job_draft *draft)
         read_end,
         read_times,
         read_files,
-        read_env,
+        draft_read_env,
         read_array,
         read_depends,
         draft_read_checkpoint,

@@ -50,6 +50,8 @@ size_t draft_roles_size(const struct job_draft *draft); /* bytes of arguments an
 void draft_release_roles(struct job_draft *draft);
 /* The variables of the innermost layer alone, new. */
 int draft_read_own_env(const struct draft_source *source, char ***ret);
+/* The variables of all layers, over those of the sender. */
+int draft_read_env(const struct draft_source *source, struct job_draft *draft);
 
 /* gpus, cpus and memory of a member (draft_request.c). */
 int draft_read_member(const struct draft_source *source, struct job_draft *draft);

@@ -17,7 +17,7 @@
 #include "wire/job/pipeline.h"
 #include "wire/reader.h"
 
-enum { TOTAL_MAX = 128 << 20, PRIORITY_LOW = -100, PRIORITY_HIGH = 100 };
+enum { TOTAL_MAX = 128 << 20 };
 
 /* Where a key may stand. */
 enum { J = 1, S = 2, D = 4, P = 8, LATER = 16 };
@@ -47,28 +47,6 @@ struct parser {
     LIST(char *) notes;
     size_t size; /* of all drafts so far */
 };
-
-int priority_parse(const char *text, int32_t *ret, struct error *err)
-{
-    static const struct {
-        const char *name;
-        int32_t value;
-    } names[] = { { "low", PRIORITY_LOW }, { "normal", 0 }, { "high", PRIORITY_HIGH } };
-    char *end;
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(names[i].name, text) == 0) {
-            *ret = names[i].value;
-            return 0;
-        }
-    }
-    long value = strtol(text, &end, 10);
-    if (end == text || *end || value < -SUBMISSION_PRIORITY_MAX || value > SUBMISSION_PRIORITY_MAX)
-        return error_set(err, -EINVAL, "'%.40s', expected low, normal, high or -%d to %d", text,
-                         SUBMISSION_PRIORITY_MAX, SUBMISSION_PRIORITY_MAX);
-    *ret = (int32_t)value;
-    return 0;
-}
 
 static void note(struct parser *parser, const struct reader *reader, const json_t *object,
                  const char *key, const char *words)

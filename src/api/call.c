@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/phrases.h"
+#include "wire/json.h"
+
+enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000 };
+
+void reply_json(struct http_request *request, unsigned status, json_t *body)
+{
+    char *bytes = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+    json_decref(body);
+    if (!bytes) /* only invalid UTF-8 cannot be encoded, and parsers refuse it */
+        bytes = mem_string("{}");
+    size_t length = strlen(bytes);
+    bytes = mem_resize(bytes, length + 2, 1);
+    memcpy(bytes + length, "\n", 2);
+    http_reply(request, status, "application/json", bytes, length + 1);
+}
+
+/* The one table from refusals (control/control.h) to HTTP. Other codes are internal errors. */
+static const struct answer {
+    int code;
+    unsigned status;
+    const char *name;
+} answers[] = {
+    { REFUSED_BAD, 400, "bad_request" },
+    { REFUSED_FORBIDDEN, 403, "forbidden" },
+    { REFUSED_NOT_FOUND, 404, "not_found" },
+    { REFUSED_METHOD, 405, "bad_method" },
+    { REFUSED_CONFLICT, 409, "conflict" },
+    { REFUSED_NEVER, 422, "never" },
+    { REFUSED_TOO_MANY, 429, "too_many" },
+    { REFUSED_STOPPING, 503, "stopping" },
+    { REFUSED_TIMEOUT, 504, "timeout" },
+    { REFUSED_DISK_FULL, 507, "disk_full" },
+    /* What parsers say of a value beside -EINVAL: out of range, too much, too long, too deep. */
+    { -ERANGE, 400, "bad_request" },
+    { -E2BIG, 400, "bad_request" },
+    { -ENAMETOOLONG, 400, "bad_request" },
+    { -ELOOP, 400, "bad_request" },
+    { 0, 500, "internal" },
+};
+
+void reply_error(struct http_request *request, int code, const struct error *err)
+{
+    const struct answer *answer = answers;
+
+    while (answer->code != 0 && answer->code != code)
+        answer++;
+    json_t *message = json_string(err->text);
+    reply_json(request, answer->status,
+               json_pack("{s:{s:s, s:o}}", "error", "code", answer->name, "message",
+                         message ? message : json_string("words that are not UTF-8")));
+}
+
+void reply(struct call *call, int code, const struct error *err, json_t *body)
+{
+    if (code < 0)
+        reply_error(call->request, code, err);
+    else
+        reply_json(call->request, 200, body);
+}
+
+/* Bounds memory: a JSON value takes about a hundred times its bytes. */
+static bool has_too_many_values(const char *bytes, size_t length)
+{
+    size_t values = 1, containers = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        if (in_string && bytes[i] == '\\')
+            i++;
+        else if (bytes[i] == '"')
+            in_string = !in_string;
+        else if (!in_string) {
+            values += bytes[i] == ',';
+            containers += bytes[i] == '{' || bytes[i] == '[';
+        }
+    }
+    return values > BODY_VALUES_MAX || containers > BODY_CONTAINERS_MAX;
+}
+
+int check_query(const struct http_request *request, const char *const *keys, struct error *err)
+{
+    const char *unknown = http_query_unknown(request, keys);
+    AUTO_RELEASE(text) struct text known = { 0 };
+
+    if (!unknown)
+        return 0;
+    for (size_t i = 0; keys[i]; i++)
+        text_printf(&known, "%s%s", i > 0 ? ", " : "", keys[i]);
+    return error_set(err, REFUSED_BAD, "unknown parameter '%.40s'; expected %s", unknown,
+                     text_string(&known));
+}
+
+int read_body(const struct call *call, json_t **ret, struct error *err)
+{
+    const struct text *bytes = &call->request->body;
+
+    if (bytes->length == 0)
+        return error_set(err, REFUSED_BAD, "body: empty, expected JSON");
+    if (has_too_many_values(bytes->bytes, bytes->length))
+        return error_set(err, REFUSED_BAD, "body: more than %d values, or %d objects and lists",
+                         BODY_VALUES_MAX, BODY_CONTAINERS_MAX);
+    int code = json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", ret, err);
+    if (code < 0 || json_is_object(*ret) || json_is_array(*ret))
+        return code;
+    json_decref(*ret);
+    *ret = NULL;
+    return error_set(err, REFUSED_BAD, "body: expected an object or a list");
+}
+
+bool query_is_on(const struct http_request *request, const char *key)
+{
+    const char *value = http_query(request, key);
+
+    return value && strcmp(value, "0") != 0;
+}
+
+int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
+                 uint64_t *ret, struct error *err)
+{
+    const char *text = http_query(request, key);
+    char *end;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno != 0 || value < least || value > most)
+        return error_set(err, REFUSED_BAD,
+                         "%s '%.40s': expected a number from %" PRIu64 " to %" PRIu64, key, text,
+                         least, most);
+    *ret = value;
+    return 0;
+}
+
+void call_device(const struct call *call, char *name, size_t size)
+{
+    if (call->has_id)
+        snprintf(name, size, "%s/%" PRIu64, call->name, call->id);
+    else
+        snprintf(name, size, "%s", call->name);
+}
+
+const struct group *call_group(const struct call *call)
+{
+    return call->index == 0 ? state_group(api_state(call->api), call->id) : NULL;
+}
+
+struct job *call_job(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    struct error err;
+
+    if (call->index == 0) {
+        struct job *job = state_job(state, call->id);
+        const struct group *group = state_group(state, call->id);
+        if (job)
+            return job;
+        if (group) {
+            error_set(&err, REFUSED_BAD, "%llu is %s of %u jobs; name one of them: tarn show %llu",
+                      (unsigned long long)call->id, group_kind_name(group->kind), group->job_count,
+                      (unsigned long long)call->id);
+            reply_error(call->request, REFUSED_BAD, &err);
+            return NULL;
+        }
+        error_set(&err, REFUSED_NOT_FOUND, "job %llu: no such job", (unsigned long long)call->id);
+    } else {
+        const struct group *group = state_group(state, call->id);
+        const struct job *task = group ? find_task(state, group, call->index - 1) : NULL;
+        if (task)
+            return state_job(state, task->id);
+        error_set(&err, REFUSED_NOT_FOUND, "job %llu_%u: no such task",
+                  (unsigned long long)call->id, call->index - 1);
+    }
+    reply_error(call->request, REFUSED_NOT_FOUND, &err);
+    return NULL;
+}

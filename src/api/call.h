@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_CALL_H
+#define API_CALL_H
+
+/* call - one request on its way through a handler: what it asks for, and how it is answered
+ *
+ * The lowest file of this room. A call that was answered or refused is over.
+ */
+
+#include <jansson.h>
+
+#include "api/api.h"
+
+struct follower;
+
+struct api {
+    struct api_ports ports;
+    uv_loop_t *loop;
+    uv_timer_t *timer; /* wakes followers of outputs */
+    struct follower *followers;
+    struct inquiry *inquiry; /* where the answers of the brain are worked out */
+};
+
+static inline const struct control *api_control(const struct api *api)
+{
+    return &api->ports.control;
+}
+
+static inline const struct state *api_state(const struct api *api)
+{
+    return control_state(&api->ports.control);
+}
+
+static inline usec_t api_now(const struct api *api)
+{
+    return control_now(&api->ports.control);
+}
+
+static inline struct brain *api_brain(const struct api *api)
+{
+    return api->ports.planner.brain(api->ports.planner.user);
+}
+
+/* The watched state of a device (its number in the state); false: it is not watched. */
+static inline bool api_watch(const struct api *api, uint32_t device, struct watch_device *ret)
+{
+    const struct watch *watch = api->ports.devices.watch;
+
+    return watch && watch->ops->device(watch, device, ret);
+}
+
+/* What a request is about: "/v1/jobs/7/why" has id 7. */
+struct call {
+    struct api *api;
+    struct http_request *request;
+    uint64_t id;                      /* of the path; 0: none */
+    bool has_id;                      /* it has a number */
+    uint32_t index;                   /* of "7_3", plus one; 0: none */
+    char name[REQUEST_NAME_SIZE + 1]; /* of the path; "": none */
+};
+
+typedef void call_fn(struct call *call);
+
+void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
+void reply_error(struct http_request *request, int code, const struct error *err);
+/* The body when code is 0, else the error. body: NULL after a failure. */
+void reply(struct call *call, int code, const struct error *err, json_t *body);
+
+/* The body as JSON: an object or a list. */
+int read_body(const struct call *call, json_t **ret, struct error *err);
+
+/* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
+int check_query(const struct http_request *request, const char *const *keys, struct error *err);
+/* "?dry_run", "?dry_run=1"; not there and "0" are off. */
+bool query_is_on(const struct http_request *request, const char *key);
+/* A number within these; *ret stays as it is when there is none. */
+int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
+                 uint64_t *ret, struct error *err);
+
+/* The device that the path names: UUID, index or "NODE/INDEX" (control/lookup.h). */
+void call_device(const struct call *call, char *name, size_t size);
+
+/* The group that the path names; NULL: it names something else. */
+const struct group *call_group(const struct call *call);
+/* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
+struct job *call_job(struct call *call);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/config: show, apply, diff (dry run), log and undo. */
+#include <string.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "control/apply.h"
+#include "control/configure.h"
+
+/* The number of a change. */
+static int read_change(const struct http_request *request, const char *key, uint64_t *ret,
+                       bool *ret_given, struct error *err)
+{
+    const char *text = http_query(request, key);
+
+    *ret_given = text != NULL;
+    return query_number(request, key, 0, UINT64_MAX, ret, NULL) == 0
+               ? 0
+               : error_set(err, REFUSED_BAD, "%s '%.40s': expected the number of a change", key,
+                           text);
+}
+
+/* ---- show ---- */
+
+void handle_config(struct call *call)
+{
+    const struct config_change *change;
+    json_t *document = NULL;
+    uint64_t number = 0;
+    struct error err;
+    bool has_number;
+
+    int code = read_change(call->request, "at", &number, &has_number, &err);
+    if (code == 0 && !has_number) {
+        AUTO(config) struct config *config = config_of_state(api_state(call->api));
+        document = config_to_json(config);
+    } else if (code == 0) {
+        code = apply_find(api_control(call->api), number, &change, &err);
+        if (code == 0)
+            code = apply_document(api_control(call->api), change->after, &document, &err);
+    }
+    reply(call, code, &err, document);
+}
+
+void handle_config_log(struct call *call)
+{
+    const struct config_log *log = &api_state(call->api)->config_log;
+    json_t *list = json_array();
+
+    for (size_t i = log->items.count; i > 0; i--) {
+        const struct config_change *change = &log->items.items[i - 1];
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:o, s:s, s:i, s:s, s:o}", "number", (json_int_t)change->number, "at",
+                      view_time(call->api, change->at), "user", change->user, "count",
+                      (int)change->count, "text", change->words, "undone",
+                      change->undone ? json_integer((json_int_t)change->undone) : json_null()));
+    }
+    reply_json(call->request, 200,
+               json_pack("{s:o, s:I}", "changes", list, "last", (json_int_t)config_log_last(log)));
+}
+
+/* ---- apply and undo ---- */
+
+static json_t *view_lines(const struct text *text)
+{
+    json_t *lines = json_array();
+
+    for (const char *at = text_string(text); *at;) {
+        size_t length = strcspn(at, "\n");
+        json_array_append_new(lines, json_stringn(at, length));
+        at += length + (at[length] == '\n');
+    }
+    return lines;
+}
+
+struct applying {
+    struct deferred deferred;
+    struct apply apply;
+};
+
+static int run_applying(struct deferred *deferred, struct error *err)
+{
+    struct applying *applying = CONTAINER_OF(deferred, struct applying, deferred);
+
+    return apply_run(api_control(deferred->api), &applying->apply, err);
+}
+
+static json_t *number_or_null(uint64_t number)
+{
+    return number ? json_integer((json_int_t)number) : json_null();
+}
+
+static json_t *answer_applying(struct deferred *deferred)
+{
+    const struct apply *apply = &CONTAINER_OF(deferred, struct applying, deferred)->apply;
+    const struct config_log *log = &api_state(deferred->api)->config_log;
+
+    return json_pack("{s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes), "applied",
+                     !apply->is_dry_run, "number", number_or_null(apply->number), "undone",
+                     number_or_null(apply->undo), "last", (json_int_t)config_log_last(log));
+}
+
+static void release_applying(struct deferred *deferred)
+{
+    apply_release(&CONTAINER_OF(deferred, struct applying, deferred)->apply);
+}
+
+static struct applying *create_applying(struct call *call, int *ret_code, struct error *err)
+{
+    static const struct deferred_ops ops = { run_applying, answer_applying, release_applying, 200 };
+    struct applying *applying = deferred_create(call, sizeof(*applying), &ops);
+    struct apply *apply = &applying->apply;
+    apply->who = call->request->who;
+    apply->is_dry_run = query_is_on(call->request, "dry_run");
+    *ret_code = 0;
+    if (!apply->is_dry_run && !apply->who->is_admin)
+        *ret_code = error_set(err, REFUSED_FORBIDDEN, "config: only administrators change it");
+    if (*ret_code == 0)
+        *ret_code = read_change(call->request, "seen", &apply->seen, &apply->has_seen, err);
+    return applying;
+}
+
+static int read_config(const struct call *call, struct config **ret, struct error *err)
+{
+    json_t *body = NULL;
+
+    int code = read_body(call, &body, err);
+    if (code == 0)
+        code = config_parse(body, NULL, NULL, ret, err);
+    json_decref(body);
+    if (code == 0)
+        code = configure_settle(*ret, err);
+    return code < 0 ? code : configure_find_programs(api_state(call->api), *ret, err);
+}
+
+void handle_apply(struct call *call)
+{
+    struct error err = { "" };
+    int code;
+
+    struct applying *applying = create_applying(call, &code, &err);
+    if (code == 0)
+        code = read_config(call, &applying->apply.config, &err);
+    deferred_begin(&applying->deferred, code, &err);
+}
+
+void handle_undo(struct call *call)
+{
+    struct error err = { "" };
+    bool has_number = false;
+    int code;
+
+    struct applying *applying = create_applying(call, &code, &err);
+    applying->apply.is_undo = true;
+    if (code == 0)
+        code = read_change(call->request, "change", &applying->apply.undo, &has_number, &err);
+    if (code == 0 && has_number && applying->apply.undo == 0)
+        code = error_set(&err, REFUSED_BAD, "change: 0, expected the number of a change, from 1");
+    deferred_begin(&applying->deferred, code, &err);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/deferred.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static void destroy_deferred(struct deferred *deferred)
+{
+    if (deferred->ops->release)
+        deferred->ops->release(deferred);
+    free(deferred);
+}
+
+static int run_deferred(struct change *change, struct error *err)
+{
+    struct deferred *deferred = CONTAINER_OF(change, struct deferred, change);
+
+    return deferred->ops->run(deferred, err);
+}
+
+static void done_deferred(struct change *change, int code, const struct error *err)
+{
+    struct deferred *deferred = CONTAINER_OF(change, struct deferred, change);
+    unsigned status = deferred->ops->status ? deferred->ops->status : 200;
+
+    if (code < 0)
+        reply_error(deferred->request, code, err);
+    else
+        reply_json(deferred->request, status, deferred->ops->answer(deferred));
+    destroy_deferred(deferred);
+}
+
+void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops)
+{
+    struct deferred *deferred = mem_zero(1, size);
+
+    *deferred = (struct deferred){
+        .change = { .run = run_deferred, .done = done_deferred },
+        .api = call->api,
+        .request = call->request,
+        .ops = ops,
+    };
+    return deferred;
+}
+
+void deferred_begin(struct deferred *deferred, int code, const struct error *err)
+{
+    if (code == 0) {
+        control_enqueue(api_control(deferred->api), &deferred->change);
+        return;
+    }
+    reply_error(deferred->request, code, err);
+    destroy_deferred(deferred);
+}
+
+/* ---- by a study ---- */
+
+static void destroy_asked(struct asked *asked)
+{
+    if (asked->release)
+        asked->release(asked);
+    free(asked);
+}
+
+static bool is_left(const struct api_study *study)
+{
+    return http_is_left(CONTAINER_OF(study, struct asked, study)->request);
+}
+
+static void done_asked(struct api_study *study, int code, struct text *answer,
+                       const struct error *err)
+{
+    struct asked *asked = CONTAINER_OF(study, struct asked, study);
+
+    if (code < 0)
+        reply_error(asked->request, code, err);
+    else {
+        size_t length = answer->length;
+        http_reply(asked->request, 200, "application/json", text_take(answer), length);
+    }
+    destroy_asked(asked);
+}
+
+void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked))
+{
+    struct asked *asked = mem_zero(1, size);
+
+    *asked = (struct asked){
+        .study = { .who = call->request->who, .is_left = is_left, .done = done_asked },
+        .api = call->api,
+        .request = call->request,
+        .release = release,
+    };
+    return asked;
+}
+
+void asked_begin(struct asked *asked, int code, struct error *err)
+{
+    const struct api_studies *studies = &asked->api->ports.studies;
+
+    if (code == 0)
+        code = studies->start(studies->user, &asked->study, err);
+    if (code == 0)
+        return; /* done is called */
+    reply_error(asked->request, code, err);
+    destroy_asked(asked);
+}

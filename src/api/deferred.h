@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_DEFERRED_H
+#define API_DEFERRED_H
+
+/* deferred - requests that are answered later: by a change, or by a study
+ *
+ * A handler allocates one of these as the first member of a larger struct, reads the request into
+ * it, and hands it over with the code of that. Whatever happens, it is released in the end.
+ */
+
+#include "api/call.h"
+
+struct deferred;
+
+struct deferred_ops {
+    /* Inside the change. */
+    int (*run)(struct deferred *deferred, struct error *err);
+    /* It is durable: what has to follow, and the answer. */
+    json_t *(*answer)(struct deferred *deferred);
+    /* What it owns, without itself; NULL: nothing. */
+    void (*release)(struct deferred *deferred);
+    unsigned status; /* of the answer; 0: 200 */
+};
+
+struct deferred {
+    struct change change;
+    struct api *api;
+    struct http_request *request;
+    const struct deferred_ops *ops;
+};
+
+/* A larger struct of that size, whose first member it is. */
+void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops);
+/* code: of reading the request; 0: the change is enqueued. Takes it over. */
+void deferred_begin(struct deferred *deferred, int code, const struct error *err);
+
+/* A question that a study answers. Whoever asks fills its study, and says what it owns. */
+struct asked {
+    struct api_study study;
+    struct api *api;
+    struct http_request *request;
+    void (*release)(struct asked *asked); /* NULL: nothing */
+};
+
+void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));
+void asked_begin(struct asked *asked, int code, struct error *err);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/jobs/ID/why: why a job waits, with the details that explain it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "core/job/gang_size.h"
+#include "core/job/role.h"
+
+enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
+
+static void add_line(json_t *lines, const char *label, const char *text)
+{
+    AUTO_FREE char *line = mem_printf("%-9s %s", label, text);
+
+    json_array_append_new(lines, json_string(line));
+}
+
+/* Jobs that hold what this job could use: those with devices if it wants some, else all. */
+static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t named = 0;
+
+    for (const struct job *other = state->first_job; other; other = other->next) {
+        AUTO_RELEASE(text) struct text label = { 0 };
+        if (!job_is_active(other) || (wants_gpus && other->run->lease->slices_count == 0))
+            continue;
+        usec_t limit = other->max_duration;
+        usec_t start = other->state == JOB_GRANTED ? other->run->granted : other->run->started;
+        usec_t end = limit == USEC_NEVER ? USEC_NEVER : start + limit;
+        say_job(api_state(api), other, &label);
+        json_array_append_new(
+            held_by,
+            json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)other->id, "label",
+                      label.bytes, "name", other->name, "user", state_user(state, other->user),
+                      "gpus", view_milli(other->run->lease->milli), "cpus",
+                      view_milli(lease_cpus(other->run->lease)), "ends", view_time(api, end)));
+        if (named++ >= HOLDERS_NAMED)
+            continue;
+        char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
+        usec_t now = api_now(api);
+        int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
+        text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
+                    state_user(state, other->user), units_format_milli(amount, held),
+                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
+                    end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
+                    end == USEC_NEVER ? ""
+                                      : units_format_duration(left, end > now ? end - now : 0));
+    }
+    if (named > HOLDERS_NAMED)
+        text_printf(&text, " and %zu more", named - HOLDERS_NAMED);
+    if (named > 0)
+        add_line(lines, "held by", text.bytes);
+}
+
+static void add_free(const struct api *api, const struct why *why, bool wants_gpus,
+                     json_t *free_devices, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t count = 0, usable = 0;
+
+    if (!wants_gpus) {
+        for (size_t i = 0; i < state->nodes.count; i++) {
+            int64_t left = state->room.nodes.items[i].cpu_milli;
+            int64_t left_mib = state->room.nodes.items[i].memory_mib;
+            if (state->nodes.items[i].state != NODE_UP)
+                continue;
+            text_printf(&text, "%s%s: ", text.length ? ", " : "", state->nodes.items[i].name);
+            if (why->kind == WHY_MEMORY)
+                say_mib(&text, left_mib > 0 ? left_mib : 0);
+            else
+                say_milli(&text, left > 0 ? left : 0, "cpu");
+        }
+        add_line(lines, "free", text_string(&text));
+        return;
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (!device_is_usable(state, device))
+            continue;
+        usable++;
+        if (state->room.devices.items[i].milli < GPU_MILLI)
+            continue;
+        json_array_append_new(free_devices, json_integer(device->index));
+        text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
+    }
+    AUTO_FREE char *line = count > 0
+                               ? mem_printf("%zu of %zu (%s)", count, usable, text_string(&text))
+                               : mem_printf("0 of %zu", usable);
+    add_line(lines, "free", line);
+}
+
+/* What the queue can reclaim, and what delays that. */
+static json_t *add_give_back(const struct api *api, const struct job *job, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct give_back back;
+
+    sched_give_back(api_brain(api), api->inquiry, job, &back);
+    if (back.rule == STOP_IN_QUEUE)
+        return json_null();
+    text_printf(&text, "queue %s borrows %s: ", state->queues.items[back.queue].name,
+                back.rule == STOP_FOR_GUARANTEE ? "of this queue's guarantee"
+                                                : "more than this queue would");
+    size_t start = text.length;
+    if (back.could > 0) {
+        say_milli(&text, back.could, "gpu");
+        text_printf(&text, " can be taken back%s",
+                    job->is_awaited ? ", and are" : ", but it could not start all the same");
+    }
+    if (back.firm > 0) {
+        text_add(&text, text.length > start ? "; " : "");
+        say_milli(&text, back.firm, "gpu");
+        text_add(&text, " are held by jobs that are not preemptible");
+    }
+    if (back.young > 0) {
+        usec_t left = back.young_until - api_now(api);
+        char buffer[UNITS_TEXT_SIZE];
+        text_add(&text, text.length > start ? "; " : "");
+        say_milli(&text, back.young, "gpu");
+        if (back.young_until > 0)
+            text_printf(&text, " can be taken back in %s, after the least run time of their jobs",
+                        units_format_duration(buffer, left > 0 ? left : 0));
+        else
+            text_add(&text, " will soon be free by themselves");
+    }
+    add_line(lines, "owed", text.bytes);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "rule", stop_rule_name((uint8_t)back.rule),
+                     "queue", state->queues.items[back.queue].name, "could", view_milli(back.could),
+                     "firm", view_milli(back.firm), "young", view_milli(back.young), "young_until",
+                     view_time(api, back.young_until));
+}
+
+/* Jobs that are moved to make room, or could be. */
+static json_t *add_moves(const struct api *api, struct job *job, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    json_t *view = view_moves(api, job, &text);
+
+    if (text.length > 0)
+        add_line(lines, "moves", text.bytes);
+    return view;
+}
+
+/* "12 GiB of gpu 3 on n1 are used by a process that tarn did not start (pid 4242, python)" */
+static void say_foreign(const struct state *state, const struct device *device,
+                        const struct watch_device *watched, struct text *text)
+{
+    say_mib(text, device->foreign_mib);
+    text_printf(text, " of gpu %" PRIu32 " on %s are used by ", device->index,
+                state->nodes.items[device->node].name);
+    if (watched->foreign_count == 1)
+        text_add(text, "a process that tarn did not start");
+    else
+        text_printf(text, "%" PRIu32 " processes that tarn did not start", watched->foreign_count);
+    for (uint32_t i = 0; i < watched->foreign_count && i < WATCH_FOREIGN_MAX; i++) {
+        const struct watch_foreign *foreign = &watched->foreign[i];
+        text_printf(text, "%spid %" PRIu32, i == 0 ? " (" : "; ", foreign->pid);
+        if (foreign->name[0])
+            text_printf(text, ", %s", foreign->name);
+    }
+    if (watched->foreign_count > WATCH_FOREIGN_MAX)
+        text_add(text, "; ...");
+    text_add(text, watched->foreign_count > 0 ? ")" : "");
+}
+
+/* Device memory that foreign processes use. */
+static json_t *add_foreign(const struct api *api, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        struct watch_device watched = { 0 };
+        AUTO_RELEASE(text) struct text text = { 0 };
+        if (device->foreign_mib == 0 || !device_is_usable(state, device) ||
+            !api_watch(api, i, &watched))
+            continue;
+        say_foreign(state, device, &watched, &text);
+        if (json_array_size(list) < HOLDERS_NAMED)
+            add_line(lines, "foreign", text_string(&text));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:i, s:I, s:i, s:s}", "node", state->nodes.items[device->node].name,
+                      "index", (int)device->index, "memory", (json_int_t)device->foreign_mib,
+                      "processes", (int)watched.foreign_count, "text", text_string(&text)));
+    }
+    return list;
+}
+
+/* "At most" comes from time limits only, not from predicted run times. */
+static void add_promise(const struct api *api, const struct job *job, const struct why *why,
+                        bool is_first, json_t *lines)
+{
+    usec_t now = api_now(api);
+    struct start_estimate start;
+
+    if (!is_first || why->at == 0)
+        return;
+    bool is_open =
+        why->at == USEC_NEVER ||
+        (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
+    char left[UNITS_TEXT_SIZE];
+    AUTO_FREE char *line =
+        is_open ? mem_string(
+                      "first in line: nothing that would delay it is started before it; those it "
+                      "waits for have no time limit")
+                : mem_printf(
+                      "first in line: nothing that would delay it is started before it; starts in "
+                      "at most %s",
+                      units_format_duration(left, why->at > now ? why->at - now : 0));
+    add_line(lines, "promised", line);
+}
+
+static void add_expected(const struct api *api, const struct job *job, json_t **ret_start,
+                         json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct start_estimate start;
+
+    if (!sched_estimate_start(api_brain(api), api->inquiry, job, &start))
+        return;
+    say_start(api, &start, &text);
+    add_line(lines, "starts", text.bytes);
+    *ret_start = view_start(api, &start);
+}
+
+static void add_sooner(const struct api *api, const struct job *job, json_t *lines,
+                       json_t **ret_sooner)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    const json_t *advice;
+    size_t i;
+
+    json_decref(*ret_sooner);
+    *ret_sooner = view_sooner(api, job);
+    json_array_foreach(*ret_sooner, i, advice) text_printf(
+        &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
+    if (text.length > 0)
+        add_line(lines, "sooner", text.bytes);
+}
+
+/* CPUs and memory of each member, or of all roles together. */
+static void add_beside(const struct request *request, struct text *text)
+{
+    bool is_alike = request->roles_count == 0;
+    int64_t memory_mib = is_alike ? request->memory_mib : request_memory(request);
+
+    text_add(text, text->length > 0 ? is_alike ? ", " : ", together " : "");
+    say_milli(text, is_alike ? request->cpu_milli : request_cpus(request), "cpu");
+    if (memory_mib > 0) {
+        text_add(text, ", ");
+        say_mib(text, memory_mib);
+    }
+}
+
+static void add_wants(const struct api *api, const struct job *job, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    request_describe(request, &text);
+    add_beside(request, &text);
+    if (request_is_elastic(request))
+        text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,
+                    request->members, request_most(request));
+    else if (request->roles_count > 0)
+        text_printf(&text, ", all %" PRIu32 " members at once", request->members);
+    else if (request->members > 1)
+        text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
+    text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
+    if (request->pool[0])
+        text_printf(&text, ", pool %s", request->pool);
+    add_line(lines, "wants", text.bytes);
+}
+
+/* One line for consecutive jobs with the same reason. */
+static void add_waiting(const struct api *api, const struct group *group, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text last = { 0 };
+    size_t more = 0;
+
+    for (uint64_t id = group->id + 1; id <= group->last; id++) {
+        const struct job *job = state_job(api_state(api), id);
+        AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
+        struct why why;
+        if (!job || job->state >= JOB_GRANTED)
+            continue;
+        sched_why(api_brain(api), api->inquiry, job, &why, NULL);
+        why_say(api, job, &why, 0, &text);
+        if (string_equal(text.bytes, last.bytes)) {
+            more++;
+            continue;
+        }
+        if (json_array_size(lines) == LINES_MAX)
+            return;
+        say_job(api_state(api), job, &label);
+        AUTO_FREE char *line = mem_printf("job %s %s: %s", label.bytes, job->name, text.bytes);
+        json_array_append_new(lines, json_string(line));
+        text_clear(&last);
+        text_add(&last, text.bytes);
+    }
+    if (more > 0) {
+        AUTO_FREE char *line = mem_printf("%zu more for the same reasons", more);
+        json_array_append_new(lines, json_string(line));
+    }
+}
+
+static void why_of_group(struct call *call, const struct group *group)
+{
+    AUTO_FREE char *label = mem_printf("%" PRIu64, group->id);
+    AUTO_FREE char *text =
+        mem_printf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32 " jobs have ended, %" PRIu32 " run",
+                   group_kind_name(group->kind), group->id, group->name, group->ended_count,
+                   group->job_count, group->active_count);
+    json_t *lines = json_array();
+
+    add_waiting(call->api, group, lines);
+    reply_json(call->request, 200,
+               json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id,
+                         "label", label, "state", group_is_over(group) ? "ended" : "running",
+                         "kind", "group", "meaning", "several jobs, each with a reason of its own",
+                         "text", text, "lines", lines));
+}
+
+void handle_why(struct call *call)
+{
+    const struct api *api = call->api;
+    const struct group *group = call_group(call);
+
+    if (group) {
+        why_of_group(call, group);
+        return;
+    }
+    const struct job *job = call_job(call);
+    const struct state *state = api_state(api);
+    AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
+    struct why why;
+    uint32_t ahead;
+
+    if (!job)
+        return;
+    sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
+    why_say(api, job, &why, ahead, &text);
+    say_job(api_state(api), job, &label);
+    json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
+    json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
+    json_t *moves = json_null(), *foreign = json_array();
+    bool is_queued = job->state == JOB_QUEUED;
+    bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
+                      why.kind != WHY_MEMORY;
+    bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
+    json_t *rescued = view_rescued(api, job);
+    if (is_queued) {
+        add_wants(api, job, lines);
+        if (json_is_object(rescued))
+            add_line(lines, "rescued", json_string_value(json_object_get(rescued, "text")));
+        if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)
+            add_line(lines, "because", text_string(&text));
+        if (!why_is_never(why.kind)) {
+            add_free(api, &why, wants_gpus, free_devices, lines);
+            add_holders(api, wants_gpus, held_by, lines);
+            json_decref(foreign);
+            foreign = wants_gpus ? add_foreign(api, lines) : json_array();
+            json_decref(owed);
+            owed = add_give_back(api, job, lines);
+            json_decref(moves);
+            moves = add_moves(api, state_job(state, job->id), lines);
+            add_promise(api, job, &why, is_promised, lines);
+            add_expected(api, job, &start, lines);
+            add_sooner(api, job, lines, &sooner);
+        }
+    }
+    bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
+                    why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
+    json_t *view = json_pack(
+        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
+        "s:o, s:o, s:o, s:o}",
+        "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
+        "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
+        "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
+        has_most ? json_integer(why.most) : json_null(), "queue",
+        state->queues.items[job->queue].name, "pool",
+        why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
+            ? json_string(state->pools.items[why.pool].name)
+            : json_null(),
+        "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
+        "promised", is_promised, "expected_start",
+        json_is_object(start) ? json_incref(json_object_get(start, "expected"))
+                              : view_time(api, why.at),
+        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
+        owed, "lines", lines);
+    json_object_set_new(view, "moves", moves);
+    json_object_set_new(view, "foreign", foreign);
+    json_object_set_new(view, "rescued", rescued);
+    view_why_time(api, &why, view);
+    reply_json(call->request, 200, view);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices and their health. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "control/lookup.h"
+
+static json_t *mib_or_null(int64_t mib)
+{
+    return mib > 0 ? json_integer(mib) : json_null();
+}
+
+/* ---- jobs and processes ---- */
+
+static json_t *view_holders(const struct api *api, uint32_t device)
+{
+    const struct state *state = api_state(api);
+    json_t *jobs = json_array();
+
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
+            AUTO_RELEASE(text) struct text label = { 0 };
+            if (job->run->lease->slices[i].device != device)
+                continue;
+            say_job(api_state(api), job, &label);
+            json_array_append_new(
+                jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id", (json_int_t)job->id, "label",
+                                label.bytes, "user", state_user(state, job->user), "name",
+                                job->name, "share", view_milli(job->run->lease->slices[i].milli)));
+        }
+    }
+    return jobs;
+}
+
+static json_t *view_processes(const struct watch_device *watched)
+{
+    if (!watched->has_processes)
+        return json_null();
+    json_t *processes = json_array();
+
+    for (uint32_t i = 0; i < watched->process_count; i++) {
+        const struct probe_process *process = &watched->processes[i];
+        json_array_append_new(
+            processes,
+            json_pack("{s:i, s:o, s:o, s:b}", "pid", (int)process->pid, "memory",
+                      process->memory_bytes >= 0 ? json_integer(process->memory_bytes)
+                                                 : json_null(),
+                      "use",
+                      process->use >= 0 ? json_real((double)process->use / READING_RATIO_ONE)
+                                        : json_null(),
+                      "graphics", process->is_graphics));
+    }
+    return processes;
+}
+
+/* ---- readings and faults ---- */
+
+/* In base units; absent readings have no key. */
+static json_t *view_reading(const struct reading *reading)
+{
+    json_t *view = json_object();
+
+    for (enum reading_id id = 0; id < READINGS; id++) {
+        double value = reading_in_base(id, reading->values[id]);
+        bool is_whole = value == (double)(json_int_t)value;
+        if (reading_has(reading, id))
+            json_object_set_new(view, reading_about[id].name,
+                                is_whole ? json_integer((json_int_t)value) : json_real(value));
+    }
+    return view;
+}
+
+static json_t *view_faults(const struct watch_device *watched)
+{
+    static const char *const severities[] = { "info", "warning", "critical" };
+    json_t *faults = json_array();
+
+    for (enum health_fault i = 0; i < FAULTS; i++) {
+        if ((watched->health->faults >> i & 1) == 0)
+            continue;
+        json_array_append_new(faults, json_pack("{s:s, s:s, s:s, s:b}", "name", fault_name(i),
+                                                "severity", severities[fault_severity(i)], "words",
+                                                fault_words(i), "drains", fault_drains(i)));
+    }
+    return faults;
+}
+
+static void add_watched(const struct api *api, uint32_t number, json_t *view)
+{
+    struct watch_device watched;
+
+    if (!api_watch(api, number, &watched)) {
+        json_object_set_new(view, "reading", json_null());
+        return;
+    }
+    bool has_reading = watched.reading.at > 0;
+    json_object_set_new(view, "reading",
+                        has_reading ? view_reading(&watched.reading) : json_null());
+    json_object_set_new(view, "read_at", view_time(api, watched.reading.at));
+    json_object_set_new(view, "age",
+                        has_reading ? json_real((double)watched.age / (double)USEC_PER_SEC)
+                                    : json_null());
+    json_object_set_new(view, "trouble", text_or_null(watched.trouble));
+    json_object_set_new(view, "faults", view_faults(&watched));
+    json_object_set_new(view, "xid",
+                        watched.health->xid > 0 ? json_integer(watched.health->xid) : json_null());
+    json_object_set_new(view, "processes", view_processes(&watched));
+    json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
+}
+
+/* Why nothing new is placed on it; NULL: it is usable. */
+static char *why_not_given(const struct node *node, const struct device *device)
+{
+    if (device->sick)
+        return mem_string(device->sick);
+    if (device->drained)
+        return mem_string(device->drained);
+    if (node->state == NODE_DRAINED)
+        return mem_printf("its node is (%s)", node->reason ? node->reason : "");
+    if (node->state != NODE_UP)
+        return mem_string(node_state_name(node->state));
+    if (device->mig_now == device->mig_enabled)
+        return NULL;
+    return mem_printf("its MIG mode is to be turned %s", device->mig_enabled ? "on" : "off");
+}
+
+static json_t *view_gpu(const struct api *api, uint32_t number)
+{
+    const struct state *state = api_state(api);
+    const struct device *device = &state->devices.items[number];
+    const struct room_device *room = &state->room.devices.items[number];
+    const struct node *node = &state->nodes.items[device->node];
+    AUTO_FREE char *why_not = why_not_given(node, device);
+
+    json_t *view = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
+        (int)device->index, "node", node->name, "uuid", device->uuid, "model", device->model,
+        "product", device->product, "memory", mib_or_null(device->memory_mib), "memory_given",
+        json_integer(device->memory_mib - device->foreign_mib - room->memory_mib), "given",
+        view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
+        device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
+        text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
+        "sick", text_or_null(why_not), "jobs", view_holders(api, number));
+    json_object_set_new(view, "drained", text_or_null(device->drained));
+    json_object_set_new(view, "vendor", text_or_null(device->vendor));
+    json_object_set_new(view, "labels", view_labels(device->labels));
+    json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
+    add_watched(api, number, view);
+    return view;
+}
+
+void handle_gpus(struct call *call)
+{
+    json_t *gpus = json_array();
+
+    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++) {
+        const struct device *device = &api_state(call->api)->devices.items[i];
+        bool is_held = api_state(call->api)->room.devices.items[i].milli < GPU_MILLI;
+        if (is_held || !is_no_more(device))
+            json_array_append_new(gpus, view_gpu(call->api, i));
+    }
+    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
+}
+
+/* ---- links ---- */
+
+/* From the island and the switch if the driver does not say. */
+static struct probe_link link_of(const struct api *api, uint32_t a, uint32_t b)
+{
+    const struct state *state = api_state(api);
+    const struct device *first = &state->devices.items[a], *second = &state->devices.items[b];
+    const struct watch *watch = api->ports.devices.watch;
+    struct probe_link link = { .near = PROBE_NEAR_UNKNOWN };
+
+    if (watch && first->node == second->node)
+        link = watch->ops->link(watch, a, b);
+    if (a == b || link.near != PROBE_NEAR_UNKNOWN)
+        return a == b ? (struct probe_link){ .near = PROBE_NEAR_SELF } : link;
+    if (first->node != second->node)
+        return link;
+    if (first->island != 0 && first->island == second->island)
+        return (struct probe_link){ .near = PROBE_NEAR_LINK, .links = 1 };
+    if (first->bridge != 0 && first->bridge == second->bridge)
+        return (struct probe_link){ .near = PROBE_NEAR_SWITCH };
+    if (first->numa_node > 0 && first->numa_node == second->numa_node)
+        return (struct probe_link){ .near = PROBE_NEAR_NUMA };
+    return link;
+}
+
+void handle_topology(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    json_t *gpus = json_array();
+
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        json_t *links = json_array();
+        for (uint32_t k = 0; k < state->devices.count; k++) {
+            char word[16];
+            json_array_append_new(
+                links, json_string(probe_link_word(link_of(call->api, i, k), word, sizeof(word))));
+        }
+        json_array_append_new(
+            gpus,
+            json_pack("{s:i, s:s, s:s, s:o, s:i, s:i, s:o}", "index", (int)device->index, "node",
+                      state->nodes.items[device->node].name, "uuid", device->uuid, "numa",
+                      device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(),
+                      "island", (int)device->island, "bridge", (int)device->bridge, "links",
+                      links));
+    }
+    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
+}
+
+/* ---- clear ---- */
+
+struct clearing {
+    struct deferred deferred;
+    char name[REQUEST_NAME_SIZE + 16];
+};
+
+static int run_clear(struct deferred *deferred, struct error *err)
+{
+    const struct clearing *clearing = CONTAINER_OF(deferred, struct clearing, deferred);
+    const struct api_devices *devices = &deferred->api->ports.devices;
+    uint32_t device;
+
+    int code = device_find(api_state(deferred->api), clearing->name, &device, err);
+    return code < 0 ? code : devices->clear(devices->user, device, err);
+}
+
+static json_t *answer_clear(struct deferred *deferred)
+{
+    return json_pack("{s:s}", "gpu", CONTAINER_OF(deferred, struct clearing, deferred)->name);
+}
+
+void handle_clear(struct call *call)
+{
+    static const struct deferred_ops ops = { run_clear, answer_clear, NULL, 200 };
+
+    struct clearing *clearing = deferred_create(call, sizeof(*clearing), &ops);
+    call_device(call, clearing->name, sizeof(clearing->name));
+    deferred_begin(&clearing->deferred, 0, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_PORTS_H
+#define API_PORTS_H
+
+/* ports - what the HTTP API needs from the daemon, beside the use cases (control/control.h)
+ *
+ * A port is filled with an object and its functions directly. NULL: the feature is not available.
+ */
+
+#include <jansson.h>
+
+#include "control/control.h"
+#include "core/device_watch.h"
+#include "core/engine.h"
+#include "core/health/alert.h"
+#include "core/health/reading.h"
+#include "sched/sched.h"
+
+/* What the daemon did since it started. */
+struct api_work {
+    uint64_t plans, decisions;
+    usec_t plan_sum, plan_max; /* how long plans took */
+};
+
+struct api_planner {
+    void *user;
+    struct brain *(*brain)(const void *user); /* good until the next turn of the loop */
+    struct api_work (*work)(const void *user);
+    const char *(*trouble)(const void *user); /* why nothing is accepted now; NULL: all is well */
+};
+
+/* The jobs that run here. */
+struct api_attempts {
+    void *user;
+    /* Where a member's output is; rank's standard error when it has one of its own. */
+    int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
+                       struct text *ret, struct error *err);
+    void (*kill)(void *user, uint64_t job); /* what runs of it, without a grace period */
+    struct engine_isolation isolation;      /* what a job would get */
+};
+
+struct api_devices {
+    void *user;
+    const struct watch *watch; /* health and readings; NULL: not watched */
+    /* An administrator says that a device is healthy; inside run only. */
+    int (*clear)(void *user, uint32_t device, struct error *err);
+};
+
+/* Stored readings of devices. */
+struct api_readings {
+    void *user;
+    int (*query)(void *user, const struct reading_query *query, reading_fn *fn, void *fn_user,
+                 struct error *err);
+};
+
+struct api_alerts {
+    void *user;
+    /* Active alerts and the silences of administrators; good until the next turn of the loop. */
+    const struct alerts *(*look)(const void *user, const struct alert_silence **ret_silences,
+                                 size_t *ret_count);
+    int (*silence)(void *user, const struct alert_silence *silence, struct error *err);
+    int (*unsilence)(void *user, const char *name, const char *subject, unsigned *ret_count,
+                     struct error *err);
+    struct alert_counts (*counts)(const void *user);
+};
+
+/* A question that another process answers. The requester owns it until done. */
+struct api_study {
+    const struct identity *who; /* asks */
+    uint32_t shown;
+    /* What if: change the state of a copy of the daemon. NULL: a rehearsal */
+    int (*change)(struct api_study *study, const struct control *copy, struct error *err);
+    /* Rehearsal: the last days, under the configuration that there is and a new one. */
+    usec_t last;
+    json_t *old_config, *new_config; /* the asker's */
+    const char *hides_from;          /* whose name: (forecast/rehearse.h), or NULL */
+    /* Report of the last: the question's own keys (daemon/study/study_report.c), the asker's. NULL:
+     * none */
+    json_t *report;
+    /* Called when it is accepted, for the expensive part of the question. NULL: nothing. */
+    void (*complete)(struct api_study *study);
+    const char *note; /* to go with the answer, or NULL */
+    /* Whether the requester has disconnected: then the study is stopped. */
+    bool (*is_left)(const struct api_study *study);
+    /* code 0: the answer as JSON, which is taken over; else err. */
+    void (*done)(struct api_study *study, int code, struct text *answer, const struct error *err);
+};
+
+struct api_studies {
+    void *user;
+    /* Begin a study; done is called later. REFUSED_TOO_MANY when there are too many. */
+    int (*start)(void *user, struct api_study *study, struct error *err);
+};
+
+struct api_daemon {
+    void *user;
+    void (*stop)(void *user, bool kill_jobs);
+    const char *state_dir, *devices, *socket; /* for who asks about the daemon */
+    usec_t started;
+    bool is_machine_wide; /* serves all users */
+    bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.h) */
+};
+
+struct api_ports {
+    struct control control;
+    struct api_planner planner;
+    struct api_attempts attempts;
+    struct api_devices devices;
+    struct api_readings readings;
+    struct api_alerts alerts;
+    struct api_studies studies;
+    struct api_daemon daemon;
+};
+
+#endif

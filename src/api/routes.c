@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/routes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "*" stands for a number, "@" for a name. The whole path must match. */
+static const struct route {
+    const char *method, *path;
+    call_fn *handle;
+    const char *admins; /* refusal for everybody else; NULL: open to all */
+} routes[] = {
+    { "POST", "/v1/jobs", handle_submit, NULL },
+    { "GET", "/v1/jobs", handle_list, NULL },
+    { "GET", "/v1/jobs/*", handle_show, NULL },
+    { "PATCH", "/v1/jobs/*", handle_job_update, NULL },
+    { "GET", "/v1/jobs/*/why", handle_why, NULL },
+    { "GET", "/v1/jobs/*/when", handle_when, NULL },
+    { "POST", "/v1/when", handle_when_like, NULL },
+    { "GET", "/v1/jobs/*/output", handle_output, NULL },
+    { "GET", "/v1/jobs/*/events", handle_job_events, NULL },
+    { "POST", "/v1/jobs/*/cancel", handle_job_action, NULL },
+    { "POST", "/v1/jobs/*/hold", handle_job_action, NULL },
+    { "POST", "/v1/jobs/*/release", handle_job_action, NULL },
+    { "POST", "/v1/jobs/*/requeue", handle_job_action, NULL },
+    { "POST", "/v1/jobs/*/checkpoint", handle_job_action, NULL },
+    { "GET", "/v1/events", handle_events, NULL },
+    { "GET", "/v1/gpus", handle_gpus, NULL },
+    { "POST", "/v1/gpus/@/clear", handle_clear, "clear: only for administrators" },
+    { "POST", "/v1/gpus/@/*/clear", handle_clear, "clear: only for administrators" },
+    { "GET", "/v1/gpus/@/history", handle_history, NULL },
+    { "GET", "/v1/gpus/@/*/history", handle_history, NULL },
+    { "GET", "/v1/topology", handle_topology, NULL },
+    { "GET", "/v1/alerts", handle_alerts, NULL },
+    { "POST", "/v1/alerts/silences", handle_silence, "alerts: only administrators silence them" },
+    { "DELETE", "/v1/alerts/silences", handle_unsilence,
+      "alerts: only administrators silence them" },
+    { "GET", "/metrics", handle_metrics, NULL },
+    { "GET", "/metrics/dcgm", handle_metrics_dcgm, NULL },
+    { "GET", "/v1/nodes", handle_nodes, NULL },
+    { "POST", "/v1/nodes/@/interrupt", handle_interrupt, "interrupt: only for administrators" },
+    { "POST", "/v1/nodes/@/drain", handle_drain, "drain: only for administrators" },
+    { "POST", "/v1/nodes/@/undrain", handle_drain, "drain: only for administrators" },
+    { "POST", "/v1/gpus/@/drain", handle_drain, "drain: only for administrators" },
+    { "POST", "/v1/gpus/@/undrain", handle_drain, "drain: only for administrators" },
+    { "POST", "/v1/gpus/@/*/drain", handle_drain, "drain: only for administrators" },
+    { "POST", "/v1/gpus/@/*/undrain", handle_drain, "drain: only for administrators" },
+    { "GET", "/v1/pools", handle_pools, NULL },
+    { "GET", "/v1/scale", handle_scale, NULL },
+    { "GET", "/v1/queues", handle_queues, NULL },
+    { "GET", "/v1/config", handle_config, NULL },
+    { "PUT", "/v1/config", handle_apply, NULL },
+    { "GET", "/v1/config/changes", handle_config_log, NULL },
+    { "POST", "/v1/config/undo", handle_undo, NULL },
+    { "POST", "/v1/whatif", handle_whatif, NULL },
+    { "POST", "/v1/rehearsal", handle_rehearsal, NULL },
+    { "GET", "/v1/report", handle_report, NULL },
+    { "GET", "/v1/reservations", handle_reservations, NULL },
+    { "POST", "/v1/reservations", handle_reserve,
+      "reservations: only administrators make and remove them" },
+    { "DELETE", "/v1/reservations", handle_unreserve,
+      "reservations: only administrators make and remove them" },
+    { "GET", "/v1/cron", handle_crons, NULL },
+    { "DELETE", "/v1/cron/*", handle_cron_remove, NULL },
+    { "GET", "/v1/daemon", handle_daemon, NULL },
+    { "POST", "/v1/stop", handle_stop, "stop: only for administrators" },
+};
+
+static bool take_id(const char **path, struct call *call)
+{
+    char *end;
+
+    if (**path < '0' || **path > '9')
+        return false;
+    errno = 0;
+    call->id = strtoull(*path, &end, 10);
+    call->has_id = true;
+    if (errno == 0 && *end == '_' && end[1] >= '0' && end[1] <= '9') {
+        unsigned long index = strtoul(end + 1, &end, 10);
+        if (index >= UINT32_MAX)
+            return false;
+        call->index = (uint32_t)index + 1;
+    }
+    *path = end;
+    return errno == 0;
+}
+
+static bool take_name(const char **path, struct call *call)
+{
+    size_t length = strcspn(*path, "/");
+
+    if (length == 0 || length >= sizeof(call->name))
+        return false;
+    memcpy(call->name, *path, length);
+    call->name[length] = '\0';
+    *path += length;
+    return true;
+}
+
+static bool path_matches(const char *pattern, const char *path, struct call *call)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '*') {
+            if (!take_id(&path, call))
+                return false;
+        } else if (*pattern == '@') {
+            if (!take_name(&path, call))
+                return false;
+        } else if (*path++ != *pattern)
+            return false;
+    }
+    return *path == '\0';
+}
+
+void api_handle(void *user, struct http_request *request)
+{
+    struct error err;
+    bool is_known = false;
+
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        struct call call = { .api = user, .request = request };
+        if (!path_matches(routes[i].path, request->path, &call))
+            continue;
+        is_known = true;
+        if (strcmp(routes[i].method, request->method) != 0)
+            continue;
+        if (!routes[i].admins || request->who->is_admin)
+            routes[i].handle(&call);
+        else
+            reply_error(request, error_set(&err, REFUSED_FORBIDDEN, "%s", routes[i].admins), &err);
+        return;
+    }
+    if (is_known) {
+        error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this", request->path,
+                  request->method);
+        reply_error(request, REFUSED_METHOD, &err);
+    } else {
+        error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
+        reply_error(request, REFUSED_NOT_FOUND, &err);
+    }
+}
+
+void api_handle_metrics(void *user, struct http_request *request)
+{
+    struct error err;
+
+    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/")) {
+        api_handle(user, request);
+        return;
+    }
+    error_set(&err, REFUSED_NOT_FOUND, "%.200s: only /metrics and /metrics/dcgm are here",
+              request->path);
+    reply_error(request, REFUSED_NOT_FOUND, &err);
+}

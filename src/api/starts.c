@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/jobs/ID/when and POST /v1/when: when a job will start. */
+#include <string.h>
+
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "control/lookup.h"
+#include "sched/explain/advice.h"
+#include "wire/job/submission.h"
+#include "wire/json.h"
+
+static void say_state(const struct job *job, struct text *text)
+{
+    switch (job->state) {
+    case JOB_HELD:
+        text_add(text, "is held: it does not start before somebody releases it");
+        break;
+    case JOB_WAITING:
+        text_add(text, "waits for other jobs: when they end well is not known");
+        break;
+    case JOB_QUEUED:
+        text_add(text, "can never start as things are; tarn why says what keeps it");
+        break;
+    case JOB_ENDED:
+        text_add(text, "has ended");
+        break;
+    default:
+        text_add(text, "has started");
+        break;
+    }
+}
+
+void handle_when(struct call *call)
+{
+    const struct api *api = call->api;
+    const struct job *job = call_job(call);
+    AUTO_RELEASE(text) struct text label = { 0 }, text = { 0 };
+    struct start_estimate start;
+
+    if (!job)
+        return;
+    say_job(api_state(api), job, &label);
+    bool waits = sched_estimate_start(api_brain(api), api->inquiry, job, &start);
+    text_printf(&text, "job %s ", label.bytes);
+    if (!waits)
+        say_state(job, &text);
+    else {
+        text_add(&text, "starts ");
+        say_start(api, &start, &text);
+    }
+    struct why why;
+    sched_why(api_brain(api), api->inquiry, job, &why, NULL);
+    reply_json(call->request, 200,
+               json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
+                         "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
+                         "start", waits ? view_start(api, &start) : json_null(), "text", text.bytes,
+                         "sooner", view_sooner(api, job), "why",
+                         why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0)));
+}
+
+/* A job that is not submitted, from a document with one job. */
+static int settle_like(struct call *call, struct submission *submission, struct job *ret_job,
+                       struct error *err)
+{
+    const struct api *api = call->api;
+    const struct state *state = api_state(api);
+
+    if (submission->is_pipeline || submission->job_count != 1)
+        return error_set(err, REFUSED_BAD, "body: expected one job, no array, matrix or pipeline");
+    const struct job_draft *draft = &submission->stages[0].jobs[0];
+    uint32_t queue;
+    int code = admit_find_queue(state, draft->queue ? draft->queue : "default", &queue, err);
+    if (code == 0)
+        code = admit_check(state, &draft->request, queue, draft->preemptible, err);
+    if (code < 0)
+        return code;
+    *ret_job = (struct job){
+        .id = state->next_id,
+        .name = draft->name,
+        .run = &job_no_run,
+        .submitted = state->now,
+        .queued = state->now,
+        .begin = draft->begin_delay > 0 ? api_now(api) + draft->begin_delay : 0,
+        .max_duration = draft->request.max_duration,
+        .estimate = draft->estimate,
+        .priority = draft->priority,
+        .queue = queue,
+        .user = UINT32_MAX,
+        .state = JOB_QUEUED,
+    };
+    for (uint32_t i = 0; i < state->users.count; i++) {
+        if (strcmp(state->users.items[i], call->request->who->name) == 0)
+            ret_job->user = i;
+    }
+    if (ret_job->user == UINT32_MAX)
+        ret_job->user = 0; /* an unknown user has no history: use any */
+    return 0;
+}
+
+void handle_when_like(struct call *call)
+{
+    const struct api *api = call->api;
+    AUTO(submission) struct submission *submission = NULL;
+    AUTO(json) json_t *body = NULL;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct error err = { "" };
+    struct start_estimate start;
+    struct job like;
+
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = submission_parse(body, NULL, NULL, &submission, &err);
+    if (code == 0)
+        code = settle_like(call, submission, &like, &err);
+    if (code < 0) {
+        reply_error(call->request, code, &err);
+        return;
+    }
+    bool is_now = sched_estimate_like(api_brain(api), api->inquiry, &like,
+                                      &submission->stages[0].jobs[0].request, &start);
+    text_add(&text, "a job like this would start ");
+    if (is_now)
+        text_add(&text, "now");
+    else
+        say_start(api, &start, &text);
+    reply_json(call->request, 200,
+               json_pack("{s:b, s:b, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
+                         view_start(api, &start), "text", text.bytes, "sooner"));
+}

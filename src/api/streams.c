@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams: the output of a job while it grows, and server-sent events.
+ *
+ * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
+ * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/routes.h"
+#include "api/streams.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "core/job/gang_size.h"
+
+enum {
+    TICK_MS = 50,
+    TICKS_PER_BEAT = 15000 / TICK_MS,
+    CHUNK = 64 * 1024,
+    TAIL_BYTES_MAX = 1 << 20
+};
+
+struct follower {
+    struct http_stream stream;
+    struct api *api;
+    struct follower *next, *previous;
+    uint64_t first, last; /* numbers that it is about; 0: all */
+    /* An output: */
+    uint64_t job;
+    char *path;
+    uid_t owner;
+    gid_t group;
+    int fd;
+    off_t offset;
+    uint32_t tail; /* lines; UINT32_MAX: all */
+    bool is_following;
+    /* Events: */
+    struct text events;
+    bool is_done;
+};
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct api *api = timer->data;
+    static unsigned ticks;
+    bool is_beat = ++ticks % TICKS_PER_BEAT == 0;
+
+    for (struct follower *at = api->followers, *next; at; at = next) {
+        next = at->next;
+        if (is_beat && !at->path)
+            text_add(&at->events, ": still here\n\n");
+        else if (is_beat && http_stream_is_left(&at->stream))
+            at->is_following = false;
+        if (at->path || is_beat)
+            http_stream_wake(&at->stream);
+    }
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void settle_timer(struct api *api)
+{
+    if (api->followers && !api->timer) {
+        api->timer = mem_zero(1, sizeof(*api->timer));
+        uv_timer_init(api->loop, api->timer);
+        api->timer->data = api;
+        uv_timer_start(api->timer, on_tick, TICK_MS, TICK_MS);
+    } else if (!api->followers && api->timer) {
+        uv_close((uv_handle_t *)api->timer, on_timer_closed);
+        api->timer = NULL;
+    }
+}
+
+void followers_release(struct api *api)
+{
+    if (api->timer)
+        uv_close((uv_handle_t *)api->timer, on_timer_closed);
+    api->timer = NULL;
+}
+
+static void on_gone(struct http_stream *stream)
+{
+    struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
+    struct api *api = follower->api;
+
+    *(follower->previous ? &follower->previous->next : &api->followers) = follower->next;
+    if (follower->next)
+        follower->next->previous = follower->previous;
+    if (follower->fd >= 0)
+        close(follower->fd);
+    free(follower->path);
+    text_release(&follower->events);
+    free(follower);
+    settle_timer(api);
+}
+
+static struct follower *create_follower(struct call *call,
+                                        bool (*pull)(struct http_stream *, struct text *))
+{
+    struct follower *follower = mem_zero(1, sizeof(*follower));
+
+    follower->stream.pull = pull;
+    follower->stream.on_gone = on_gone;
+    follower->api = call->api;
+    follower->owner = call->request->who->uid; /* of an output: its job's */
+    follower->fd = -1;
+    follower->next = call->api->followers;
+    if (follower->next)
+        follower->next->previous = follower;
+    call->api->followers = follower;
+    settle_timer(call->api);
+    return follower;
+}
+
+/* As root, use the file system rights of the job's user. */
+static void become(const struct follower *follower, bool is_user)
+{
+    if (geteuid() != 0)
+        return;
+    setfsgid(is_user ? follower->group : getegid());
+    setfsuid(is_user ? follower->owner : geteuid());
+}
+
+/* The job may have chosen the path, or replaced the file: read only a plain file of its owner. */
+static void open_output(struct follower *follower)
+{
+    struct stat status;
+    char name[64];
+
+    /* Check before opening: opening a device can have effects. */
+    become(follower, true);
+    int place = open(follower->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    become(follower, false);
+    if (place < 0)
+        return;
+    bool is_plain =
+        fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == follower->owner;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+    int fd = is_plain ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    close(place);
+    if (fd < 0)
+        return;
+    follower->fd = fd;
+    if (follower->tail == UINT32_MAX)
+        return;
+
+    /* The last lines: backwards from the end, within bounds. */
+    off_t start = status.st_size > TAIL_BYTES_MAX ? status.st_size - TAIL_BYTES_MAX : 0;
+    size_t length = (size_t)(status.st_size - start);
+    AUTO_FREE char *bytes = mem_zero(1, length + 1);
+    ssize_t got = pread(fd, bytes, length, start);
+    uint32_t lines = 0;
+    off_t at = got > 0 ? got : 0;
+    for (; at > 0; at--) {
+        if (bytes[at - 1] == '\n' && at != got && ++lines == follower->tail)
+            break;
+        if (bytes[at - 1] == '\n' && follower->tail == 0)
+            break;
+    }
+    follower->offset = start + at;
+}
+
+static bool is_over(const struct follower *follower)
+{
+    const struct job *job = state_job(api_state(follower->api), follower->job);
+
+    return !job || job->state == JOB_ENDED;
+}
+
+static bool pull_output(struct http_stream *stream, struct text *out)
+{
+    struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
+    /* Decide before reading: output written before the job's end is then not missed. */
+    bool is_last = !follower->is_following || is_over(follower);
+    struct stat status;
+
+    if (follower->fd < 0)
+        open_output(follower);
+    if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
+        return is_last;
+    if (follower->is_following && status.st_size < follower->offset)
+        follower->offset = 0; /* truncated */
+    if (status.st_size > follower->offset) {
+        char bytes[CHUNK];
+        ssize_t length = pread(follower->fd, bytes, sizeof(bytes), follower->offset);
+        if (length > 0) {
+            text_add_bytes(out, bytes, (size_t)length);
+            follower->offset += length;
+            return false;
+        }
+    }
+    /* At the end of the file: it may have been rotated, then the path is another file. */
+    struct stat named;
+    become(follower, true);
+    bool is_other = lstat(follower->path, &named) == 0 && named.st_ino != status.st_ino;
+    become(follower, false);
+    if (is_other) {
+        if (fstat(follower->fd, &status) == 0 && status.st_size > follower->offset)
+            return false; /* it grew before the rotation */
+        close(follower->fd);
+        follower->fd = -1;
+        follower->offset = 0;
+        follower->tail = UINT32_MAX;
+        return false;
+    }
+    return is_last;
+}
+
+static int read_options(struct call *call, struct follower *follower, uint32_t *ret_rank,
+                        bool *ret_error, struct error *err)
+{
+    const struct http_request *request = call->request;
+    const char *stream = http_query(request, "stream");
+    uint64_t rank = 0, offset = 0, tail = UINT32_MAX;
+
+    int code = query_number(request, "rank", 0, REQUEST_MEMBERS_MAX - 1, &rank, err);
+    if (code == 0)
+        code = query_number(request, "offset", 0, INT64_MAX, &offset, err);
+    if (code == 0)
+        code = query_number(request, "tail", 0, 1000000, &tail, err);
+    if (code < 0)
+        return code;
+    if (stream && strcmp(stream, "error") != 0 && strcmp(stream, "output") != 0)
+        return error_set(err, REFUSED_BAD, "stream '%.40s': expected output or error", stream);
+    *ret_error = stream && strcmp(stream, "error") == 0;
+    *ret_rank = (uint32_t)rank;
+    follower->offset = (off_t)offset;
+    follower->tail = (uint32_t)tail;
+    follower->is_following = query_is_on(request, "follow");
+    return 0;
+}
+
+void handle_output(struct call *call)
+{
+    const struct api_attempts *attempts = &call->api->ports.attempts;
+    const struct job *job = call_job(call);
+    AUTO_RELEASE(text) struct text path = { 0 };
+    struct follower options = { 0 };
+    struct error err;
+    uint32_t rank = 0;
+    bool is_error = false;
+
+    if (!job)
+        return;
+    int code = read_options(call, &options, &rank, &is_error, &err);
+    if (code == 0 && !identity_may(call->request->who, job->uid))
+        code = error_set(&err, REFUSED_FORBIDDEN, "job %" PRIu64 ": its output is its owner's",
+                         job->id);
+    if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
+        code = error_set(&err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id, rank);
+    if (code == 0)
+        code = attempts->output_path(attempts->user, job, rank, is_error, &path, &err);
+    if (code < 0) {
+        reply_error(call->request, code, &err);
+        return;
+    }
+    struct follower *follower = create_follower(call, pull_output);
+    follower->job = job->id;
+    follower->path = text_take(&path);
+    follower->owner = job->uid;
+    follower->group = job->gid;
+    follower->offset = options.offset;
+    follower->tail = options.tail;
+    follower->is_following = options.is_following;
+    http_stream(call->request, "text/plain; charset=utf-8", &follower->stream);
+}
+
+static void add_event(struct follower *follower, const char *kind, json_t *data)
+{
+    char *bytes = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+    if (bytes)
+        text_printf(&follower->events, "event: %s\ndata: %s\n\n", kind, bytes);
+    free(bytes);
+    json_decref(data);
+}
+
+static void add_job(struct follower *follower, const struct job *job)
+{
+    add_event(follower, "job", view_job(follower->api, job, false));
+}
+
+static bool pull_events(struct http_stream *stream, struct text *out)
+{
+    struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
+
+    if (follower->events.length > 0)
+        text_add_bytes(out, follower->events.bytes, follower->events.length);
+    text_clear(&follower->events);
+    return follower->is_done;
+}
+
+enum { EVENTS_WAITING_MAX = 8 << 20 };
+
+/* Close the stream of a client that does not read. */
+static void notify(struct follower *follower, const struct job *job)
+{
+    const struct state *state = api_state(follower->api);
+
+    if (follower->is_done)
+        return;
+    if (follower->events.length > EVENTS_WAITING_MAX) {
+        follower->is_done = true;
+        return;
+    }
+    add_job(follower, job);
+    if (follower->first == 0)
+        return;
+    const struct group *group = state_group(state, follower->first);
+    if (group) {
+        add_event(follower, "group", view_group(follower->api, group));
+        follower->is_done = group_is_over(group);
+    } else
+        follower->is_done = job->state == JOB_ENDED;
+}
+
+void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
+{
+    for (struct follower *at = api->followers, *next; at; at = next) {
+        bool is_told = false;
+        next = at->next;
+        for (size_t i = 0; i < count; i++) {
+            bool is_repeated = i > 0 && jobs[i] == jobs[i - 1];
+            const struct job *job;
+            if (at->path && jobs[i] != at->job)
+                continue;
+            if (!at->path && at->first != 0 && (jobs[i] < at->first || jobs[i] > at->last))
+                continue;
+            is_told = true;
+            job = at->path || is_repeated ? NULL : state_job(api_state(api), jobs[i]);
+            if (job)
+                notify(at, job);
+        }
+        if (is_told)
+            http_stream_wake(&at->stream);
+    }
+}
+
+enum { EVENT_STREAMS_USER_MAX = 16 };
+
+/* Each stream renders every change. */
+static bool has_too_many_streams(struct call *call)
+{
+    struct error err;
+    unsigned count = 0;
+
+    for (const struct follower *at = call->api->followers; at; at = at->next)
+        count += !at->path && at->owner == call->request->who->uid;
+    if (count < EVENT_STREAMS_USER_MAX || call->request->who->is_admin)
+        return false;
+    error_set(&err, REFUSED_TOO_MANY, "events: %d streams of yours are open already",
+              EVENT_STREAMS_USER_MAX);
+    reply_error(call->request, REFUSED_TOO_MANY, &err);
+    return true;
+}
+
+void handle_job_events(struct call *call)
+{
+    const struct state *state = api_state(call->api);
+    const struct group *group = call_group(call);
+    const struct job *job = group ? NULL : call_job(call);
+
+    if (!group && !job)
+        return;
+    if (has_too_many_streams(call))
+        return;
+    struct follower *follower = create_follower(call, pull_events);
+    follower->first = group ? group->id : job->id;
+    follower->last = group ? group->last : job->id;
+    if (job) {
+        add_job(follower, job);
+        follower->is_done = job->state == JOB_ENDED;
+    } else {
+        add_event(follower, "group", view_group(call->api, group));
+        for (uint64_t id = group->id + 1; id <= group->last; id++) {
+            const struct job *part = state_job(state, id);
+            if (part)
+                add_job(follower, part);
+        }
+        follower->is_done = group_is_over(group);
+    }
+    http_stream(call->request, "text/event-stream", &follower->stream);
+}
+
+void handle_events(struct call *call)
+{
+    if (has_too_many_streams(call))
+        return;
+    struct follower *follower = create_follower(call, pull_events);
+
+    text_add(&follower->events, ": welcome\n\n");
+    http_stream(call->request, "text/event-stream", &follower->stream);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /v1/jobs: what was submitted, and when it starts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "control/submit.h"
+#include "wire/job/submission.h"
+
+enum { LISTED_MAX = 100 /* numbers of jobs in a reply, for each document */ };
+
+struct submitting {
+    struct deferred deferred;
+    struct submit submit;
+};
+
+static json_t *view_submitted(const struct submitting *submit, size_t number)
+{
+    static const char *const times[] = { "expected_start", "low", "high" };
+    const struct state *state = api_state(submit->deferred.api);
+    const struct submission *submission = submit->submit.submissions[number];
+    const struct group *group = state_group(state, submit->submit.ids[number]);
+    const struct job *job = state_job(state, submit->submit.ids[number]);
+    json_t *jobs = json_array(), *waits = json_null(), *why_view = NULL;
+
+    for (uint64_t id = submit->submit.ids[number]; id <= (group ? group->last : id); id++) {
+        const struct job *part = state_job(state, id);
+        if (part && json_array_size(jobs) < LISTED_MAX)
+            json_array_append_new(jobs, json_integer((json_int_t)id));
+        if (!group || json_array_size(jobs) == LISTED_MAX)
+            break;
+    }
+    if (job && job->state != JOB_ENDED && !job_is_active(job)) {
+        AUTO_RELEASE(text) struct text text = { 0 };
+        struct why why;
+        uint32_t ahead;
+        sched_why(api_brain(submit->deferred.api), submit->deferred.api->inquiry, job, &why,
+                  &ahead);
+        why_say(submit->deferred.api, job, &why, ahead, &text);
+        json_decref(waits);
+        waits = json_string(text_string(&text));
+        why_view = view_why(submit->deferred.api, job, &why, ahead);
+    }
+    json_t *view =
+        json_pack("{s:I, s:s, s:s, s:o, s:I, s:o}", "id", (json_int_t)submit->submit.ids[number],
+                  "kind", group ? group_kind_name(group->kind) : "job", "name",
+                  submission->name ? submission->name : "", "jobs", jobs, "job_count",
+                  (json_int_t)submission->job_count, "waits", waits);
+    for (size_t i = 0; why_view && i < COUNT_OF(times); i++)
+        json_object_set(view, times[i], json_object_get(why_view, times[i]));
+    json_decref(why_view);
+    return view;
+}
+
+static json_t *view_scheduled(const struct submitting *submit, size_t number)
+{
+    const struct submission *submission = submit->submit.submissions[number];
+    const struct cron_entry *entry =
+        agenda_find_cron(&api_state(submit->deferred.api)->agenda, submit->submit.ids[number]);
+
+    return json_pack("{s:I, s:s, s:s, s:[], s:I, s:n, s:s, s:o}", "id",
+                     (json_int_t)submit->submit.ids[number], "kind", "cron", "name",
+                     submission->name ? submission->name : "", "jobs", "job_count",
+                     (json_int_t)submission->job_count, "waits", "schedule", submission->schedule,
+                     "next", entry ? view_edge(submit->deferred.api, entry->next) : json_null());
+}
+
+static json_t *view_checked(const struct submission *submission)
+{
+    return json_pack("{s:n, s:s, s:s, s:[], s:I, s:n}", "id", "kind",
+                     submission->is_pipeline     ? "pipeline"
+                     : submission->job_count > 1 ? "array"
+                                                 : "job",
+                     "name", submission->name ? submission->name : "", "jobs", "job_count",
+                     (json_int_t)submission->job_count, "waits");
+}
+
+static int run_submitting(struct deferred *deferred, struct error *err)
+{
+    struct submitting *submitting = CONTAINER_OF(deferred, struct submitting, deferred);
+
+    return submit_run(api_control(deferred->api), &submitting->submit, err);
+}
+
+static json_t *answer_submitting(struct deferred *deferred)
+{
+    const struct submitting *submitting = CONTAINER_OF(deferred, struct submitting, deferred);
+    const struct submit *submit = &submitting->submit;
+    json_t *submitted = json_array(), *notes = json_array();
+
+    for (size_t i = 0; i < submit->count; i++) {
+        const struct submission *submission = submit->submissions[i];
+        json_array_append_new(submitted, submit->is_dry_run     ? view_checked(submission)
+                                         : submission->schedule ? view_scheduled(submitting, i)
+                                                                : view_submitted(submitting, i));
+        for (char **note = submission->notes; note && *note; note++)
+            json_array_append_new(notes, json_string(*note));
+    }
+    control_tend_soon(api_control(deferred->api));
+    return json_pack("{s:o, s:o}", "submitted", submitted, "notes", notes);
+}
+
+static void release_submitting(struct deferred *deferred)
+{
+    submit_release(&CONTAINER_OF(deferred, struct submitting, deferred)->submit);
+}
+
+void handle_submit(struct call *call)
+{
+    static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
+                                             201 };
+    static const struct deferred_ops dry_ops = { run_submitting, answer_submitting,
+                                                 release_submitting, 200 };
+    bool is_dry_run = query_is_on(call->request, "dry_run");
+    struct submitting *submitting =
+        deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
+    struct error err = { "" };
+    json_t *body = NULL;
+
+    int code = read_body(call, &body, &err);
+    if (code == 0)
+        code = submit_read(&submitting->submit, call->request->who, body, &err);
+    submitting->submit.is_dry_run = is_dry_run;
+    deferred_begin(&submitting->deferred, code, &err);
+}

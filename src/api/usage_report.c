@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/report: use and efficiency of the last days. Another process answers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+enum { REPORT_DAYS_MAX = 366, ROWS = 20, ROWS_MAX = 10000 };
+
+static void release_report(struct asked *asked)
+{
+    json_decref(asked->study.report);
+}
+
+/* Usage of running jobs, which the journal gets at their end only. */
+static json_t *view_live(const struct api *api)
+{
+    const struct watch *watch = api->ports.devices.watch;
+    static const char digits[] = "0123456789abcdef";
+    json_t *list = json_array();
+
+    for (const struct job *job = api_state(api)->first_job; watch && job; job = job->next) {
+        const struct usage *usage =
+            job_is_active(job) ? watch->ops->usage(watch, job->id, job->run->attempt) : NULL;
+        AUTO_RELEASE(text) struct text bytes = { 0 }, words = { 0 };
+        if (!usage || usage->watched_ms == 0)
+            continue;
+        struct event event = {
+            .kind = EVENT_USAGE,
+            .usage = { .job = job->id, .attempt = job->run->attempt, .usage = *usage },
+        };
+        event_encode(&event, &bytes);
+        for (size_t i = 0; i < bytes.length; i++) {
+            unsigned char byte = (unsigned char)bytes.bytes[i];
+            text_add_bytes(&words, (char[]){ digits[byte >> 4], digits[byte & 15] }, 2);
+        }
+        json_array_append_new(list, json_string(text_string(&words)));
+    }
+    return list;
+}
+
+/* Expensive with many running jobs: only for a question that is accepted. */
+static void complete(struct api_study *study)
+{
+    const struct asked *asked = CONTAINER_OF(study, struct asked, study);
+
+    json_object_set_new(study->report, "live", view_live(asked->api));
+}
+
+static int read_by(struct http_request *request, int *ret, struct error *err)
+{
+    static const char *const words[] = { "user", "queue", "job", "model", NULL };
+    const char *by = http_query(request, "by");
+
+    *ret = 0;
+    for (int i = 0; by && words[i]; i++) {
+        if (strcmp(words[i], by) == 0) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return by ? error_set(err, -EINVAL, "by '%.40s': expected user, queue, job or model", by) : 0;
+}
+
+static int read_question(struct call *call, struct asked *asked, struct error *err)
+{
+    const char *last = http_query(call->request, "last");
+    struct api_study *study = &asked->study;
+    static const char *const keys[] = { "last", "by", "shown", NULL };
+    uint64_t shown = ROWS;
+    int by;
+
+    int code = check_query(call->request, keys, err);
+    if (code < 0)
+        return code;
+    study->last = 7 * USEC_PER_DAY;
+    code = last ? units_parse_duration(last, &study->last, err) : 0;
+    if (code < 0)
+        return error_prefix(err, code, "last");
+    if (study->last <= 0 || study->last > REPORT_DAYS_MAX * USEC_PER_DAY)
+        return error_set(err, -ERANGE, "last '%.40s': expected up to %d days, like 7d", last,
+                         REPORT_DAYS_MAX);
+    code = read_by(call->request, &by, err);
+    if (code == 0)
+        code = query_number(call->request, "shown", 1, ROWS_MAX, &shown, err);
+    if (code < 0)
+        return code;
+    if (!study->who->is_admin)
+        study->hides_from = study->who->name;
+    study->report = json_pack("{s:i, s:i}", "by", by, "shown", (int)shown);
+    return 0;
+}
+
+void handle_report(struct call *call)
+{
+    struct asked *asked = asked_create(call, sizeof(*asked), release_report);
+    struct error err = { "" };
+
+    asked->study.complete = complete;
+    asked_begin(asked, read_question(call, asked, &err), &err);
+}

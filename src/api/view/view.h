@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef API_VIEW_VIEW_H
+#define API_VIEW_VIEW_H
+
+/* view - the state as JSON, and the sentences in it
+ *
+ * Views only read. Each returns a new reference. Order of the files, lowest first:
+ * values, start, why_times, why, the parts of a job (elastic, moves, usage, warnings), job.
+ *
+ * Spec: doc/spec/05-api.md
+ */
+
+#include "api/call.h"
+#include "control/phrases.h"
+
+/* values.c */
+json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
+json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
+json_t *view_seconds(usec_t duration);               /* null: never */
+json_t *view_milli(int64_t milli);
+json_t *text_or_null(const char *text);  /* null: NULL, empty, not UTF-8 */
+json_t *view_labels(const char *labels); /* "a,b" as a list; NULL: none */
+json_t *view_isolation(const struct engine_isolation *isolation);
+bool is_no_more(const struct device *device);
+
+/* view_start.c: when a job that waits will start. */
+json_t *view_start(const struct api *api, const struct start_estimate *start);
+/* "in about 25 min (between 10 min and 1 h 10 min, 8 of 10 times)" */
+void say_start(const struct api *api, const struct start_estimate *start, struct text *text);
+/* Changes that would start the job sooner: a list. */
+json_t *view_sooner(const struct api *api, const struct job *job);
+
+/* why_times.c: reasons of times and money; false: it is about something else. */
+bool why_say_time(const struct api *api, const struct why *why, struct text *text);
+void view_why_time(const struct api *api, const struct why *why, json_t *view);
+/* Add the budgets of a queue to its view. */
+void view_accounts(const struct api *api, uint32_t queue, json_t *view);
+
+/* view_why.c: in words, without a full stop: "4 gpus wanted, 2 free". */
+void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+             struct text *text);
+json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
+                 uint32_t ahead);
+
+/* view_elastic.c: size and range of an elastic gang; null for others. */
+json_t *view_elastic(const struct api *api, const struct job *job);
+/* The last resize and its reason; null: never. */
+json_t *view_resized(const struct api *api, const struct job *job);
+
+/* view_moves.c: the last move, the last rescue; null: never. */
+json_t *view_moved(const struct api *api, const struct job *job);
+json_t *view_rescued(const struct api *api, const struct job *job);
+/* Moves of other jobs that would make room for a waiting one; null, and no text: none. */
+json_t *view_moves(const struct api *api, struct job *job, struct text *ret_text);
+
+/* view_usage.c: GPU usage and diagnosis; null: not known. */
+json_t *view_usage(const struct api *api, const struct job *job);
+
+/* view_warnings.c: warnings about a running job: a list of {name, text}. */
+json_t *view_warnings(const struct api *api, const struct job *job);
+
+/* view_job.c */
+json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
+json_t *view_group(const struct api *api, const struct group *group);
+
+#endif

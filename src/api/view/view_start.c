@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start estimates with their interval, and changes that would start the job sooner. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "sched/explain/advice.h"
+#include "sched/explain/wanted_nodes.h"
+
+/* "25s", "12 min", "1 h 10 min", "2 d 3 h": no more digits than an estimate has. */
+static void say_wait(struct text *text, usec_t wait)
+{
+    int64_t seconds = (wait + USEC_PER_SEC / 2) / USEC_PER_SEC, minutes = (seconds + 30) / 60;
+
+    if (seconds < 100)
+        text_printf(text, "%" PRId64 " s", seconds);
+    else if (minutes < 60)
+        text_printf(text, "%" PRId64 " min", minutes);
+    else if (minutes < 24 * 60)
+        text_printf(text, "%" PRId64 " h %02" PRId64 " min", minutes / 60, minutes % 60);
+    else
+        text_printf(text, "%" PRId64 " d %" PRId64 " h", minutes / (24 * 60), minutes / 60 % 24);
+}
+
+static usec_t from_now(const struct api *api, usec_t at)
+{
+    return at == USEC_NEVER ? at : at > api_now(api) ? at - api_now(api) : 0;
+}
+
+static json_t *view_wait_seconds(usec_t wait)
+{
+    return wait == USEC_NEVER ? json_null() : json_real((double)(wait / 1000) / 1000);
+}
+
+json_t *view_start(const struct api *api, const struct start_estimate *start)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "expected",
+                     view_time(api, start->median), "low", view_time(api, start->low), "high",
+                     view_time(api, start->high), "limits_only", view_time(api, start->limits_only),
+                     "open", start->is_open, "in_seconds",
+                     view_wait_seconds(from_now(api, start->median)), "low_seconds",
+                     view_wait_seconds(from_now(api, start->low)), "high_seconds",
+                     view_wait_seconds(from_now(api, start->high)));
+}
+
+/* The first running job without a time limit. */
+static const struct job *endless(const struct state *state)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job_is_active(job) && job->max_duration == USEC_NEVER)
+            return job;
+    }
+    return NULL;
+}
+
+static void say_open(const struct api *api, struct text *text)
+{
+    const struct job *job = endless(api_state(api));
+    AUTO_RELEASE(text) struct text label = { 0 };
+
+    if (!job) {
+        text_add(text, "open-ended: nobody can say when what it needs is free and well again");
+        return;
+    }
+    say_job(api_state(api), job, &label);
+    text_printf(text, "open-ended: job %s (%s) has no time limit", label.bytes,
+                state_user(api_state(api), job->user));
+}
+
+void say_start(const struct api *api, const struct start_estimate *start, struct text *text)
+{
+    if (start->median == USEC_NEVER) {
+        say_open(api, text);
+        return;
+    }
+    text_add(text, "in about ");
+    say_wait(text, from_now(api, start->median));
+    if (start->high > start->low) {
+        text_add(text, " (between ");
+        if (start->low <= api_now(api))
+            text_add(text, "now");
+        else
+            say_wait(text, from_now(api, start->low));
+        text_add(text, " and ");
+        say_wait(text, from_now(api, start->high));
+        text_add(text, ", 8 of 10 times)");
+    }
+    if (start->is_open) {
+        text_add(text, "; ");
+        say_open(api, text);
+    }
+}
+
+/* ---- what would make it start sooner ---- */
+
+static void say_gpus_option(const struct advice *advice, struct text *text)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+
+    request_format_gpus(&advice->request, &gpus);
+    text_printf(text, strchr(text_string(&gpus), '|') ? "--gpus '%s'" : "--gpus %s",
+                text_string(&gpus));
+}
+
+static void say_change(const struct state *state, const struct advice *advice, struct text *text)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    switch (advice->kind) {
+    case ADVICE_GPUS:
+    case ADVICE_MODEL:
+        say_gpus_option(advice, text);
+        break;
+    case ADVICE_LIMIT:
+        text_printf(text, "--max-duration %" PRId64 "s", advice->max_duration / USEC_PER_SEC);
+        break;
+    case ADVICE_NODES:
+        text_printf(text, "--nodes %" PRIu32, advice->request.nodes_min);
+        if (advice->request.members != advice->request.nodes_min)
+            text_printf(text, " --ranks %" PRIu32, advice->request.members);
+        break;
+    case ADVICE_CPUS:
+        text_printf(text, "--cpus %s", units_format_milli(number, advice->request.cpu_milli));
+        break;
+    case ADVICE_MEMORY:
+        text_printf(text, "--memory %" PRId64 "M", advice->request.memory_mib);
+        break;
+    case ADVICE_POOL:
+        if (advice->request.pool[0])
+            text_printf(text, "--pool %s", advice->request.pool);
+        else
+            text_add(text, "no --pool");
+        break;
+    case ADVICE_QUEUE:
+        text_printf(text, "--queue %s", state->queues.items[advice->queue].name);
+        break;
+    }
+}
+
+static const char *advice_name(enum advice_kind kind)
+{
+    static const char *const names[] = { "gpus", "limit",  "model", "nodes",
+                                         "cpus", "memory", "pool",  "queue" };
+
+    return names[kind];
+}
+
+static void say_advice(const struct api *api, const struct advice *advice, struct text *text)
+{
+    text_add(text, "with ");
+    say_change(api_state(api), advice, text);
+    if (advice->is_now) {
+        text_add(text, " it would start now");
+        return;
+    }
+    text_add(text, " it would start in about ");
+    say_wait(text, from_now(api, advice->start));
+}
+
+/* "with one more h100x8 (20.00 an hour)" */
+static void add_wish(const struct api *api, const struct job *job, json_t *list)
+{
+    const struct state *state = api_state(api);
+    struct scale_plan plan;
+
+    if (state->node_types.count == 0)
+        return;
+    sched_scale(api_brain(api), api->inquiry, api_now(api), &plan);
+    for (size_t i = 0; i < plan.unblocked.count; i++) {
+        const struct scale_wish *wish = &plan.wishes.items[plan.unblocked_by.items[i]];
+        const struct node_type *type = &state->node_types.items[wish->type];
+        if (plan.unblocked.items[i] != job->id)
+            continue;
+        AUTO_RELEASE(text) struct text text = { 0 }, words = { 0 };
+        if (wish->count == 1)
+            text_add(&text, "one");
+        else
+            text_printf(&text, "%" PRIu32, wish->count);
+        text_printf(&text, " more %s%s (%.2f an hour)", wish->is_spot ? "spot " : "", type->name,
+                    (double)wish->price_micro / 1e6);
+        text_printf(&words, "with %s it would start", text.bytes);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", "node_type",
+                                              "change", text_string(&text), "now", 0, "start",
+                                              view_time(api, usec_after(state->now, type->boot)),
+                                              "text", words.bytes));
+    }
+    scale_release(&plan);
+}
+
+json_t *view_sooner(const struct api *api, const struct job *job)
+{
+    struct advice advices[ADVICES_MAX];
+    json_t *list = json_array();
+
+    size_t count = sched_advise(api_brain(api), api->inquiry, job, advices);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
+        say_advice(api, &advices[i], &text);
+        say_change(api_state(api), &advices[i], &change);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", advice_name(advices[i].kind),
+                            "change", text_string(&change), "now", advices[i].is_now, "start",
+                            view_time(api, advices[i].start), "text", text_string(&text)));
+    }
+    add_wish(api, job, list);
+    return list;
+}

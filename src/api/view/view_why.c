@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job waits, as a sentence and as JSON: "4 gpus wanted, 2 free". */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "core/job/role.h"
+
+static void say_unit(struct text *text, const char *label, uint64_t unit)
+{
+    text_printf(text, "%s %" PRIu64, label, unit);
+}
+
+/* "job 12", "array 12", "stage prepare", "pipeline digits" */
+static void say_target(const struct state *state, uint64_t id, struct text *text)
+{
+    const struct group *group = state_group(state, id);
+
+    if (!group)
+        say_unit(text, "job", id);
+    else if (group->kind == GROUP_ARRAY)
+        say_unit(text, "array", id);
+    else
+        text_printf(text, "%s %s", group_kind_name(group->kind), group->name);
+}
+
+static void say_needs(const struct state *state, const struct why *why, struct text *text)
+{
+    static const char *const ends[] = { "to end well", "to end", "to fail", "to start" };
+
+    text_add(text, "waits for ");
+    say_target(state, why->job, text);
+    text_printf(text, " %s", ends[(size_t)why->wanted < COUNT_OF(ends) ? why->wanted : 0]);
+}
+
+static void say_gpus(const struct request *request, const struct why *why, struct text *text)
+{
+    bool is_part = request->gpu_alternatives > 0 && request->gpus[0].kind != SHARE_WHOLE;
+    const char *model = request->gpu_alternatives == 1 ? request->gpus[0].model : "";
+
+    if (is_part) {
+        text_add(text, "a share of a gpu (");
+        request_format_gpus(request, text);
+        text_add(text, ") wanted, no device has that much free");
+        return;
+    }
+    text_printf(text, "%" PRId64 " %s%sgpu%s wanted, %" PRId64 " free", why->wanted, model,
+                model[0] ? " " : "", plural(why->wanted), why->free);
+}
+
+static void say_quota(const struct state *state, const struct why *why, struct text *text)
+{
+    text_printf(text, "queue %s holds ", state->queues.items[why->queue].name);
+    say_amount(state, text, why->resource, why->most - why->free);
+    text_add(text, " of at most ");
+    say_amount(state, text, why->resource, why->most);
+    text_add(text, ", ");
+    say_amount(state, text, why->resource, why->wanted);
+    text_add(text,
+             why->is_firm ? " more wanted; above that only preemptible jobs run" : " more wanted");
+}
+
+static void say_user_limit(const struct state *state, const struct job *job, const struct why *why,
+                           struct text *text)
+{
+    if (why->is_group)
+        text_printf(text, "group %" PRIu32, job->gid);
+    else
+        text_printf(text, "user %s", state_user(state, job->user));
+    text_add(text, " holds ");
+    say_amount(state, text, why->resource, why->most - why->free);
+    text_printf(text, " in queue %s, at most ", state->queues.items[why->queue].name);
+    say_amount(state, text, why->resource, why->most);
+}
+
+static void say_lent(const struct state *state, const struct why *why, struct text *text)
+{
+    say_amount(state, text, why->resource, why->wanted);
+    text_add(text, " wanted, ");
+    say_amount(state, text, why->resource, why->free);
+    text_add(text, " free for others: ");
+    say_amount(state, text, why->resource, why->most);
+    text_printf(text, " of its guarantee queue %s does not lend",
+                state->queues.items[why->queue].name);
+}
+
+/* "would break a whole h100 machine that is kept for queue research" */
+static void say_shape(const struct state *state, const struct why *why, struct text *text)
+{
+    static const char *const words[CELL_LEVELS] = { "pair", "NVLink island", "machine", "rack" };
+
+    text_printf(text, "would break a whole %s %s that is kept for queue %s",
+                why->resource > 0 ? state->resources.items[why->resource].name : "gpu",
+                words[why->level], state->queues.items[why->queue].name);
+}
+
+static void say_pool(const struct state *state, const struct why *why, struct text *text)
+{
+    const struct pool *pool = &state->pools.items[why->pool];
+    char most[UNITS_TEXT_SIZE];
+
+    if (why->kind == WHY_POOL_MAX)
+        text_printf(text, "pool %s is at its max of %s gpus", pool->name,
+                    units_format_milli(most, why->most));
+    else
+        text_printf(text, "what is free is kept for pool %s", pool->name);
+}
+
+static void say_spot(const struct why *why, struct text *text)
+{
+    if (why->wanted == SPOT_ONLY)
+        text_add(text, "only on-demand machines are left for it: spot: only");
+    else
+        text_add(
+            text,
+            "only spot machines are left for it, and it does not take them; with --preemptible "
+            "or --spot allow it would start");
+}
+
+/* "; node a is taken away in 2m": capacity that is about to be lost. */
+static void say_going(const struct api *api, struct text *text)
+{
+    const struct state *state = api_state(api);
+    usec_t now = api_now(api);
+    char buffer[UNITS_TEXT_SIZE];
+
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        if (node->going_at == 0 || node->state == NODE_DOWN)
+            continue;
+        if (node->going_at <= now) {
+            text_printf(text, "; node %s is taken away", node->name);
+            continue;
+        }
+        usec_t left = (node->going_at - now + USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC;
+        text_printf(text, "; node %s is taken away in %s", node->name,
+                    units_format_duration(buffer, left));
+    }
+}
+
+/* "; node a is drained (disk to be replaced)" */
+static void say_drained(const struct state *state, struct text *text)
+{
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        if (node->state == NODE_DRAINED)
+            text_printf(text, "; node %s is drained (%s)", node->name,
+                        node->reason ? node->reason : "");
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (device->drained)
+            text_printf(text, "; gpu %s/%" PRIu32 " is drained (%s)",
+                        state->nodes.items[device->node].name, device->index, device->drained);
+    }
+}
+
+void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+             struct text *text)
+{
+    const struct state *state = api_state(api);
+    const struct request *request = state_request(state, job);
+
+    switch (why->kind) {
+    case WHY_HELD:
+        text_printf(text, "held; tarn release %" PRIu64, job->id);
+        break;
+    case WHY_NEEDS:
+        say_needs(state, why, text);
+        break;
+    case WHY_BEGIN: {
+        char left[UNITS_TEXT_SIZE];
+        usec_t now = api_now(api);
+        text_printf(text, "begins in %s",
+                    units_format_duration(left, why->at > now ? why->at - now : 0));
+        break;
+    }
+    case WHY_GPUS:
+        say_gpus(say_role(request, why, text), why, text);
+        break;
+    case WHY_CPUS:
+        say_role(request, why, text);
+        say_milli(text, why->wanted, "cpu");
+        text_add(text, " wanted, ");
+        say_milli(text, why->free > 0 ? why->free : 0, "cpu");
+        text_add(text, " free");
+        break;
+    case WHY_MEMORY:
+        say_role(request, why, text);
+        say_mib(text, why->wanted);
+        text_add(text, " of memory wanted, ");
+        say_mib(text, why->free > 0 ? why->free : 0);
+        text_add(text, " free");
+        break;
+    case WHY_QUOTA:
+        say_quota(state, why, text);
+        break;
+    case WHY_USER_LIMIT:
+        say_user_limit(state, job, why, text);
+        break;
+    case WHY_LENT:
+        say_lent(state, why, text);
+        break;
+    case WHY_POOL_MAX:
+    case WHY_POOL_MIN:
+        say_pool(state, why, text);
+        break;
+    case WHY_SHAPE:
+        say_shape(state, why, text);
+        break;
+    case WHY_SPOT:
+        say_spot(why, text);
+        break;
+    case WHY_ARRAY:
+        text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
+                    why->most, why->job);
+        break;
+    case WHY_RESERVED:
+        text_printf(text, "would delay job %" PRIu64 ", which is first in line", why->job);
+        break;
+    case WHY_TURN:
+        text_printf(text,
+                    "what queue %s may still have is kept for job %" PRIu64
+                    ", which is first in line",
+                    state->queues.items[why->queue].name, why->job);
+        break;
+    case WHY_BEHIND:
+        text_printf(text, "behind job %" PRIu64, why->job);
+        break;
+    case WHY_RESERVATION:
+    case WHY_WINDOW:
+    case WHY_TARIFF:
+    case WHY_BUDGET:
+        why_say_time(api, why, text);
+        break;
+    case WHY_NONE:
+    case WHY_NEW:
+        text_add(text, why_meaning(why->kind));
+        break;
+    default:
+        if (why_is_never(why->kind)) {
+            text_add(text, "can never run: ");
+            never_say(state, request, why, text);
+        } else
+            text_add(text, why_meaning(why->kind));
+        break;
+    }
+    if (ahead > 0)
+        text_printf(text, "; %" PRIu32 " like it %s first", ahead, ahead == 1 ? "is" : "are");
+    if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY)) {
+        say_going(api, text);
+        say_drained(state, text);
+    }
+}
+
+json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
+                 uint32_t ahead)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    why_say(api, job, why, ahead, &text);
+    struct start_estimate start;
+    usec_t at = why->kind == WHY_BEGIN ? why->at : ahead == 0 ? why->at : 0;
+    bool is_known =
+        job->state == JOB_QUEUED && sched_estimate_start(api_brain(api), api->inquiry, job, &start);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", why_name(why->kind), "text",
+                     text_string(&text), "expected_start",
+                     view_time(api, is_known ? start.median : at), "low",
+                     view_time(api, is_known ? start.low : 0), "high",
+                     view_time(api, is_known ? start.high : 0));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drain, undrain: a node or a GPU gets no new jobs, or may get them again */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+#include "wire/json.h"
+
+enum { DRAIN_REASON };
+
+const struct option_entry options_drain[] = {
+    [DRAIN_REASON] = { "reason", 0, "TEXT", "shown to everybody; \"by NAME\" unless given" },
+    { 0 },
+};
+
+static bool is_among(const json_t *nodes, const char *name)
+{
+    const json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        if (strcmp(field_text(node, "name"), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is no node is a GPU: its UUID, its index, or NODE/INDEX. */
+static int find_path(struct session *session, const char *name, const char *verb, char **ret,
+                     struct error *err)
+{
+    AUTO(json) json_t *nodes = NULL;
+
+    int code = session_get(session, "/v1/nodes", &nodes, err);
+    if (code == 0)
+        *ret = mem_printf("/v1/%s/%s/%s",
+                          is_among(json_object_get(nodes, "nodes"), name) ? "nodes" : "gpus", name,
+                          verb);
+    return code;
+}
+
+static void print(const json_t *reply)
+{
+    bool is_gpu = field_text(reply, "gpu")[0] != '\0', is_drained = field_is_true(reply, "drained");
+    int64_t jobs = field_number(reply, "jobs");
+
+    printf("%s %s ", is_gpu ? "gpu" : "node", field_text(reply, is_gpu ? "gpu" : "node"));
+    if (!is_drained)
+        printf("may get jobs again\n");
+    else if (jobs == 0)
+        printf("is drained · nothing runs there\n");
+    else
+        printf("is drained · %lld job%s go%s on there\n", (long long)jobs, jobs == 1 ? "" : "s",
+               jobs == 1 ? "es" : "");
+}
+
+static int drain(const char *name, const char *verb, const struct options *options,
+                 const char *reason)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO(json) json_t *body = reason ? json_pack("{s:s}", "reason", reason) : NULL;
+    AUTO(json) json_t *reply = NULL;
+    AUTO_FREE char *path = NULL;
+    struct error err;
+
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = find_path(&session, name, verb, &path, &err);
+    if (code == 0)
+        code = session_post(&session, path, body, &reply, &err);
+    if (code < 0)
+        return complain(&err);
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet)
+        printf("%s\n", name);
+    else
+        print(reply);
+    return 0;
+}
+
+static int run(int argc, char **argv, const char *verb)
+{
+    struct options options;
+    int status;
+
+    if (!options_read(argc, argv, &options, &status))
+        return status;
+    if (options.word_count != 1)
+        return usage_wrong(verb, "expected one node or GPU; tarn nodes and tarn gpus list them");
+    return drain(options.words[0], verb, &options,
+                 strcmp(verb, "drain") == 0 ? options.values[DRAIN_REASON] : NULL);
+}
+
+const struct option_entry options_undrain[] = { { 0 } };
+
+int run_drain(int argc, char **argv)
+{
+    return run(argc, argv, "drain");
+}
+
+int run_undrain(int argc, char **argv)
+{
+    return run(argc, argv, "undrain");
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_APPLY_H
+#define CONTROL_APPLY_H
+
+/* apply - a configuration is put into force with a line in the log, or a change is undone
+ *
+ * Consent covers the difference that was shown: with has_seen, refuse when the configuration has
+ * changed since. A dry run only works out the difference.
+ *
+ * Order of calls:  run inside a change, release
+ */
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "control/control.h"
+
+struct config;
+struct config_change;
+
+struct apply {
+    const struct identity *who;
+    struct config *config; /* NULL: the one before the change to be undone */
+    uint64_t undo;         /* its number; 0 with is_undo: the last one's */
+    uint64_t seen;         /* the last change that its author has seen */
+    bool is_undo, is_dry_run, has_seen;
+    /* What came of it: */
+    uint64_t number;     /* of the change; 0: nothing was different */
+    struct text changes; /* a line each */
+};
+
+int apply_run(const struct control *control, struct apply *apply, struct error *err);
+void apply_release(struct apply *apply);
+
+/* A change by its number; a document that was kept with one. */
+int apply_find(const struct control *control, uint64_t number, const struct config_change **ret,
+               struct error *err);
+int apply_document(const struct control *control, uint64_t blob, json_t **ret, struct error *err);
+
+/* Emit what puts a configuration (a document) into force in a state of another time: queues that
+ * are elsewhere in the tree go first. For rehearsals. */
+int apply_impose(const struct control *control, const json_t *config, struct error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_CONFIGURE_H
+#define CONTROL_CONFIGURE_H
+
+/* configure - a configuration put into force
+ *
+ * Order of calls:  settle, [find_programs], check, then emit inside the run of the same change
+ */
+
+#include "control/control.h"
+#include "wire/config/config.h"
+
+/* The configuration in force. */
+struct config *config_of_state(const struct state *state);
+
+/* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
+int configure_settle(struct config *config, struct error *err);
+
+/* Whether the programs of its health commands are here, as far as they are new. Fails with -ENOENT,
+ * -EACCES ...; words name them. */
+int configure_find_programs(const struct state *state, const struct config *config,
+                            struct error *err);
+
+/* Whether it can be put into force. Fails with -EINVAL, and with -EALREADY when jobs are where
+ * they could not be any more. */
+int configure_check(const struct state *state, const struct config *config, struct error *err);
+
+/* Emit what makes it so. It was checked. */
+void configure_emit(const struct control *control, const struct config *config);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_JOB_CHANGE_H
+#define CONTROL_JOB_CHANGE_H
+
+/* job_change - cancel, hold, release, requeue, checkpoint and update: of one job or of a group
+ *
+ * Of a group, all jobs that can take it are changed, or none. Owner and administrators may; a
+ * checkpoint is its owner's to report.
+ */
+
+#include "base/mem.h"
+#include "control/control.h"
+
+struct job_change {
+    const struct identity *who;
+    uint64_t id;          /* a job or a group */
+    enum event_kind kind; /* CANCEL, HOLD, RELEASE, REQUEUE, CHECKPOINT, UPDATE */
+    const char *verb;     /* for refusals */
+    /* Of an update: what changes. */
+    bool has_priority, has_begin;
+    int32_t priority;
+    char queue[REQUEST_NAME_SIZE]; /* "": stays */
+    usec_t max_duration;           /* 0: stays */
+    usec_t begin;
+    /* What was changed, the caller's to release. */
+    LIST(uint64_t) changed;
+};
+
+/* Inside a change. */
+int job_change(const struct control *control, struct job_change *wish, struct error *err);
+
+#endif

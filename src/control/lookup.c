@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/lookup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/phrases.h"
+#include "sched/sched.h"
+
+int node_find(const struct state *state, const char *name, const struct node **ret,
+              struct error *err)
+{
+    int64_t number = state_find_node(state, name);
+
+    if (number < 0)
+        return error_set(err, REFUSED_NOT_FOUND, "node %.80s: no such node", name);
+    *ret = &state->nodes.items[number];
+    return 0;
+}
+
+/* "3", "a/3" */
+static bool is_called(const struct state *state, const struct device *device, const char *name)
+{
+    const char *node = state->nodes.items[device->node].name;
+    const char *slash = strrchr(name, '/');
+    const char *number = slash ? slash + 1 : name;
+    size_t length = slash ? (size_t)(slash - name) : 0;
+    char *end;
+
+    unsigned long index = strtoul(number, &end, 10);
+    if (number[0] < '0' || number[0] > '9' || *end || index != device->index)
+        return false;
+    return !slash || (strlen(node) == length && strncmp(node, name, length) == 0);
+}
+
+int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err)
+{
+    int64_t found = state_find_device(state, name);
+
+    for (uint32_t i = 0; i < state->devices.count && state_find_device(state, name) < 0; i++) {
+        if (!is_called(state, &state->devices.items[i], name))
+            continue;
+        if (found >= 0 && state->devices.items[found].node != state->devices.items[i].node)
+            return error_set(err, REFUSED_BAD, "gpu %.80s: several nodes have one; name it NODE/%s",
+                             name, name);
+        found = i;
+    }
+    if (found < 0)
+        return error_set(err, REFUSED_NOT_FOUND, "gpu %.80s: no such device", name);
+    *ret = (uint32_t)found;
+    return 0;
+}
+
+/* The fold replaces the strings that the event would still point to. */
+void node_emit(const struct control *control, const struct event_node *described)
+{
+    AUTO_FREE char *name = mem_string(described->name), *reason = mem_string(described->reason);
+    AUTO_FREE char *rack = mem_string(described->rack), *block = mem_string(described->block);
+    AUTO_FREE char *type = mem_string(described->type);
+    struct event event = { .kind = EVENT_NODE, .node = *described };
+
+    event.node.name = name;
+    event.node.reason = reason;
+    event.node.rack = rack;
+    event.node.block = block;
+    event.node.type = type;
+    control_emit(control, &event);
+}
+
+int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err)
+{
+    int64_t queue = state_find_queue(state, name);
+
+    if (queue == QUEUE_ROOT)
+        queue = -1;
+    if (queue < 0) {
+        const char **names = mem_zero(state->queues.count + 1, sizeof(char *));
+        size_t count = 0;
+        for (size_t i = QUEUE_DEFAULT; i < state->queues.count; i++) {
+            if (!state->queues.items[i].is_removed)
+                names[count++] = state->queues.items[i].name;
+        }
+        const char *nearest = string_nearest(name, names);
+        int code = error_set(err, REFUSED_NOT_FOUND, "queue %s: no such queue%s%s%s", name,
+                             nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                             nearest ? "'?" : "");
+        free(names);
+        return code;
+    }
+    if (state->queues.items[queue].child_count > 0)
+        return error_set(err, REFUSED_BAD, "queue %s: has queues below it; name one of them", name);
+    *ret = (uint32_t)queue;
+    return 0;
+}
+
+int admit_check(const struct state *state, const struct request *request, uint32_t queue,
+                bool is_preemptible, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct why why;
+
+    sched_admit(state, request, queue, is_preemptible, &why);
+    if (!why_is_never(why.kind))
+        return 0;
+    never_say(state, request, &why, &text);
+    return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_LOOKUP_H
+#define CONTROL_LOOKUP_H
+
+/* lookup - nodes, devices and queues by the names that people use */
+
+#include "control/control.h"
+
+/* "node a: no such node" */
+int node_find(const struct state *state, const char *name, const struct node **ret,
+              struct error *err);
+
+/* By UUID, by "NODE/INDEX", or by an index that one device has. */
+int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err);
+
+/* Describe a node anew. Its strings may be those of the state. Inside a change. */
+void node_emit(const struct control *control, const struct event_node *described);
+
+/* The queue of that name, which takes jobs. Refused: no such queue (with the nearest name), or it
+ * has queues below it. */
+int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err);
+
+/* REFUSED_NEVER, with the reason, when it could never run there. */
+int admit_check(const struct state *state, const struct request *request, uint32_t queue,
+                bool is_preemptible, struct error *err);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/phrases.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "core/job/role.h"
+
+const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void say_milli(struct text *text, int64_t milli, const char *unit)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    text_printf(text, "%s %s%s", units_format_milli(number, milli), unit,
+                plural(milli == 1000 ? 1 : 2));
+}
+
+void say_mib(struct text *text, int64_t mib)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    text_add(text, units_format_mib(number, mib));
+}
+
+void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount)
+{
+    char number[UNITS_TEXT_SIZE];
+
+    switch (resource) {
+    case RESOURCE_GPUS:
+        say_milli(text, amount, "gpu");
+        break;
+    case RESOURCE_CPUS:
+        say_milli(text, amount, "cpu");
+        break;
+    case RESOURCE_MEMORY:
+        say_mib(text, amount);
+        text_add(text, " of memory");
+        break;
+    default:
+        text_printf(text, "%s %s", units_format_milli(number, amount),
+                    state->resources.items[resource].name);
+    }
+}
+
+void say_job(const struct state *state, const struct job *job, struct text *text)
+{
+    const struct group *group = state_group(state, job->group);
+
+    if (group && group->kind == GROUP_ARRAY)
+        text_printf(text, "%" PRIu64 "_%" PRIu32, group->id, job->index);
+    else
+        text_printf(text, "%" PRIu64, job->id);
+}
+
+const struct job *find_task(const struct state *state, const struct group *group, uint32_t index)
+{
+    for (uint64_t id = group->id + 1; id <= group->last; id++) {
+        const struct job *job = state_job(state, id);
+        if (job && job->group == group->id && job->index == index)
+            return job;
+    }
+    return NULL;
+}
+
+const struct request *say_role(const struct request *request, const struct why *why,
+                               struct text *text)
+{
+    if (why->role == 0 || why->role > request->roles_count)
+        return request;
+    text_printf(text, "role %s: ", request->roles[why->role - 1].name);
+    return &request->roles[why->role - 1].request;
+}
+
+void never_say(const struct state *state, const struct request *whole, const struct why *why,
+               struct text *text)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+    const struct request *request = say_role(whole, why, text);
+
+    request_format_gpus(request, &gpus);
+    switch (why->kind) {
+    case WHY_NEVER_GPUS:
+        text_printf(text, "%" PRId64 " gpus", why->wanted);
+        if (request->gpu_alternatives > 1 || request->gpus[0].model[0] ||
+            request->gpus[0].kind != SHARE_WHOLE)
+            text_printf(text, " (%s)", text_string(&gpus));
+        text_printf(text, ": no node has more than %" PRId64, why->most);
+        if (why->most > 0 && why->wanted % why->most == 0 && state->nodes.count > 1 &&
+            whole->roles_count == 0)
+            text_printf(text, "; for more nodes: --nodes %" PRId64 " --gpus %" PRId64,
+                        why->wanted / why->most, why->most);
+        return;
+    case WHY_NEVER_MODEL: {
+        text_printf(text, "gpus '%s': there is none; there are ", text_string(&gpus));
+        size_t named = 0;
+        for (size_t i = 0; i < state->devices.count; i++) {
+            bool is_new = true;
+            for (size_t k = 0; k < i; k++)
+                is_new &= strcmp(state->devices.items[k].model, state->devices.items[i].model) != 0;
+            if (is_new && named++ < 8)
+                text_printf(text, "%s%s", named > 1 ? ", " : "", state->devices.items[i].model);
+        }
+        text_add(text, named == 0
+                           ? "no gpus at all (tarn up --devices synthetic:h100:4 makes some up)"
+                           : "");
+        return;
+    }
+    case WHY_NEVER_CPUS:
+        say_milli(text, why->wanted, "cpu");
+        text_add(text, ": no node has more than ");
+        say_milli(text, why->most, "cpu");
+        return;
+    case WHY_NEVER_MEMORY:
+        say_mib(text, why->wanted);
+        text_add(text, " of memory: no node has more than ");
+        say_mib(text, why->most);
+        return;
+    case WHY_NEVER_NODES:
+        text_printf(text, "%" PRId64 " nodes: there %s only %" PRId64, why->wanted,
+                    why->most == 1 ? "is" : "are", why->most);
+        return;
+    case WHY_NEVER_GANG:
+        text_printf(text, "%" PRIu32 " members: each fits, but not all of them at once",
+                    request->members);
+        return;
+    case WHY_NEVER_QUOTA:
+        say_amount(state, text, why->resource, why->wanted);
+        text_printf(text, ": queue %s never holds more than ",
+                    state->queues.items[why->queue].name);
+        say_amount(state, text, why->resource, why->most);
+        if (why->is_firm)
+            text_add(text, " for jobs that are not preemptible; with --preemptible it could run");
+        return;
+    case WHY_NEVER_POOL:
+        if (whole->pool[0] && state_find_pool(state, whole->pool) < 0)
+            text_printf(text, "pool %s: no such pool", whole->pool);
+        else
+            text_printf(text, "pool %s: can't hold it, or is not for this queue",
+                        whole->pool[0] ? whole->pool : "default");
+        return;
+    case WHY_NEVER_MIG:
+        text_printf(text, "gpus '%s': no device gives such MIG instances", text_string(&gpus));
+        return;
+    case WHY_NEVER_LINK:
+        text_printf(text, "gpus '%s': no links between GPUs are known", text_string(&gpus));
+        return;
+    default:
+        text_add(text, why_meaning(why->kind));
+        return;
+    }
+}

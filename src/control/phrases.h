@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_PHRASES_H
+#define CONTROL_PHRASES_H
+
+/* phrases - amounts, jobs and refusals as people read them */
+
+#include "base/text.h"
+#include "core/job/why.h"
+#include "core/state/state.h"
+
+const char *plural(int64_t count);                                  /* "" or "s" */
+void say_milli(struct text *text, int64_t milli, const char *unit); /* "0.5 gpus" */
+void say_mib(struct text *text, int64_t mib);
+/* "4 gpus", "2 h100", "64 GiB of memory" */
+void say_amount(const struct state *state, struct text *text, uint32_t resource, int64_t amount);
+/* "7", "7_3" */
+void say_job(const struct state *state, const struct job *job, struct text *text);
+/* The task 3 of the array 7; NULL: there is none. */
+const struct job *find_task(const struct state *state, const struct group *group, uint32_t index);
+
+/* The request that a reason is about: of the role that finds no place, which is named. */
+const struct request *say_role(const struct request *request, const struct why *why,
+                               struct text *text);
+/* Why a request can never run: "8 gpus: no node has more than 4". */
+void never_say(const struct state *state, const struct request *request, const struct why *why,
+               struct text *text);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/repeat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "control/submit.h"
+#include "control/times.h"
+#include "wire/json.h"
+
+enum { DOCUMENT_MAX = 32 << 20 };
+
+/* The outcome: submitted as `job`, refused with a reason, or only a new next time. */
+struct news {
+    uint64_t job;
+    const char *trouble;
+    bool is_clock_set;
+};
+
+/* Schedules are in whole minutes of wall time, which drifts against journal time. The due time is
+ * rounded to the minute, so that the job does not fire twice. */
+static usec_t next_of(const struct control *control, const struct cron_entry *entry)
+{
+    usec_t ahead = control_wall_ahead(control), wall = control_wall(control);
+    usec_t due = (entry->next + ahead + USEC_PER_MIN / 2) / USEC_PER_MIN * USEC_PER_MIN;
+    bool is_near = due > wall && due - wall < USEC_PER_MIN;
+
+    return times_next_cron(control, entry->schedule, is_near ? due : wall);
+}
+
+static void emit_entry(const struct control *control, const struct cron_entry *entry,
+                       const struct news *news)
+{
+    AUTO_FREE char *name = mem_string(entry->name);
+    AUTO_FREE char *user = mem_string(entry->user);
+    AUTO_FREE char *schedule = mem_string(entry->schedule);
+    AUTO_FREE char *trouble = mem_string(news->is_clock_set ? entry->trouble : news->trouble);
+    struct event event = {
+        .kind = EVENT_CRON,
+        .cron = { .id = entry->id,
+                  .name = name,
+                  .user = user,
+                  .uid = entry->uid,
+                  .gid = entry->gid,
+                  .schedule = schedule,
+                  .document = entry->document,
+                  .next = news->is_clock_set
+                              ? times_next_cron(control, entry->schedule, control_wall(control))
+                              : next_of(control, entry),
+                  .fired = news->is_clock_set ? entry->fired : control_now(control),
+                  .count = entry->count + (news->job > 0),
+                  .job = news->job > 0 ? news->job : entry->job,
+                  .trouble = trouble },
+    };
+
+    control_emit(control, &event);
+}
+
+void cron_renew(const struct control *control, const struct cron_entry *entry)
+{
+    emit_entry(control, entry, &(struct news){ .is_clock_set = true });
+}
+
+struct firing {
+    struct change change;
+    const struct control *control;
+    uint64_t id;
+};
+
+/* As its sender would, now. */
+static int submit_again(const struct control *control, const struct cron_entry *entry,
+                        uint64_t *ret_job, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct identity who;
+    struct submit submit;
+    json_t *document = NULL;
+
+    int code = control->blobs.get(control->blobs.user, entry->document, &bytes, err);
+    if (code == 0)
+        code =
+            json_parse(text_string(&bytes), bytes.length, DOCUMENT_MAX, "document", &document, err);
+    if (code < 0)
+        return code;
+    identity_set(&who, IDENTITY_STORED, entry->user, entry->uid, entry->gid, control->owner);
+    code = submit_read(&submit, &who, document, err);
+    if (code == 0)
+        code = submit_run(control, &submit, err);
+    if (code == 0)
+        *ret_job = submit.ids[0];
+    submit_release(&submit);
+    return code;
+}
+
+/* The submission and the next time are one batch: a crash cannot submit the job twice. */
+static int run_fire(struct change *change, struct error *err)
+{
+    const struct firing *firing = CONTAINER_OF(change, struct firing, change);
+    const struct control *control = firing->control;
+    const struct agenda *agenda = &control_state(control)->agenda;
+    const struct cron_entry *entry = agenda_find_cron(agenda, firing->id);
+    struct news news = { .trouble = "" };
+    struct error why = { "" };
+
+    (void)err;
+    if (!entry || entry->next > control_now(control))
+        return 0;
+    if (submit_again(control, entry, &news.job, &why) < 0)
+        news.trouble = why.text;
+    emit_entry(control, agenda_find_cron(agenda, firing->id), &news);
+    return 0;
+}
+
+static void done_fire(struct change *change, int code, const struct error *err)
+{
+    struct firing *firing = CONTAINER_OF(change, struct firing, change);
+
+    (void)err;
+    if (code == 0) /* on failure (full disk) the job is still due */
+        control_tend_soon(firing->control);
+    free(firing);
+}
+
+void cron_fire(const struct control *control, uint64_t id)
+{
+    struct firing *firing = mem_zero(1, sizeof(*firing));
+
+    *firing = (struct firing){ .change = { .run = run_fire, .done = done_fire },
+                               .control = control,
+                               .id = id };
+    control_enqueue(control, &firing->change);
+}
+
+int cron_remove(const struct control *control, const struct identity *who, uint64_t id,
+                struct error *err)
+{
+    const struct cron_entry *entry = agenda_find_cron(&control_state(control)->agenda, id);
+
+    if (!entry)
+        return error_set(err, REFUSED_NOT_FOUND, "cron %" PRIu64 ": there is none", id);
+    if (!identity_may(who, entry->uid))
+        return error_set(err, REFUSED_FORBIDDEN, "cron %" PRIu64 ": it is %s's", id, entry->user);
+    struct event event = { .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } };
+    control_emit(control, &event);
+    return 0;
+}

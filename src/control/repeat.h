@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_REPEAT_H
+#define CONTROL_REPEAT_H
+
+/* repeat - jobs that are submitted on a schedule (cron), with the identity of their submitter */
+
+#include "control/control.h"
+
+/* Submit the job if it is due: enqueues a change. */
+void cron_fire(const struct control *control, uint64_t id);
+
+/* Compute the next time again after the clock was set. Inside a change. */
+void cron_renew(const struct control *control, const struct cron_entry *entry);
+
+/* For the owner and administrators. Inside a change. */
+int cron_remove(const struct control *control, const struct identity *who, uint64_t id,
+                struct error *err);
+
+#endif

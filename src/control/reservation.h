@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_RESERVATION_H
+#define CONTROL_RESERVATION_H
+
+/* reservation - reservations made by command, beside those of the configuration
+ *
+ * All of it inside a change.
+ */
+
+#include "control/control.h"
+
+struct config;
+
+/* maker: who asks. config has the windows that asked names. */
+int reserve(const struct control *control, const char *maker, const struct config *config,
+            const struct event_reservation *asked, struct error *err);
+/* Refused for a reservation of the configuration. */
+int reserve_remove(const struct control *control, const char *name, struct error *err);
+/* The reservation must exist. Removes its window if no other object uses it. */
+void reserve_end(const struct control *control, const char *name);
+
+#endif

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/submit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/lookup.h"
+#include "control/times.h"
+#include "control/unix_names.h"
+#include "control/when.h"
+#include "wire/job/job_launch.h"
+#include "wire/job/submission.h"
+#include "wire/json.h"
+
+enum {
+    DOCUMENTS_MAX = 10000, /* of a request */
+    JOBS_MAX = 100000,     /* of a request */
+    UNFINISHED_MAX = 2000000,
+    UNFINISHED_USER_MAX = 200000,
+    NEEDS_MAX = 200000, /* of a request: each job's dependencies, counted for each job */
+};
+
+static const char *queue_of(const struct job_draft *draft)
+{
+    return draft->queue ? draft->queue : "default";
+}
+
+/* A Slurm partition means the pool of that name, else the queue. */
+static void settle_partition(const struct state *state, struct job_draft *draft)
+{
+    char *pool = draft->request.pool;
+
+    if (pool[0] && !draft->queue && state_find_pool(state, pool) < 0 &&
+        state_find_queue(state, pool) > 0) {
+        draft->queue = mem_string(pool);
+        memset(pool, 0, sizeof(draft->request.pool));
+    }
+}
+
+static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
+{
+    const struct state *state = control_state(submit->control);
+    uint32_t queue = QUEUE_DEFAULT;
+
+    settle_partition(state, draft);
+    int code = admit_find_queue(state, queue_of(draft), &queue, err);
+    if (code < 0)
+        return code;
+    if (draft->priority > 0 && !submit->who->is_admin)
+        return error_set(err, REFUSED_FORBIDDEN,
+                         "priority %d: only administrators give one above 0", (int)draft->priority);
+    for (size_t i = 0; i < draft->depend_count; i++) {
+        if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
+            return error_set(err, REFUSED_NOT_FOUND, "depends: job %" PRIu64 ": no such job",
+                             draft->depends[i].on);
+        if (state_need_answer(state, draft->depends[i].on, draft->depends[i].when) == NEED_BROKEN)
+            return error_set(err, REFUSED_NEVER,
+                             "depends: %" PRIu64
+                             " has ended, and will not be '%s' any more: this could never run",
+                             draft->depends[i].on, need_kind_name(draft->depends[i].when));
+    }
+    return admit_check(state, &draft->request, queue, draft->preemptible, err);
+}
+
+static int settle_begin(struct submit *submit, struct job_draft *draft, struct error *err)
+{
+    usec_t wall = control_wall(submit->control);
+    usec_t at;
+
+    if (!draft->begin_at)
+        return 0;
+    int code = when_parse("begin", draft->begin_at, wall, &at, err);
+    if (code == 0)
+        draft->begin_delay = at > wall ? at - wall : 0;
+    return code;
+}
+
+/* A deadline that cannot be met is refused. Needs the begin time. */
+static int settle_deadline(struct submit *submit, struct job_draft *draft, struct error *err)
+{
+    usec_t wall = control_wall(submit->control);
+    char spelt[2][UNITS_TEXT_SIZE];
+    usec_t at;
+
+    if (draft->deadline_at) {
+        int code = when_parse("deadline", draft->deadline_at, wall, &at, err);
+        if (code < 0)
+            return code;
+        if (at <= wall)
+            return error_set(err, REFUSED_BAD, "deadline '%.40s': it has passed",
+                             draft->deadline_at);
+        draft->deadline_delay = at - wall;
+    }
+    if (draft->deadline_delay == 0)
+        return 0;
+    if (draft->deadline_delay <= draft->begin_delay)
+        return error_set(err, REFUSED_BAD, "deadline in %s: before its begin time, in %s",
+                         units_format_duration(spelt[0], draft->deadline_delay),
+                         units_format_duration(spelt[1], draft->begin_delay));
+    if (draft->estimate > draft->deadline_delay - draft->begin_delay)
+        return error_set(err, REFUSED_BAD, "deadline in %s: too early for an estimate of %s",
+                         units_format_duration(spelt[0], draft->deadline_delay),
+                         units_format_duration(spelt[1], draft->estimate));
+    return 0;
+}
+
+static int check_submission(struct submit *submit, struct submission *submission, struct error *err)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < submission->stage_count; i++) {
+        struct stage_draft *stage = &submission->stages[i];
+        for (size_t k = 0; k < stage->job_count; k++) {
+            code = check_draft(submit, &stage->jobs[k], err);
+            if (code == 0)
+                code = settle_begin(submit, &stage->jobs[k], err);
+            if (code == 0)
+                code = settle_deadline(submit, &stage->jobs[k], err);
+            if (code < 0)
+                return submission->is_pipeline ? error_prefix(err, code, "stage %s", stage->name)
+                                               : code;
+        }
+    }
+    return 0;
+}
+
+static uint64_t ids_of_job(const struct job_draft *draft)
+{
+    return draft->array_count > 0 ? 1 + (uint64_t)draft->array_count : 1;
+}
+
+static uint64_t ids_of_stage(const struct stage_draft *stage)
+{
+    uint64_t count = 1;
+
+    for (size_t i = 0; i < stage->job_count; i++)
+        count += ids_of_job(&stage->jobs[i]);
+    return count;
+}
+
+static uint32_t jobs_of_stage(const struct stage_draft *stage)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < stage->job_count; i++)
+        count += stage->jobs[i].array_count > 0 ? stage->jobs[i].array_count : 1;
+    return count;
+}
+
+/* Progress of emitting one submission. */
+struct emitting {
+    struct submit *submit;
+    const struct submission *submission;
+    uint64_t next_id;
+    uint64_t *stage_ids;
+};
+
+static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, const char *name,
+                           uint64_t parent, uint64_t ids, uint32_t jobs, uint32_t max_running)
+{
+    struct submit *submit = emitting->submit;
+    struct event event = {
+        .kind = EVENT_GROUP,
+        .group = { .id = emitting->next_id,
+                   .last = emitting->next_id + ids - 1,
+                   .kind = (uint8_t)kind,
+                   .name = name,
+                   .user = submit->who->name,
+                   .parent = parent,
+                   .max_running = max_running,
+                   .job_count = jobs },
+    };
+
+    control_emit(submit->control, &event);
+    return emitting->next_id++;
+}
+
+static void emit_need(struct emitting *emitting, uint64_t job, uint64_t on, enum need_kind kind)
+{
+    struct submit *submit = emitting->submit;
+    struct event event = {
+        .kind = EVENT_NEED,
+        .need = { .job = job, .on = on, .kind = (uint8_t)kind },
+    };
+
+    control_emit(submit->control, &event);
+}
+
+static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
+                     const struct job_draft *draft, struct event_submit submitted)
+{
+    struct submit *submit = emitting->submit;
+    struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
+
+    event.submit.id = emitting->next_id++;
+    control_emit(submit->control, &event);
+    for (size_t i = 0; i < stage->need_count; i++)
+        emit_need(emitting, event.submit.id, emitting->stage_ids[stage->needs[i]],
+                  stage->always ? NEED_ENDED : NEED_OK);
+    for (size_t i = 0; i < draft->depend_count; i++)
+        emit_need(emitting, event.submit.id, draft->depends[i].on, draft->depends[i].when);
+}
+
+static uint64_t add_json(const struct submit *submit, const json_t *value)
+{
+    AUTO_FREE char *bytes = json_dumps(value, JSON_COMPACT);
+
+    return control_blob_add(submit->control, bytes ? bytes : "{}", bytes ? strlen(bytes) : 2);
+}
+
+static uint64_t add_launch(struct emitting *emitting, const struct stage_draft *stage,
+                           const struct job_draft *draft)
+{
+    struct submit *submit = emitting->submit;
+    AUTO_RELEASE(text) struct text environment = { 0 };
+    size_t input_count = 0;
+
+    while (draft->inputs && draft->inputs[input_count])
+        input_count++;
+    uint64_t *groups = mem_zero(input_count, sizeof(*groups));
+    for (size_t i = 0; i < input_count; i++)
+        groups[i] = emitting->stage_ids[stage->input_stages[i]];
+    environment_pack(draft->env, &environment);
+    uint64_t blob =
+        control_blob_add(submit->control, text_string(&environment), environment.length);
+    json_t *launch = launch_to_json(draft, groups, blob, submit->home);
+    blob = add_json(submit, launch);
+    json_decref(launch);
+    free(groups);
+    return blob;
+}
+
+static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *stage,
+                           const struct job_draft *draft, uint64_t parent)
+{
+    struct submit *submit = emitting->submit;
+    AUTO_FREE char *name = draft->combination ? mem_printf("%s %s", draft->name, draft->combination)
+                                              : mem_string(draft->name);
+    usec_t now = control_now(submit->control);
+    struct event_submit submitted = {
+        .name = name,
+        .user = submit->who->name,
+        .uid = submit->who->uid,
+        .gid = submit->who->gid,
+        .queue = queue_of(draft),
+        .request = draft->request,
+        .priority = draft->priority,
+        .begin = draft->begin_delay > 0 ? now + draft->begin_delay : 0,
+        .held = draft->hold,
+        .retry = draft->retry,
+        .no_requeue = !draft->requeue,
+        .group = parent,
+        .launch = add_launch(emitting, stage, draft),
+        .grace = draft->grace >= 0 ? draft->grace : submit->control->grace,
+        .need_count = (uint32_t)(stage->need_count + draft->depend_count),
+        .estimate = draft->estimate,
+        .deadline = draft->deadline_delay > 0 ? now + draft->deadline_delay : 0,
+        .tariff_most = draft->tariff_most,
+        .preemptible = draft->preemptible,
+        .restart_cost = draft->restart_cost,
+        .heals = draft->heals,
+        .goes_on = draft->goes_on,
+        .resize = (uint8_t)draft->resize,
+        .checkpoint_every = draft->checkpoint_every,
+        .checkpoint_auto = draft->checkpoint_auto,
+        .checkpoint_takes = draft->checkpoint_takes,
+    };
+    uint64_t first = emitting->next_id;
+
+    if (draft->array_count > 0)
+        submitted.group = emit_group(emitting, GROUP_ARRAY, name, parent, ids_of_job(draft),
+                                     draft->array_count, draft->array_max_running);
+    for (uint32_t i = 0; i < draft->array_count; i++) {
+        submitted.index = draft->array_indices[i];
+        emit_one(emitting, stage, draft, submitted);
+    }
+    if (draft->array_count == 0)
+        emit_one(emitting, stage, draft, submitted);
+    return first;
+}
+
+static void emit_stage(struct emitting *emitting, size_t number, uint64_t parent)
+{
+    const struct stage_draft *stage = &emitting->submission->stages[number];
+
+    emitting->stage_ids[number] = emit_group(emitting, GROUP_STAGE, stage->name, parent,
+                                             ids_of_stage(stage), jobs_of_stage(stage), 0);
+    for (size_t i = 0; i < stage->job_count; i++)
+        emit_draft(emitting, stage, &stage->jobs[i], emitting->stage_ids[number]);
+}
+
+static uint64_t emit_submission(struct submit *submit, const struct submission *submission)
+{
+    struct emitting emitting = {
+        .submit = submit,
+        .submission = submission,
+        .next_id = control_state(submit->control)->next_id,
+        .stage_ids = mem_zero(submission->stage_count, sizeof(uint64_t)),
+    };
+    uint64_t first = emitting.next_id, ids = 1;
+
+    if (!submission->is_pipeline && submission->stages[0].job_count == 1)
+        emit_draft(&emitting, &submission->stages[0], &submission->stages[0].jobs[0], 0);
+    else if (!submission->is_pipeline)
+        emit_stage(&emitting, 0, 0);
+    else {
+        for (size_t i = 0; i < submission->stage_count; i++)
+            ids += ids_of_stage(&submission->stages[i]);
+        uint64_t pipeline = emit_group(&emitting, GROUP_PIPELINE, submission->name, 0, ids,
+                                       (uint32_t)submission->job_count, 0);
+        for (size_t i = 0; i < submission->stage_count; i++)
+            emit_stage(&emitting, i, pipeline);
+    }
+    free(emitting.stage_ids);
+    return first;
+}
+
+static size_t needs_of(const struct submission *submission)
+{
+    size_t needs = 0;
+
+    for (size_t i = 0; i < submission->stage_count; i++) {
+        const struct stage_draft *stage = &submission->stages[i];
+        for (size_t k = 0; k < stage->job_count; k++) {
+            size_t tasks = stage->jobs[k].array_count > 0 ? stage->jobs[k].array_count : 1;
+            needs += tasks * (stage->need_count + stage->jobs[k].depend_count);
+        }
+    }
+    return needs;
+}
+
+static size_t unfinished_of(const struct state *state, const char *user)
+{
+    size_t count = 0;
+
+    for (const struct job *job = state->first_job; job; job = job->next)
+        count += job->state != JOB_ENDED && strcmp(state_user(state, job->user), user) == 0;
+    return count;
+}
+
+static int check_count(const struct submit *submit, struct error *err)
+{
+    const struct state *state = control_state(submit->control);
+    size_t jobs = 0, needs = 0;
+
+    for (size_t i = 0; i < submit->count; i++) {
+        jobs += submit->submissions[i]->job_count;
+        needs += needs_of(submit->submissions[i]);
+    }
+    if (needs > NEEDS_MAX)
+        return error_set(err, REFUSED_TOO_MANY, "%zu dependencies of single jobs, not up to %d",
+                         needs, NEEDS_MAX);
+    if (!submit->who->is_admin &&
+        unfinished_of(state, submit->who->name) + jobs > UNFINISHED_USER_MAX)
+        return error_set(err, REFUSED_TOO_MANY,
+                         "more than %d jobs of yours would be waiting or running",
+                         UNFINISHED_USER_MAX);
+    for (size_t i = 0; i < JOB_ENDED; i++)
+        jobs += state->job_counts[i];
+    if (jobs > UNFINISHED_MAX)
+        return error_set(err, REFUSED_TOO_MANY, "more than %d jobs would be waiting or running",
+                         UNFINISHED_MAX);
+    return 0;
+}
+
+static json_t *document_of(const struct submit *submit, size_t number)
+{
+    return json_is_array(submit->body) ? json_array_get(submit->body, number) : submit->body;
+}
+
+static int check_schedules(const struct submit *submit, struct error *err)
+{
+    size_t count = control_state(submit->control)->agenda.crons.count;
+
+    for (size_t i = 0; i < submit->count; i++)
+        count += submit->submissions[i]->schedule != NULL;
+    return count <= AGENDA_CRONS_MAX
+               ? 0
+               : error_set(err, REFUSED_TOO_MANY, "more than %d repeating jobs", AGENDA_CRONS_MAX);
+}
+
+/* The document is stored as it was sent, with the submitter's environment. */
+static uint64_t emit_schedule(struct submit *submit, size_t number)
+{
+    const struct submission *submission = submit->submissions[number];
+    json_t *document = json_copy(document_of(submit, number));
+
+    json_object_del(document, "schedule");
+    struct event event = {
+        .kind = EVENT_CRON,
+        .cron = { .id = control_state(submit->control)->agenda.next_cron,
+                  .name = submission->name,
+                  .user = submit->who->name,
+                  .uid = submit->who->uid,
+                  .gid = submit->who->gid,
+                  .schedule = submission->schedule,
+                  .document = add_json(submit, document),
+                  .next = times_next_cron(submit->control, submission->schedule,
+                                          control_wall(submit->control)) },
+    };
+    json_decref(document);
+    control_emit(submit->control, &event);
+    return event.cron.id;
+}
+
+int submit_run(const struct control *control, struct submit *submit, struct error *err)
+{
+    submit->control = control;
+    if (check_count(submit, err) < 0)
+        return REFUSED_TOO_MANY;
+
+    for (size_t i = 0; i < submit->count; i++) {
+        int code = check_submission(submit, submit->submissions[i], err);
+        if (code < 0)
+            return submit->count > 1 ? error_prefix(err, code, "document %zu", i + 1) : code;
+    }
+    if (!submit->is_dry_run && check_schedules(submit, err) < 0)
+        return REFUSED_TOO_MANY;
+    for (size_t i = 0; !submit->is_dry_run && i < submit->count; i++)
+        submit->ids[i] = submit->submissions[i]->schedule
+                             ? emit_schedule(submit, i)
+                             : emit_submission(submit, submit->submissions[i]);
+    return 0;
+}
+
+static int parse_all(struct submit *submit, struct error *err)
+{
+    size_t count = json_is_array(submit->body) ? json_array_size(submit->body) : 1;
+    size_t jobs = 0;
+
+    if (count == 0 || count > DOCUMENTS_MAX)
+        return error_set(err, REFUSED_BAD, "body: %zu documents, not 1 to %d", count,
+                         DOCUMENTS_MAX);
+    submit->submissions = mem_zero(count, sizeof(submit->submissions[0]));
+    submit->ids = mem_zero(count, sizeof(submit->ids[0]));
+    for (size_t i = 0; i < count; i++) {
+        int code =
+            submission_parse(document_of(submit, i), NULL, NULL, &submit->submissions[i], err);
+        if (code < 0)
+            return count > 1 ? error_prefix(err, code, "document %zu", i + 1) : code;
+        submit->count++;
+        jobs += submit->submissions[i]->job_count;
+        if (jobs > JOBS_MAX)
+            return error_set(err, REFUSED_BAD, "body: more than %d jobs", JOBS_MAX);
+    }
+    return 0;
+}
+
+int submit_read(struct submit *submit, const struct identity *who, json_t *documents,
+                struct error *err)
+{
+    *submit = (struct submit){ .who = who, .body = documents };
+    if (who->has_uid)
+        home_of(who->uid, submit->home, sizeof(submit->home));
+    return parse_all(submit, err);
+}
+
+void submit_release(struct submit *submit)
+{
+    for (size_t i = 0; i < submit->count; i++)
+        submission_destroy(submit->submissions[i]);
+    free(submit->submissions);
+    free(submit->ids);
+    json_decref(submit->body);
+}
+
+int submit_all(const struct control *control, const struct identity *who, const json_t *documents,
+               struct error *err)
+{
+    struct submit submit;
+
+    int code = submit_read(&submit, who, json_deep_copy(documents), err);
+    if (code == 0)
+        code = submit_run(control, &submit, err);
+    submit_release(&submit);
+    return code;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/tend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/repeat.h"
+#include "control/reservation.h"
+#include "control/times.h"
+
+struct tending {
+    struct change change;
+    const struct control *control;
+    bool is_other_clock;
+};
+
+/* Daily; a dense window that is expanded for less than two days is due after half of that. */
+static usec_t due_at(const struct window *window)
+{
+    usec_t half = (window->until - window->made) / 2;
+
+    if (!window->words || !window->words[0])
+        return USEC_NEVER;
+    return window->made + (half > 0 && half < USEC_PER_DAY ? half : USEC_PER_DAY);
+}
+
+static void renew_windows(struct tending *tending, struct times *times)
+{
+    const struct control *control = tending->control;
+    const struct agenda *agenda = &control_state(control)->agenda;
+    usec_t now = control_now(control);
+    struct error err;
+
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        const struct window *window = agenda->windows.items[i];
+        if (due_at(window) == USEC_NEVER || (!tending->is_other_clock && due_at(window) > now))
+            continue;
+        /* A window that cannot be expanded any more (its zone is gone) stays as it is. */
+        times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
+    }
+    for (size_t i = 0; i < times->windows.count; i++) {
+        struct event *event = &times->windows.items[i];
+        AUTO_FREE char *name = mem_string(event->window.name);
+        AUTO_FREE char *words = mem_string(event->window.words);
+        event->window.name = name; /* the state's own go when it is folded in */
+        event->window.words = words;
+        control_emit(control, event);
+    }
+}
+
+/* It has no future span. */
+static bool is_over(const struct control *control, const struct reservation *reservation,
+                    const struct zone *zone)
+{
+    const struct window *window = control_state(control)->agenda.windows.items[reservation->window];
+
+    return window_next_edge(window, control_now(control)) == USEC_NEVER && window->words &&
+           times_are_over(control, window->words, zone);
+}
+
+/* Reservations made by command only; those of the configuration stay. */
+static void remove_over(struct tending *tending, const struct zone *zone)
+{
+    const struct control *control = tending->control;
+    const struct agenda *agenda = &control_state(control)->agenda;
+
+    for (size_t i = agenda->reservations.count; i-- > 0;) {
+        const struct reservation *reservation = &agenda->reservations.items[i];
+        if (reservation->maker[0] && is_over(control, reservation, zone))
+            reserve_end(control, reservation->name);
+    }
+}
+
+static void renew_crons(struct tending *tending)
+{
+    const struct agenda *agenda = &control_state(tending->control)->agenda;
+
+    for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
+        const struct cron_entry *entry = &agenda->crons.items[i];
+        if (entry->next > control_now(tending->control))
+            cron_renew(tending->control, entry);
+    }
+}
+
+static int run_tend(struct change *change, struct error *err)
+{
+    struct tending *tending = CONTAINER_OF(change, struct tending, change);
+    AUTO(zone) struct zone *zone = NULL;
+    struct times times = { 0 };
+
+    (void)err;
+    renew_windows(tending, &times);
+    times_release(&times);
+    if (times_zone(control_state(tending->control)->agenda.timezone, &zone, NULL) == 0)
+        remove_over(tending, zone);
+    renew_crons(tending);
+    return 0;
+}
+
+static void done_tend(struct change *change, int code, const struct error *err)
+{
+    (void)code; /* the next tend() tries again */
+    (void)err;
+    free(CONTAINER_OF(change, struct tending, change));
+}
+
+/* When a reservation made by command may be over. */
+static usec_t look_at(const struct control *control, const struct reservation *reservation)
+{
+    const struct window *window = control_state(control)->agenda.windows.items[reservation->window];
+
+    return reservation->maker[0] ? window_next_edge(window, control_now(control)) : USEC_NEVER;
+}
+
+usec_t tend(const struct control *control, bool is_other_clock)
+{
+    const struct agenda *agenda = &control_state(control)->agenda;
+    usec_t now = control_now(control), next = USEC_NEVER;
+    bool is_due = is_other_clock;
+
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        usec_t at = due_at(agenda->windows.items[i]);
+        is_due |= at <= now;
+        next = at > now && at < next ? at : next;
+    }
+    for (size_t i = 0; i < agenda->reservations.count; i++) {
+        usec_t at = look_at(control, &agenda->reservations.items[i]);
+        is_due |= agenda->reservations.items[i].maker[0] && at == USEC_NEVER;
+        next = at < next ? at : next;
+    }
+    if (is_due) {
+        struct tending *tending = mem_zero(1, sizeof(*tending));
+        *tending = (struct tending){ .change = { .run = run_tend, .done = done_tend },
+                                     .control = control,
+                                     .is_other_clock = is_other_clock };
+        control_enqueue(control, &tending->change);
+    }
+    for (size_t i = 0; i < agenda->crons.count; i++) {
+        usec_t at = agenda->crons.items[i].next;
+        if (at <= now)
+            cron_fire(control, agenda->crons.items[i].id);
+        else
+            next = at < next ? at : next;
+    }
+    return next;
+}

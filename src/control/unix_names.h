@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_UNIX_NAMES_H
+#define CONTROL_UNIX_NAMES_H
+
+/* unix_names - home directories and Unix groups of this machine */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The name, or the number where there is none. In buffer, returned. */
+const char *group_name_of(gid_t gid, char *buffer, size_t size);
+const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
+
+/* By name or number. */
+bool find_group(const char *name, uint32_t *ret_gid);
+
+#endif

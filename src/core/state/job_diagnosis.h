@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_JOB_DIAGNOSIS_H
+#define CORE_STATE_JOB_DIAGNOSIS_H
+
+/* job_diagnosis - what a diagnosis has to know of a job */
+
+#include "core/health/diagnosis.h"
+#include "core/state/state.h"
+
+/* CPU time and run time once it has ended. */
+struct diagnosis_ask diagnosis_ask_of(const struct state *state, const struct job *job,
+                                      const struct usage *usage);
+
+#endif

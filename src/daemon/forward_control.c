@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/forward_control.h"
+
+static struct state *state_of(const void *user)
+{
+    return ((const struct forward_control *)user)->forward->state;
+}
+
+static usec_t now(const void *user)
+{
+    return ((const struct forward_control *)user)->forward->now;
+}
+
+static usec_t wall_ahead(const void *user)
+{
+    return ((const struct forward_control *)user)->wall_ahead;
+}
+
+static void emit(void *user, struct event *event)
+{
+    struct forward_control *in = user;
+
+    if (in->code == 0)
+        in->code = forward_tell(in->forward, event, &in->err);
+}
+
+void forward_control_init(struct forward_control *in, struct forward *forward, usec_t ahead)
+{
+    *in = (struct forward_control){
+        .control = { .world = { in, state_of, emit, NULL }, .clock = { in, now, wall_ahead } },
+        .forward = forward,
+        .wall_ahead = ahead,
+    };
+}
+
+int forward_control_end(const struct forward_control *in, int code, struct error *err)
+{
+    if (code == 0 && in->code < 0)
+        return error_set(err, in->code, "%s", in->err.text);
+    return code;
+}

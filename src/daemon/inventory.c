@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/inventory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "core/health/health.h"
+
+struct inventory {
+    struct hub *hub;
+    LIST(char *) said; /* names of nodes */
+};
+
+static const struct state *state_of(const struct inventory *inventory)
+{
+    return hub_state(inventory->hub);
+}
+
+static bool is_same(const char *known, const char *found)
+{
+    return strcmp(known ? known : "", found ? found : "") == 0;
+}
+
+static const char *or_empty(const char *words)
+{
+    return words ? words : "";
+}
+
+static void emit_node(struct inventory *inventory, const struct engine_node *said)
+{
+    const struct state *state = state_of(inventory);
+    int64_t found = state_find_node(state, said->name);
+    const struct node *node = found >= 0 ? &state->nodes.items[found] : NULL;
+    struct event event = { .kind = EVENT_NODE, .node = { .name = said->name } };
+    struct event_node *now = &event.node;
+
+    if (node) /* what the machine does not know of itself stays as it was said */
+        state_describe_node(node, now);
+    struct event_node before = *now;
+    now->cpu_milli = said->cpu_milli;
+    now->memory_mib = said->memory_mib;
+    if (or_empty(said->rack)[0])
+        now->rack = said->rack;
+    if (or_empty(said->block)[0])
+        now->block = said->block;
+    if (said->is_down || said->is_drained) {
+        now->state = said->is_down ? NODE_DOWN : NODE_DRAINED;
+        now->reason = said->reason;
+    } else if (now->state == NODE_DOWN) {
+        now->state = NODE_UP;
+        now->reason = NULL;
+        now->going_at = 0;
+    }
+    if (!node || before.state != now->state || before.cpu_milli != now->cpu_milli ||
+        before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||
+        !is_same(before.rack, now->rack) || !is_same(before.block, now->block))
+        hub_emit(inventory->hub, &event);
+}
+
+static bool is_known_so(const struct state *state, const struct event_device *now)
+{
+    int64_t found = state_find_device(state, now->uuid);
+    const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
+
+    return known && known->index == now->index && known->numa_node == now->numa_node &&
+           known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
+           known->mig_now == now->mig_enabled && known->is_gone == (now->gone != 0) &&
+           known->is_recorded == (now->recorded != 0) && is_same(known->sick, now->sick) &&
+           is_same(known->model, now->model) && is_same(known->product, now->product) &&
+           is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
+           known->island == now->island && known->bridge == now->bridge &&
+           is_same(known->labels, now->labels) && known->faults == now->faults &&
+           known->foreign_mib == now->foreign_mib &&
+           strcmp(state->nodes.items[known->node].name, now->node) == 0;
+}
+
+/* As long as the machine runs, what was wrong with a device, and who else was on it, is so still,
+ * until somebody looks again: nothing is to be put there before. */
+static void keep_what_was_seen(const struct state *state, const char *boot,
+                               struct event_device *event)
+{
+    int64_t found = state_find_device(state, event->uuid);
+    const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
+
+    if (!known || !boot[0] || strcmp(known->boot, boot) != 0)
+        return;
+    event->boot = known->boot;
+    event->foreign_mib = known->foreign_mib;
+    event->faults = known->faults;
+    event->xid = known->xid;
+    if (!known->sick || event->sick[0])
+        return;
+    enum health_fault worst = health_worst(&(struct health){ .faults = known->faults });
+    if (!known->is_gone)
+        event->sick = known->sick;
+    else if (worst != FAULTS) /* it was sick before it was gone */
+        event->sick = fault_words(worst);
+}
+
+void inventory_device_event(const char *node, const struct probe_device *device, uint32_t index,
+                            char *name, struct event *ret)
+{
+    /* One that was lost before it could be named: shown, never given out. */
+    if (device->uuid[0])
+        snprintf(name, INVENTORY_NAME_SIZE, "%s", device->uuid);
+    else
+        snprintf(name, INVENTORY_NAME_SIZE, "unnamed-%.*s-%u", PROBE_UUID_SIZE, node, index);
+    *ret = (struct event){
+        .kind = EVENT_DEVICE,
+        .device = { .node = node,
+                    .uuid = name,
+                    .model = device->model,
+                    .product = device->product,
+                    .address = device->address,
+                    .vendor = device->vendor,
+                    .index = index,
+                    .memory_mib = device->memory_mib,
+                    .numa_node = device->numa_node + 1,
+                    .is_synthetic = device->is_synthetic,
+                    .recorded = device->is_recorded,
+                    .mig_enabled = device->mig_enabled,
+                    .island = device->island,
+                    .bridge = device->bridge,
+                    .labels = "",
+                    .sick = device->sick },
+    };
+    if (!device->uuid[0] && !device->sick[0])
+        ret->device.sick = "its driver gives it no name";
+}
+
+static void emit_device(struct inventory *inventory, const struct engine_node *node, uint32_t index)
+{
+    char name[INVENTORY_NAME_SIZE];
+    struct event event;
+
+    inventory_device_event(node->name, &node->devices[index], index, name, &event);
+    keep_what_was_seen(state_of(inventory), or_empty(node->boot), &event.device);
+    if (node->foreign_mib)
+        event.device.foreign_mib = node->foreign_mib[index];
+    if (!is_known_so(state_of(inventory), &event.device))
+        hub_emit(inventory->hub, &event);
+}
+
+static bool is_among(const char *uuid, const struct engine_node *node)
+{
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        if (strcmp(node->devices[i].uuid, uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void emit_missing(struct inventory *inventory, const struct engine_node *node)
+{
+    const struct state *state = state_of(inventory);
+    int64_t number = state_find_node(state, node->name);
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *known = &state->devices.items[i];
+        struct event event = { .kind = EVENT_DEVICE };
+        uint32_t described;
+        if (known->node != number || known->is_gone || is_among(known->uuid, node) ||
+            state_device_type(state, known->uuid, &described) ||
+            string_starts(known->uuid, "unnamed-"))
+            continue;
+        state_describe_device(state, known, &event.device);
+        event.device.gone = 1;
+        event.device.sick = DEVICE_GONE;
+        hub_emit(inventory->hub, &event);
+    }
+}
+
+static bool was_said(const struct inventory *inventory, const char *name)
+{
+    for (size_t i = 0; i < inventory->said.count; i++) {
+        if (strcmp(inventory->said.items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void inventory_note(struct inventory *inventory, const struct engine_node *node)
+{
+    if (!was_said(inventory, node->name))
+        list_add(&inventory->said, mem_string(node->name));
+    emit_node(inventory, node);
+    for (uint32_t i = 0; i < node->device_count; i++)
+        emit_device(inventory, node, i);
+    emit_missing(inventory, node);
+}
+
+void inventory_complete(struct inventory *inventory)
+{
+    const struct state *state = state_of(inventory);
+
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        struct event event = { .kind = EVENT_NODE };
+        if (node->state == NODE_DOWN || was_said(inventory, node->name))
+            continue;
+        state_describe_node(node, &event.node);
+        event.node.state = NODE_DOWN;
+        event.node.reason = "not one of this engine's nodes any more";
+        event.node.going_at = 0;
+        hub_emit(inventory->hub, &event);
+    }
+}
+
+static void describe_one(struct inventory *inventory, const char *node,
+                         const struct device_type *type, uint32_t number, uint32_t index)
+{
+    char name[PROBE_UUID_SIZE];
+
+    snprintf(name, sizeof(name), "%s-%" PRIu32, type->name, number);
+    struct event event = { .kind = EVENT_DEVICE,
+                           .device = { .node = node,
+                                       .uuid = name,
+                                       .model = type->model,
+                                       .product = type->model,
+                                       .address = "",
+                                       .vendor = type->vendor,
+                                       .index = index,
+                                       .memory_mib = type->memory_mib,
+                                       .labels = type->labels,
+                                       .boot = "",
+                                       .sick = "" } };
+    if (!is_known_so(state_of(inventory), &event.device))
+        hub_emit(inventory->hub, &event);
+}
+
+void inventory_describe(struct inventory *inventory, const struct engine_node *node)
+{
+    uint32_t index = node->device_count;
+
+    for (size_t i = 0; i < state_of(inventory)->device_types.count; i++) {
+        const struct device_type type = state_of(inventory)->device_types.items[i];
+        for (uint32_t k = 0; k < type.count; k++)
+            describe_one(inventory, node->name, &type, k, index++);
+    }
+    emit_missing(inventory, node);
+}
+
+/* ---- what an engine reports, as a change of its own ---- */
+
+struct news {
+    struct change change;
+    struct inventory *inventory;
+    struct engine_node node;
+    bool is_last;
+};
+
+static int run_news(struct change *change, struct error *err)
+{
+    struct news *news = CONTAINER_OF(change, struct news, change);
+
+    (void)err;
+    if (news->node.name)
+        inventory_note(news->inventory, &news->node);
+    if (news->is_last)
+        inventory_complete(news->inventory);
+    return 0;
+}
+
+static void done_news(struct change *change, int code, const struct error *err)
+{
+    struct news *news = CONTAINER_OF(change, struct news, change);
+    struct engine_node *node = &news->node;
+
+    (void)code; /* a full disk: the engine says it again (core/engine.h) */
+    (void)err;
+    free((char *)node->name);
+    free((char *)node->rack);
+    free((char *)node->block);
+    free((char *)node->boot);
+    free((char *)node->reason);
+    free((struct probe_device *)node->devices);
+    free((int64_t *)node->foreign_mib);
+    free(news);
+}
+
+static void *copy_of(const void *items, size_t count, size_t size)
+{
+    void *copy = items ? mem_zero(count + 1, size) : NULL;
+
+    if (copy)
+        memcpy(copy, items, count * size);
+    return copy;
+}
+
+void inventory_report(struct inventory *inventory, const struct engine_node *node, bool is_last)
+{
+    struct news *news = mem_zero(1, sizeof(*news));
+
+    news->change.run = run_news;
+    news->change.done = done_news;
+    news->inventory = inventory;
+    news->is_last = is_last;
+    if (node) {
+        news->node = *node;
+        news->node.name = mem_string(node->name);
+        news->node.rack = mem_string(node->rack);
+        news->node.block = mem_string(node->block);
+        news->node.boot = mem_string(node->boot);
+        news->node.reason = mem_string(node->reason);
+        news->node.devices = copy_of(node->devices, node->device_count, sizeof(node->devices[0]));
+        news->node.foreign_mib =
+            copy_of(node->foreign_mib, node->device_count, sizeof(node->foreign_mib[0]));
+    }
+    hub_enqueue(inventory->hub, &news->change);
+}
+
+struct inventory *inventory_create(struct hub *hub)
+{
+    struct inventory *inventory = mem_zero(1, sizeof(*inventory));
+
+    inventory->hub = hub;
+    return inventory;
+}
+
+void inventory_destroy(struct inventory *inventory)
+{
+    if (!inventory)
+        return;
+    for (size_t i = 0; i < inventory->said.count; i++)
+        free(inventory->said.items[i]);
+    list_release(&inventory->said);
+    free(inventory);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PARTS_H
+#define DAEMON_PARTS_H
+
+/* parts - files that belong to this program: the shim, engine modules
+ *
+ * They are beside the program (in a build folder: in the folder where they are built) or in
+ * ../libexec/tarn.
+ */
+
+#include "base/error.h"
+
+/* built: the folder below the build folder. ret: the path, malloc'd. Fails with -ENOENT. */
+int part_find(const char *name, const char *built, char **ret, struct error *err);
+
+/* The shim, or what $TARN_SHIM says. */
+int part_find_shim(char **ret, struct error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/peer.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+
+void peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE])
+{
+    const struct passwd *user = getpwuid(uid);
+
+    if (user)
+        snprintf(name, IDENTITY_NAME_SIZE, "%s", user->pw_name);
+    else
+        snprintf(name, IDENTITY_NAME_SIZE, "%u", (unsigned)uid);
+}
+
+static void add_groups(int fd, struct identity *identity)
+{
+    socklen_t size = 0;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE)
+        return;
+    identity->groups = mem_zero(1, size);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, identity->groups, &size) == 0)
+        identity->group_count = size / sizeof(identity->groups[0]);
+}
+
+void peer_identify(int fd, uid_t owner, struct identity *ret)
+{
+    struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+    socklen_t length = sizeof(peer);
+    char name[IDENTITY_NAME_SIZE];
+
+    *ret = IDENTITY_NONE;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid == (uid_t)-1 ||
+        peer.gid == (gid_t)-1)
+        return;
+    peer_name(peer.uid, name);
+    identity_set(ret, IDENTITY_PEER, name, peer.uid, peer.gid, owner);
+    add_groups(fd, ret);
+}
+
+void peer_release(struct identity *identity)
+{
+    free(identity->groups);
+    *identity = IDENTITY_NONE;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/brain.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "sched/facts.h"
+
+void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions)
+{
+    struct error err;
+
+    assert(event_is_decision(decision->kind) && decision->at == brain->state->now);
+    int code = state_apply(brain->state, decision, &err);
+    assert(code == 0); /* what the brain decides makes sense */
+    (void)code;
+    list_add(&decisions->events, *decision);
+}
+
+void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
+                     struct place_query *query)
+{
+    *query = (struct place_query){
+        .state = brain->state,
+        .scorer = &brain->scorer,
+        .fleet = &brain->fleet,
+        .shapes = &brain->shapes,
+        .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
+        .request = request,
+        .class = job->class,
+        .queue = job->queue,
+        .user = job->user,
+        .gid = job->gid,
+        .is_preemptible = job->is_preemptible,
+        .job = job->id,
+        .quota = PLACE_QUOTA_NOW,
+        .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
+        .from = brain->state->now,
+        .stay = job_stay(job),
+    };
+    if (query->request->roles_count > 0)
+        query->seats = seats_of(&brain->reserve.seats, job->id);
+}
+
+void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
+{
+    brain_query_for(brain, job, state_request(brain->state, job), query);
+}
+
+void brain_make_cells(struct brain *brain)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    cells_make(&brain->cells, &brain->layout, brain->state);
+    if (!cells_is_any(&brain->cells))
+        return;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
+        cells_take(&brain->cells, &brain->layout, entry->job->run->lease,
+                   cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
+}
+
+void brain_shut_gates(struct brain *brain)
+{
+    if (gates_make(&brain->gates, brain->state, &brain->layout, &brain->ends, &brain->arena))
+        reserve_forget(&brain->reserve);
+}
+
+void brain_refresh(struct brain *brain)
+{
+    if (brain->is_moved) {
+        reserve_forget(&brain->reserve);
+        layout_make(&brain->layout, brain->state);
+        fleet_make(&brain->fleet, &brain->layout, brain->state, false);
+        brain_make_cells(brain);
+        brain->is_moved = false;
+        brain->made = ++brain->changes;
+    }
+    if (brain->gates.passed != brain->state->agenda.passed)
+        brain_shut_gates(brain);
+    scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
+    assert(!brain->is_moved && brain->layout.nodes.count == brain->state->nodes.count);
+}
+
+/* Jobs that ended long before their limits: their deadlines must not pile up. */
+static void forget_deadlines(struct brain *brain)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    if (brain->deadlines.heap.count < 4 * brain->ends.count + 1024)
+        return;
+    deadlines_release(&brain->deadlines);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *job = entry->job;
+        usec_t end = job_end_of(brain->state, job);
+        if (job_has_limit(job) && end != USEC_NEVER)
+            deadline_add(&brain->deadlines, end, job->id);
+    }
+}
+
+void brain_watch(struct brain *brain, struct job *job)
+{
+    usec_t end = job_end_of(brain->state, job);
+
+    assert(job_is_active(job));
+    if (job_has_limit(job) && end != USEC_NEVER && end > brain->state->now) {
+        deadline_add(&brain->deadlines, end, job->id);
+        forget_deadlines(brain);
+    }
+    if (!job->run->wants_attention && job_stop_wanted(brain->state, job) != STOP_NONE) {
+        job_claim_run(job)->wants_attention = true;
+        list_add(&brain->attention, job->id);
+    }
+}
+
+static int compare_awaited(const void *left, const void *right)
+{
+    struct job *const *a = left, *const *b = right;
+
+    return (*a)->id < (*b)->id ? -1 : 1;
+}
+
+/* Of a bucket they are the first. */
+void brain_list_awaited(struct brain *brain)
+{
+    brain->awaited.count = 0;
+    for (size_t i = 0; i < brain->pending.queues.count; i++) {
+        struct pending_queue *queue = &brain->pending.queues.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++) {
+            struct job *job = queue->buckets.items[k]->first;
+            for (; job && job->is_awaited == AWAITED_FROM_OTHERS; job = job->pending_next)
+                list_add(&brain->awaited, job);
+        }
+    }
+    if (brain->awaited.count > 1)
+        qsort(brain->awaited.items, brain->awaited.count, sizeof(brain->awaited.items[0]),
+              compare_awaited);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/job_change.h"
+
+#include <stdio.h>
+
+#include "desk.h"
+
+#define JOB "run: 'true', sender_cwd: /"
+
+static int change(struct desk *desk, const struct identity *who, uint64_t id, enum event_kind kind,
+                  struct error *err)
+{
+    static const char *const verbs[EVENT_KIND_MAX] = {
+        [EVENT_CANCEL] = "cancel",   [EVENT_HOLD] = "hold",     [EVENT_RELEASE] = "release",
+        [EVENT_REQUEUE] = "requeue", [EVENT_UPDATE] = "update", [EVENT_CHECKPOINT] = "checkpoint",
+    };
+    struct job_change wish = { .who = who, .id = id, .kind = kind, .verb = verbs[kind] };
+
+    int code = job_change(&desk->control, &wish, err);
+    list_release(&wish.changed);
+    return code;
+}
+
+static int update(struct desk *desk, const struct identity *who, uint64_t id,
+                  struct job_change wish, struct error *err)
+{
+    wish.who = who;
+    wish.id = id;
+    wish.kind = EVENT_UPDATE;
+    wish.verb = "update";
+    int code = job_change(&desk->control, &wish, err);
+    list_release(&wish.changed);
+    return code;
+}
+
+static void a_job_is_held_released_and_cancelled(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB "}");
+    const struct job *job = state_job(desk->state, id);
+
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_HOLD, &err));
+    assert_int_equal(job->state, JOB_HELD);
+    ASSERT_DONE(change(desk, &desk->root, id, EVENT_RELEASE, &err));
+    assert_int_equal(job->state, JOB_QUEUED);
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_CANCEL, &err));
+    assert_int_equal(job->state, JOB_ENDED);
+    assert_string_equal(job->run->cancelled_by, "ana");
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_REQUEUE, &err));
+    assert_int_equal(job->state, JOB_QUEUED);
+}
+
+static void a_running_job_reports_that_its_work_is_saved(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 1}");
+
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, id, EVENT_CHECKPOINT, &err), REFUSED_CONFLICT,
+                   "job 1 is queued; checkpoint changes nothing");
+    desk_start(desk, id);
+    desk->now += USEC_PER_MIN;
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_CHECKPOINT, &err));
+    assert_int_equal(state_job(desk->state, id)->run->checkpointed, desk->now);
+    ASSERT_REFUSED(desk, change(desk, &desk->root, id, EVENT_CHECKPOINT, &err), REFUSED_FORBIDDEN,
+                   "job 1: belongs to somebody else");
+}
+
+static void what_changes_nothing_is_refused(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB "}");
+    uint64_t array = desk_submit(desk, &desk->ana, "{" JOB ", array: 4-5}");
+
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, 99, EVENT_HOLD, &err), REFUSED_NOT_FOUND,
+                   "job 99: no such job");
+    ASSERT_REFUSED(desk, change(desk, &desk->eve, id, EVENT_HOLD, &err), REFUSED_FORBIDDEN,
+                   "job 1: belongs to somebody else");
+    ASSERT_REFUSED(desk, change(desk, &desk->eve, array, EVENT_HOLD, &err), REFUSED_FORBIDDEN,
+                   "array 2: belongs to somebody else");
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, id, EVENT_RELEASE, &err), REFUSED_CONFLICT,
+                   "job 1 is queued; release changes nothing");
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, array, EVENT_RELEASE, &err), REFUSED_CONFLICT,
+                   "array 2: release changes nothing");
+    ASSERT_DONE(change(desk, &desk->ana, array, EVENT_HOLD, &err));
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, array + 1, EVENT_HOLD, &err), REFUSED_CONFLICT,
+                   "job 2_4 is held; hold changes nothing");
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_CANCEL, &err));
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, id, EVENT_CANCEL, &err), REFUSED_CONFLICT,
+                   "job 1 has ended already; cancel changes nothing");
+}
+
+static void an_update_says_what_it_may_not_change(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, "queues: {research: {}, parent: {queues: {child: {limit: 1}}}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 2, max_duration: 1h}");
+    uint64_t active = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 1, max_duration: 1h}");
+    desk_start(desk, active);
+
+    struct job_change higher = { .has_priority = true, .priority = 3 };
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, id, higher, &err), REFUSED_FORBIDDEN,
+                   "job 1: only administrators raise a priority above 0");
+    ASSERT_DONE(update(desk, &desk->root, id, higher, &err));
+    assert_int_equal(state_job(desk->state, id)->priority, 3);
+
+    struct job_change longer = { .max_duration = 2 * USEC_PER_HOUR };
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, active, longer, &err), REFUSED_FORBIDDEN,
+                   "job 2: only administrators give more time to one that runs");
+    ASSERT_DONE(update(desk, &desk->ana, id, longer, &err));
+    ASSERT_DONE(update(desk, &desk->root, active, longer, &err));
+    assert_int_equal(state_job(desk->state, active)->max_duration, 2 * USEC_PER_HOUR);
+
+    struct job_change elsewhere = { .queue = "research" };
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, active, elsewhere, &err), REFUSED_CONFLICT,
+                   "job 2: runs already; only priority and max_duration can change");
+    ASSERT_DONE(update(desk, &desk->ana, id, elsewhere, &err));
+    assert_string_equal(desk->state->queues.items[state_job(desk->state, id)->queue].name,
+                        "research");
+    ASSERT_REFUSED(desk,
+                   update(desk, &desk->ana, id, (struct job_change){ .queue = "parent" }, &err),
+                   REFUSED_BAD, "queue parent: has queues below it; name one of them");
+    ASSERT_REFUSED(desk,
+                   update(desk, &desk->ana, id, (struct job_change){ .queue = "nowhere" }, &err),
+                   REFUSED_NOT_FOUND, "queue nowhere: no such queue");
+    struct error err = { "" };
+    assert_int_equal(update(desk, &desk->ana, id, (struct job_change){ .queue = "child" }, &err),
+                     REFUSED_NEVER);
+    assert_true(strlen(err.text) > 0);
+}
+
+static void what_it_was_admitted_to_may_be_gone(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, "queues: {research: {}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", queue: research}");
+    ASSERT_DONE(change(desk, &desk->ana, id, EVENT_CANCEL, &err));
+    desk_configure(desk, "{}");
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, id, EVENT_REQUEUE, &err), REFUSED_CONFLICT,
+                   "job 1: its queue research takes no jobs any more");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_held_released_and_cancelled),
+        cmocka_unit_test(a_running_job_reports_that_its_work_is_saved),
+        cmocka_unit_test(what_changes_nothing_is_refused),
+        cmocka_unit_test(an_update_says_what_it_may_not_change),
+        cmocka_unit_test(what_it_was_admitted_to_may_be_gone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

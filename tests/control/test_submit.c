@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/submit.h"
+
+#include "desk.h"
+#include "wire/job/submission.h"
+
+#define JOB "run: 'true', sender_cwd: /"
+
+static void a_job_is_its_senders(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 1, name: train}");
+    const struct job *job = state_job(desk->state, id);
+
+    assert_non_null(job);
+    assert_string_equal(job->name, "train");
+    assert_string_equal(state_user(desk->state, job->user), "ana");
+    assert_int_equal(job->uid, 1000);
+    assert_int_equal(job->gid, 100);
+    assert_int_equal(job->queue, QUEUE_DEFAULT);
+    assert_int_equal(job->grace, 30 * USEC_PER_SEC);
+    assert_int_equal(desk->blobs.count, 2); /* the environment, the launch */
+    assert_int_equal(job->launch, 2);
+}
+
+static void an_array_is_a_group_of_tasks(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", array: 1-3}");
+    const struct group *group = state_group(desk->state, id);
+
+    assert_non_null(group);
+    assert_int_equal(group->kind, GROUP_ARRAY);
+    assert_int_equal(group->job_count, 3);
+    assert_int_equal(group->last, id + 3);
+    assert_int_equal(state_job(desk->state, id + 3)->index, 3);
+}
+
+static void stages_need_each_other(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana,
+                              "{name: p, sender_cwd: /, stages: {one: {run: 'true'}, "
+                              "two: {run: 'true', needs: [one]}}}");
+    const struct group *pipeline = state_group(desk->state, id);
+
+    assert_int_equal(pipeline->kind, GROUP_PIPELINE);
+    assert_int_equal(pipeline->job_count, 2);
+    assert_int_equal(state_job(desk->state, id + 2)->state, JOB_QUEUED);
+    assert_int_equal(state_job(desk->state, id + 4)->state, JOB_WAITING);
+}
+
+static void a_dry_run_emits_nothing(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    unsigned before = desk->emitted;
+    struct submit submit;
+
+    ASSERT_DONE(submit_read(&submit, &desk->ana, desk_json("[{" JOB "}, {" JOB "}]"), &err));
+    submit.is_dry_run = true;
+    ASSERT_DONE(submit_run(&desk->control, &submit, &err));
+    assert_int_equal(submit.count, 2);
+    assert_int_equal(desk->emitted, before);
+    submit_release(&submit);
+}
+
+static void slurms_partition_is_a_queue_where_no_pool_has_that_name(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, "queues: {research: {}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", pool: research}");
+    assert_string_equal(desk->state->queues.items[state_job(desk->state, id)->queue].name,
+                        "research");
+}
+
+static int submit_yaml(struct desk *desk, const struct identity *who, const char *yaml,
+                       struct error *err)
+{
+    AUTO(json) json_t *document = desk_json(yaml);
+
+    return submit_all(&desk->control, who, document, err);
+}
+
+static void what_makes_no_sense_is_refused_with_the_reason(void **state)
+{
+    static const struct {
+        const char *yaml;
+        int code;
+        const char *text;
+    } cases[] = {
+        { "[]", REFUSED_BAD, "body: 0 documents, not 1 to 10000" },
+        { "{" JOB ", queue: reserch}", REFUSED_NOT_FOUND,
+          "queue reserch: no such queue; did you mean 'research'?" },
+        { "{" JOB ", queue: parent}", REFUSED_BAD,
+          "queue parent: has queues below it; name one of them" },
+        { "{" JOB ", priority: 5}", REFUSED_FORBIDDEN,
+          "priority 5: only administrators give one above 0" },
+        { "{" JOB ", depends: [999]}", REFUSED_NOT_FOUND, "depends: job 999: no such job" },
+        { "{" JOB ", depends: [{on: 1, when: failed}]}", REFUSED_NEVER,
+          "depends: 1 has ended, and will not be 'failed' any more: this could never run" },
+        { "{" JOB ", gpus: 8}", REFUSED_NEVER,
+          "8 gpus: no node has more than 4; for more nodes: "
+          "--nodes 2 --gpus 4" },
+        { "{" JOB ", gpus: v100}", REFUSED_NEVER,
+          "gpus 'v100:1': there is none; there are h100, a100" },
+        { "{" JOB ", cpus: 100}", REFUSED_NEVER, "100 cpus: no node has more than 8 cpus" },
+        { "{" JOB ", deadline: now+1h, begin: now+2h}", REFUSED_BAD,
+          "deadline in 1h00m: before its begin time, in 2h00m" },
+        { "{" JOB ", deadline: now+1h, estimate: 2h}", REFUSED_BAD,
+          "deadline in 1h00m: too early for an estimate of 2h00m" },
+        { "{" JOB ", deadline: 2001-01-01}", REFUSED_BAD, "deadline '2001-01-01': it has passed" },
+        { "{name: p, sender_cwd: /, stages: {one: {run: 'true', gpus: 8}}}", REFUSED_NEVER,
+          "stage one: 8 gpus: no node has more than 4; for more nodes: --nodes 2 --gpus 4" },
+        { "[{" JOB "}, {" JOB ", queue: none}]", REFUSED_NOT_FOUND,
+          "document 2: queue none: no such queue" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, "queues: {research: {}, parent: {queues: {child: {}}}}");
+    desk_submit(desk, &desk->ana, "{" JOB "}");
+    desk_start(desk, 1);
+    desk_end(desk, 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        unsigned before = desk->emitted;
+        struct error err = { "" };
+        int code = submit_yaml(desk, &desk->ana, cases[i].yaml, &err);
+
+        assert_string_equal(err.text, cases[i].text);
+        assert_int_equal(code, cases[i].code);
+        assert_int_equal(desk->emitted, before);
+    }
+    desk_submit(desk, &desk->root, "{" JOB ", priority: 5}");
+}
+
+/* The same document a few times. */
+static json_t *times(size_t count, const char *yaml)
+{
+    AUTO(json) json_t *document = desk_json(yaml);
+    json_t *list = json_array();
+
+    while (json_array_size(list) < count)
+        json_array_append(list, document);
+    return list;
+}
+
+static void limits_of_a_request(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    AUTO(json) json_t *documents = times(10001, "{" JOB "}");
+    AUTO(json) json_t *jobs = times(11, "{" JOB ", array: 0-9999}");
+    AUTO(json) json_t *needs = times(7, "{" JOB ", array: 0-9999, depends: [2, 3, 4]}");
+    AUTO(json) json_t *one = desk_json("{" JOB "}");
+
+    ASSERT_REFUSED(desk, submit_all(&desk->control, &desk->ana, documents, &err), REFUSED_BAD,
+                   "body: 10001 documents, not 1 to 10000");
+    ASSERT_REFUSED(desk, submit_all(&desk->control, &desk->ana, jobs, &err), REFUSED_BAD,
+                   "body: more than 100000 jobs");
+    desk_submit(desk, &desk->ana, "{" JOB ", array: 1-5}");
+    ASSERT_REFUSED(desk, submit_all(&desk->control, &desk->ana, needs, &err), REFUSED_TOO_MANY,
+                   "210000 dependencies of single jobs, not up to 200000");
+    desk->state->job_counts[JOB_QUEUED] += 2000000;
+    ASSERT_REFUSED(desk, submit_all(&desk->control, &desk->ana, one, &err), REFUSED_TOO_MANY,
+                   "more than 2000000 jobs would be waiting or running");
+    desk->state->job_counts[JOB_QUEUED] -= 2000000;
+}
+
+static void one_user_has_a_part_of_the_jobs_only(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    AUTO(json) json_t *jobs = times(10, "{" JOB ", array: 0-9999, hold: true}");
+    AUTO(json) json_t *one = desk_json("{" JOB "}");
+
+    for (int i = 0; i < 2; i++)
+        ASSERT_DONE(submit_all(&desk->control, &desk->ana, jobs, &err));
+    ASSERT_REFUSED(desk, submit_all(&desk->control, &desk->ana, one, &err), REFUSED_TOO_MANY,
+                   "more than 200000 jobs of yours would be waiting or running");
+    ASSERT_DONE(submit_all(&desk->control, &desk->eve, one, &err));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_its_senders),
+        cmocka_unit_test(an_array_is_a_group_of_tasks),
+        cmocka_unit_test(stages_need_each_other),
+        cmocka_unit_test(a_dry_run_emits_nothing),
+        cmocka_unit_test(slurms_partition_is_a_queue_where_no_pool_has_that_name),
+        cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
+        cmocka_unit_test(limits_of_a_request),
+        cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

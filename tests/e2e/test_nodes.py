@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several nodes: the engine of tests/engine/three_nodes.c has n1, n2 and n3 with four GPUs each."""
+import os
+import subprocess
+
+import pytest
+
+from tarn_test import BUILD, TARN, wait_until
+
+ENGINE = os.path.join(BUILD, "tests", "engine", "tarn-engine-three.so")
+SAY = "echo $NODE $RANK of $WORLD_SIZE at $MASTER_ADDR hosts $TARN_HOSTS sees $CUDA_VISIBLE_DEVICES; "
+
+
+@pytest.fixture
+def daemon(make_daemon):
+    daemon = make_daemon(devices="none", options=["--engine", ENGINE])
+    daemon.start()
+    wait_until("all devices are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == 12)
+    return daemon
+
+
+def tarn(daemon, *words):
+    return subprocess.run([TARN, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                          env=dict(daemon.environment(), TARN_SOCKET=daemon.socket))
+
+
+def submit(daemon, run, **keys):
+    return daemon.api.submit(run=run, sender_env=dict(daemon.env(), PATH="/usr/bin:/bin"), **keys)
+
+
+def nodes_of(daemon, number):
+    return sorted({device["node"] for device in daemon.api.job(number)["devices"]})
+
+
+def take_away(daemon, node):
+    open(os.path.join(daemon.state, "three", node + ".down"), "w").close()
+
+
+def bring_back(daemon, node):
+    os.unlink(os.path.join(daemon.state, "three", node + ".down"))
+
+
+def node(daemon, name):
+    return next(n for n in daemon.api.get("/v1/nodes")["nodes"] if n["name"] == name)
+
+
+def test_every_node_has_devices_of_its_own(daemon):
+    gpus = daemon.api.get("/v1/gpus")["gpus"]
+    assert [(g["node"], g["index"], g["uuid"]) for g in gpus] == [
+        (f"n{n}", i, f"GPU-n{n}-{i}") for n in (1, 2, 3) for i in range(4)]
+    assert not any(g["sick"] for g in gpus)
+    lines = tarn(daemon, "nodes").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["n1", "up"], ["n2", "up"], ["n3", "up"]]
+
+
+def test_a_job_sees_the_devices_of_its_node(daemon):
+    numbers = [submit(daemon, SAY + "sleep 1", gpus="4") for _ in range(3)]
+    said = set()
+    for number in numbers:
+        assert daemon.api.wait_end(number)["result"] == "ok"
+        words = daemon.api.output(number).split()
+        assert words[-1] == ",".join(f"GPU-{words[0]}-{i}" for i in range(4))
+        said.add(words[0])
+    assert said == {"n1", "n2", "n3"}
+
+
+def test_a_gang_over_nodes_meets_at_its_first_node(daemon):
+    number = submit(daemon, SAY, gpus="4", nodes=2)
+    assert daemon.api.wait_end(number)["result"] == "ok"
+    first, second = (daemon.api.output(number, rank=rank).split() for rank in (0, 1))
+    assert first[0] != second[0]
+    assert [first[1:4], second[1:4]] == [["0", "of", "2"], ["1", "of", "2"]]
+    assert first[5] == second[5] == first[0]
+    assert first[7] == second[7] == f"{first[0]},{second[0]}"
+
+
+def test_a_gang_that_loses_a_node_heals_elsewhere(daemon):
+    api = daemon.api
+    number = submit(daemon, SAY + "sleep 1000", gpus="4", nodes=2, heals=1, on_member_loss="heal")
+    api.wait_state(number, "running")
+    lost = nodes_of(daemon, number)[1]
+    take_away(daemon, lost)
+    wait_until("the node is down", lambda: node(daemon, lost)["state"] == "down")
+    assert node(daemon, lost)["reason"] == "taken away"
+    wait_until("it runs elsewhere", lambda: api.job(number)["state"] == "running" and
+               api.job(number)["attempt"] == 2 and lost not in nodes_of(daemon, number))
+    waiting = submit(daemon, "true", gpus="4", nodes=2)
+    assert api.why(waiting)["text"]
+    bring_back(daemon, lost)
+    wait_until("the node is up", lambda: node(daemon, lost)["state"] == "up")
+    api.post(f"/v1/jobs/{number}/cancel")
+    assert api.wait_end(waiting)["result"] == "ok"
+    daemon.verify()
+
+
+def test_a_job_that_runs_elsewhere_survives_the_daemon(daemon):
+    number = submit(daemon, SAY + "sleep 2; exit 7", gpus="1")
+    daemon.api.wait_state(number, "running")
+    daemon.kill()
+    daemon.start()
+    job = daemon.api.wait_end(number)
+    assert job["exit_code"] == 7 and job["attempt"] == 1
+    daemon.verify()
+
+
+def test_readings_are_of_the_node_that_reports_them(daemon):
+    def uses():
+        readings = [g["reading"] for g in daemon.api.get("/v1/gpus")["gpus"]]
+        return [r["gpu_use"] for r in readings if r]
+
+    wait_until("all devices were read", lambda: len(uses()) == 12)
+    assert uses() == [pytest.approx((10 + i) / 100) for i in range(12)]
+    number = submit(daemon, "sleep 3", gpus="4", nodes=3)
+    usage = wait_until("its use is known", lambda: daemon.api.wait_end(number)["gpu_usage"])
+    assert usage["gpu"]["mean"] == pytest.approx(0.155, abs=0.001) and len(usage["gpus"]) == 12
+    assert tarn(daemon, "report", "--by", "user").stdout.splitlines()[1].split()[1] == "1"
+
+
+def test_an_engine_that_is_not_there_is_refused(make_daemon):
+    for engine, words in (("nowhere", "engine 'nowhere': expected local or a module: "
+                           "tarn-engine-nowhere.so: not found"), ("/bin/true", "engine /bin/true")):
+        daemon = make_daemon(devices="none", options=["--engine", engine])
+        assert words in daemon.try_start()[1]
