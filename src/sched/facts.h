@@ -44,7 +44,7 @@ bool job_is_back(const struct job *job);
 bool job_is_moving(const struct job *job);
 /* It stops, and others can have its place; not when it is healed and wants as much again. */
 bool job_is_leaving(const struct job *job);
-/* All members run, and nobody wants it to stop. */
+/* All members run, and no stop is wanted. */
 bool job_is_settled(const struct job *job);
 /* The cost of a restart, as stated or assumed. */
 usec_t job_restart_cost(const struct job *job);

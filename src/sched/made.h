@@ -5,8 +5,8 @@
 /* made - room that was made for jobs, and the cluster once all that stops is gone
  *
  * When jobs are stopped, moved or shrunk for another one, its future lease is kept here until it
- * starts. Searches for more room look at `ahead` and `shares` of reclaim.h: what is free and held
- * when those that stop are gone and those for whom they stop are there.
+ * starts. Searches for more room use `ahead` and `shares` of reclaim.h: what is free and held after
+ * the stopping jobs have gone and the jobs that they stop for have started.
  *
  * Owner:  struct reclaim; leases are copies
  */
@@ -29,10 +29,10 @@ void made_share(struct reclaim *own, const struct reclaim *reclaim, const struct
 void made_count_shares(struct brain *brain, uint64_t job);
 /* Set `ahead` and `shares` for a search for this job. */
 void made_look_ahead(struct brain *brain, uint64_t job);
-/* The cells of those for whom others were stopped are theirs (sign 1), or not (-1). */
+/* Count the kept places as held in the cells (sign 1), or no longer (-1). */
 void made_take(struct brain *brain, uint64_t job, int sign);
 
-/* More room is needed: the job would wait for long, and nobody stops for it yet. natural: when it
+/* More room is needed: the job would wait for long, and no job stops for it yet. natural: when it
  * would start otherwise (0: unknown). */
 bool made_is_needed(const struct brain *brain, const struct job *job, usec_t natural,
                     const struct amounts *wanted);

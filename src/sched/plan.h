@@ -12,7 +12,7 @@ struct decisions;
 
 /* Stop jobs at their limit, cancelled ones, and those whose machine or device goes. */
 void plan_stops(struct brain *brain, struct decisions *decisions);
-/* Start those for whom other queues made room. They come before all others. */
+/* Start the jobs for which others were stopped. They come before all others. */
 void plan_awaited(struct brain *brain, struct decisions *decisions);
 /* Start waiting jobs in their order; promise the first that find no room a start. */
 void plan_grants(struct brain *brain, struct decisions *decisions);

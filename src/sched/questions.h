@@ -4,8 +4,8 @@
 
 /* questions - what can be asked of a brain
  *
- * A question changes no decision: each takes a const brain and an inquiry, the memory of whoever
- * asks (inquiry.h). advise.h and scale.h have the longer ones.
+ * A question changes no decision: each takes a const brain and an inquiry, the memory of the asker
+ * (inquiry.h). Longer questions are in advise.h and scale.h.
  */
 
 #include "core/job/why.h"
@@ -13,68 +13,67 @@
 
 struct brain;
 
-/* The memory that answers are worked out in, of whoever asks; for one brain. A question changes
- * nothing of the brain: what is decided later is the same with and without it. The first question
- * after something happened costs more than those that follow it. */
+/* The memory in which answers are computed. Owner: the asker; for one brain. The first question
+ * after an event costs more than those that follow it. */
 struct inquiry;
 
 struct inquiry *inquiry_create(void);
 void inquiry_destroy(struct inquiry *inquiry);
 DEFINE_AUTO(inquiry)
 
-/* Why this job does not run; from its state, or as the last plan found it. Sets ahead to the
- * number of jobs of its own kind in front of it; NULL: not wanted (it is counted). */
+/* Why this job does not run: from its state, or as the last plan found. ahead: the number of
+ * interchangeable jobs in front of it; NULL: not wanted (they are counted). */
 void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                struct why *ret_why, uint32_t *ret_ahead);
 
-/* When a job that waits will start: 8 of 10 times between low and high; times. */
+/* When a waiting job will start: an 80 % interval from low to high. Times. */
 struct start_estimate {
-    usec_t low, median, high; /* USEC_NEVER: no end in sight */
-    usec_t limits_only;       /* if all ran up to their limits, and nobody else came */
-    bool is_open;             /* somebody without a time limit has what it needs */
+    usec_t low, median, high; /* USEC_NEVER: unknown */
+    usec_t limits_only;       /* if all jobs ran to their limits, and no other job came */
+    bool is_open;             /* a job without a time limit holds what it needs */
 };
 
-/* False: it does not wait, is held or waits for others, or can never run. */
+/* False: it does not wait, is held, waits for other jobs, or can never run. */
 bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                           struct start_estimate *ret);
 
-/* Where a queue stands, in milli-GPUs, with all below it. */
+/* The position of a queue, in milli-GPUs, with all below it. */
 struct queue_standing {
-    int64_t wanted;   /* held and waited for, within its limit */
-    int64_t fair;     /* what it would get if all were dealt out now (fair.h) */
+    int64_t wanted;   /* held and requested, within its limit */
+    int64_t fair;     /* its share if all GPUs were divided now (fair.h) */
     int64_t borrowed; /* held above its guarantee */
-    int64_t lent;     /* of its guarantee, neither used nor free: others have it */
-    int64_t claim;    /* it could have so many more now: free, or taken back from others */
+    int64_t lent;     /* of its guarantee, neither used nor free: others hold it */
+    int64_t claim;    /* what it could still get now: free, or taken back from others */
 };
 
-/* All queues by number; ret has room for as many. */
+/* Of all queues by number; ret has room for them. */
 void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret);
 
 /* What other queues could give back to a waiting job, in milli-GPUs, and why they do not. */
 struct give_back {
-    enum stop_rule rule; /* by which; STOP_IN_QUEUE: none, all else is 0 */
-    uint32_t queue;      /* that holds most of it */
-    int64_t could;       /* of jobs that may be stopped */
-    int64_t firm;        /* of jobs that are never stopped */
-    int64_t young;       /* of jobs in their queue's least run time, or about to end */
-    usec_t young_until;  /* the first of these; 0: none */
+    enum stop_rule rule; /* the rule; STOP_IN_QUEUE: none, all else is 0 */
+    uint32_t queue;      /* the queue that holds most of it */
+    int64_t could;       /* held by jobs that may be stopped */
+    int64_t firm;        /* held by jobs that are never stopped */
+    int64_t young;       /* held by jobs within the min_runtime of their queue, or about to end */
+    usec_t young_until;  /* when the first of these may be stopped; 0: none */
 };
 
 void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                      struct give_back *ret);
 
-/* Whether moving others would make room for a job that waits (defrag.h), and what keeps them. */
+/* Whether moving other jobs would make room for a waiting one (defrag.h), and what prevents it. */
 enum moves_answer {
-    MOVES_NONE,      /* it would not help, or is not wanted */
-    MOVES_UNDER_WAY, /* they are being moved */
-    MOVES_OVER,      /* more would be lost than is left for this hour */
-    MOVES_LATER,     /* nobody may be moved for it yet who could be; `at` is when the first may */
+    MOVES_NONE,      /* it would not help, or is disabled */
+    MOVES_UNDER_WAY, /* jobs are being moved for it */
+    MOVES_OVER,      /* the loss is beyond the budget of this hour */
+    MOVES_LATER,     /* jobs that could be moved may not be yet; `at` is when the first may */
 };
 struct moves_ask {
     enum moves_answer answer;
-    uint32_t jobs;      /* under way: so many */
+    uint32_t jobs;      /* under way: the number of jobs */
     int64_t loss, left; /* over: GPU-time in microseconds */
-    usec_t at;          /* over: when the next hour begins; 0: it is never enough */
+    usec_t at;          /* over: when the next hour begins; 0: the budget is never enough */
 };
 
 void sched_moves(const struct brain *brain, struct inquiry *inquiry, const struct job *job,

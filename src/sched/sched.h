@@ -4,23 +4,27 @@
 
 /* sched - the brain: events in, decisions out
  *
- * A brain sits on a state and decides. It reads no clock, does no I/O, has no floats and no
- * threads. What it knows beside the state follows from the events since the last BOOT: on a BOOT
- * it starts afresh from the state, so a brain that is put on a state and told a BOOT decides as
- * one that was there all along. Daemon, simulator and replay run this code.
+ * A brain works on a state and decides. It reads no clock, does no I/O, and has no floats and no
+ * threads. What it knows beside the state follows from the events since the last BOOT. On a BOOT
+ * it starts again from the state, so a new brain on a state that is told a BOOT decides like one
+ * that was there all along. Daemon, simulator and replay run this code.
  *
- *   sched_step(event)      the event is folded in; on a PLAN event the brain then decides, and
- *                          each decision (GRANT, STOP) is folded in and handed out
+ *   sched_step(event)      folds the event; on a PLAN event the brain then decides, and each
+ *   decision
+ *                          (GRANT, STOP) is folded and returned
  *   sched_fold(event)      the same without deciding: for decisions that were made before
- *   sched_next_wakeup()    when it wants the next PLAN at the latest
+ *   sched_next_wakeup()    the latest time for the next PLAN
  *
- * Order of a plan: jobs to be stopped; those that come back, and those for whom others were
- * stopped; gangs that are shrunk for others (elastic.h); then, in the order of
- * order.h, each head that is within quota and finds a place gets it; for one that finds none, jobs
- * of queues that borrow may be stopped (reclaim.h); the first of them get a promise (reserve.h);
- * the first that a queue's limit keeps waiting has its turn (turn.h). Gangs grow into what is left.
+ * Order of a plan: stop jobs that must stop; start jobs that come back, and jobs for which others
+ * were stopped; shrink gangs for others (elastic.h); then, in the order of order.h, give each head
+ * that is within quota a place if there is one. If there is none, jobs of queues that borrow may
+ * be stopped for it (reclaim.h); the first of these heads get a promise (reserve.h); the first job
+ * that the limit of a queue keeps waiting has its turn (turn.h). Gangs grow into what is left.
+ *
+ * Questions to a brain are in questions.h; they change no decision.
  *
  * Owner:    the brain borrows the state, which must outlive it and have no other brain
+ *
  * Version:  SCHED_VERSION changes when the same events may give other decisions
  */
 
@@ -37,16 +41,16 @@ struct brain *brain_create(struct state *state);
 void brain_destroy(struct brain *brain);
 DEFINE_AUTO(brain)
 
-/* Decisions are added to; the caller clears and releases the list. */
+/* Decisions are appended; the caller clears and releases the list. */
 int sched_step(struct brain *brain, const struct event *event, struct decisions *decisions,
                struct error *err);
 int sched_fold(struct brain *brain, const struct event *event, struct error *err);
 
-/* For idle time: catch up a little of what the next plan would have to. Nothing that is decided
- * hangs on it. Returns whether there is more; a call takes some milliseconds at most. */
+/* For idle time: update some caches that the next plan would have to update. It changes no
+ * decision. True: there is more to do; a call takes some milliseconds at most. */
 bool sched_refresh(struct brain *brain);
 
-/* state->now or earlier: now. USEC_NEVER: not before another event. */
+/* When the next plan is needed. state->now or earlier: now. USEC_NEVER: after the next event. */
 usec_t sched_next_wakeup(const struct brain *brain);
 
 #endif

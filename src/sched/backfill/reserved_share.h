@@ -2,12 +2,12 @@
 #ifndef SCHED_BACKFILL_RESERVED_SHARE_H
 #define SCHED_BACKFILL_RESERVED_SHARE_H
 
-/* turn - what a queue at its limit keeps for the job that waits for it
+/* turn - quota that a queue at its limit keeps for the job that waits for it
  *
- * The same thought as reserve.h, for quota instead of devices: the first job that its queue's limit
- * (or the limit of a queue above) keeps waiting has its turn when enough of those that run below
- * that limit will have ended. Until then another job below it may start when it ends before that
- * time, or when it leaves enough; else small jobs could take whatever comes free for ever.
+ * The same idea as reserve.h, for quota instead of devices. The first job that the limit of its
+ * queue (or of a queue above) keeps waiting has its turn when enough of the jobs below that limit
+ * will have ended. Until then, another job below the limit may start only if it ends before that
+ * time or leaves enough. Else small jobs could take whatever becomes free for ever.
  */
 
 #include "base/mem.h"
@@ -18,20 +18,20 @@
 struct turn {
     uint32_t queue; /* at its limit */
     uint32_t resource;
-    uint64_t job;  /* whose turn it is */
-    usec_t at;     /* USEC_NEVER: when somebody without a time limit ends */
-    int64_t spare; /* of the resource: what others may hold at that time */
+    uint64_t job;  /* the job whose turn it is */
+    usec_t at;     /* USEC_NEVER: when a job without a time limit ends */
+    int64_t spare; /* of the resource: what other jobs may hold at that time */
 };
 
 struct turns {
     LIST(struct turn) held;
 };
 
-/* Keep what `why`, a QUOTA, says that this job lacks. The first one of a queue stays. */
+/* Keep what this job lacks according to `why`, a QUOTA. A queue has one turn: the first. */
 void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
                const struct job *job, const struct why *why);
 
-/* Who asks: a job, 0 when it has no number, of this queue, that would hold so much until `end`. */
+/* A job (0: without a number) of this queue that would hold these amounts until `end`. */
 struct turn_ask {
     uint64_t job;
     uint32_t queue;
@@ -39,15 +39,15 @@ struct turn_ask {
     usec_t end;
 };
 
-/* May it, beside the turns of others? Fills why with TURN when not. */
+/* The job may start beside the turns of other jobs. False: why is TURN. */
 bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
                  struct why *why);
 
-/* Keep so much of a queue's GPUs for a job that starts as soon as others have moved. */
+/* Keep GPUs of a queue for a job that starts as soon as others have moved. */
 void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
                uint32_t queue, int64_t milli);
 
-/* It did. */
+/* A job started that holds these amounts until `end`. */
 void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
                const struct amounts *amounts, usec_t end);
 

@@ -4,12 +4,13 @@
 
 /* seats - the machines on which gangs with roles were last promised a start
  *
- * Roles are placed one after the other, each where it is cheapest then. With more room than when
- * the promise was made that may come out otherwise, and at its end leave none for the last role.
- * Where that happens, the machines of the promise are tried (place.h): so a promise comes true.
+ * Roles are placed one after the other, each on the machines that are cheapest then. With more
+ * free room than at the time of the promise, the result may differ and leave no place for the last
+ * role. The machines of the promise are then tried (place.h), so that the promise is kept.
  *
  * Owner:   the reserve; leases are copies
- * Limits:  one for each gang with roles that waits
+ *
+ * Limits:  one for each waiting gang with roles
  */
 
 #include "base/mem.h"
@@ -24,7 +25,7 @@ struct seats {
     LIST(struct seat) items;
 };
 
-/* Instead of what was kept for this job. Those that no longer wait are forgotten. */
+/* Keep the machines of this lease for the job. Jobs that no longer wait are forgotten. */
 void seats_keep(struct seats *seats, const struct state *state, uint64_t job,
                 const struct lease *lease);
 const struct lease *seats_of(const struct seats *seats, uint64_t job); /* NULL: none */

@@ -2,9 +2,9 @@
 #ifndef SCHED_EXPLAIN_LIST_SCHEDULE_H
 #define SCHED_EXPLAIN_LIST_SCHEDULE_H
 
-/* walk - a list schedule on the way: what is free when, and who is next
+/* walk - the list schedule of estimate.h in progress: what is free when, and the next job
  *
- * Only walk_supply.c, walk_line.c and estimate.c use this. estimate.h says what it is for.
+ * Only walk_supply.c, walk_line.c and estimate.c use this.
  */
 
 #include "sched/brain.h"
@@ -15,14 +15,14 @@ enum {
     LANE_QUEUE, /* limited queues, four */
     LANE_ARRAY = PROFILE_LANES - 1,
     NO_LANE = UINT8_MAX,
-    RUNNING_WHOLE = 2048, /* running jobs that a walk to the end looks at */
+    RUNNING_WHOLE = 2048, /* running jobs that a complete schedule considers */
 };
 
 struct estimate_entry {
     struct rank_entry rank;
     const struct job *next;
-    uint8_t kind;  /* of what it wants most (enum share) */
-    uint32_t need; /* place in needs, plus one */
+    uint8_t kind;  /* the resource that it needs most of (enum share) */
+    uint32_t need; /* index in needs, plus one; 0: none yet */
 };
 
 struct estimate_line {
@@ -32,18 +32,18 @@ struct estimate_line {
 struct walk {
     struct brain *brain;
     struct estimator *estimator;
-    const struct job *wanted;      /* NULL: all */
-    const struct request *request; /* of a wanted one that nobody submitted; NULL: its own */
-    uint64_t array;                /* that bounds it; 0: none */
-    usec_t from;                   /* nobody who waits for room starts before */
-    usec_t behind;                 /* when all that were placed have started */
+    const struct job *wanted;      /* NULL: all jobs */
+    const struct request *request; /* a hypothetical request of `wanted`; NULL: its own */
+    uint64_t array;                /* the array that bounds it; 0: none */
+    usec_t from;                   /* no job that waits for room starts before */
+    usec_t behind;                 /* when all placed jobs have started */
     uint32_t placed;
-    uint32_t line_count; /* with somebody in it */
+    uint32_t line_count; /* that are not empty */
     uint32_t last_line;
     bool by_limits;
 };
 
-/* walk_supply.c: the lanes, those that run, and how long a job usually does. */
+/* walk_supply.c: the lanes, the running jobs, and predicted run times. */
 void walk_refresh(struct brain *brain);
 void walk_start_profile(struct walk *walk);
 usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed);
@@ -51,10 +51,10 @@ void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int
 const struct request *walk_request(const struct walk *walk, const struct job *job);
 bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array);
 
-/* walk_line.c: those that wait, in the order in which the brain offers them. */
+/* walk_line.c: the waiting jobs, in the order in which the brain offers them. */
 void walk_start_lines(struct walk *walk, struct pending_bucket *candidate);
 uint32_t walk_next_line(const struct walk *walk);
-/* The first of this queue was placed: the next of the same kind, or nobody. */
+/* The first job of this queue was placed: go on to the next. */
 void walk_advance(struct walk *walk, uint32_t queue);
 
 #endif

@@ -2,21 +2,21 @@
 #ifndef SCHED_EXPLAIN_WANTED_NODES_H
 #define SCHED_EXPLAIN_WANTED_NODES_H
 
-/* scale - which machines more would let waiting jobs start, and which could go
+/* scale - advice on capacity: machines that would help waiting jobs, and machines that could go
  *
- * Waiting jobs, by GPUs, CPUs and memory (most first), age and id, are poured into what will be
- * free when a machine of a type would be there (free now, or held by jobs that are expected to end
- * by then), and those that find no room into the cheapest machines that could be had, first fit.
- * A job counts when it has waited for at least the type's boot time and its queue and user may
- * have more. Types are looked at from the cheapest hour on; a job counts once.
+ * Waiting jobs, sorted by GPUs, CPUs and memory (most first), age and id, are assigned to what
+ * will be free when a machine of a type would be there (free now, or held by jobs that are
+ * expected to end by then). Jobs without room are assigned to the cheapest machines that could be
+ * added, first fit. A job counts if it has waited for at least the boot time of the type and its
+ * queue and user may hold more. Types are considered from the cheapest hour on; a job counts once.
  *
- * A machine may go when nobody has held anything on it for its type's idle time, it was given
- * no waiting job above, and none of its type is wanted.
+ * A machine may go if it was empty for the idle time of its type, no waiting job was assigned to
+ * it, and no machine of its type is wanted.
  *
  * It is advice: nothing is decided here. Shape after Karpenter; policies 2.12.
  *
- * Limits: the first SCALE_JOBS_MAX jobs; quotas are checked against what is held now and what jobs
- *         of the same queue were poured before
+ * Limits: the first SCALE_JOBS_MAX jobs; quotas are checked against what is held now and what was
+ *         assigned to jobs of the same queue before
  */
 
 #include <stdbool.h>
@@ -31,23 +31,23 @@ struct brain;
 struct inquiry;
 
 struct scale_wish {
-    uint32_t type; /* number of the node type */
+    uint32_t type; /* index of the node type */
     bool is_spot;
     uint32_t count;
-    uint32_t jobs;       /* that could start on them */
+    uint32_t jobs;       /* jobs that could start on them */
     uint64_t first_job;  /* one of them */
-    int64_t price_micro; /* of all of them, an hour */
-    usec_t saved; /* wait of the first SCALE_TOLD_MAX of them, together; USEC_NEVER: no end */
+    int64_t price_micro; /* of all of them, per hour */
+    usec_t saved;        /* total wait of the first SCALE_TOLD_MAX jobs; USEC_NEVER: no end */
 };
 
 struct scale_plan {
     LIST(struct scale_wish) wishes;
-    LIST(uint32_t) may_go;       /* numbers of nodes */
-    LIST(uint64_t) unblocked;    /* jobs, each with the wish at the same place */
-    LIST(uint32_t) unblocked_by; /* numbers of wishes */
+    LIST(uint32_t) may_go;       /* indices of nodes */
+    LIST(uint64_t) unblocked;    /* jobs; unblocked_by has the wish of each */
+    LIST(uint32_t) unblocked_by; /* indices of wishes */
 };
 
-/* now: the latest event, or later. */
+/* now: the time of the latest event, or later. */
 void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
                  struct scale_plan *ret);
 void scale_release(struct scale_plan *plan);

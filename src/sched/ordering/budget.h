@@ -2,15 +2,15 @@
 #ifndef SCHED_ORDERING_BUDGET_H
 #define SCHED_ORDERING_BUDGET_H
 
-/* spend - what queues may still spend in their periods, in money and in GPU-time
+/* spend - budgets: what queues may still spend in their periods, in money and in GPU-time
  *
- * A job starts only when in every budget of its queue and those above
+ * A job starts only if in every budget of its queue and the queues above
  *
- *     spent + what runs now will still cost + what it will cost <= amount
+ *     spent + what running jobs will still cost + what the job will cost <= amount
  *
- * What runs counts to its expected end, the new one to its usual end, both to the end of the period
- * at most, with the tariff's factors on the way; who has no end counts for a day where there is no
- * period either. Amounts are rounded up. What costs nothing always may.
+ * Running jobs count to their expected end, the new job to its usual end, both at most to the end
+ * of the period, with the factors of the tariff on the way. A job without an end counts a day if
+ * there is no period either. Amounts are rounded up. A job that costs nothing may always start.
  */
 
 #include "core/job/why.h"
@@ -18,7 +18,7 @@
 
 struct brain;
 
-/* What those that run below a queue will still cost in this period. */
+/* What the running jobs below a queue will still cost in this period. */
 struct commitment {
     uint32_t queue;
     uint8_t account;
@@ -26,17 +26,17 @@ struct commitment {
 };
 
 struct spends {
-    LIST(struct commitment) items; /* of this plan: those that were asked for */
+    LIST(struct commitment) items; /* of this plan: the budgets that were consulted */
 };
 
-/* Fills why with BUDGET when not. */
+/* False: why is BUDGET. */
 bool spend_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
                   struct why *why);
-/* It was granted that. */
+/* The job was granted these amounts. */
 void spend_take(struct brain *brain, const struct job *job, const struct amounts *amounts);
 
-/* When all of a budget will be spent, if nothing changes; USEC_NEVER: not in this hour of the
- * tariff, or there is no budget. */
+/* When a budget will be used up if nothing changes; USEC_NEVER: not in this hour of the tariff, or
+ * there is no budget. */
 usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind);
 
 void spends_release(struct spends *spends);

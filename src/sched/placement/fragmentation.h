@@ -2,18 +2,18 @@
 #ifndef SCHED_PLACEMENT_FRAGMENTATION_H
 #define SCHED_PLACEMENT_FRAGMENTATION_H
 
-/* typical - what a machine's free room is worth to those who will come
+/* typical - what the free resources of a machine are worth to future jobs
  *
- * The typical shapes are those that are asked for mostly (core/job/demand.h: 95 % by weight, at
- * most TYPICAL_MAX). Waste of a machine, policies 2.5:
+ * The typical shapes are those with the highest demand (core/job/demand.h: 95 % by weight, at most
+ * TYPICAL_MAX). The waste of a machine, policies 2.5:
  *
- *     F(n)   = sum over typical m of w_m * (the free GPU on n that m can't use)
- *     Phi(n) = the free GPU on n beyond what its free CPUs and memory go with, as demand has them
+ *     F(n)   = sum over typical m of w_m * (the free GPU on n that m cannot use)
+ *     Phi(n) = the free GPU on n beyond what its free CPUs and memory suffice for, by demand
  *     waste  = F(n) + Phi(n) / 2
  *
  * w_m is m's popularity f_m, over sqrt(A_m + 1) where A_m is how many more of m the whole fleet
- * could take: what has few homes left weighs more. FGD (ATC'23) has no Phi and w_m = f_m.
- * Integers: weights in parts of 2^20, waste in milli-GPU * 2^20. Weights are set anew after a
+ * could hold: a shape with few places left weighs more. FGD (ATC'23) has no Phi and w_m = f_m.
+ * Integers: weights in parts of 2^20, waste in milli-GPU * 2^20. New weights are set after a
  * number of submissions, which starts an epoch.
  */
 
@@ -30,7 +30,7 @@ enum {
 
 struct typical_shape {
     int64_t cpu_milli, memory_mib;
-    uint32_t count; /* devices; 0: none */
+    uint32_t count; /* number of devices; 0: none */
     uint32_t class;
     uint64_t popularity;
     int64_t weight;
@@ -40,16 +40,16 @@ struct typical {
     struct typical_shape shapes[TYPICAL_MAX];
     uint32_t count;
     LIST(uint16_t)
-    needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: no use */
-    int64_t gpu, cpu, memory; /* demand in all: what goes with a GPU */
+    needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: it cannot serve */
+    int64_t gpu, cpu, memory; /* total demand: what goes with a GPU */
     struct scarcity scarcity; /* of MIG profiles */
     bool is_fgd;
     uint64_t epoch;  /* counts up */
-    uint64_t due;    /* demand.noted at which to look again */
-    uint64_t layout; /* version that needs stands for */
+    uint64_t due;    /* value of demand.noted for the next update */
+    uint64_t layout; /* version of the layout for needs */
 };
 
-/* What is free on one machine, perhaps after something. */
+/* What is free on one machine, possibly after a placement. */
 struct typical_view {
     int64_t cpu_milli, memory_mib;
     uint32_t slot_count; /* at most TYPICAL_SLOTS_MAX */
@@ -58,12 +58,13 @@ struct typical_view {
     int32_t milli[TYPICAL_SLOTS_MAX];
 };
 
-/* Set the weights anew when it is time to, or the layout is another. */
+/* Set new weights if it is time to, or the layout changed. In plans alone. */
 void typical_refresh(struct typical *typical, const struct state *state, const struct fleet *fleet);
-/* The weights of another one, for a layout that says the same as its own. */
+/* Copy the weights of another one, for an equal layout. */
 void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout);
 void typical_release(struct typical *typical);
 
+/* The waste of the machine as the view has it. */
 int64_t typical_waste(const struct typical *typical, const struct typical_view *view);
 
 #endif

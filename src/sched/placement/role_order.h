@@ -2,16 +2,16 @@
 #ifndef SCHED_PLACEMENT_ROLE_ORDER_H
 #define SCHED_PLACEMENT_ROLE_ORDER_H
 
-/* cast - in which order the roles of a gang are placed, and by which of their alternatives
+/* cast - the order in which the roles of a gang are placed, and the alternatives they use
  *
- * Each role takes the cheapest machines for its members, and may so take what only another could
- * have used. The role whose members want most comes first: GPUs, then CPUs, then memory. One that
- * finds no place after others is tried before them; one that finds none as the first has none by
- * this alternative. Then other alternatives are tried, those of the last role first.
+ * Each role takes the cheapest machines for its members, and so may take what only another role
+ * could have used. The role whose members need most comes first: GPUs, then CPUs, then memory. A
+ * role that finds no place after others is tried before them; a role that finds none as the first
+ * has none with this alternative. Then other alternatives are tried, those of the last role first.
  *
- * Order of calls:  start, (use it, next)* until next says no
- * Limits:          CAST_TRIES tries: a gang of many roles with many alternatives is not looked at
- *                  in all ways
+ * Order of calls:  start, (use it, next)* until next returns false
+ *
+ * Limits:          CAST_TRIES tries: not all combinations of many roles with many alternatives
  */
 
 #include <stdbool.h>
@@ -25,14 +25,14 @@ enum { CAST_TRIES = 48 };
 
 struct cast {
     const struct request *request;
-    uint32_t roles[REQUEST_ROLES_MAX];        /* in this order */
+    uint32_t roles[REQUEST_ROLES_MAX];        /* in placement order */
     uint32_t alternatives[REQUEST_ROLES_MAX]; /* by role */
-    uint32_t moves, tries;                    /* so far: by these alternatives, and in all */
+    uint32_t moves, tries;                    /* so far: with these alternatives, and in total */
 };
 
 void cast_start(struct cast *cast, const struct request *request);
-/* failed: the role that found no place; CAST_ALL_PLACED: it was something else. False: all was
- * tried. */
+/* failed: the role that found no place; CAST_ALL_PLACED: another rule failed. False: no more
+ * combinations. */
 bool cast_next(struct cast *cast, uint32_t failed);
 
 #endif

@@ -2,25 +2,24 @@
 #ifndef SCHED_PLACEMENT_SCORE_H
 #define SCHED_PLACEMENT_SCORE_H
 
-/* score - what it costs to put one member of a job on one machine, and which devices it gets
+/* score - the cost of placing one member of a job on a machine, and the choice of its devices
  *
  *   sfg          (waste after - waste before) / 10 milli-GPU (typical.h), ties: lowest number
  *   fgd          100 - floor(100 * sigmoid(F before - F after)), the same ties
- *   best-fit     least left over: GPU, CPU and memory, each as a part of the largest machine's
- *   dot-product  least product of what is wanted and what is free, in the same parts
+ *   best-fit     least left over: GPU, CPU and memory, each relative to the largest machine's
+ *   dot-product  least product of what is wanted and what is free, in the same units
  *   spread       most left over
  *   first-fit    lowest number
  *   random       any that fits (place.c)
  *
- * Machines that may be taken away (spot) are only for those who allow it, and before all else for
- * those who prefer it. Then: machines with fewer shared devices for it (static pools of its own
- * come first), then with fewer devices that a dynamic pool is promised.
+ * Spot machines are only for jobs that allow them, and come first for jobs that prefer them. Then
+ * come machines with fewer shared devices for the job (own static pools first), then machines with
+ * fewer devices that are promised to a dynamic pool.
  *
- * Devices: own before shared, promised last, then those that leave room that somebody else could
- * use better (avoid); a part of a GPU goes where the policy says, of equals onto the fullest;
- * a MIG instance where it takes least from others (instance.h);
- * several whole ones come from one NVLink island, one PCIe switch or one NUMA node, the one that
- * they fill best.
+ * Devices: own before shared, promised last, then those whose free room others could use better
+ * (avoid). A part of a GPU goes where the policy says, of equals to the fullest device; a MIG
+ * instance where it takes least from others (instance.h). Several whole devices come from one
+ * NVLink island, one PCIe switch or one NUMA node: the one that they fill best.
  */
 
 #include "core/job/why.h"
@@ -29,7 +28,7 @@
 
 enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
 
-/* What a shape would take of a device of a kind. */
+/* What a shape would take of a device of one kind. */
 struct shape_cut {
     int64_t memory_mib;
     uint16_t milli;  /* 0: the kind does not serve it */
@@ -49,18 +48,18 @@ struct scorer {
     const struct layout *layout;
     struct typical *typical;
     enum placement placement;
-    int64_t cpu_most, memory_most, milli_most; /* of the largest machine */
+    int64_t cpu_most, memory_most, milli_most; /* of the largest machine of each */
     LIST(uint8_t) kept;                        /* by kind: promised to a pool (budget.h) */
-    LIST(struct score_memo) memos;             /* by node: waste as it is */
-    uint64_t version; /* counts up when costs that were worked out before stand no more */
+    LIST(struct score_memo) memos;             /* by node: present waste */
+    uint64_t version;                          /* counts up when earlier costs become invalid */
     uint64_t layout_version, epoch;
 };
 
-/* Before costs are asked for: after anything may have changed. */
+/* Call after any change and before costs are computed. May set new weights. */
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet);
-/* With the weights of another scorer, for a fleet whose layout says the same. */
+/* Take the weights of another scorer, for a fleet with an equal layout. */
 void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet);
-/* Kinds that another dynamic pool is promised; NULL: none. */
+/* By kind: promised to another dynamic pool; NULL: none. */
 void scorer_set_kept(struct scorer *scorer, const uint8_t *kept);
 void scorer_release(struct scorer *scorer);
 
@@ -76,16 +75,16 @@ static inline uint32_t slot_rank(const struct scorer *scorer, const struct shape
 /* COST_NONE: does not fit. */
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);
 
-/* Which devices it gets there: as many slices as the ask counts, without rank. `avoid`, by slot of
- * the machine, is what it should leave to others; NULL: nothing. False: does not fit. */
+/* Choose the devices of a member there: as many slices as the ask counts, without rank. avoid: by
+ * slot of the machine, what it should leave to others; NULL: nothing. False: does not fit. */
 bool score_choose(struct scorer *scorer, const struct shape *shape, const struct spot *spot,
                   const bool *avoid, struct slice *ret_slices);
 
-/* Devices there that the shape could have a part of, CPUs and memory aside. */
+/* Devices there of which the shape could get a part, CPUs and memory aside. */
 uint32_t score_free_slots(const struct scorer *scorer, const struct shape *shape,
                           const struct spot *spot);
 
-/* How many members fit there at once. */
+/* The number of members that fit there at once, up to `most`. */
 uint32_t score_count(const struct scorer *scorer, const struct shape *shape,
                      const struct spot *spot, uint32_t most);
 

@@ -2,15 +2,15 @@
 #ifndef SCHED_PLACEMENT_SHAPE_H
 #define SCHED_PLACEMENT_SHAPE_H
 
-/* shape - one way to meet a class of requests, and what each machine would cost it
+/* shape - one way to meet a class of requests, and its cost on each machine
  *
- * A shape is a class, or one role of it, with one of its GPU alternatives, seen from a queue
- * (static pools serve some queues only). What it would take of a device is worked out once for each
- * kind of slot. Its costs are kept for every machine, and caught up on those that changed
- * (fleet.h): a choice looks at the least cost of each block of machines, then into one block.
- * Policies 3.4.
+ * A shape is a class, or one role of it, with one of its GPU alternatives, as seen from a queue
+ * (static pools serve some queues only). What it would take of a device is computed once per kind
+ * of slot. Its costs are cached for every machine and updated where the fleet changed (fleet.h). A
+ * choice compares the least cost of each block of machines, then looks into one block. Policies
+ * 3.4.
  *
- * The most recently used SHAPES_MAX shapes are kept.
+ * The SHAPES_MAX most recently used shapes are kept.
  */
 
 #include "sched/placement/score.h"
@@ -19,51 +19,52 @@ enum { SHAPES_MAX = 512, SHAPE_BLOCK = 64 };
 
 struct shape {
     uint64_t serial; /* of its class */
-    uint32_t class;  /* its number, as long as that has this serial */
+    uint32_t class;  /* its index, valid while the class there has this serial */
     uint32_t role, alternative, queue;
     const struct request *request;
     const struct gpu_ask *ask;   /* NULL: no GPUs */
-    uint32_t pool_named;         /* that shared slices count against */
+    uint32_t pool_named;         /* the pool that shared slices count against */
     LIST(struct shape_cut) cuts; /* by kind */
     bool is_possible;            /* some kind serves it */
-    uint64_t layout;             /* version that cuts and costs stand for; 0: none */
-    uint64_t scores;             /* of the scorer, the same */
-    uint64_t seen;               /* how far it has come in the fleet's log */
+    uint64_t layout;             /* version of the layout for cuts and costs; 0: none */
+    uint64_t scores;             /* version of the scorer for costs; 0: none */
+    uint64_t seen;               /* its position in the fleet's log */
     LIST(int32_t) costs;         /* by node; COST_NONE: does not fit */
     LIST(int32_t) least;         /* of each block */
-    uint64_t used;               /* when it was asked for, as a count */
+    uint64_t used;               /* value of `uses` at its last use */
 };
 
 struct shapes {
     LIST(struct shape *) all;
     struct map by_key;
     uint64_t uses;
-    size_t hand; /* of shapes_refresh */
+    size_t hand; /* position of shapes_refresh */
 };
 
-/* Fill cuts (and is_possible) for the layout; costs stay unknown. */
+/* Set cuts and is_possible for the layout; costs stay unknown. */
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
                     const struct request *request, uint32_t alternative, uint32_t queue,
                     bool ignore_health);
 
+/* Find or make the shape. Owner: shapes; valid until SHAPES_MAX others were claimed. */
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
                           const struct layout *layout, uint32_t class, uint32_t role,
                           uint32_t alternative, uint32_t queue);
 void shapes_release(struct shapes *shapes);
 
-/* Catch up on what changed, some machines' worth of it; the choices stay the same. Returns whether
- * there is more. */
+/* Update the costs of a limited number of machines; choices stay the same. True: there are more to
+ * update. */
 bool shapes_refresh(struct shapes *shapes, const struct state *state, struct scorer *scorer,
                     const struct fleet *fleet);
 void shape_release(struct shape *shape);
 
-/* Bring the costs up to what is free now. Returns how many machines were looked at. */
+/* Update the costs to what is free now. Returns the number of machines that were considered. */
 uint32_t shape_catch_up(struct shape *shape, struct scorer *scorer, const struct fleet *fleet);
 
-/* After catching up: the cheapest machine, of equals the lowest number; -1: none fits. */
+/* The cheapest machine, of equals the lowest number; -1: none fits. Catch up first. */
 int64_t shape_best(const struct shape *shape);
 
-/* Set a cost by hand (COST_NONE bars the machine) until the machine changes. Returns the old. */
+/* Override a cost (COST_NONE bars the machine) until the machine changes. Returns the old. */
 int32_t shape_set_cost(struct shape *shape, uint32_t node, int32_t cost);
 
 #endif

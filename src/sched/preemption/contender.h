@@ -2,30 +2,30 @@
 #ifndef SCHED_PREEMPTION_CONTENDER_H
 #define SCHED_PREEMPTION_CONTENDER_H
 
-/* claim - who of a queue with preemptible jobs should have GPUs now, best first
+/* claim - the claimants of a queue with preemptible jobs, best first
  *
- * Claimants are the queue's preemptible jobs that hold GPUs and all of its jobs that wait for some.
- * By priority; then the tier; then the key; then who was submitted first:
+ * Claimants are the queue's preemptible jobs that hold GPUs, and all of its jobs that wait for
+ * GPUs. They are sorted by priority, then tier, then key, then time of submission:
  *
- *   fixed      has not run for its restart cost yet: to stop it now would be a pure loss
+ *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss
  *   awaited    others were stopped for it
- *   deadline   would miss its deadline if it waited on, and can still make it
+ *   deadline   would miss its deadline if it waited on, and can still meet it
  *   fair       the same for the time that a fair share would have given it
  * (core/predict/pressure.h) critical   its remaining run is so long that the whole cluster will
- * have to wait for it rest       everybody else, also those whose deadline is lost patient    was
- * stopped for a job of another queue that is not over: takes nobody's place
+ * have to wait for it rest       all other jobs, also those that can no longer meet their deadline
+ *   patient    was stopped for a job of another queue that is not over: takes no job's place
  *
- * The key is remaining run time x GPUs (longest first among the critical); where nobody knows how
- * much is left, the Gittins rank x GPUs, halved for those that run.
+ * The key is remaining run time x GPUs (longest first among the critical); where the remaining
+ * time is unknown, the Gittins rank x GPUs, halved for running jobs.
  *
  *   deadline         deadline - now - remaining  <=  remaining / FACTS_URGENT + 2 restart costs
  *   fair             the same with 8 restart costs alone: it is softer
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
  *
- * One that was granted as urgent or critical stays it while it runs (down to CLAIM_KEPT / 16 of the
- * bound of the critical), so that its restart cost does not push it back over the edge.
- * The constants come from simulations of the Philly, Shockwave and Chronus workloads.
+ * A job that was granted as urgent or critical stays so while it runs (down to CLAIM_KEPT / 16 of
+ * the critical bound), so that its restart cost does not push it back over the edge. The constants
+ * come from simulations of the Philly, Shockwave and Chronus workloads.
  */
 
 #include "core/state/state.h"
@@ -38,9 +38,9 @@ enum {
     CLAIM_LOOK = 16,
     CLAIM_MARGIN = 2, /* restart costs */
     CLAIM_FAIR_MARGIN = 8,
-    CLAIM_FAIR_PARTS = 20, /* fair is up to 1 + 1 / 20 of the fair share's time */
+    CLAIM_FAIR_PARTS = 20, /* fair: up to 1 + 1 / 20 of the time of a fair share */
     CLAIM_KEPT = 14,       /* sixteenths */
-    CLAIM_HYSTERESIS = 2,  /* an unknown job must be so many times better than one that runs */
+    CLAIM_HYSTERESIS = 2,  /* an unknown job must be this many times better than a running one */
 };
 
 enum claim_tier {
@@ -55,32 +55,32 @@ enum claim_tier {
 struct claim {
     struct job *job;
     int64_t milli; /* GPUs */
-    usec_t left;   /* run time, restarts included; 0: not known */
+    usec_t left;   /* run time, restarts included; 0: unknown */
     usec_t attained;
     int64_t key;  /* the lower first */
     uint8_t tier; /* enum claim_tier */
     bool is_patient;
     bool is_running;
     bool is_selected;
-    bool is_kept;                    /* runs on where it is */
-    bool is_homeless;                /* finds no place among those that are better */
-    struct claim *mover;             /* took its place; NULL */
-    uint32_t first_node, node_count; /* where it shall start; see pack.h */
+    bool is_kept;                    /* keeps its place */
+    bool is_homeless;                /* finds no place beside better claims */
+    struct claim *mover;             /* the claim that took its place; NULL */
+    uint32_t first_node, node_count; /* where it will start (pack.h) */
 };
 
 struct claims {
     LIST(struct claim) items;
-    struct gittins gittins; /* made when somebody's rest is not known */
+    struct gittins gittins; /* made if the remaining time of a job is unknown */
     int64_t milli;          /* GPUs that the claimants may have together */
-    usec_t review;          /* when the order may change by itself; USEC_NEVER */
+    usec_t review;          /* when the order may change without an event; USEC_NEVER */
 };
 
 /* Collect the claimants of a queue. False: none of them is preemptible. */
 bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
                     const struct pending *pending, const struct ends *ends);
-/* Tiers, keys and order; after `milli` was set. Also finds the time of the next review. */
+/* Set tiers, keys and order, and the next review. `milli` must be set. */
 void claims_sort(struct claims *claims, const struct state *state);
-/* A claim that was granted now: when does its standing change by itself? Moves the review. */
+/* A claim was granted now: note when its tier changes without an event. */
 void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state);
 void claims_release(struct claims *claims);
 
