@@ -10,6 +10,7 @@
 #include "sched/ordering/quota_check.h"
 #include "sched/placement/domain.h"
 #include "sched/placement/role_order.h"
+#include "sched/visible.h"
 
 /* What is being placed, and where it has come to. */
 struct placing {
@@ -28,20 +29,14 @@ struct placing {
     struct lease_role *roles;
     struct lease_member *members;
     struct slice *slices;
-    promise_nodes barred;    /* machines that promises touch, or that are shut */
-    promise_nodes shut;      /* places in the list of gates */
-    struct fleet_slot *seen; /* of a barred machine */
+    struct visible visible;
     bool *avoid;
     uint32_t *taken;   /* members on each machine; NULL: one member */
     uint32_t spread;   /* no more on one machine; 0: no bound */
     uint32_t machines; /* different ones so far */
     struct domain domain;
-    struct cells_guest guest;
-    int64_t *slacks; /* of the cells, by kind: before it is placed, then as they are now */
-    int64_t *slacks_now;
-    bool keeps_cells;   /* what is kept for others is not to be had, */
-    bool is_strict;     /* nor any that is not its own; */
-    uint32_t cell_kind; /* it gets a whole one of its queue's; CELLS_NONE: anything */
+    int64_t *slacks; /* of the cells, by kind: before it is placed */
+    bool is_strict;  /* no cell that is not its own */
 };
 
 static bool may_take(const struct placing *placing, uint32_t node)
@@ -63,163 +58,6 @@ static bool may_take(const struct placing *placing, uint32_t node)
            placing->machines < request->nodes_max;
 }
 
-static bool is_barred(const struct placing *placing, uint32_t node)
-{
-    for (size_t i = 0; i < placing->barred.count; i++) {
-        if (placing->barred.items[i] == node)
-            return true;
-    }
-    return false;
-}
-
-static bool is_kept(const struct placing *placing, uint32_t slot)
-{
-    return cells_is_kept(placing->query->cells, placing->slacks_now, placing->guest, slot);
-}
-
-/* The first cell of the kind there that is all free; CELLS_NONE: none is. */
-static uint32_t find_cell(const struct placing *placing, const struct spot *spot)
-{
-    const struct cells_kind *kind = &placing->query->cells->kinds.items[placing->cell_kind];
-    const uint32_t *cell_of = &kind->cell_of.items[spot->at->first];
-
-    for (uint32_t i = 0; i < spot->at->count; i++) {
-        bool is_free = cell_of[i] != CELLS_NONE && (i == 0 || cell_of[i] != cell_of[i - 1]);
-        for (uint32_t k = i; is_free && k < spot->at->count; k++)
-            is_free = cell_of[k] != cell_of[i] ||
-                      (spot->slots[k].milli == GPU_MILLI && !is_kept(placing, spot->at->first + k));
-        if (is_free)
-            return cell_of[i];
-    }
-    return CELLS_NONE;
-}
-
-/* Nothing of the cells that are kept for others; for a cell of its own, that alone. */
-static void hide_cells(const struct placing *placing, struct spot *spot)
-{
-    struct fleet_slot *seen = placing->seen;
-    bool is_of_cell = placing->cell_kind != CELLS_NONE;
-    uint32_t cell = is_of_cell ? find_cell(placing, spot) : CELLS_NONE;
-    const uint32_t *cell_of =
-        is_of_cell ? placing->query->cells->kinds.items[placing->cell_kind].cell_of.items : NULL;
-
-    if (spot->slots != seen && spot->at->count > 0)
-        memcpy(seen, spot->slots, spot->at->count * sizeof(seen[0]));
-    for (uint32_t i = 0; i < spot->at->count; i++) {
-        uint32_t slot = spot->at->first + i;
-        bool is_hidden =
-            cell_of ? cell == CELLS_NONE || cell_of[slot] != cell : is_kept(placing, slot);
-        if (!is_hidden)
-            continue;
-        spot->free.milli -= seen[i].milli;
-        spot->free.whole -= seen[i].milli == GPU_MILLI && spot->free.whole > 0;
-        spot->free.change = 0;
-        seen[i].milli = 0;
-        seen[i].memory_mib = 0;
-    }
-    spot->slots = seen;
-}
-
-static bool has_kept_cells(const struct placing *placing, uint32_t node)
-{
-    const struct layout_node *at = &placing->query->fleet->layout->nodes.items[node];
-
-    if (placing->keeps_cells && placing->cell_kind != CELLS_NONE)
-        return true;
-    for (uint32_t i = at->first; placing->keeps_cells && i < at->first + at->count; i++) {
-        if (is_kept(placing, i))
-            return true;
-    }
-    return false;
-}
-
-static struct gate_ask ask_of(const struct place_query *query)
-{
-    return (struct gate_ask){ query->queue, query->user, query->from,
-                              usec_after(query->from, query->stay) };
-}
-
-static void find_gates(struct placing *placing)
-{
-    const struct place_query *query = placing->query;
-    struct gate_ask ask = ask_of(query);
-
-    for (size_t i = 0; query->gates && i < query->gates->items.count; i++) {
-        const struct gate *gate = &query->gates->items.items[i];
-        if (!gate_bars(gate, query->state, &ask))
-            continue;
-        list_add(&placing->shut, (uint32_t)i);
-        list_add(&placing->barred, gate->node);
-    }
-}
-
-/* What of a machine is shut, by slot. is_all: the machine. */
-static uint64_t shut_slots(const struct placing *placing, uint32_t node, bool *ret_is_all)
-{
-    uint64_t slots = 0;
-
-    *ret_is_all = false;
-    for (size_t i = 0; i < placing->shut.count; i++) {
-        const struct gate *gate = &placing->query->gates->items.items[placing->shut.items[i]];
-        if (gate->node != node)
-            continue;
-        *ret_is_all |= gate->slots == 0;
-        slots |= gate->slots;
-    }
-    return slots;
-}
-
-static void shut(const struct placing *placing, struct spot *spot, uint64_t slots, bool is_all)
-{
-    if (is_all) {
-        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
-        *at = *spot->at;
-        at->is_up = false;
-        spot->at = at;
-        return;
-    }
-    if (spot->slots != placing->seen)
-        memcpy(placing->seen, spot->slots, spot->at->count * sizeof(placing->seen[0]));
-    spot->slots = placing->seen;
-    spot->free.milli = 0;
-    spot->free.whole = 0;
-    spot->free.change = 0;
-    for (uint32_t i = 0; i < spot->at->count; i++) {
-        if (i < 64 && (slots >> i & 1) != 0)
-            placing->seen[i].milli = 0;
-        spot->free.milli += placing->seen[i].milli;
-        spot->free.whole += placing->seen[i].milli == GPU_MILLI;
-    }
-}
-
-static struct spot spot_for(const struct placing *placing, uint32_t node)
-{
-    struct spot spot = spot_of(placing->query->fleet, node);
-
-    if (placing->query->ignore_health) {
-        struct layout_node *at = arena_take(placing->arena, 1, sizeof(*at));
-        *at = *spot.at;
-        at->is_up = true;
-        spot.at = at;
-    }
-    if (placing->barred.count > 0 && is_barred(placing, node)) {
-        bool is_shut = false;
-        uint64_t slots = shut_slots(placing, node, &is_shut);
-        bool by_number = slots == 0 && placing->shape->ask &&
-                         placing->shape->ask->kind == SHARE_WHOLE &&
-                         spot.at->kind != LAYOUT_MIXED &&
-                         spot.free.milli == (int32_t)spot.free.whole * GPU_MILLI;
-        if (placing->query->promises)
-            promise_limit(placing->query->promises, placing->query->end, by_number, &spot,
-                          placing->seen);
-        if (is_shut || slots != 0)
-            shut(placing, &spot, slots, is_shut);
-    }
-    if (has_kept_cells(placing, node))
-        hide_cells(placing, &spot);
-    return spot;
-}
-
 struct pick {
     int64_t node; /* -1: none */
     int32_t cost;
@@ -227,7 +65,7 @@ struct pick {
 
 static void consider(const struct placing *placing, struct pick *pick, uint32_t node)
 {
-    struct spot spot = spot_for(placing, node);
+    struct spot spot = visible_spot(&placing->visible, placing->shape, node);
     int32_t cost = score(placing->query->scorer, placing->shape, &spot);
 
     if (cost != COST_NONE &&
@@ -283,16 +121,16 @@ static struct pick pick_by_cache(struct placing *placing)
     LIST(int32_t) old = { 0 };
 
     shape_catch_up(shape, placing->query->scorer, placing->query->fleet);
-    for (size_t i = 0; i < placing->barred.count; i++)
-        list_add(&old, shape_set_cost(shape, placing->barred.items[i], COST_NONE));
+    for (size_t i = 0; i < placing->visible.barred.count; i++)
+        list_add(&old, shape_set_cost(shape, placing->visible.barred.items[i], COST_NONE));
     pick.node = shape_best(shape);
     if (pick.node >= 0)
         pick.cost = shape->costs.items[pick.node];
-    for (size_t i = placing->barred.count; i-- > 0;)
-        shape_set_cost(shape, placing->barred.items[i], old.items[i]);
+    for (size_t i = placing->visible.barred.count; i-- > 0;)
+        shape_set_cost(shape, placing->visible.barred.items[i], old.items[i]);
     list_release(&old);
-    for (size_t i = 0; i < placing->barred.count; i++)
-        consider(placing, &pick, placing->barred.items[i]);
+    for (size_t i = 0; i < placing->visible.barred.count; i++)
+        consider(placing, &pick, placing->visible.barred.items[i]);
     return pick;
 }
 
@@ -306,7 +144,7 @@ static struct pick pick_among(struct placing *placing)
         int32_t cost = shape->costs.items[i];
         if (cost == COST_NONE || !may_take(placing, i))
             continue;
-        if (is_barred(placing, i) || has_kept_cells(placing, i))
+        if (visible_hides(&placing->visible, i))
             consider(placing, &pick, i);
         else if (pick.node < 0 || cost < pick.cost)
             pick = (struct pick){ i, cost };
@@ -338,7 +176,7 @@ static struct pick pick_machine(struct placing *placing)
     }
     if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
         return pick_by_looking(placing);
-    if (placing->spread == 0 && !placing->domain.is_bounded && !placing->keeps_cells &&
+    if (placing->spread == 0 && !placing->domain.is_bounded && !placing->visible.keeps_cells &&
         (!placing->taken || query->request->nodes_max <= 1))
         return pick_by_cache(placing);
     return pick_among(placing);
@@ -381,9 +219,10 @@ static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
 
 static void look_at_cells(struct placing *placing)
 {
-    cells_slacks(placing->query->cells, placing->slacks_now);
+    cells_slacks(placing->query->cells, placing->visible.slacks);
     for (size_t i = 0; placing->is_strict && i < placing->query->cells->kinds.count; i++)
-        placing->slacks_now[i] = placing->slacks_now[i] < 0 ? placing->slacks_now[i] : 0;
+        placing->visible.slacks[i] =
+            placing->visible.slacks[i] < 0 ? placing->visible.slacks[i] : 0;
 }
 
 static bool place_member(struct placing *placing)
@@ -401,7 +240,7 @@ static bool place_member(struct placing *placing)
     uint32_t node = (uint32_t)pick.node, rank = lease->members_count++;
     uint32_t wanted = shape->ask ? shape->ask->count : 0;
     struct slice *slices = &placing->slices[lease->slices_count];
-    struct spot spot = spot_for(placing, node);
+    struct spot spot = visible_spot(&placing->visible, placing->shape, node);
     bool is_placed =
         score_choose(query->scorer, shape, &spot, slots_to_avoid(placing, node), slices);
     assert(is_placed); /* it has a cost */
@@ -419,7 +258,8 @@ static bool place_member(struct placing *placing)
     if (query->promises)
         promise_take(query->promises, query->fleet->layout, query->end, lease, rank, 1);
     if (placing->slacks) {
-        cells_take_member(query->cells, query->fleet->layout, lease, rank, placing->guest, 1);
+        cells_take_member(query->cells, query->fleet->layout, lease, rank, placing->visible.guest,
+                          1);
         look_at_cells(placing);
     }
     return true;
@@ -437,7 +277,7 @@ static void give_back(struct placing *placing)
                          -1);
         if (placing->slacks)
             cells_take_member(query->cells, query->fleet->layout, &placing->lease, rank,
-                              placing->guest, -1);
+                              placing->visible.guest, -1);
     }
 }
 
@@ -479,11 +319,11 @@ static bool pools_allow(const struct placing *placing, struct why *why)
 /* After it was put there: is whatever is owed to queues still to be had? */
 static bool cells_allow(const struct placing *placing, struct why *why)
 {
-    if (!placing->slacks || !placing->guest.is_firm)
+    if (!placing->slacks || !placing->visible.guest.is_firm)
         return true;
     int broken = cells_broken(placing->query->cells, placing->slacks);
     if (broken >= 0)
-        cells_explain(placing->query->cells, (size_t)broken, placing->guest, why);
+        cells_explain(placing->query->cells, (size_t)broken, placing->visible.guest, why);
     return broken < 0;
 }
 
@@ -545,16 +385,17 @@ static bool place_in_way(struct placing *placing, enum cell_way way, struct why 
 {
     const struct cells *cells = placing->query->cells;
 
-    placing->keeps_cells = way != CELLS_ANY;
+    placing->visible.keeps_cells = way != CELLS_ANY;
     placing->is_strict = way == CELLS_STRICT;
-    placing->cell_kind = CELLS_NONE;
+    placing->visible.cell_kind = CELLS_NONE;
     if (way == CELLS_OWN)
-        placing->cell_kind = cells_own_kind(cells, placing->guest.owner, placing->query->request);
+        placing->visible.cell_kind =
+            cells_own_kind(cells, placing->visible.guest.owner, placing->query->request);
     /* A part of one goes where it fits best. */
-    if (placing->cell_kind != CELLS_NONE &&
-        cells->kinds.items[placing->cell_kind].of.gpus > placing->shape->ask->count)
-        placing->cell_kind = CELLS_NONE;
-    if (way == CELLS_OWN && placing->cell_kind == CELLS_NONE)
+    if (placing->visible.cell_kind != CELLS_NONE &&
+        cells->kinds.items[placing->visible.cell_kind].of.gpus > placing->shape->ask->count)
+        placing->visible.cell_kind = CELLS_NONE;
+    if (way == CELLS_OWN && placing->visible.cell_kind == CELLS_NONE)
         return false;
     look_at_cells(placing);
     return place_as_it_is(placing, why);
@@ -568,7 +409,7 @@ static bool place_alternative(struct placing *placing, struct why *why)
     if (!placing->slacks)
         return place_as_it_is(placing, why);
     cells_slacks(placing->query->cells, placing->slacks);
-    if (placing->guest.is_firm)
+    if (placing->visible.guest.is_firm)
         return place_in_way(placing, CELLS_OWN, why) || place_in_way(placing, CELLS_BESIDE, why) ||
                place_in_way(placing, CELLS_STRICT, why) || place_in_way(placing, CELLS_ANY, why);
     return (placing->query->fleet->is_now && place_in_way(placing, CELLS_BESIDE, why)) ||
@@ -688,17 +529,9 @@ static void prepare(struct placing *placing)
         placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
     if (request->nodes_min > 1)
         placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
-    if (query->promises && query->promises->count > 0)
-        promise_list(query->promises, query->end, &placing->barred);
-    if (query->cells && cells_is_any(query->cells) && request_wants_gpus(request)) {
-        placing->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
+    visible_start(&placing->visible);
+    if (placing->visible.slacks)
         placing->slacks = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
-        placing->slacks_now = arena_take(placing->arena, CELLS_KINDS_MAX, sizeof(int64_t));
-    }
-    find_gates(placing);
-    if (placing->barred.count > 0 || placing->slacks)
-        placing->seen =
-            arena_take(placing->arena, layout->slots_most + 1, sizeof(struct fleet_slot));
     bool is_alike = request->roles_count == 0;
     placing->lease = (struct lease){ .members = placing->members,
                                      .slices = placing->slices,
@@ -709,8 +542,7 @@ static void prepare(struct placing *placing)
 
 static void finish(struct placing *placing)
 {
-    list_release(&placing->barred);
-    list_release(&placing->shut);
+    visible_release(&placing->visible);
     for (uint32_t i = 0; placing->own && i < request_parts(placing->query->request); i++)
         shape_release(&placing->own[i]);
 }
@@ -799,7 +631,9 @@ static bool try_seats(struct placing *placing)
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why)
 {
-    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
+    struct placing placing = { .query = query,
+                               .arena = arena,
+                               .visible = { query, arena, .cell_kind = CELLS_NONE } };
     bool is_placed = false, is_first = true;
 
     *ret_why = (struct why){ .kind = WHY_NONE };
@@ -863,7 +697,7 @@ static void explain_member(struct placing *placing, int64_t placed, struct why *
     bool any_node = false;
 
     for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
-        struct spot spot = spot_for(placing, i);
+        struct spot spot = visible_spot(&placing->visible, placing->shape, i);
         if (!spot.at->is_up)
             continue;
         uint32_t count = ask ? score_free_slots(query->scorer, placing->shape, &spot) : 0;
@@ -894,7 +728,9 @@ static void explain_member(struct placing *placing, int64_t placed, struct why *
 
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
 {
-    struct placing placing = { .query = query, .arena = arena, .cell_kind = CELLS_NONE };
+    struct placing placing = { .query = query,
+                               .arena = arena,
+                               .visible = { query, arena, .cell_kind = CELLS_NONE } };
     int64_t placed = 0;
 
     if (has_never(query, ret_why))
