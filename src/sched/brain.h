@@ -53,6 +53,7 @@ struct brain {
     LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
     LIST(struct job *) awaited; /* in this plan: jobs for which others were stopped */
     LIST(uint64_t) fits;        /* by class: 2 * plan, plus one if a machine has room */
+    uint64_t number;            /* no other brain of this process has it */
     uint64_t plans;
     uint64_t passed;    /* edges of the agenda that were handled */
     uint64_t world;     /* counts changes of machines, pools and limits */

@@ -6,21 +6,19 @@
 
 #include "sched/made.h"
 
-struct inquiry *inquiry_create(void)
+/* Of no brain. */
+static void start_afresh(struct inquiry *inquiry)
 {
-    struct inquiry *inquiry = mem_zero(1, sizeof(*inquiry));
-
+    *inquiry = (struct inquiry){ 0 };
     inquiry->own.estimator.is_asked = true;
     inquiry->own.scorer.typical = &inquiry->own.typical;
     inquiry->own.fleet.is_now = true;
-    return inquiry;
 }
 
-void inquiry_destroy(struct inquiry *inquiry)
+static void release(struct inquiry *inquiry)
 {
-    if (!inquiry)
-        return;
     struct brain *own = &inquiry->own;
+
     fleet_release(&own->fleet);
     typical_release(&own->typical);
     scorer_release(&own->scorer);
@@ -34,6 +32,21 @@ void inquiry_destroy(struct inquiry *inquiry)
     layout_release(&inquiry->layout);
     gates_release(&inquiry->gates);
     class_table_release(&inquiry->classes);
+}
+
+struct inquiry *inquiry_create(void)
+{
+    struct inquiry *inquiry = mem_zero(1, sizeof(*inquiry));
+
+    start_afresh(inquiry);
+    return inquiry;
+}
+
+void inquiry_destroy(struct inquiry *inquiry)
+{
+    if (!inquiry)
+        return;
+    release(inquiry);
     free(inquiry);
 }
 
@@ -57,8 +70,7 @@ static void share(struct brain *own, const struct brain *brain)
     own->defrag.kept = brain->defrag.kept;
 }
 
-/* As brain_refresh has it. What is open in the gates and was promised for another layout is gone.
- */
+/* Update the gates as brain_refresh does: when they change, promises are void. */
 static void share_gates(struct inquiry *inquiry, const struct brain *brain)
 {
     struct brain *own = &inquiry->own;
@@ -101,14 +113,17 @@ static void go_ahead(struct inquiry *inquiry, const struct brain *brain)
 struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
 {
     struct brain *own = &inquiry->own;
-    bool is_other = inquiry->of != brain || inquiry->is_ahead || inquiry->made != brain->made;
 
     assert(brain != own && brain->state);
+    if (own->number != brain->number) {
+        release(inquiry);
+        start_afresh(inquiry);
+    }
     arena_clear(&own->arena);
-    if (inquiry->of == brain && inquiry->changes == brain->changes)
+    if (own->number == brain->number && inquiry->changes == brain->changes)
         return own;
+    bool is_other = inquiry->is_ahead || inquiry->made != brain->made;
     share(own, brain);
-    inquiry->of = brain;
     inquiry->changes = brain->changes;
     inquiry->made = brain->made;
     inquiry->is_ahead = brain->is_moved;

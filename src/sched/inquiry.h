@@ -12,7 +12,7 @@
  * What is out of date since the last plan (layout, cells, gates, weights) is updated here as the
  * next plan will update it. Else the weights are those of the last plan.
  *
- * Owner:    the asker; an inquiry follows one brain and must not be used after that is destroyed
+ * Owner:    the asker; when it is used with another brain, it forgets the one before
  *
  * Limits:   what is shared is read only: jobs, buckets, promises
  */
@@ -22,7 +22,6 @@
 
 struct inquiry {
     struct brain own;
-    const struct brain *of;     /* the brain that it follows; NULL: none yet */
     uint64_t changes;           /* the change of that brain that it has seen */
     uint64_t made;              /* the layout of that brain that it has seen */
     uint64_t epoch;             /* the weights of that brain that it has a copy of */

@@ -13,8 +13,8 @@
 
 struct brain;
 
-/* The memory in which answers are computed. Owner: the asker; for one brain. The first question
- * after an event costs more than those that follow it. */
+/* The memory in which answers are computed. Owner: the asker. The first question after an event, or
+ * to another brain, costs more than those that follow it. */
 struct inquiry;
 
 struct inquiry *inquiry_create(void);

@@ -2,6 +2,7 @@
 #include "sched/sched.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "sched/brain.h"
@@ -167,10 +168,12 @@ static void forget_state(struct brain *brain)
 
 struct brain *brain_create(struct state *state)
 {
+    static atomic_uint_fast64_t number; /* tells followers apart, and steers no decision */
     struct brain *brain = mem_zero(1, sizeof(*brain));
 
     assert(!state->on_job && !state->on_lease);
     brain->state = state;
+    brain->number = atomic_fetch_add(&number, 1) + 1;
     state->on_job = on_job;
     state->on_lease = on_lease;
     state->on_lease_user = brain;
@@ -193,10 +196,10 @@ void brain_destroy(struct brain *brain)
 static void start_afresh(struct brain *brain)
 {
     struct state *state = brain->state;
-    uint64_t changes = brain->changes;
+    uint64_t number = brain->number, changes = brain->changes;
 
     forget_state(brain);
-    *brain = (struct brain){ .state = state, .changes = changes };
+    *brain = (struct brain){ .state = state, .number = number, .changes = changes };
     learn_state(brain);
 }
 

@@ -206,7 +206,5 @@ void lab_reload(struct lab *lab)
     state_destroy(lab->state);
     lab->state = loaded;
     lab->brain = brain_create(loaded);
-    inquiry_destroy(lab->inquiry);
-    lab->inquiry = inquiry_create();
     lab_tell(lab, &(struct event){ .kind = EVENT_BOOT });
 }

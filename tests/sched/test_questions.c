@@ -300,11 +300,58 @@ static void questions_change_nothing_whatever_happens(void **state)
     expect_chaos_is_same(CHAOS_TIMES, "times");
 }
 
+/* ---- the memory of whoever asks ---- */
+
+static void expect_same_answers(const struct lab *lab, uint64_t seed)
+{
+    AUTO(inquiry) struct inquiry *fresh = inquiry_create();
+
+    for (struct job *job = lab->state->first_job; job; job = job->next) {
+        struct start_estimate a = { 0 }, b = { 0 };
+        struct moves_ask moves_a, moves_b;
+        struct why why_a, why_b;
+        sched_why(lab->brain, lab->inquiry, job, &why_a, NULL);
+        sched_why(lab->brain, fresh, job, &why_b, NULL);
+        sched_moves(lab->brain, lab->inquiry, job, &moves_a);
+        sched_moves(lab->brain, fresh, job, &moves_b);
+        bool is_a = sched_estimate_start(lab->brain, lab->inquiry, job, &a);
+        bool is_b = sched_estimate_start(lab->brain, fresh, job, &b);
+        if (why_a.kind != why_b.kind || why_a.wanted != why_b.wanted || why_a.free != why_b.free ||
+            why_a.at != why_b.at || moves_a.answer != moves_b.answer || is_a != is_b ||
+            a.low != b.low || a.median != b.median || a.high != b.high)
+            fail_msg("seed %" PRIu64 ": job %" PRIu64 ": a used inquiry answers otherwise", seed,
+                     job->id);
+    }
+}
+
+/* Also with another brain on another state. */
+static void a_used_inquiry_answers_as_a_new_one(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= CHAOS_SEEDS; seed++) {
+        if (is_left_out(seed))
+            continue;
+        AUTO(chaos) struct chaos *chaos = chaos_create(seed, CHAOS_TIMES);
+        size_t told = 0; /* many questions about one instant are estimated in one go */
+        for (uint32_t i = 0; i < STEPS; i++) {
+            chaos_act(chaos);
+            if (i % 3 > 0)
+                lab_settle(chaos->lab);
+            if (i % 2 == 0 && chaos->lab->records.count > told)
+                expect_same_answers(chaos->lab, seed);
+            told = chaos->lab->records.count;
+            if (i % 40 == 39)
+                lab_reload(chaos->lab);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_change_nothing_where_jobs_are_held),
         cmocka_unit_test(questions_change_nothing_whatever_happens),
+        cmocka_unit_test(a_used_inquiry_answers_as_a_new_one),
     };
 
     if (argc > 1)

@@ -289,8 +289,6 @@ static void take_over(struct fuzz_run *run, struct state *state, struct brain *b
         state_destroy(run->state);
         run->brain = brain;
         run->state = state;
-        inquiry_destroy(run->asker);
-        run->asker = inquiry_create();
     }
     run->has_snapshot = false;
     tell(run, &boot);
