@@ -118,7 +118,6 @@ void profile_take(struct profile *profile, const struct profile_need *need, usec
     size_t first = split(profile, at);
     size_t last = end == USEC_NEVER ? profile->steps.count : split(profile, end);
 
-    assert(last >= first);
     for (size_t i = first; i < last; i++)
         take_of(&profile->steps.items[i], need);
 }
