@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions)
 {

@@ -8,12 +8,12 @@
  * jobs and leases keep it up to date. The struct holds the policies' own structs by value.
  */
 
-#include "sched/backfill/ends.h"
 #include "sched/backfill/promise_search.h"
-#include "sched/backfill/reservation.h"
 #include "sched/backfill/reserved_share.h"
 #include "sched/backfill/time_rules.h"
+#include "sched/capacity/keepout.h"
 #include "sched/decisions.h"
+#include "sched/ends.h"
 #include "sched/explain/estimate.h"
 #include "sched/ordering/budget.h"
 #include "sched/ordering/job_order.h"
@@ -25,7 +25,7 @@
 #include "sched/preemption/preempt.h"
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
-#include "sched/preemption/time_limit.h"
+#include "sched/time_limit.h"
 
 struct brain {
     struct state *state;

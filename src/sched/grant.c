@@ -6,9 +6,9 @@
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
-#include "sched/explain/admit.h"
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/placement/admit.h"
 
 /* ---- what it is charged by ---- */
 

@@ -10,10 +10,10 @@
 #include "core/job/gang_size.h"
 #include "core/state/rescue.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
 #include "sched/grant.h"
-#include "sched/made.h"
+#include "sched/job_facts.h"
 #include "sched/preemption/reclaim.h"
+#include "sched/preemption/room_made.h"
 
 static int compare_ids(const void *a, const void *b)
 {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "sched/brain.h"
-#include "sched/facts.h"
-#include "sched/made.h"
+#include "sched/job_facts.h"
 #include "sched/plan.h"
+#include "sched/preemption/room_made.h"
 
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)

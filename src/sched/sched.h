@@ -30,8 +30,8 @@
 
 #include "core/state/state.h"
 #include "sched/decisions.h"
-#include "sched/explain/admit.h"
-#include "sched/questions.h"
+#include "sched/explain/questions.h"
+#include "sched/placement/admit.h"
 
 enum { SCHED_VERSION = 7 };
 

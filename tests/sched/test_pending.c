@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "sched/preemption/time_limit.h"
+#include "sched/time_limit.h"
 
 /* What the brain has under the jobs, counted over the jobs themselves. */
 static void assert_whole(const struct state *state)

@@ -95,7 +95,7 @@ static bool is_refused_by_promises(const struct finding *finding)
 }
 
 /* Whole devices are promised by their number. So a promise of linked ones is lost when those that
- * are left are not linked (sched/backfill/promise.c). */
+ * are left are not linked (sched/placement/promise.c). */
 static bool is_promised_without_links(const struct finding *finding)
 {
     bool is_any = false;

@@ -10,8 +10,8 @@
  * returns to a fleet that looks ahead; only machines that changed are tried.
  */
 
-#include "sched/backfill/ends.h"
 #include "sched/backfill/role_places.h"
+#include "sched/ends.h"
 #include "sched/placement/place.h"
 
 struct booking { /* what a promise in force takes, or gives back */

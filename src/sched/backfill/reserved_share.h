@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "core/job/why.h"
 #include "core/state/state.h"
-#include "sched/backfill/ends.h"
+#include "sched/ends.h"
 
 struct turn {
     uint32_t queue; /* at its limit */

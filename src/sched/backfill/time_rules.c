@@ -4,8 +4,8 @@
 #include <assert.h>
 
 #include "sched/brain.h"
-#include "sched/facts.h"
-#include "sched/run_time.h"
+#include "sched/job_facts.h"
+#include "sched/ordering/run_time.h"
 
 enum { EDGES_MOST = 64 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sched/inquiry.h"
+#include "sched/explain/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 enum {

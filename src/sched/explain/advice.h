@@ -9,7 +9,7 @@
  * time. Asking changes nothing.
  */
 
-#include "sched/questions.h"
+#include "sched/explain/questions.h"
 
 enum advice_kind {
     ADVICE_GPUS,   /* fewer GPUs: request */

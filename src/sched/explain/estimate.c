@@ -5,8 +5,8 @@
 
 #include "base/wide.h"
 #include "core/job/role.h"
+#include "sched/explain/inquiry.h"
 #include "sched/explain/list_schedule.h"
-#include "sched/inquiry.h"
 
 /* ---- where they go ---- */
 

@@ -18,9 +18,9 @@
  * (running / ESTIMATE_OFTEN), and at most ESTIMATE_AT_ONCE of them.
  */
 
-#include "sched/backfill/profile.h"
+#include "sched/capacity/profile.h"
+#include "sched/explain/questions.h"
 #include "sched/ordering/job_order.h"
-#include "sched/questions.h"
 
 enum {
     ESTIMATE_PLACED = 512,

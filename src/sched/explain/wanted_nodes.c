@@ -8,7 +8,7 @@
 #include "core/job/role.h"
 
 #include "sched/backfill/time_rules.h"
-#include "sched/inquiry.h"
+#include "sched/explain/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
 /* A type as it could be had: on demand, or as a spot machine. */

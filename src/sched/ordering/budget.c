@@ -5,7 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
-#include "sched/run_time.h"
+#include "sched/ordering/run_time.h"
 
 #define WITHOUT_END USEC_PER_DAY
 

@@ -19,7 +19,7 @@
  * the load, so no constant fits one workload only.
  */
 
-#include "sched/backfill/ends.h"
+#include "sched/ends.h"
 #include "sched/ordering/pending.h"
 
 #define PATIENCE_LEAST (72 * USEC_PER_HOUR)

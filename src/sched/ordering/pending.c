@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 
 static uint64_t bounding_array(const struct state *state, const struct job *job)
 {

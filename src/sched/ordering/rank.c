@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/log2.h"
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
 

@@ -14,7 +14,7 @@
  * is counted in units of the longest time that draining the system ever took (patience.h).
  */
 
-#include "sched/run_time.h"
+#include "sched/ordering/run_time.h"
 
 struct rank_entry {
     struct pending_bucket *bucket;

@@ -23,7 +23,7 @@
  */
 
 #include "core/job/why.h"
-#include "sched/placement/layout.h"
+#include "sched/capacity/layout.h"
 
 enum { CELLS_KINDS_MAX = 32 }; /* different kinds, of all queues */
 #define CELLS_NONE UINT32_MAX

@@ -18,7 +18,7 @@
  */
 
 #include "core/state/state.h"
-#include "sched/placement/fleet.h"
+#include "sched/capacity/fleet.h"
 #include "sched/placement/scarcity.h"
 
 enum {

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "core/job/role.h"
-#include "sched/ordering/pool_limit.h"
+#include "sched/capacity/pool_limit.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/placement/domain.h"
 #include "sched/placement/role_order.h"
-#include "sched/visible.h"
+#include "sched/placement/visible.h"
 
 /* What is being placed, and where it has come to. */
 struct placing {

@@ -15,9 +15,9 @@
  */
 
 #include "base/arena.h"
-#include "sched/backfill/promise.h"
-#include "sched/backfill/reservation.h"
+#include "sched/capacity/keepout.h"
 #include "sched/placement/cells.h"
+#include "sched/placement/promise.h"
 #include "sched/placement/shape.h"
 
 /* Which alternatives are skipped because of the limits of queues and users. */

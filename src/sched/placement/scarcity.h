@@ -14,7 +14,7 @@
  * could lose is SCARCITY_MOST. Policies 5.
  */
 
-#include "sched/placement/fleet.h"
+#include "sched/capacity/fleet.h"
 
 enum { SCARCITY_MOST = 1 << 17 };
 

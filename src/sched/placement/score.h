@@ -24,7 +24,7 @@
 
 #include "core/job/why.h"
 #include "sched/placement/fragmentation.h"
-#include "sched/spot.h"
+#include "sched/placement/spot.h"
 
 enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
 

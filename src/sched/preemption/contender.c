@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 
 enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part of its rest, */
 #define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */

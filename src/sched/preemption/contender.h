@@ -29,7 +29,7 @@
  */
 
 #include "core/state/state.h"
-#include "sched/backfill/ends.h"
+#include "sched/ends.h"
 #include "sched/ordering/gittins.h"
 #include "sched/ordering/pending.h"
 

@@ -6,12 +6,12 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/grant.h"
-#include "sched/made.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/parts.h"
 #include "sched/preemption/relocate.h"
+#include "sched/preemption/room_made.h"
 
 void defrag_release(struct defrag *defrag)
 {

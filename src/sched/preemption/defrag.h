@@ -25,7 +25,7 @@
  * The waiting job is awaited. Promises keep all these places until then.
  */
 
-#include "sched/placement/fleet.h"
+#include "sched/capacity/fleet.h"
 
 struct brain;
 struct decisions;

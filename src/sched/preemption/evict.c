@@ -5,7 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 
 usec_t leave_lost(const struct job *job, usec_t now)

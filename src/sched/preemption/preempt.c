@@ -5,10 +5,10 @@
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
 #include "sched/grant.h"
-#include "sched/made.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
+#include "sched/preemption/room_made.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/job/role.h"
-#include "sched/facts.h"
+#include "sched/job_facts.h"
 
 void pack_release(struct pack *pack)
 {

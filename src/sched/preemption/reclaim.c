@@ -7,10 +7,10 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
-#include "sched/made.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/shrink.h"
-#include "sched/victim.h"
+#include "sched/preemption/room_made.h"
+#include "sched/preemption/shrink.h"
+#include "sched/preemption/victim.h"
 
 void reclaim_release(struct reclaim *reclaim)
 {

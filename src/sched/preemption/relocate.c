@@ -7,12 +7,12 @@
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/grant.h"
-#include "sched/made.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/parts.h"
-#include "sched/victim.h"
+#include "sched/preemption/room_made.h"
+#include "sched/preemption/victim.h"
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {

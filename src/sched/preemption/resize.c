@@ -6,13 +6,13 @@
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
-#include "sched/facts.h"
+#include "sched/capacity/lease_part.h"
+#include "sched/capacity/pool_limit.h"
 #include "sched/grant.h"
-#include "sched/made.h"
-#include "sched/ordering/pool_limit.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/parts.h"
-#include "sched/shrink.h"
+#include "sched/preemption/room_made.h"
+#include "sched/preemption/shrink.h"
 
 void elastic_release(struct elastic *elastic)
 {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_CAPACITY_FLEET_H
+#define SCHED_CAPACITY_FLEET_H
+
+/* fleet - the free resources of each machine, in the layout's order, and a log of changes
+ *
+ * The brain's fleet says what is free now. A user that caches something derived from it (the costs
+ * of a shape, a second fleet that looks ahead) remembers a position in the log, and later updates
+ * only the machines that changed since. A user that is too far behind updates all of them.
+ */
+
+#include "sched/capacity/layout.h"
+
+enum { FLEET_LOG_SIZE = 1 << 15 }; /* a power of two */
+
+struct fleet_node {
+    int64_t cpu_milli, memory_mib;
+    int32_t milli;   /* of all its slots */
+    uint32_t whole;  /* slots that are entirely free */
+    uint64_t change; /* its position in the log when it last changed; 0: not cacheable */
+};
+
+struct fleet_slot {
+    int32_t milli;
+    uint32_t mig; /* occupied by MIG instances (core/cluster/mig.h) */
+    int64_t memory_mib;
+};
+
+struct fleet {
+    const struct layout *layout;
+    bool is_now; /* what is computed for this fleet may be cached */
+    LIST(struct fleet_node) nodes;
+    LIST(struct fleet_slot) slots;
+    LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
+    uint32_t *log;       /* the last FLEET_LOG_SIZE machines that changed */
+    uint64_t changes;    /* changes so far: the position of the next one */
+    uint64_t followed;   /* a second fleet: its position in the log of the first */
+};
+
+/* Set to what is free in the state now, or (is_empty) on an idle cluster. */
+void fleet_make(struct fleet *fleet, const struct layout *layout, const struct state *state,
+                bool is_empty);
+void fleet_release(struct fleet *fleet);
+
+/* Take a lease (sign 1), or give it back (-1). */
+void fleet_take(struct fleet *fleet, const struct lease *lease, int sign);
+void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign);
+
+/* All of a lease is free. */
+bool fleet_has(const struct fleet *fleet, const struct lease *lease);
+
+/* Make `ahead` equal to `now` again; copies only machines that changed in either. */
+void fleet_follow(struct fleet *ahead, const struct fleet *now);
+
+/* Make `own` equal to `now` and note the changes in its own log, so that what is computed for it
+ * may be cached. is_other: `now` was rebuilt since. own->layout equals the layout of `now`. */
+void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other);
+
+/* The log still has all changes since `since`. False: every machine has to be looked at. */
+static inline bool fleet_can_catch_up(const struct fleet *fleet, uint64_t since)
+{
+    return fleet->changes - since <= FLEET_LOG_SIZE;
+}
+
+static inline uint32_t fleet_log_at(const struct fleet *fleet, uint64_t place)
+{
+    return fleet->log[place & (FLEET_LOG_SIZE - 1)];
+}
+
+#endif

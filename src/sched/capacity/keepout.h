@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_CAPACITY_KEEPOUT_H
+#define SCHED_CAPACITY_KEEPOUT_H
+
+/* gate - the machines and devices that reservations keep
+ *
+ * A reservation of machines closes them to all jobs but its owner's while its window is open. A
+ * reservation of GPUs closes as many devices as it counts. They are chosen for each plan: devices
+ * that the owner holds, then free ones, then those that will be free when the window opens, then
+ * those whose jobs can be stopped, then the rest. A job is barred from what is closed at any time
+ * while it might hold it:
+ *
+ *   [start, start + limit)                                           if it is never stopped
+ *   [start, start + min(limit, grace + restart + checkpoint + 1 min))     if it may be stopped
+ *
+ * A job that may be stopped has to be gone when the window opens (leave.h), and should have done
+ * useful work until then. A running job that is never stopped runs on.
+ */
+
+#include "base/arena.h"
+#include "sched/capacity/fleet.h"
+#include "sched/ends.h"
+
+struct gate {
+    uint32_t node;
+    uint32_t reservation; /* its index in the agenda */
+    int64_t queue;        /* its owner's number; -1: none */
+    uint64_t slots;       /* bit i: slot i of the machine; 0: the whole machine */
+};
+
+struct gates {
+    LIST(struct gate) items;
+    LIST(struct gate) before; /* of the previous plan */
+    uint64_t passed;          /* edges of the agenda when they were made */
+};
+
+/* The queue and user that ask, and from when until when. */
+struct gate_ask {
+    uint32_t queue, user;
+    usec_t from, until;
+};
+
+/* Compute the gates for the state now. True: they changed. */
+bool gates_make(struct gates *gates, const struct state *state, const struct layout *layout,
+                const struct ends *ends, struct arena *arena);
+void gates_release(struct gates *gates);
+
+/* It is closed to the asker at some time in that span. */
+bool gate_bars(const struct gate *gate, const struct state *state, const struct gate_ask *ask);
+
+/* When it is first closed to the asker; USEC_NEVER: it is not. */
+usec_t gate_shuts_at(const struct gate *gate, const struct state *state,
+                     const struct gate_ask *ask);
+/* When the first span ends that bars the asker. */
+usec_t gate_opens_at(const struct gate *gate, const struct state *state,
+                     const struct gate_ask *ask);
+
+/* A lease holds a part of what it keeps. */
+bool gate_has(const struct gate *gate, const struct layout *layout, const struct lease *lease);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/capacity/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POOLS_TOLD_APART = 256 };
+
+static void find_matching_pools(const struct state *state, const struct device *device,
+                                uint64_t pools[4])
+{
+    memset(pools, 0, 4 * sizeof(pools[0]));
+    for (size_t i = 0; i < state->pools.count && i < POOLS_TOLD_APART; i++) {
+        const struct pool *pool = &state->pools.items[i];
+        if (!pool->is_removed && pool_matches(pool, device, &state->nodes.items[device->node]))
+            pools[i / 64] |= UINT64_C(1) << i % 64;
+    }
+}
+
+static bool are_alike(const struct state *state, const struct device *a, const struct device *b)
+{
+    return a->memory_mib == b->memory_mib && a->pool == b->pool &&
+           a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
+           (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
+           a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
+           state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
+           node_is_usable(&state->nodes.items[a->node]) ==
+               node_is_usable(&state->nodes.items[b->node]);
+}
+
+static void find_instances(struct layout *layout, const struct device *device,
+                           struct layout_kind *kind)
+{
+    kind->board = device->mig_enabled ? mig_board_of(device->model, device->memory_mib) : NULL;
+    if (!kind->board)
+        return;
+    struct mig_table **table = &layout->tables[kind->board->layout];
+    if (!*table) {
+        *table = mem_zero(1, sizeof(**table));
+        mig_table_make(*table, kind->board->layout);
+    }
+    kind->table = *table;
+}
+
+/* Devices alike come in rows: the kind of the slot before is tried first. */
+static uint32_t claim_kind(struct layout *layout, const struct state *state, uint32_t number,
+                           uint32_t guess)
+{
+    const struct device *device = &state->devices.items[number];
+    uint64_t pools[4];
+
+    find_matching_pools(state, device, pools);
+    for (size_t i = 0; i < layout->kinds.count; i++) {
+        uint32_t at = i == 0 ? guess : i == guess ? 0 : (uint32_t)i;
+        struct layout_kind *kind = &layout->kinds.items[at];
+        if (memcmp(kind->pools, pools, sizeof(pools)) == 0 &&
+            are_alike(state, device, &state->devices.items[kind->device])) {
+            kind->slots++;
+            return at;
+        }
+    }
+    struct layout_kind kind = { .device = number, .slots = 1 };
+    memcpy(kind.pools, pools, sizeof(pools));
+    find_instances(layout, device, &kind);
+    list_add(&layout->kinds, kind);
+    return (uint32_t)layout->kinds.count - 1;
+}
+
+/* The number of a rack or block: those of equal names have the same. */
+struct place_name {
+    const char *name;
+    uint32_t node;
+};
+
+static int compare_place_names(const void *a, const void *b)
+{
+    const struct place_name *left = a, *right = b;
+    int sign = strcmp(left->name, right->name);
+
+    return sign != 0 ? sign : (left->node > right->node) - (left->node < right->node);
+}
+
+static uint32_t number_places(struct layout *layout, const struct state *state, bool is_block)
+{
+    size_t count = state->nodes.count;
+    struct place_name *names = mem_zero(count + 1, sizeof(*names));
+    uint32_t number = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        const char *name = is_block ? node->block : node->rack;
+        names[i] = (struct place_name){ name ? name : "", i };
+    }
+    qsort(names, count, sizeof(names[0]), compare_place_names);
+    for (size_t i = 0; i < count; i++) {
+        struct layout_node *node = &layout->nodes.items[names[i].node];
+        if (names[i].name[0] && (i == 0 || strcmp(names[i].name, names[i - 1].name) != 0))
+            number++;
+        *(is_block ? &node->block : &node->rack) = names[i].name[0] ? number : 0;
+    }
+    free(names);
+    return number;
+}
+
+/* The devices of each machine side by side: a counting sort, then each machine by index. */
+static void pack_slots(struct layout *layout, const struct state *state)
+{
+    uint32_t first = 0;
+
+    for (size_t i = 0; i < state->devices.count; i++)
+        layout->nodes.items[state->devices.items[i].node].count++;
+    for (size_t i = 0; i < layout->nodes.count; i++) {
+        layout->nodes.items[i].first = first;
+        first += layout->nodes.items[i].count;
+        layout->nodes.items[i].count = 0;
+    }
+    list_reserve(&layout->slots, state->devices.count);
+    list_reserve(&layout->slot_of_device, state->devices.count);
+    layout->slots.count = layout->slot_of_device.count = state->devices.count;
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        struct layout_node *node = &layout->nodes.items[state->devices.items[i].node];
+        uint32_t at = node->first + node->count++;
+        for (; at > node->first; at--) {
+            const struct layout_slot *before = &layout->slots.items[at - 1];
+            if (state->devices.items[before->device].index <= state->devices.items[i].index)
+                break;
+            layout->slots.items[at] = *before;
+        }
+        layout->slots.items[at] = (struct layout_slot){ .device = i };
+    }
+}
+
+static void describe_slots(struct layout *layout, const struct state *state)
+{
+    uint32_t guess = 0;
+
+    for (uint32_t i = 0; i < layout->slots.count; i++) {
+        struct layout_slot *slot = &layout->slots.items[i];
+        const struct device *device = &state->devices.items[slot->device];
+        guess = claim_kind(layout, state, slot->device, guess);
+        slot->kind = guess;
+        slot->numa = (uint16_t)(device->numa_node > 0 ? device->numa_node : 0);
+        slot->island = (uint16_t)device->island;
+        slot->bridge = (uint16_t)device->bridge;
+        layout->slot_of_device.items[slot->device] = i;
+    }
+    for (size_t i = 0; i < layout->nodes.count; i++) {
+        struct layout_node *node = &layout->nodes.items[i];
+        layout->slots_most = node->count > layout->slots_most ? node->count : layout->slots_most;
+        node->kind = node->count > 0 ? layout->slots.items[node->first].kind : 0;
+        for (uint32_t k = 0; k < node->count; k++) {
+            const struct layout_slot *slot = &layout->slots.items[node->first + k];
+            if (slot->kind != node->kind || state->devices.items[slot->device].foreign_mib > 0)
+                node->kind = LAYOUT_MIXED;
+        }
+    }
+}
+
+void layout_make(struct layout *layout, const struct state *state)
+{
+    layout->version++;
+    layout->slots_most = 0;
+    layout->nodes.count = layout->slots.count = layout->kinds.count = 0;
+    layout->has_static_pools = layout->has_mins = layout->has_bounds = false;
+    for (size_t i = 0; i < state->nodes.count; i++)
+        list_add(&layout->nodes,
+                 (struct layout_node){ .is_up = node_is_usable(&state->nodes.items[i]),
+                                       .is_spot = state->nodes.items[i].is_spot });
+    for (size_t i = 1; i < state->pools.count; i++) {
+        const struct pool *pool = &state->pools.items[i];
+        layout->has_static_pools |= pool->is_static && !pool->is_removed;
+        layout->has_mins |= !pool->is_static && !pool->is_removed && pool->milli_min > 0;
+        layout->has_bounds |=
+            !pool->is_static && !pool->is_removed && (pool->milli_min > 0 || pool->milli_max > 0);
+    }
+    pack_slots(layout, state);
+    describe_slots(layout, state);
+    layout->rack_count = number_places(layout, state, false);
+    layout->block_count = number_places(layout, state, true);
+}
+
+void layout_release(struct layout *layout)
+{
+    list_release(&layout->nodes);
+    list_release(&layout->slots);
+    list_release(&layout->kinds);
+    list_release(&layout->slot_of_device);
+    for (size_t i = 0; i < MIG_LAYOUTS; i++) {
+        free(layout->tables[i]);
+        layout->tables[i] = NULL;
+    }
+}
+
+bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device)
+{
+    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
+        return false;
+    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
+}

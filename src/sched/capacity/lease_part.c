@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/capacity/lease_part.h"
+
+#include <assert.h>
+
+void parts_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
+                struct lease *ret)
+{
+    uint32_t count = lease->members_count, members_count = 0, slices_count = 0;
+    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(struct slice));
+    struct lease_member *members = arena_take(arena, count, sizeof(struct lease_member));
+    uint32_t *ranks = arena_take(arena, count, sizeof(uint32_t));
+    int64_t milli = 0; /* by memory, members on different devices have different parts */
+
+    for (uint32_t rank = 0; rank < count; rank++) {
+        ranks[rank] = members_count;
+        if (is_picked[rank])
+            members[members_count++] = (struct lease_member){ .node = lease->members[rank].node };
+    }
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (!is_picked[lease->slices[i].rank])
+            continue;
+        milli += lease->slices[i].milli;
+        slices[slices_count] = lease->slices[i];
+        slices[slices_count++].rank = ranks[lease->slices[i].rank];
+    }
+    *ret = (struct lease){
+        .members = members,
+        .members_count = members_count,
+        .slices = slices,
+        .slices_count = slices_count,
+        .alternative = lease->alternative,
+        .milli = milli,
+        .cpu_milli = lease->cpu_milli,
+        .memory_mib = lease->memory_mib,
+    };
+}
+
+/* The members [first, first + count) of a lease. */
+void parts_range(const struct lease *lease, uint32_t first, uint32_t count, struct arena *arena,
+                 struct lease *ret)
+{
+    assert(first + count <= lease->members_count);
+    bool *is_picked = arena_take(arena, lease->members_count, sizeof(bool));
+
+    for (uint32_t rank = 0; rank < lease->members_count; rank++)
+        is_picked[rank] = rank >= first && rank < first + count;
+    parts_pick(lease, is_picked, arena, ret);
+}
+
+static bool has_slice(const struct fleet *fleet, const struct slice *slice)
+{
+    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
+
+    return fleet_has(fleet, &lease);
+}
+
+static bool has_device(const struct lease *lease, uint32_t device)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+void parts_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
+                const struct lease *other, struct lease *ret)
+{
+    struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (has_slice(fleet, &lease->slices[i]) &&
+            (!other || !has_device(other, lease->slices[i].device)))
+            slices[count++] = lease->slices[i];
+    }
+    *ret = *lease;
+    ret->slices = slices;
+    ret->slices_count = count;
+    ret->cpu_milli = 0;
+    ret->memory_mib = 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_CAPACITY_POOL_LIMIT_H
+#define SCHED_CAPACITY_POOL_LIMIT_H
+
+/* budget - minima and maxima of dynamic pools (core/cluster/pool.h)
+ *
+ * The jobs of a pool hold no more than its maximum. A pool that holds less than its minimum is
+ * promised the rest: of the devices that it may use, as much stays free as it and the pools within
+ * it are promised.
+ */
+
+#include "core/job/why.h"
+#include "sched/capacity/fleet.h"
+
+/* Mark the kinds of which a pool other than `own` is promised a part. False: none. */
+bool budget_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
+                      uint8_t *kept);
+
+/* These slices may be taken. is_taken: they are already taken from the fleet (required if a pool
+ * has a minimum). False: why is filled. */
+bool budget_allows(const struct state *state, const struct fleet *fleet, uint32_t own,
+                   const struct slice *slices, uint32_t count, bool is_taken, struct why *why);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_ENDS_H
+#define SCHED_ENDS_H
+
+/* ends - the jobs that hold resources, sorted by their expected ends
+ *
+ * Sorted blocks of at most ENDS_BLOCK entries keep a start and an end cheap for any number of
+ * jobs. Jobs with the same end are sorted by id.
+ */
+
+#include "base/mem.h"
+#include "core/job/job.h"
+
+enum { ENDS_BLOCK = 128 };
+
+struct ends_entry {
+    usec_t end;
+    struct job *job;
+    uint32_t share; /* of the cluster, in parts of 2^20 */
+};
+
+struct ends_block {
+    uint32_t count;
+    struct ends_entry entries[ENDS_BLOCK];
+};
+
+struct ends {
+    LIST(struct ends_block *) blocks; /* none is empty */
+    size_t count;
+    int64_t share;      /* held by jobs with an end, in parts of 2^10 */
+    int64_t share_open; /* by jobs without */
+    int64_t area;       /* sum of end (ms) x share */
+};
+
+/* The position of a walk from the earliest end on. */
+struct ends_walk {
+    const struct ends *ends;
+    size_t block;
+    uint32_t entry;
+};
+
+void ends_add(struct ends *ends, usec_t end, struct job *job);
+void ends_remove(struct ends *ends, usec_t end, const struct job *job); /* it must be there */
+void ends_release(struct ends *ends);
+
+/* Remaining work of the running jobs, share (2^10) x ms; a job without an end counts an hour. */
+int64_t ends_work(const struct ends *ends, usec_t now);
+
+/* The next in order; NULL: that was the last. */
+static inline const struct ends_entry *ends_next(struct ends_walk *walk)
+{
+    if (walk->block == walk->ends->blocks.count)
+        return NULL;
+    const struct ends_block *block = walk->ends->blocks.items[walk->block];
+    const struct ends_entry *entry = &block->entries[walk->entry];
+    if (++walk->entry == block->count) {
+        walk->block++;
+        walk->entry = 0;
+    }
+    return entry;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What other queues could give back to a waiting job, and why they do not. */
+#include "sched/explain/inquiry.h"
+#include "sched/ordering/quota_check.h"
+#include "sched/preemption/room_made.h"
+#include "sched/preemption/victim.h"
+
+void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                     struct give_back *ret)
+{
+    struct brain *own = inquiry_follow(inquiry, brain);
+    struct reclaim *reclaim = &own->reclaim;
+    const struct state *state = brain->state;
+    struct ends_walk walk = { .ends = &brain->ends };
+    usec_t review = reclaim->review;
+    struct amounts wanted;
+    int64_t most = 0;
+
+    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
+    quota_least(state, state_request(state, job), &wanted);
+    if (wanted.of[RESOURCE_GPUS] == 0 || !share_is_borrowed(state))
+        return;
+    made_count_shares(own, job->id);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        struct amounts held;
+        amounts_of_lease(state, other->run->lease, &held);
+        enum stop_rule rule =
+            other->state == JOB_STOPPING
+                ? STOP_IN_QUEUE
+                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
+        int64_t milli = held.of[RESOURCE_GPUS];
+        if (rule == STOP_IN_QUEUE)
+            continue;
+        ret->rule = rule;
+        reclaim->review = USEC_NEVER;
+        if (!other->is_preemptible)
+            ret->firm += milli;
+        else if (victim_may_stop(reclaim, state, other))
+            ret->could += milli;
+        else {
+            ret->young += milli;
+            if (reclaim->review != USEC_NEVER &&
+                (ret->young_until == 0 || reclaim->review < ret->young_until))
+                ret->young_until = reclaim->review;
+        }
+        const struct queue *queue = &state->queues.items[other->queue];
+        if (queue->used.of[RESOURCE_GPUS] > most) {
+            most = queue->used.of[RESOURCE_GPUS];
+            ret->queue = other->queue;
+        }
+    }
+    reclaim->review = review;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/explain/inquiry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "sched/preemption/room_made.h"
+
+/* Of no brain. */
+static void start_afresh(struct inquiry *inquiry)
+{
+    *inquiry = (struct inquiry){ 0 };
+    inquiry->own.estimator.is_asked = true;
+    inquiry->own.scorer.typical = &inquiry->own.typical;
+    inquiry->own.fleet.is_now = true;
+}
+
+static void release(struct inquiry *inquiry)
+{
+    struct brain *own = &inquiry->own;
+
+    fleet_release(&own->fleet);
+    typical_release(&own->typical);
+    scorer_release(&own->scorer);
+    shapes_release(&own->shapes);
+    cells_release(&own->cells);
+    spends_release(&own->spends);
+    reclaim_release(&own->reclaim);
+    defrag_release(&own->defrag);
+    estimator_release(&own->estimator);
+    arena_release(&own->arena);
+    layout_release(&inquiry->layout);
+    gates_release(&inquiry->gates);
+    class_table_release(&inquiry->classes);
+}
+
+struct inquiry *inquiry_create(void)
+{
+    struct inquiry *inquiry = mem_zero(1, sizeof(*inquiry));
+
+    start_afresh(inquiry);
+    return inquiry;
+}
+
+void inquiry_destroy(struct inquiry *inquiry)
+{
+    if (!inquiry)
+        return;
+    release(inquiry);
+    free(inquiry);
+}
+
+/* All that the brain has, except for what answers write to. */
+static void share(struct brain *own, const struct brain *brain)
+{
+    struct brain mine = *own;
+
+    *own = *brain;
+    own->fleet = mine.fleet;
+    own->typical = mine.typical;
+    own->scorer = mine.scorer;
+    own->shapes = mine.shapes;
+    own->cells = mine.cells;
+    own->spends = mine.spends;
+    own->reclaim = mine.reclaim;
+    own->defrag = mine.defrag;
+    own->estimator = mine.estimator;
+    own->arena = mine.arena;
+    own->spends.items.count = 0;
+    own->defrag.kept = brain->defrag.kept;
+}
+
+/* Update the gates as brain_refresh does: when they change, promises are void. */
+static void share_gates(struct inquiry *inquiry, const struct brain *brain)
+{
+    struct brain *own = &inquiry->own;
+
+    if (brain->gates.passed == brain->state->agenda.passed)
+        return;
+    inquiry->gates.items.count = 0;
+    for (size_t i = 0; i < brain->gates.items.count; i++)
+        list_add(&inquiry->gates.items, brain->gates.items.items[i]);
+    if (gates_make(&inquiry->gates, brain->state, &own->layout, &brain->ends, &own->arena))
+        own->reserve.promises.count = 0;
+    own->gates = inquiry->gates;
+}
+
+static void share_weights(struct inquiry *inquiry, const struct brain *brain, bool is_other)
+{
+    struct brain *own = &inquiry->own;
+
+    if (inquiry->is_ahead) {
+        scorer_refresh(&own->scorer, brain->state, &own->fleet);
+    } else if (is_other || inquiry->epoch != brain->typical.epoch) {
+        scorer_copy(&own->scorer, &brain->scorer, &own->fleet);
+        inquiry->epoch = brain->typical.epoch;
+    }
+}
+
+/* Machines, devices or pools are others, and there was no plan since. */
+static void go_ahead(struct inquiry *inquiry, const struct brain *brain)
+{
+    struct brain *own = &inquiry->own;
+
+    layout_make(&inquiry->layout, brain->state);
+    own->layout = inquiry->layout;
+    own->layout.version = ++inquiry->layouts;
+    own->is_moved = false;
+    own->reserve.promises.count = 0;
+    fleet_make(&own->fleet, &own->layout, brain->state, false);
+}
+
+struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
+{
+    struct brain *own = &inquiry->own;
+
+    assert(brain != own && brain->state);
+    if (own->number != brain->number) {
+        release(inquiry);
+        start_afresh(inquiry);
+    }
+    arena_clear(&own->arena);
+    if (own->number == brain->number && inquiry->changes == brain->changes)
+        return own;
+    bool is_other = inquiry->is_ahead || inquiry->made != brain->made;
+    share(own, brain);
+    inquiry->changes = brain->changes;
+    inquiry->made = brain->made;
+    inquiry->is_ahead = brain->is_moved;
+    if (inquiry->is_ahead) {
+        go_ahead(inquiry, brain);
+    } else {
+        inquiry->layouts += is_other;
+        own->layout.version = inquiry->layouts;
+        own->fleet.layout = &own->layout;
+        fleet_mirror(&own->fleet, &brain->fleet, is_other);
+    }
+    made_share(&own->reclaim, &brain->reclaim, brain->state, inquiry->is_ahead);
+    brain_make_cells(own);
+    share_gates(inquiry, brain);
+    share_weights(inquiry, brain, is_other);
+    estimator_forget(&own->estimator);
+    own->estimator.layout = 0; /* who holds what is counted anew */
+    assert(!own->is_moved && own->layout.version != 0);
+    return own;
+}

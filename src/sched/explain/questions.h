@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_EXPLAIN_QUESTIONS_H
+#define SCHED_EXPLAIN_QUESTIONS_H
+
+/* questions - what can be asked of a brain
+ *
+ * A question changes no decision: each takes a const brain and an inquiry, the memory of the asker
+ * (inquiry.h). Longer questions are in advise.h and scale.h.
+ */
+
+#include "core/job/why.h"
+#include "core/state/state.h"
+
+struct brain;
+
+/* The memory in which answers are computed. Owner: the asker. The first question after an event, or
+ * to another brain, costs more than those that follow it. */
+struct inquiry;
+
+struct inquiry *inquiry_create(void);
+void inquiry_destroy(struct inquiry *inquiry);
+DEFINE_AUTO(inquiry)
+
+/* Why this job does not run: from its state, or as the last plan found. ahead: the number of
+ * interchangeable jobs in front of it; NULL: not wanted (they are counted). */
+void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+               struct why *ret_why, uint32_t *ret_ahead);
+
+/* When a waiting job will start: an 80 % interval from low to high. Times. */
+struct start_estimate {
+    usec_t low, median, high; /* USEC_NEVER: unknown */
+    usec_t limits_only;       /* if all jobs ran to their limits, and no other job came */
+    bool is_open;             /* a job without a time limit holds what it needs */
+};
+
+/* False: it does not wait, is held, waits for other jobs, or can never run. */
+bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                          struct start_estimate *ret);
+
+/* The position of a queue, in milli-GPUs, with all below it. */
+struct queue_standing {
+    int64_t wanted;   /* held and requested, within its limit */
+    int64_t fair;     /* its share if all GPUs were divided now (fair.h) */
+    int64_t borrowed; /* held above its guarantee */
+    int64_t lent;     /* of its guarantee, neither used nor free: others hold it */
+    int64_t claim;    /* what it could still get now: free, or taken back from others */
+};
+
+/* Of all queues by number; ret has room for them. */
+void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret);
+
+/* What other queues could give back to a waiting job, in milli-GPUs, and why they do not. */
+struct give_back {
+    enum stop_rule rule; /* the rule; STOP_IN_QUEUE: none, all else is 0 */
+    uint32_t queue;      /* the queue that holds most of it */
+    int64_t could;       /* held by jobs that may be stopped */
+    int64_t firm;        /* held by jobs that are never stopped */
+    int64_t young;       /* held by jobs within the min_runtime of their queue, or about to end */
+    usec_t young_until;  /* when the first of these may be stopped; 0: none */
+};
+
+void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                     struct give_back *ret);
+
+/* Whether moving other jobs would make room for a waiting one (defrag.h), and what prevents it. */
+enum moves_answer {
+    MOVES_NONE,      /* it would not help, or is disabled */
+    MOVES_UNDER_WAY, /* jobs are being moved for it */
+    MOVES_OVER,      /* the loss is beyond the budget of this hour */
+    MOVES_LATER,     /* jobs that could be moved may not be yet; `at` is when the first may */
+};
+struct moves_ask {
+    enum moves_answer answer;
+    uint32_t jobs;      /* under way: the number of jobs */
+    int64_t loss, left; /* over: GPU-time in microseconds */
+    usec_t at;          /* over: when the next hour begins; 0: the budget is never enough */
+};
+
+void sched_moves(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                 struct moves_ask *ret);
+
+#endif

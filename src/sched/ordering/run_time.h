@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_ORDERING_RUN_TIME_H
+#define SCHED_ORDERING_RUN_TIME_H
+
+/* guess - the predicted run time of a job, and how long room is kept for it
+ *
+ *   usual   for the order: the estimate that was stated, else the 75 % quantile of the history,
+ *   else
+ *           the time limit
+ *   most    its window: no promise counts on the room before: the estimate, else the 90 % quantile,
+ *           else the limit; without prediction always the limit
+ *
+ * A job that outlives its window gets a longer one, up to its limit. A guess never ends a job.
+ */
+
+#include "sched/ordering/pending.h"
+
+/* Bring a bucket's usual, most and share up to date. */
+void guess_bucket(const struct state *state, struct pending_bucket *bucket);
+/* The same with a hypothetical request. */
+void guess_bucket_for(const struct state *state, const struct request *request,
+                      struct pending_bucket *bucket);
+
+/* A job's usual and most. For a running job: the rest of its window and a restart, as if it went
+ * on elsewhere. */
+usec_t guess_usual(const struct state *state, const struct job *job);
+usec_t guess_most(const struct state *state, const struct job *job);
+
+/* A window for a job that holds resources; longer than its run so far. */
+usec_t guess_window(const struct state *state, const struct job *job);
+
+#endif

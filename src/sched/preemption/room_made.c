@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/room_made.h"
+
+#include <assert.h>
+
+#include "sched/brain.h"
+#include "sched/job_facts.h"
+
+const struct lease *made_place(const struct reclaim *reclaim, uint64_t job)
+{
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        if (reclaim->made.items[i].job == job)
+            return reclaim->made.items[i].lease;
+    }
+    return NULL;
+}
+
+static void forget_place(struct reclaim *reclaim, size_t at)
+{
+    lease_destroy(reclaim->made.items[at].lease);
+    list_remove(&reclaim->made, at);
+}
+
+void made_tidy(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(job)))
+            forget_place(reclaim, i);
+    }
+}
+
+void made_forget_back(struct reclaim *reclaim, const struct state *state)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        const struct job *job = state_job(state, reclaim->made.items[i].job);
+        if (!job || job_is_back(job))
+            forget_place(reclaim, i);
+    }
+}
+
+void made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
+{
+    for (size_t i = reclaim->made.count; i-- > 0;) {
+        if (reclaim->made.items[i].job == job)
+            forget_place(reclaim, i);
+    }
+    list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
+    assert(made_place(reclaim, job));
+}
+
+void made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
+                bool is_forgotten)
+{
+    while (own->made.count > 0)
+        forget_place(own, own->made.count - 1);
+    for (size_t i = 0; i < reclaim->made.count; i++)
+        made_keep(own, reclaim->made.items[i].job, reclaim->made.items[i].lease);
+    if (is_forgotten)
+        made_forget_back(own, state);
+    own->review = reclaim->review;
+}
+
+/* ---- when all that stops is gone ---- */
+
+/* It stops, but what it will have then is known. */
+static bool is_coming(const struct brain *brain, const struct job *job)
+{
+    return job_is_back(job) && made_place(&brain->reclaim, job->id);
+}
+
+/* What is held, as if those that stop for other queues were gone and those for whom they stop were
+ * there. */
+void made_count_shares(struct brain *brain, uint64_t job)
+{
+    const struct state *state = brain->state;
+    struct shares_ahead *shares = &brain->reclaim.shares;
+    struct ends_walk walk = { .ends = &brain->ends };
+    struct amounts amounts;
+
+    shares_start(shares, state);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job *other = entry->job;
+        bool is_preempted = other->state == JOB_STOPPING &&
+                            other->run->stop_cause == STOP_PREEMPT &&
+                            other->run->stop_rule != STOP_IN_QUEUE;
+        if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
+            continue;
+        amounts_of_lease(state, other->run->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
+    }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(state, made->job);
+        if (!other || made->job == job ||
+            (other->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(other)))
+            continue;
+        amounts_of_lease(state, made->lease, &amounts);
+        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
+    }
+}
+
+/* As if those that are stopping already were gone, and those for whom they are were there. */
+static void look_ahead(struct brain *brain, uint64_t job)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    fleet_follow(&brain->reclaim.ahead, &brain->fleet);
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        if (job_is_leaving(entry->job))
+            fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
+    }
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
+            fleet_take(&brain->reclaim.ahead, made->lease, 1);
+    }
+}
+
+void made_look_ahead(struct brain *brain, uint64_t job)
+{
+    assert(job == 0 || state_job(brain->state, job));
+    made_count_shares(brain, job);
+    look_ahead(brain, job);
+}
+
+void made_take(struct brain *brain, uint64_t job, int sign)
+{
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct job *other = state_job(brain->state, made->job);
+        if (other && other->id != job)
+            cells_take(&brain->cells, &brain->layout, made->lease,
+                       cells_guest_of(&brain->cells, other->queue, other->is_preemptible), sign);
+    }
+}
+
+/* ---- whether more is needed ---- */
+
+static bool is_under_way(const struct brain *brain, const struct job *job)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        const struct job_run *run = entry->job->run;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
+            run->stopped_for == job->id)
+            return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
+            run->resized_for == job->id)
+            return true;
+        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
+            run->moved_for == job->id)
+            return true;
+    }
+    return false;
+}
+
+/* When enough GPUs will be free, wherever they are: not before that it starts by itself. What was
+ * given up for others is theirs. */
+static usec_t earliest(const struct brain *brain, uint64_t job, const struct amounts *wanted)
+{
+    struct ends_walk walk = { .ends = &brain->ends };
+    int64_t free = brain->state->capacity.milli -
+                   brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
+
+    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
+        const struct made_room *made = &brain->reclaim.made.items[i];
+        free -= made->job != job ? made->lease->milli : 0;
+    }
+    if (free >= wanted->of[RESOURCE_GPUS])
+        return brain->state->now;
+    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
+        bool is_healed = entry->job->state == JOB_STOPPING && !job_is_leaving(entry->job);
+        free += is_healed ? 0 : entry->job->run->lease->milli;
+        if (free >= wanted->of[RESOURCE_GPUS])
+            return entry->end;
+    }
+    return USEC_NEVER;
+}
+
+bool made_is_needed(const struct brain *brain, const struct job *job, usec_t natural,
+                    const struct amounts *wanted)
+{
+    usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
+
+    return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
+           !(job->is_awaited && is_under_way(brain, job));
+}

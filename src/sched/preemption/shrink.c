@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/preemption/shrink.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/job/gang_size.h"
+#include "sched/brain.h"
+#include "sched/capacity/lease_part.h"
+#include "sched/job_facts.h"
+#include "sched/ordering/quota_check.h"
+#include "sched/preemption/room_made.h"
+#include "sched/preemption/victim.h"
+
+/* Whose restart loses the least for what it gives comes first; of equals who started last. */
+static int compare_donors(const void *left, const void *right)
+{
+    const struct donor *a = left, *b = right;
+
+    if (a->job->priority != b->job->priority)
+        return a->job->priority < b->job->priority ? -1 : 1;
+    if (job_restart_cost(a->job) != job_restart_cost(b->job))
+        return job_restart_cost(a->job) < job_restart_cost(b->job) ? -1 : 1;
+    return a->job->id > b->job->id ? -1 : 1;
+}
+
+/* Has run for its restart cost, so that its start was not in vain. */
+static bool has_paid(struct brain *brain, const struct job *job)
+{
+    usec_t at = usec_after(job->run->started, job_restart_cost(job));
+
+    if (at <= brain->state->now)
+        return true;
+    brain->elastic.review = at < brain->elastic.review ? at : brain->elastic.review;
+    return false;
+}
+
+static size_t collect_donors(struct brain *brain, const struct job *job, struct donor **ret)
+{
+    const struct elastic *elastic = &brain->elastic;
+    struct donor *donors = arena_take(&brain->arena, elastic->active.count + 1, sizeof(*donors));
+    size_t count = 0;
+
+    for (size_t i = 0; i < elastic->active.count; i++) {
+        struct job *other = elastic->active.items[i];
+        const struct request *request = state_request(brain->state, other);
+        uint32_t members = other->run->lease->members_count;
+        if (other == job || !job_is_settled(other) || members <= request->members ||
+            !has_paid(brain, other) || (other->queue != job->queue && !victim_is_due(brain, other)))
+            continue;
+        donors[count++] = (struct donor){ other, request, members, members, 0 };
+    }
+    if (count > 1)
+        qsort(donors, count, sizeof(donors[0]), compare_donors);
+    *ret = donors;
+    return count;
+}
+
+/* May the job have what these members hold? STOP_IN_QUEUE: no. */
+static enum stop_rule right_to(struct brain *brain, const struct job *job,
+                               const struct amounts *wanted, const struct job *other,
+                               const struct amounts *held)
+{
+    if (other->queue == job->queue)
+        return job->priority >= other->priority ? STOP_FOR_EARLIER : STOP_IN_QUEUE;
+    return share_rule(&brain->reclaim.shares, brain->state, job->queue, wanted, other->queue, held);
+}
+
+/* Size by size, as far as a right to it goes. */
+static void squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                    struct donor *donor)
+{
+    struct shares_ahead *shares = &brain->reclaim.shares;
+
+    for (;;) {
+        uint32_t next = donor->low > 1 ? request_fit(donor->request, donor->low - 1) : 0;
+        struct amounts held;
+        struct lease part;
+        if (next == 0)
+            return;
+        parts_range(donor->job->run->lease, next, donor->low - next, &brain->arena, &part);
+        amounts_of_lease(brain->state, &part, &held);
+        enum stop_rule rule = right_to(brain, job, wanted, donor->job, &held);
+        if (rule == STOP_IN_QUEUE)
+            return;
+        if (rule != STOP_FOR_EARLIER)
+            shares_take(shares, brain->state, job->queue, donor->job->queue, &held, rule, -1);
+        fleet_take(&brain->reclaim.ahead, &part, -1);
+        donor->low = next;
+        donor->rule = (uint8_t)rule;
+    }
+}
+
+/* What it keeps after all, now that the place of the other is known: of the members that may have
+ * to go, as many as an allowed size needs stay where they are. */
+static void give_back(struct brain *brain, const struct donor *donor, struct lease *ret)
+{
+    const struct lease *held = donor->job->run->lease;
+    struct fleet *ahead = &brain->reclaim.ahead;
+    bool *stays = arena_take(&brain->arena, donor->members, sizeof(bool));
+    uint32_t count = donor->low;
+    struct lease part;
+
+    assert(donor->low < donor->members);
+    for (uint32_t rank = 0; rank < donor->members; rank++) {
+        stays[rank] = rank < donor->low;
+        if (stays[rank])
+            continue;
+        parts_range(held, rank, 1, &brain->arena, &part);
+        stays[rank] = fleet_has(ahead, &part);
+        if (stays[rank])
+            fleet_take(ahead, &part, 1);
+        count += stays[rank];
+    }
+    uint32_t size = count < donor->members ? request_fit(donor->request, count) : count;
+    for (uint32_t rank = donor->members; rank-- > 0 && count > size;) {
+        if (!stays[rank])
+            continue;
+        stays[rank] = false;
+        count--;
+        parts_range(held, rank, 1, &brain->arena, &part);
+        fleet_take(ahead, &part, -1);
+    }
+    parts_pick(held, stays, &brain->arena, ret);
+    assert(ret->members_count >= donor->low && ret->members_count <= donor->members);
+}
+
+/* Stop it to start again with `lease`; `taker` gets what it gives up. */
+void shrink_resize(struct brain *brain, const struct job *job, const struct lease *lease,
+                   uint64_t taker, uint8_t rule, struct decisions *decisions)
+{
+    usec_t now = brain->state->now;
+    struct event event = {
+        .kind = EVENT_STOP,
+        .at = now,
+        .stop = { .job = job->id,
+                  .cause = STOP_RESIZE,
+                  .other = taker,
+                  .rule = rule,
+                  .lost = job_unsaved(job, now) + job->restart_cost,
+                  .members = lease->members_count },
+    };
+
+    assert(job_is_settled(job) && lease->members_count > 0);
+    made_keep(&brain->reclaim, job->id, lease);
+    brain_decide(brain, &event, decisions);
+}
+
+bool shrink_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                    struct donors *ret)
+{
+    bool is_any = false;
+
+    ret->count = collect_donors(brain, job, &ret->items);
+    for (size_t i = 0; i < ret->count; i++) {
+        squeeze(brain, job, wanted, &ret->items[i]);
+        is_any |= ret->items[i].low < ret->items[i].members;
+    }
+    return is_any;
+}
+
+bool shrink_takes_from(const struct donors *donors, const struct job *job)
+{
+    for (size_t i = 0; i < donors->count; i++) {
+        if (donors->items[i].job == job)
+            return donors->items[i].low < donors->items[i].members;
+    }
+    return false;
+}
+
+bool shrink_settle(struct brain *brain, const struct job *job, const struct lease *lease,
+                   const struct donors *donors, struct decisions *decisions)
+{
+    bool is_any = false;
+
+    fleet_take(&brain->reclaim.ahead, lease, 1);
+    for (size_t i = donors->count; i-- > 0;) {
+        const struct donor *donor = &donors->items[i];
+        struct lease kept;
+        if (donor->low == donor->members)
+            continue;
+        give_back(brain, donor, &kept);
+        if (kept.members_count == donor->members)
+            continue;
+        shrink_resize(brain, donor->job, &kept, job->id, donor->rule, decisions);
+        is_any = true;
+    }
+    return is_any;
+}
+
+static bool try_to_shrink(struct brain *brain, struct job *job, struct decisions *decisions)
+{
+    struct place_query query;
+    struct amounts wanted;
+    struct donors donors;
+    struct lease lease;
+    struct why why;
+
+    made_look_ahead(brain, job->id);
+    quota_least(brain->state, state_request(brain->state, job), &wanted);
+    if (!shrink_squeeze(brain, job, &wanted, &donors))
+        return false;
+    brain_query(brain, job, &query);
+    query.fleet = &brain->reclaim.ahead;
+    query.shapes = NULL;
+    query.quota = PLACE_QUOTA_EVER;
+    if (!place_job(&query, &brain->arena, &lease, &why) ||
+        !shrink_settle(brain, job, &lease, &donors, decisions))
+        return false;
+    made_keep(&brain->reclaim, job->id, &lease);
+    return true;
+}
+
+bool shrink_for(struct brain *brain, struct job *job, usec_t natural, struct decisions *decisions)
+{
+    struct amounts wanted;
+
+    if (brain->elastic.active.count == 0)
+        return false;
+    quota_least(brain->state, state_request(brain->state, job), &wanted);
+    return made_is_needed(brain, job, natural, &wanted) && try_to_shrink(brain, job, decisions);
+}
