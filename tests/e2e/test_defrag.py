@@ -71,10 +71,10 @@ def test_a_job_moves_and_goes_on_where_it_was(two, tmp_path):
         api.post("/v1/jobs/%d/cancel" % n)
 
 
-def test_a_budget_that_is_too_small_is_named(two):
+def test_a_budget_that_is_too_small_is_named(two, tmp_path):
     api = two.api
     api.put("/v1/config", {**CONFIG, "defrag": {"hours": 0.01}})
-    jobs = parts(api, restart_cost="10m")
+    jobs = parts(api, cwd=str(tmp_path), restart_cost="10m")
     whole = api.submit(run="sleep 600", gpus=1, cpus=0, queue="vision")
     why = api.get("/v1/jobs/%d/why" % whole)
     assert why["moves"]["answer"] == "later"  # nobody has run for his restart cost
@@ -83,11 +83,11 @@ def test_a_budget_that_is_too_small_is_named(two):
         api.post("/v1/jobs/%d/cancel" % n)
 
 
-def test_unless_it_is_configured_nobody_moves(two):
+def test_unless_it_is_configured_nobody_moves(two, tmp_path):
     api = two.api
     api.put("/v1/config", {"queues": CONFIG["queues"]})
     assert "defrag" not in api.get("/v1/config")
-    jobs = parts(api)
+    jobs = parts(api, cwd=str(tmp_path))
     whole = api.submit(run="sleep 600", gpus=1, cpus=0, queue="vision")
     assert api.get("/v1/jobs/%d/why" % whole)["moves"] is None
     assert api.job(whole)["state"] == "queued" and all(api.job(n)["moved"] is None for n in jobs)
