@@ -34,12 +34,12 @@ void brain_query_for(struct brain *brain, const struct job *job, const struct re
         .is_preemptible = job->is_preemptible,
         .job = job->id,
         .quota = PLACE_QUOTA_NOW,
-        .gates = brain->gates.items.count > 0 ? &brain->gates : NULL,
+        .keepouts = brain->keepouts.items.count > 0 ? &brain->keepouts : NULL,
         .from = brain->state->now,
         .stay = job_stay(job),
     };
     if (query->request->roles_count > 0)
-        query->seats = seats_of(&brain->reserve.seats, job->id);
+        query->role_places = role_places_of(&brain->reserve.role_places, job->id);
 }
 
 void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
@@ -61,7 +61,7 @@ void brain_make_cells(struct brain *brain)
 
 void brain_shut_gates(struct brain *brain)
 {
-    if (gates_make(&brain->gates, brain->state, &brain->layout, &brain->ends, &brain->arena))
+    if (keepouts_make(&brain->keepouts, brain->state, &brain->layout, &brain->ends, &brain->arena))
         reserve_forget(&brain->reserve);
 }
 
@@ -75,7 +75,7 @@ void brain_refresh(struct brain *brain)
         brain->is_moved = false;
         brain->made = ++brain->changes;
     }
-    if (brain->gates.passed != brain->state->agenda.passed)
+    if (brain->keepouts.passed != brain->state->agenda.passed)
         brain_shut_gates(brain);
     scorer_refresh(&brain->scorer, brain->state, &brain->fleet);
     assert(!brain->is_moved && brain->layout.nodes.count == brain->state->nodes.count);
@@ -86,14 +86,14 @@ static void forget_deadlines(struct brain *brain)
 {
     struct ends_walk walk = { .ends = &brain->ends };
 
-    if (brain->deadlines.heap.count < 4 * brain->ends.count + 1024)
+    if (brain->time_limits.heap.count < 4 * brain->ends.count + 1024)
         return;
-    deadlines_release(&brain->deadlines);
+    time_limits_release(&brain->time_limits);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         usec_t end = job_end_of(brain->state, job);
         if (job_has_limit(job) && end != USEC_NEVER)
-            deadline_add(&brain->deadlines, end, job->id);
+            time_limit_add(&brain->time_limits, end, job->id);
     }
 }
 
@@ -103,7 +103,7 @@ void brain_watch(struct brain *brain, struct job *job)
 
     assert(job_is_active(job));
     if (job_has_limit(job) && end != USEC_NEVER && end > brain->state->now) {
-        deadline_add(&brain->deadlines, end, job->id);
+        time_limit_add(&brain->time_limits, end, job->id);
         forget_deadlines(brain);
     }
     if (!job->run->wants_attention && job_stop_wanted(brain->state, job) != STOP_NONE) {

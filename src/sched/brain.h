@@ -31,23 +31,23 @@ struct brain {
     struct state *state;
     struct layout layout;
     struct fleet fleet;
-    struct typical typical;
+    struct fragmentation typical;
     struct scorer scorer;
     struct shapes shapes;
     struct cells cells;
     struct pending pending;
     struct ranker ranker;
     struct order order;
-    struct gates gates;
+    struct keepouts keepouts;
     struct reserve reserve;
-    struct turns turns;
-    struct spends spends;
+    struct reserved_shares reserved_shares;
+    struct budgets budgets;
     struct patience patience;
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;
     struct defrag defrag;
-    struct deadlines deadlines;
+    struct time_limits time_limits;
     struct estimator estimator;
     struct ends ends;           /* expected ends of the jobs that hold resources */
     LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
@@ -70,13 +70,14 @@ struct brain {
 /* Add a decision, and fold it in. */
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
-/* A query for the job as it is now: machines, caches, gates, quotas. */
+/* A query for the job as it is now: machines, caches, keepouts, quotas. */
 void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
 /* The same for a request that is not the job's own. */
 void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
                      struct place_query *query);
 
-/* Bring layout, fleet, cells, gates and weights up to the state. Weights decide: for plans alone.
+/* Bring layout, fleet, cells, keepouts and weights up to the state. Weights decide: for plans
+ * alone.
  */
 void brain_refresh(struct brain *brain);
 /* What reservations keep now. */

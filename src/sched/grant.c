@@ -53,7 +53,7 @@ bool brain_array_allows(const struct state *state, const struct pending_bucket *
 bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,
                     struct why *why)
 {
-    return hours_allow(brain, job, amounts, why) && spend_allows(brain, job, amounts, why);
+    return time_rules_allow(brain, job, amounts, why) && budget_allows(brain, job, amounts, why);
 }
 
 bool brain_may_start(struct brain *brain, const struct job *job, struct why *why)
@@ -66,31 +66,31 @@ bool brain_may_start(struct brain *brain, const struct job *job, struct why *why
 
     *why = (struct why){ .kind = WHY_NONE };
     quota_least(state, state_request(state, job), &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           spend_allows(brain, job, &ask.amounts, why);
+    return time_rules_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           budget_allows(brain, job, &ask.amounts, why);
 }
 
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
                     struct why *why)
 {
     const struct state *state = brain->state;
-    struct gate_ask shut = { job->queue, job->user, state->now,
-                             usec_after(state->now, job_stay(job)) };
+    struct keepout_ask shut = { job->queue, job->user, state->now,
+                                usec_after(state->now, job_stay(job)) };
     struct quota_ask ask = { .queue = job->queue,
                              .user = job->user,
                              .gid = job->gid,
                              .is_preemptible = job->is_preemptible };
 
-    for (size_t i = 0; i < brain->gates.items.count; i++) {
-        const struct gate *gate = &brain->gates.items.items[i];
-        if (!gate_bars(gate, state, &shut) || !gate_has(gate, &brain->layout, lease))
+    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
+        const struct keepout *keepout = &brain->keepouts.items.items[i];
+        if (!keepout_bars(keepout, state, &shut) || !keepout_has(keepout, &brain->layout, lease))
             continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
+        *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
         return false;
     }
     amounts_of_lease(state, lease, &ask.amounts);
-    return hours_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           spend_allows(brain, job, &ask.amounts, why);
+    return time_rules_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
+           budget_allows(brain, job, &ask.amounts, why);
 }
 
 /* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
@@ -124,11 +124,11 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
                    .is_backfill = brain->reserve.promises.count > brain->defrag.kept,
                    .tier = tier },
     };
-    guess_bucket(brain->state, job->pending_bucket);
+    run_time_bucket(brain->state, job->pending_bucket);
     job_claim_run(job)->window = job->pending_bucket->most;
     struct amounts amounts;
     amounts_of_lease(brain->state, lease, &amounts);
-    spend_take(brain, job, &amounts);
+    budget_take(brain, job, &amounts);
     brain_decide(brain, &grant, decisions);
 }
 
@@ -139,21 +139,21 @@ static void name_reservation(struct brain *brain, const struct job *job, struct 
                              struct why *why)
 {
     const struct state *state = brain->state;
-    struct gate_ask ask = { job->queue, job->user, query->from,
-                            usec_after(query->from, query->stay) };
-    const struct gates *gates = query->gates;
+    struct keepout_ask ask = { job->queue, job->user, query->from,
+                               usec_after(query->from, query->stay) };
+    const struct keepouts *keepouts = query->keepouts;
     struct why without;
     struct lease lease;
 
-    query->gates = NULL;
+    query->keepouts = NULL;
     bool is_kept =
-        gates && why_lacks_room(why->kind) && place_job(query, &brain->arena, &lease, &without);
-    query->gates = gates;
-    for (size_t i = 0; is_kept && i < gates->items.count; i++) {
-        const struct gate *gate = &gates->items.items[i];
-        if (!gate_bars(gate, state, &ask) || !gate_has(gate, &brain->layout, &lease))
+        keepouts && why_lacks_room(why->kind) && place_job(query, &brain->arena, &lease, &without);
+    query->keepouts = keepouts;
+    for (size_t i = 0; is_kept && i < keepouts->items.count; i++) {
+        const struct keepout *keepout = &keepouts->items.items[i];
+        if (!keepout_bars(keepout, state, &ask) || !keepout_has(keepout, &brain->layout, &lease))
             continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = gate->reservation };
+        *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
         return;
     }
 }
@@ -203,20 +203,21 @@ struct trial {
 static bool try_request(struct trial *trial, const struct request *request)
 {
     struct brain *brain = trial->brain;
-    struct turn_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts, trial->end };
+    struct reserved_share_ask turn = { trial->job->id, trial->job->queue, &trial->ask.amounts,
+                                       trial->end };
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
-    if (!hours_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+    if (!time_rules_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
         !quota_allows(brain->state, &trial->ask, &trial->why) ||
-        !spend_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, &turn, &trial->why) ||
+        !budget_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+        !reserved_share_allows(&brain->reserved_shares, brain->state, &turn, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
     amounts_of_lease(brain->state, &lease, &trial->ask.amounts);
     /* What it would get may be more than the least that it asks for, or of another model. */
     if (!brain_may_take(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !turn_allows(&brain->turns, brain->state, &turn, &trial->why))
+        !reserved_share_allows(&brain->reserved_shares, brain->state, &turn, &trial->why))
         return false;
     trial->lease = lease;
     return true;
@@ -259,15 +260,15 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
     if (!try_request(&trial, request)) {
         *why = trial.why;
         if (why->kind == WHY_QUOTA && brain_is_possible(brain, job))
-            turn_make(&brain->turns, state, &brain->ends, job, why);
+            reserved_share_make(&brain->reserved_shares, state, &brain->ends, job, why);
         if (why->kind == WHY_QUOTA)
-            hours_name_window(state, why);
+            time_rules_name_window(state, why);
         return false;
     }
     if (request_is_elastic(request))
         request_search(request, request->members, members_most(job, request), try_members, &trial);
     amounts_of_lease(state, &trial.lease, &trial.ask.amounts);
-    turn_take(&brain->turns, state, job->queue, &trial.ask.amounts, trial.end);
+    reserved_share_take(&brain->reserved_shares, state, job->queue, &trial.ask.amounts, trial.end);
     brain_grant(brain, job, &trial.lease, tier, decisions);
     return true;
 }

@@ -106,7 +106,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
     struct state *state = brain->state;
     uint64_t id;
 
-    while (deadline_take(&brain->deadlines, state->now, &id)) {
+    while (time_limit_take(&brain->time_limits, state->now, &id)) {
         struct job *job = state_job(state, id);
         if (job && job_is_active(job))
             brain_watch(brain, job);
@@ -337,15 +337,15 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     struct why why;
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
-    brain->turns.held.count = 0;
-    made_tidy(&brain->reclaim, brain->state);
+    brain->reserved_shares.held.count = 0;
+    room_made_tidy(&brain->reclaim, brain->state);
     defrag_keep(brain, true);
     plan_back(brain, decisions);
     defrag_keep(brain, false);
     assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
-        guess_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
+        run_time_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
         try_grant(brain, brain->awaited.items[i], decisions, &why);
     }
     brain_list_awaited(brain);
@@ -412,7 +412,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         return;
     brain->plans++;
     reserve_start(&brain->reserve);
-    brain->turns.held.count = 0;
+    brain->reserved_shares.held.count = 0;
     brain->ranker.turn = brain->plans;
     brain->ranker.stride = 1 + count_buckets(&brain->pending) / GUESSED_AT_ONCE;
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);

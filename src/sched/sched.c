@@ -54,7 +54,7 @@ static void extend_windows(struct brain *brain)
             list_add(&late, entry->job);
     }
     for (size_t i = 0; i < late.count; i++) {
-        job_claim_run(late.items[i])->window = guess_window(state, late.items[i]);
+        job_claim_run(late.items[i])->window = run_time_window(state, late.items[i]);
         update_end(brain, late.items[i], true);
     }
     list_release(&late);
@@ -73,7 +73,7 @@ static void on_job(void *user, struct job *job, bool is_gone)
     else
         pending_update(&brain->pending, brain->state, job);
     if (job->pending_bucket && !was_pending && job->run->attempt == 0) {
-        guess_bucket(brain->state, job->pending_bucket);
+        run_time_bucket(brain->state, job->pending_bucket);
         patience_arrival(&brain->patience, job->submitted, job->pending_bucket);
     }
     preempt_note(&brain->preempt, job, is_gone);
@@ -133,7 +133,7 @@ static void learn_state(struct brain *brain)
             struct job_run *run = job_claim_run(job);
             run->first_promise = run->expected_end = 0;
             run->is_among_ends = run->wants_attention = false;
-            run->window = job_is_active(job) ? guess_window(state, job) : 0;
+            run->window = job_is_active(job) ? run_time_window(state, job) : 0;
         }
         on_job(brain, job, false);
     }
@@ -144,10 +144,10 @@ static void forget_state(struct brain *brain)
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);
-    gates_release(&brain->gates);
-    spends_release(&brain->spends);
-    turns_release(&brain->turns);
-    deadlines_release(&brain->deadlines);
+    keepouts_release(&brain->keepouts);
+    budgets_release(&brain->budgets);
+    reserved_shares_release(&brain->reserved_shares);
+    time_limits_release(&brain->time_limits);
     estimator_release(&brain->estimator);
     preempt_release(&brain->preempt);
     reclaim_release(&brain->reclaim);
@@ -157,7 +157,7 @@ static void forget_state(struct brain *brain)
     shapes_release(&brain->shapes);
     cells_release(&brain->cells);
     scorer_release(&brain->scorer);
-    typical_release(&brain->typical);
+    fragmentation_release(&brain->typical);
     fleet_release(&brain->fleet);
     layout_release(&brain->layout);
     list_release(&brain->attention);
@@ -318,13 +318,13 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
 
     arena_clear(&brain->arena);
     if (brain->is_moved)
-        made_forget_back(&brain->reclaim, brain->state);
+        room_made_forget_back(&brain->reclaim, brain->state);
     brain_refresh(brain);
     brain_shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;
-    brain->spends.items.count = 0;
+    brain->budgets.items.count = 0;
     plan_stops(brain, decisions);
-    plan_leaves(brain, decisions);
+    plan_evictions(brain, decisions);
     extend_windows(brain);
     plan_awaited(brain, decisions);
     plan_shrinks(brain, decisions);
@@ -332,7 +332,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_preempt(brain, decisions);
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);
-    plan_leaves(brain, NULL);
+    plan_evictions(brain, NULL);
     estimate_note(brain, decisions);
     assert(!brain->is_moved);
     brain->is_dirty = false;
@@ -355,7 +355,7 @@ usec_t sched_next_wakeup(const struct brain *brain)
     if (brain->is_dirty)
         return brain->state->now;
     wakeup = brain->state->next_spot < wakeup ? brain->state->next_spot : wakeup;
-    usec_t deadline = deadline_first(&brain->deadlines);
+    usec_t deadline = time_limit_first(&brain->time_limits);
     wakeup = brain->review < wakeup ? brain->review : wakeup;
     wakeup = brain->state->agenda.next_edge < wakeup ? brain->state->agenda.next_edge : wakeup;
     wakeup = deadline < wakeup ? deadline : wakeup;

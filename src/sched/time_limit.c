@@ -3,40 +3,40 @@
 
 #include <assert.h>
 
-static bool is_before(const struct deadline *a, const struct deadline *b)
+static bool is_before(const struct time_limit *a, const struct time_limit *b)
 {
     return a->at != b->at ? a->at < b->at : a->job < b->job;
 }
 
-void deadline_add(struct deadlines *deadlines, usec_t at, uint64_t job)
+void time_limit_add(struct time_limits *time_limits, usec_t at, uint64_t job)
 {
-    struct deadline added = { at, job };
+    struct time_limit added = { at, job };
 
     assert(at != USEC_NEVER && job != 0);
-    list_add(&deadlines->heap, added);
-    struct deadline *items = deadlines->heap.items;
-    size_t i = deadlines->heap.count - 1;
+    list_add(&time_limits->heap, added);
+    struct time_limit *items = time_limits->heap.items;
+    size_t i = time_limits->heap.count - 1;
     for (; i > 0 && is_before(&added, &items[(i - 1) / 2]); i = (i - 1) / 2)
         items[i] = items[(i - 1) / 2];
     items[i] = added;
 }
 
-usec_t deadline_first(const struct deadlines *deadlines)
+usec_t time_limit_first(const struct time_limits *time_limits)
 {
-    return deadlines->heap.count > 0 ? deadlines->heap.items[0].at : USEC_NEVER;
+    return time_limits->heap.count > 0 ? time_limits->heap.items[0].at : USEC_NEVER;
 }
 
-bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job)
+bool time_limit_take(struct time_limits *time_limits, usec_t now, uint64_t *ret_job)
 {
-    struct deadline *items = deadlines->heap.items;
+    struct time_limit *items = time_limits->heap.items;
 
-    if (deadline_first(deadlines) > now || deadlines->heap.count == 0)
+    if (time_limit_first(time_limits) > now || time_limits->heap.count == 0)
         return false;
     assert(items[0].at <= now);
     *ret_job = items[0].job;
 
-    struct deadline last = items[--deadlines->heap.count];
-    size_t count = deadlines->heap.count, i = 0;
+    struct time_limit last = items[--time_limits->heap.count];
+    size_t count = time_limits->heap.count, i = 0;
     for (size_t child = 1; child < count; child = 2 * i + 1) {
         if (child + 1 < count && is_before(&items[child + 1], &items[child]))
             child++;
@@ -50,7 +50,7 @@ bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job)
     return true;
 }
 
-void deadlines_release(struct deadlines *deadlines)
+void time_limits_release(struct time_limits *time_limits)
 {
-    list_release(&deadlines->heap);
+    list_release(&time_limits->heap);
 }

@@ -13,19 +13,19 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-struct deadline {
+struct time_limit {
     usec_t at;
     uint64_t job;
 };
 
-struct deadlines {
-    LIST(struct deadline) heap;
+struct time_limits {
+    LIST(struct time_limit) heap;
 };
 
-void deadline_add(struct deadlines *deadlines, usec_t at, uint64_t job);
-usec_t deadline_first(const struct deadlines *deadlines); /* USEC_NEVER: none */
+void time_limit_add(struct time_limits *time_limits, usec_t at, uint64_t job);
+usec_t time_limit_first(const struct time_limits *time_limits); /* USEC_NEVER: none */
 /* Remove and return the earliest entry if it is due. */
-bool deadline_take(struct deadlines *deadlines, usec_t now, uint64_t *ret_job);
-void deadlines_release(struct deadlines *deadlines);
+bool time_limit_take(struct time_limits *time_limits, usec_t now, uint64_t *ret_job);
+void time_limits_release(struct time_limits *time_limits);
 
 #endif

@@ -72,27 +72,27 @@ static void jobs_of_a_kind_share_a_bucket_oldest_first(void **state)
 
 static void deadlines_come_earliest_first(void **state)
 {
-    struct deadlines deadlines = { 0 };
+    struct time_limits time_limits = { 0 };
     struct random random = { 7 };
     uint64_t job, last = 0;
     (void)state;
 
-    assert_true(deadline_first(&deadlines) == USEC_NEVER);
-    assert_false(deadline_take(&deadlines, USEC_NEVER, &job));
+    assert_true(time_limit_first(&time_limits) == USEC_NEVER);
+    assert_false(time_limit_take(&time_limits, USEC_NEVER, &job));
     for (int i = 0; i < 2000; i++) {
         uint32_t at = random_below(&random, 500);
         /* The job tells its time. */
-        deadline_add(&deadlines, at, (uint64_t)at * 10000 + random_below(&random, 10000));
+        time_limit_add(&time_limits, at, (uint64_t)at * 10000 + random_below(&random, 10000));
     }
     for (usec_t now = 0; now < 500; now += 50) {
-        while (deadline_take(&deadlines, now, &job)) {
+        while (time_limit_take(&time_limits, now, &job)) {
             assert_true(job / 10000 <= (uint64_t)now);
             assert_true(job >= last); /* of equal times the lower number */
             last = job;
         }
-        assert_true(deadline_first(&deadlines) > now);
+        assert_true(time_limit_first(&time_limits) > now);
     }
-    deadlines_release(&deadlines);
+    time_limits_release(&time_limits);
 }
 
 int main(void)

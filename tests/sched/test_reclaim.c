@@ -237,7 +237,7 @@ static void who_need_not_go_after_all_stays(void **state)
  * to the other. */
 static void the_rule_that_holds_once_holds_once(void **state)
 {
-    struct shares_ahead shares = { 0 };
+    struct reclaim_shares_ahead shares = { 0 };
     struct amounts wanted = { .of = { 3000 } }, held = { .of = { 2000 } };
     (void)state;
     AUTO(lab) struct lab *lab = cluster(2);
@@ -246,16 +246,16 @@ static void the_rule_that_holds_once_holds_once(void **state)
     queue(lab, "b", 0, 0);
     lab->state->queues.items[3].used.of[RESOURCE_GPUS] = 8000;
     lab->state->queues.items[3].usage[SHARE_OF_GPUS] = 1 << 20; /* a comes before b */
-    shares_start(&shares, lab->state);
-    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
-    shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
-    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
-    shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
+    reclaim_shares_start(&shares, lab->state);
+    assert_int_equal(reclaim_rule_of(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
+    reclaim_shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
+    assert_int_equal(reclaim_rule_of(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_LESS);
+    reclaim_shares_take(&shares, lab->state, 2, 3, &held, STOP_FOR_LESS, -1);
     /* 4 are left: 3 is less than that, and more than 2. */
-    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_FAIR);
-    shares_take(&shares, lab->state, 2, 3, &(struct amounts){ 0 }, STOP_FOR_FAIR, -1);
-    assert_int_equal(share_rule(&shares, lab->state, 2, &wanted, 3, &held), STOP_IN_QUEUE);
-    shares_release(&shares);
+    assert_int_equal(reclaim_rule_of(&shares, lab->state, 2, &wanted, 3, &held), STOP_FOR_FAIR);
+    reclaim_shares_take(&shares, lab->state, 2, 3, &(struct amounts){ 0 }, STOP_FOR_FAIR, -1);
+    assert_int_equal(reclaim_rule_of(&shares, lab->state, 2, &wanted, 3, &held), STOP_IN_QUEUE);
+    reclaim_shares_release(&shares);
     lab->state->queues.items[3].used.of[RESOURCE_GPUS] = 0;
 }
 
@@ -290,12 +290,13 @@ static uint64_t share_then(const struct lab *lab, uint32_t number)
         quota_least(lab->state, state_request(lab->state, job), &wanted);
         amounts_add(&with, &wanted, 1);
     }
-    return share_measure(lab->state, number, &with, RESOURCE_GPUS);
+    return reclaim_share_measure(lab->state, number, &with, RESOURCE_GPUS);
 }
 
 static uint64_t share_now(const struct lab *lab, uint32_t number)
 {
-    return share_measure(lab->state, number, &lab->state->queues.items[number].used, RESOURCE_GPUS);
+    return reclaim_share_measure(lab->state, number, &lab->state->queues.items[number].used,
+                                 RESOURCE_GPUS);
 }
 
 static bool was_granted(const struct lab *lab, uint32_t number)

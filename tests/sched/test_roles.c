@@ -136,7 +136,7 @@ static bool place_from(struct searching *searching, uint32_t member)
 static bool is_possible(const struct state *state, const struct request *request)
 {
     struct searching searching = { .state = state, .members = request->members };
-    struct cast cast = { .request = request };
+    struct role_order cast = { .request = request };
 
     for (uint32_t i = 0; i < NODES; i++) {
         searching.cpu[i] = state->room.nodes.items[i].cpu_milli;
@@ -156,7 +156,7 @@ static bool is_possible(const struct state *state, const struct request *request
         }
         if (place_from(&searching, 0))
             return true;
-    } while (cast_next(&cast, CAST_ALL_PLACED));
+    } while (role_order_next(&cast, CAST_ALL_PLACED));
     return false;
 }
 

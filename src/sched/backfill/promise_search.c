@@ -46,7 +46,7 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->touched);
     list_release(&reserve->counts);
     list_release(&reserve->roomy);
-    seats_release(&reserve->seats);
+    role_places_release(&reserve->role_places);
 }
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
@@ -76,7 +76,7 @@ static void book_all(struct reserve *reserve)
 
 /* ---- the walk ---- */
 
-struct walk {
+struct schedule {
     struct reserve *reserve;
     struct place_query query;
     struct ends_walk ends;
@@ -88,7 +88,7 @@ struct walk {
     int openings; /* how many of these were looked at */
 };
 
-static void touch(struct walk *walk, const struct lease *lease)
+static void touch(struct schedule *walk, const struct lease *lease)
 {
     struct reserve *reserve = walk->reserve;
 
@@ -100,47 +100,48 @@ static void touch(struct walk *walk, const struct lease *lease)
     }
 }
 
-static usec_t time_of(const struct walk *walk, const struct ends_entry *entry)
+static usec_t time_of(const struct schedule *walk, const struct ends_entry *entry)
 {
     return entry->end > walk->now ? entry->end : walk->now;
 }
 
-static struct gate_ask ask_from(const struct walk *walk, usec_t from)
+static struct keepout_ask ask_from(const struct schedule *walk, usec_t from)
 {
-    return (struct gate_ask){ walk->query.queue, walk->query.user, from, USEC_NEVER };
+    return (struct keepout_ask){ walk->query.queue, walk->query.user, from, USEC_NEVER };
 }
 
 /* When the next reservation that is in its way ends. */
-static usec_t next_opening(const struct walk *walk, usec_t after)
+static usec_t next_opening(const struct schedule *walk, usec_t after)
 {
-    const struct gates *gates = walk->query.gates;
-    struct gate_ask ask = ask_from(walk, after);
+    const struct keepouts *keepouts = walk->query.keepouts;
+    struct keepout_ask ask = ask_from(walk, after);
     usec_t next = USEC_NEVER;
 
-    for (size_t i = 0; gates && walk->openings < OPENINGS_MOST && i < gates->items.count; i++) {
-        usec_t opens = gate_opens_at(&gates->items.items[i], walk->query.state, &ask);
+    for (size_t i = 0; keepouts && walk->openings < OPENINGS_MOST && i < keepouts->items.count;
+         i++) {
+        usec_t opens = keepout_opens_at(&keepouts->items.items[i], walk->query.state, &ask);
         next = opens < next ? opens : next;
     }
     return next;
 }
 
 /* What reservations that end then have kept. */
-static void open_gates(struct walk *walk, usec_t at)
+static void open_gates(struct schedule *walk, usec_t at)
 {
-    const struct gates *gates = walk->query.gates;
-    struct gate_ask ask = ask_from(walk, at - 1);
+    const struct keepouts *keepouts = walk->query.keepouts;
+    struct keepout_ask ask = ask_from(walk, at - 1);
 
-    for (size_t i = 0; i < gates->items.count; i++) {
-        const struct gate *gate = &gates->items.items[i];
-        if (gate_opens_at(gate, walk->query.state, &ask) == at)
-            list_add(&walk->reserve->touched, gate->node);
+    for (size_t i = 0; i < keepouts->items.count; i++) {
+        const struct keepout *keepout = &keepouts->items.items[i];
+        if (keepout_opens_at(keepout, walk->query.state, &ask) == at)
+            list_add(&walk->reserve->touched, keepout->node);
     }
     walk->openings++;
     walk->opens = next_opening(walk, at);
 }
 
 /* The next time at which somebody gives something back; all that happens until then is done. */
-static bool step(struct walk *walk, usec_t *ret_at)
+static bool step(struct schedule *walk, usec_t *ret_at)
 {
     struct reserve *reserve = walk->reserve;
     const struct booking *bookings = reserve->bookings.items;
@@ -178,13 +179,13 @@ static bool step(struct walk *walk, usec_t *ret_at)
     return true;
 }
 
-static struct shape *shape_of(const struct walk *walk, uint32_t alternative)
+static struct shape *shape_of(const struct schedule *walk, uint32_t alternative)
 {
     return shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
                        walk->query.class, 0, alternative, walk->query.queue);
 }
 
-static uint32_t alternatives_of(const struct walk *walk)
+static uint32_t alternatives_of(const struct schedule *walk)
 {
     uint32_t count = walk->query.request->gpu_alternatives;
 
@@ -192,7 +193,7 @@ static uint32_t alternatives_of(const struct walk *walk)
 }
 
 /* For a gang: how many members fit on a machine, of any alternative the most. */
-static void count_members(struct walk *walk, uint32_t node)
+static void count_members(struct schedule *walk, uint32_t node)
 {
     struct reserve *reserve = walk->reserve;
     struct spot spot = spot_of(&reserve->ahead, node);
@@ -208,7 +209,7 @@ static void count_members(struct walk *walk, uint32_t node)
 }
 
 /* Machines that have room for none now need no look. */
-static void start_counting(struct walk *walk)
+static void start_counting(struct schedule *walk)
 {
     struct reserve *reserve = walk->reserve;
     size_t nodes = reserve->ahead.nodes.count;
@@ -226,7 +227,7 @@ static void start_counting(struct walk *walk)
 }
 
 /* Where a gang may have members then. */
-static void list_roomy(struct walk *walk)
+static void list_roomy(struct schedule *walk)
 {
     struct reserve *reserve = walk->reserve;
 
@@ -240,7 +241,7 @@ static void list_roomy(struct walk *walk)
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
                   usec_t duration, struct arena *arena, usec_t *ret_at)
 {
-    struct walk walk = {
+    struct schedule walk = {
         .reserve = reserve, .query = *query, .ends = { .ends = ends }, .now = query->state->now
     };
     bool is_gang = query->request->members > 1;
@@ -293,7 +294,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
                     lease);
         if (lease->roles_count > 0)
-            seats_keep(&reserve->seats, query->state, query->job, lease);
+            role_places_keep(&reserve->role_places, query->state, query->job, lease);
         *ret_at = at;
     }
     return is_made;

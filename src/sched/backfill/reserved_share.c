@@ -3,24 +3,25 @@
 
 #include <assert.h>
 
-static struct turn *turn_of(const struct turns *turns, uint32_t queue)
+static struct reserved_share *reserved_share_of(const struct reserved_shares *reserved_shares,
+                                                uint32_t queue)
 {
-    for (size_t i = 0; i < turns->held.count; i++) {
-        if (turns->held.items[i].queue == queue)
-            return &turns->held.items[i];
+    for (size_t i = 0; i < reserved_shares->held.count; i++) {
+        if (reserved_shares->held.items[i].queue == queue)
+            return &reserved_shares->held.items[i];
     }
     return NULL;
 }
 
-void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
-               const struct job *job, const struct why *why)
+void reserved_share_make(struct reserved_shares *reserved_shares, const struct state *state,
+                         const struct ends *ends, const struct job *job, const struct why *why)
 {
-    struct turn turn = { .queue = why->queue, .resource = why->resource, .job = job->id };
+    struct reserved_share turn = { .queue = why->queue, .resource = why->resource, .job = job->id };
     int64_t left = why->free - why->wanted;
     struct ends_walk walk = { .ends = ends };
 
     assert(why->kind == WHY_QUOTA && why->resource < state->resources.count);
-    if (turn_of(turns, why->queue))
+    if (reserved_share_of(reserved_shares, why->queue))
         return;
     turn.at = state->now;
     /* Without backfill nobody passes. All that end at the same time count. */
@@ -41,22 +42,22 @@ void turn_make(struct turns *turns, const struct state *state, const struct ends
     if (left < 0)
         turn.at = state->settings.backfill_depth > 0 ? USEC_NEVER : 0;
     turn.spare = left > 0 ? left : 0;
-    list_add(&turns->held, turn);
+    list_add(&reserved_shares->held, turn);
 }
 
-void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
-               uint32_t queue, int64_t milli)
+void reserved_share_keep(struct reserved_shares *reserved_shares, const struct state *state,
+                         const struct job *job, int64_t bound, uint32_t queue, int64_t milli)
 {
     int64_t left = bound - state->queues.items[queue].used.of[RESOURCE_GPUS] - milli;
 
     assert(milli >= 0 && bound != QUOTA_NONE);
-    if (turn_of(turns, queue))
+    if (reserved_share_of(reserved_shares, queue))
         return;
-    list_add(&turns->held, (struct turn){ .queue = queue,
-                                          .resource = RESOURCE_GPUS,
-                                          .job = job->id,
-                                          .at = state->now,
-                                          .spare = left > 0 ? left : 0 });
+    list_add(&reserved_shares->held, (struct reserved_share){ .queue = queue,
+                                                              .resource = RESOURCE_GPUS,
+                                                              .job = job->id,
+                                                              .at = state->now,
+                                                              .spare = left > 0 ? left : 0 });
 }
 
 /* Does who ends at `end` still hold it when the turn has come? Two without end never agree. */
@@ -65,12 +66,13 @@ static bool is_over(usec_t end, usec_t at)
     return end > at || end == USEC_NEVER;
 }
 
-bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
-                 struct why *why)
+bool reserved_share_allows(const struct reserved_shares *reserved_shares, const struct state *state,
+                           const struct reserved_share_ask *ask, struct why *why)
 {
     assert(ask->queue < state->queues.count);
-    for (uint32_t at = ask->queue; turns->held.count > 0; at = state->queues.items[at].parent) {
-        const struct turn *turn = turn_of(turns, at);
+    for (uint32_t at = ask->queue; reserved_shares->held.count > 0;
+         at = state->queues.items[at].parent) {
+        const struct reserved_share *turn = reserved_share_of(reserved_shares, at);
         if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
             ask->amounts->of[turn->resource] > 0 &&
             ask->amounts->of[turn->resource] > turn->spare) {
@@ -85,11 +87,12 @@ bool turn_allows(const struct turns *turns, const struct state *state, const str
     return true;
 }
 
-void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
-               const struct amounts *amounts, usec_t end)
+void reserved_share_take(struct reserved_shares *reserved_shares, const struct state *state,
+                         uint32_t queue, const struct amounts *amounts, usec_t end)
 {
-    for (uint32_t at = queue; turns->held.count > 0; at = state->queues.items[at].parent) {
-        struct turn *turn = turn_of(turns, at);
+    for (uint32_t at = queue; reserved_shares->held.count > 0;
+         at = state->queues.items[at].parent) {
+        struct reserved_share *turn = reserved_share_of(reserved_shares, at);
         if (turn && is_over(end, turn->at))
             turn->spare -= amounts->of[turn->resource];
         if (at == QUEUE_ROOT)
@@ -97,7 +100,7 @@ void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
     }
 }
 
-void turns_release(struct turns *turns)
+void reserved_shares_release(struct reserved_shares *reserved_shares)
 {
-    list_release(&turns->held);
+    list_release(&reserved_shares->held);
 }

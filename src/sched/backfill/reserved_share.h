@@ -15,7 +15,7 @@
 #include "core/state/state.h"
 #include "sched/ends.h"
 
-struct turn {
+struct reserved_share {
     uint32_t queue; /* at its limit */
     uint32_t resource;
     uint64_t job;  /* the job whose turn it is */
@@ -23,16 +23,16 @@ struct turn {
     int64_t spare; /* of the resource: what other jobs may hold at that time */
 };
 
-struct turns {
-    LIST(struct turn) held;
+struct reserved_shares {
+    LIST(struct reserved_share) held;
 };
 
 /* Keep what this job lacks according to `why`, a QUOTA. A queue has one turn: the first. */
-void turn_make(struct turns *turns, const struct state *state, const struct ends *ends,
-               const struct job *job, const struct why *why);
+void reserved_share_make(struct reserved_shares *reserved_shares, const struct state *state,
+                         const struct ends *ends, const struct job *job, const struct why *why);
 
 /* A job (0: without a number) of this queue that would hold these amounts until `end`. */
-struct turn_ask {
+struct reserved_share_ask {
     uint64_t job;
     uint32_t queue;
     const struct amounts *amounts;
@@ -40,17 +40,17 @@ struct turn_ask {
 };
 
 /* The job may start beside the turns of other jobs. False: why is TURN. */
-bool turn_allows(const struct turns *turns, const struct state *state, const struct turn_ask *ask,
-                 struct why *why);
+bool reserved_share_allows(const struct reserved_shares *reserved_shares, const struct state *state,
+                           const struct reserved_share_ask *ask, struct why *why);
 
 /* Keep GPUs of a queue for a job that starts as soon as others have moved. */
-void turn_keep(struct turns *turns, const struct state *state, const struct job *job, int64_t bound,
-               uint32_t queue, int64_t milli);
+void reserved_share_keep(struct reserved_shares *reserved_shares, const struct state *state,
+                         const struct job *job, int64_t bound, uint32_t queue, int64_t milli);
 
 /* A job started that holds these amounts until `end`. */
-void turn_take(struct turns *turns, const struct state *state, uint32_t queue,
-               const struct amounts *amounts, usec_t end);
+void reserved_share_take(struct reserved_shares *reserved_shares, const struct state *state,
+                         uint32_t queue, const struct amounts *amounts, usec_t end);
 
-void turns_release(struct turns *turns);
+void reserved_shares_release(struct reserved_shares *reserved_shares);
 
 #endif

@@ -21,14 +21,15 @@ struct seat {
     struct lease *lease;
 };
 
-struct seats {
+struct role_places {
     LIST(struct seat) items;
 };
 
 /* Keep the machines of this lease for the job. Jobs that no longer wait are forgotten. */
-void seats_keep(struct seats *seats, const struct state *state, uint64_t job,
-                const struct lease *lease);
-const struct lease *seats_of(const struct seats *seats, uint64_t job); /* NULL: none */
-void seats_release(struct seats *seats);
+void role_places_keep(struct role_places *role_places, const struct state *state, uint64_t job,
+                      const struct lease *lease);
+const struct lease *role_places_of(const struct role_places *role_places,
+                                   uint64_t job); /* NULL: none */
+void role_places_release(struct role_places *role_places);
 
 #endif

@@ -18,7 +18,7 @@ static usec_t latest_start(const struct state *state, const struct job *job)
 
     if (job->deadline == 0)
         return USEC_NEVER;
-    usec_t run = guess_most(state, job);
+    usec_t run = run_time_most(state, job);
     if (run >= job->deadline - now)
         return now;
     return job->deadline - run - run / 8;
@@ -137,8 +137,8 @@ static bool queue_allows(struct brain *brain, const struct job *job, uint32_t qu
     return true;
 }
 
-bool hours_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                 struct why *why)
+bool time_rules_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                      struct why *why)
 {
     const struct state *state = brain->state;
 
@@ -153,7 +153,7 @@ bool hours_allow(struct brain *brain, const struct job *job, const struct amount
 }
 
 /* The last one that says something of the resource is the one that counts. */
-void hours_name_window(const struct state *state, struct why *why)
+void time_rules_name_window(const struct state *state, struct why *why)
 {
     const struct queue *queue = &state->queues.items[why->queue];
     int64_t base = quota_most(&queue->base[why->resource], queue->owned.of[why->resource]);

@@ -21,10 +21,10 @@ struct brain;
 struct pending_bucket;
 
 /* False: why is TARIFF or WINDOW, and the time of the next plan is noted. */
-bool hours_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
-                 struct why *why);
+bool time_rules_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
+                      struct why *why);
 
 /* If an open window sets the limit, turn why from QUOTA into WINDOW. */
-void hours_name_window(const struct state *state, struct why *why);
+void time_rules_name_window(const struct state *state, struct why *why);
 
 #endif

@@ -18,74 +18,79 @@ enum {
     KEEP_HELD,
 };
 
-void gates_release(struct gates *gates)
+void keepouts_release(struct keepouts *keepouts)
 {
-    list_release(&gates->items);
-    list_release(&gates->before);
+    list_release(&keepouts->items);
+    list_release(&keepouts->before);
 }
 
-static const struct reservation *reservation_of(const struct gate *gate, const struct state *state)
+static const struct reservation *reservation_of(const struct keepout *keepout,
+                                                const struct state *state)
 {
-    return &state->agenda.reservations.items[gate->reservation];
+    return &state->agenda.reservations.items[keepout->reservation];
 }
 
-static const struct window *window_of(const struct gate *gate, const struct state *state)
+static const struct window *window_of(const struct keepout *keepout, const struct state *state)
 {
-    return state->agenda.windows.items[reservation_of(gate, state)->window];
+    return state->agenda.windows.items[reservation_of(keepout, state)->window];
 }
 
-static bool is_owner(const struct gate *gate, const struct state *state, uint32_t queue,
+static bool is_owner(const struct keepout *keepout, const struct state *state, uint32_t queue,
                      uint32_t user)
 {
-    const struct reservation *reservation = reservation_of(gate, state);
+    const struct reservation *reservation = reservation_of(keepout, state);
 
     if (reservation->kind == RESERVATION_USER)
         return reservation->user == user;
-    return reservation->kind == RESERVATION_QUEUE && gate->queue >= 0 &&
-           state_is_below(state, queue, (uint32_t)gate->queue);
+    return reservation->kind == RESERVATION_QUEUE && keepout->queue >= 0 &&
+           state_is_below(state, queue, (uint32_t)keepout->queue);
 }
 
-bool gate_bars(const struct gate *gate, const struct state *state, const struct gate_ask *ask)
+bool keepout_bars(const struct keepout *keepout, const struct state *state,
+                  const struct keepout_ask *ask)
 {
-    return !is_owner(gate, state, ask->queue, ask->user) &&
-           window_overlaps(window_of(gate, state), ask->from, ask->until);
+    return !is_owner(keepout, state, ask->queue, ask->user) &&
+           window_overlaps(window_of(keepout, state), ask->from, ask->until);
 }
 
-usec_t gate_shuts_at(const struct gate *gate, const struct state *state, const struct gate_ask *ask)
+usec_t keepout_shuts_at(const struct keepout *keepout, const struct state *state,
+                        const struct keepout_ask *ask)
 {
-    const struct window *window = window_of(gate, state);
+    const struct window *window = window_of(keepout, state);
 
     assert(ask->from <= ask->until);
-    if (is_owner(gate, state, ask->queue, ask->user))
+    if (is_owner(keepout, state, ask->queue, ask->user))
         return USEC_NEVER;
     return window_at(window, ask->from, NULL) ? ask->from : window_next_edge(window, ask->from);
 }
 
-usec_t gate_opens_at(const struct gate *gate, const struct state *state, const struct gate_ask *ask)
+usec_t keepout_opens_at(const struct keepout *keepout, const struct state *state,
+                        const struct keepout_ask *ask)
 {
-    usec_t shut = gate_shuts_at(gate, state, ask);
+    usec_t shut = keepout_shuts_at(keepout, state, ask);
 
-    return shut == USEC_NEVER ? shut : window_next_edge(window_of(gate, state), shut);
+    return shut == USEC_NEVER ? shut : window_next_edge(window_of(keepout, state), shut);
 }
 
-static bool holds_there(const struct gate *gate, const struct layout *layout,
+static bool holds_there(const struct keepout *keepout, const struct layout *layout,
                         const struct slice *slice)
 {
     uint32_t slot = layout->slot_of_device.items[slice->device];
-    uint32_t place = slot - layout->nodes.items[gate->node].first;
+    uint32_t place = slot - layout->nodes.items[keepout->node].first;
 
-    return place < SLOTS_MOST && place < layout->nodes.items[gate->node].count &&
-           (gate->slots >> place & 1) != 0;
+    return place < SLOTS_MOST && place < layout->nodes.items[keepout->node].count &&
+           (keepout->slots >> place & 1) != 0;
 }
 
-bool gate_has(const struct gate *gate, const struct layout *layout, const struct lease *lease)
+bool keepout_has(const struct keepout *keepout, const struct layout *layout,
+                 const struct lease *lease)
 {
-    for (uint32_t i = 0; gate->slots == 0 && i < lease->members_count; i++) {
-        if (lease->members[i].node == gate->node)
+    for (uint32_t i = 0; keepout->slots == 0 && i < lease->members_count; i++) {
+        if (lease->members[i].node == keepout->node)
             return true;
     }
-    for (uint32_t i = 0; gate->slots != 0 && i < lease->slices_count; i++) {
-        if (holds_there(gate, layout, &lease->slices[i]))
+    for (uint32_t i = 0; keepout->slots != 0 && i < lease->slices_count; i++) {
+        if (holds_there(keepout, layout, &lease->slices[i]))
             return true;
     }
     return false;
@@ -102,15 +107,15 @@ static bool is_named(const struct reservation *reservation, const char *node)
     return pool_matches(&names, &any, &at);
 }
 
-static void shut_machines(struct gates *gates, const struct state *state, uint32_t number,
+static void shut_machines(struct keepouts *keepouts, const struct state *state, uint32_t number,
                           int64_t queue)
 {
     const struct reservation *reservation = &state->agenda.reservations.items[number];
 
     for (uint32_t i = 0; i < state->nodes.count; i++) {
         if (reservation->nodes[0] && is_named(reservation, state->nodes.items[i].name))
-            list_add(&gates->items,
-                     (struct gate){ .node = i, .reservation = number, .queue = queue });
+            list_add(&keepouts->items,
+                     (struct keepout){ .node = i, .reservation = number, .queue = queue });
     }
 }
 
@@ -123,11 +128,11 @@ struct candidate {
 };
 
 struct choosing {
-    struct gates *gates;
+    struct keepouts *keepouts;
     const struct state *state;
     const struct layout *layout;
     const struct reservation *reservation;
-    struct gate gate; /* all but its place */
+    struct keepout keepout; /* all but its place */
     usec_t opens;
     uint8_t *keep; /* by device */
 };
@@ -144,12 +149,12 @@ static bool are_open_together(const struct window *a, const struct window *b)
 /* Another reservation has it at some of these times. */
 static bool is_taken(const struct choosing *choosing, uint32_t node, uint32_t slot)
 {
-    const struct window *own = window_of(&choosing->gate, choosing->state);
+    const struct window *own = window_of(&choosing->keepout, choosing->state);
 
-    for (size_t i = 0; i < choosing->gates->items.count; i++) {
-        const struct gate *gate = &choosing->gates->items.items[i];
-        if (gate->node == node && (gate->slots == 0 || (gate->slots >> slot & 1) != 0) &&
-            are_open_together(own, window_of(gate, choosing->state)))
+    for (size_t i = 0; i < choosing->keepouts->items.count; i++) {
+        const struct keepout *keepout = &choosing->keepouts->items.items[i];
+        if (keepout->node == node && (keepout->slots == 0 || (keepout->slots >> slot & 1) != 0) &&
+            are_open_together(own, window_of(keepout, choosing->state)))
             return true;
     }
     return false;
@@ -173,7 +178,7 @@ static void note_holder(const struct choosing *choosing, const struct job *job)
     usec_t end = job_end_of(state, job);
     uint8_t keep = KEEP_HELD;
 
-    if (is_owner(&choosing->gate, state, job->queue, job->user))
+    if (is_owner(&choosing->keepout, state, job->queue, job->user))
         keep = KEEP_OWN;
     else if (end <= choosing->opens)
         keep = KEEP_FREE_BY_THEN;
@@ -197,19 +202,20 @@ static int compare_candidates(const void *left, const void *right)
 
 static void shut_device(struct choosing *choosing, const struct candidate *candidate)
 {
-    struct gates *gates = choosing->gates;
+    struct keepouts *keepouts = choosing->keepouts;
 
-    for (size_t i = 0; i < gates->items.count; i++) {
-        struct gate *gate = &gates->items.items[i];
-        if (gate->reservation == choosing->gate.reservation && gate->node == candidate->node) {
-            gate->slots |= UINT64_C(1) << candidate->slot;
+    for (size_t i = 0; i < keepouts->items.count; i++) {
+        struct keepout *keepout = &keepouts->items.items[i];
+        if (keepout->reservation == choosing->keepout.reservation &&
+            keepout->node == candidate->node) {
+            keepout->slots |= UINT64_C(1) << candidate->slot;
             return;
         }
     }
-    struct gate gate = choosing->gate;
-    gate.node = candidate->node;
-    gate.slots = UINT64_C(1) << candidate->slot;
-    list_add(&gates->items, gate);
+    struct keepout keepout = choosing->keepout;
+    keepout.node = candidate->node;
+    keepout.slots = UINT64_C(1) << candidate->slot;
+    list_add(&keepouts->items, keepout);
 }
 
 static void shut_devices(struct choosing *choosing, const struct ends *ends, struct arena *arena)
@@ -239,50 +245,50 @@ static void shut_devices(struct choosing *choosing, const struct ends *ends, str
 
 /* ---- all of them ---- */
 
-static bool are_as_before(const struct gates *gates)
+static bool are_as_before(const struct keepouts *keepouts)
 {
-    return gates->items.count == gates->before.count &&
-           (gates->items.count == 0 ||
-            memcmp(gates->items.items, gates->before.items,
-                   gates->items.count * sizeof(gates->items.items[0])) == 0);
+    return keepouts->items.count == keepouts->before.count &&
+           (keepouts->items.count == 0 ||
+            memcmp(keepouts->items.items, keepouts->before.items,
+                   keepouts->items.count * sizeof(keepouts->items.items[0])) == 0);
 }
 
-static void remember(struct gates *gates)
+static void remember(struct keepouts *keepouts)
 {
-    gates->before.count = 0;
-    for (size_t i = 0; i < gates->items.count; i++)
-        list_add(&gates->before, gates->items.items[i]);
+    keepouts->before.count = 0;
+    for (size_t i = 0; i < keepouts->items.count; i++)
+        list_add(&keepouts->before, keepouts->items.items[i]);
 }
 
-bool gates_make(struct gates *gates, const struct state *state, const struct layout *layout,
-                const struct ends *ends, struct arena *arena)
+bool keepouts_make(struct keepouts *keepouts, const struct state *state,
+                   const struct layout *layout, const struct ends *ends, struct arena *arena)
 {
     const struct agenda *agenda = &state->agenda;
 
-    gates->passed = agenda->passed;
-    if (agenda->reservations.count == 0 && gates->items.count == 0)
+    keepouts->passed = agenda->passed;
+    if (agenda->reservations.count == 0 && keepouts->items.count == 0)
         return false;
-    remember(gates);
-    gates->items.count = 0;
+    remember(keepouts);
+    keepouts->items.count = 0;
     for (int pass = 0; pass < 2; pass++) { /* machines first: they leave no choice */
         for (uint32_t i = 0; i < agenda->reservations.count; i++) {
             const struct reservation *reservation = &agenda->reservations.items[i];
             const struct window *window = agenda->windows.items[reservation->window];
             struct choosing choosing = {
-                gates, state, layout, reservation, { .reservation = i }, state->now, NULL
+                keepouts, state, layout, reservation, { .reservation = i }, state->now, NULL
             };
             bool is_open = window_at(window, state->now, NULL);
             choosing.opens = is_open ? state->now : window_next_edge(window, state->now);
             if (choosing.opens == USEC_NEVER || (reservation->gpus == 0) != (pass == 0))
                 continue;
-            choosing.gate.queue = reservation->kind == RESERVATION_QUEUE
-                                      ? state_find_queue(state, reservation->owner)
-                                      : -1;
+            choosing.keepout.queue = reservation->kind == RESERVATION_QUEUE
+                                         ? state_find_queue(state, reservation->owner)
+                                         : -1;
             if (reservation->gpus == 0)
-                shut_machines(gates, state, i, choosing.gate.queue);
+                shut_machines(keepouts, state, i, choosing.keepout.queue);
             else
                 shut_devices(&choosing, ends, arena);
         }
     }
-    return !are_as_before(gates);
+    return !are_as_before(keepouts);
 }

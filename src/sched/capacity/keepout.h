@@ -2,7 +2,7 @@
 #ifndef SCHED_CAPACITY_KEEPOUT_H
 #define SCHED_CAPACITY_KEEPOUT_H
 
-/* gate - the machines and devices that reservations keep
+/* keepout - the machines and devices that reservations keep
  *
  * A reservation of machines closes them to all jobs but its owner's while its window is open. A
  * reservation of GPUs closes as many devices as it counts. They are chosen for each plan: devices
@@ -21,41 +21,43 @@
 #include "sched/capacity/fleet.h"
 #include "sched/ends.h"
 
-struct gate {
+struct keepout {
     uint32_t node;
     uint32_t reservation; /* its index in the agenda */
     int64_t queue;        /* its owner's number; -1: none */
     uint64_t slots;       /* bit i: slot i of the machine; 0: the whole machine */
 };
 
-struct gates {
-    LIST(struct gate) items;
-    LIST(struct gate) before; /* of the previous plan */
-    uint64_t passed;          /* edges of the agenda when they were made */
+struct keepouts {
+    LIST(struct keepout) items;
+    LIST(struct keepout) before; /* of the previous plan */
+    uint64_t passed;             /* edges of the agenda when they were made */
 };
 
 /* The queue and user that ask, and from when until when. */
-struct gate_ask {
+struct keepout_ask {
     uint32_t queue, user;
     usec_t from, until;
 };
 
-/* Compute the gates for the state now. True: they changed. */
-bool gates_make(struct gates *gates, const struct state *state, const struct layout *layout,
-                const struct ends *ends, struct arena *arena);
-void gates_release(struct gates *gates);
+/* Compute the keepouts for the state now. True: they changed. */
+bool keepouts_make(struct keepouts *keepouts, const struct state *state,
+                   const struct layout *layout, const struct ends *ends, struct arena *arena);
+void keepouts_release(struct keepouts *keepouts);
 
 /* It is closed to the asker at some time in that span. */
-bool gate_bars(const struct gate *gate, const struct state *state, const struct gate_ask *ask);
+bool keepout_bars(const struct keepout *keepout, const struct state *state,
+                  const struct keepout_ask *ask);
 
 /* When it is first closed to the asker; USEC_NEVER: it is not. */
-usec_t gate_shuts_at(const struct gate *gate, const struct state *state,
-                     const struct gate_ask *ask);
+usec_t keepout_shuts_at(const struct keepout *keepout, const struct state *state,
+                        const struct keepout_ask *ask);
 /* When the first span ends that bars the asker. */
-usec_t gate_opens_at(const struct gate *gate, const struct state *state,
-                     const struct gate_ask *ask);
+usec_t keepout_opens_at(const struct keepout *keepout, const struct state *state,
+                        const struct keepout_ask *ask);
 
 /* A lease holds a part of what it keeps. */
-bool gate_has(const struct gate *gate, const struct layout *layout, const struct lease *lease);
+bool keepout_has(const struct keepout *keepout, const struct layout *layout,
+                 const struct lease *lease);
 
 #endif

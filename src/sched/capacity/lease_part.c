@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-void parts_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
-                struct lease *ret)
+void lease_part_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
+                     struct lease *ret)
 {
     uint32_t count = lease->members_count, members_count = 0, slices_count = 0;
     struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(struct slice));
@@ -37,15 +37,15 @@ void parts_pick(const struct lease *lease, const bool *is_picked, struct arena *
 }
 
 /* The members [first, first + count) of a lease. */
-void parts_range(const struct lease *lease, uint32_t first, uint32_t count, struct arena *arena,
-                 struct lease *ret)
+void lease_part_range(const struct lease *lease, uint32_t first, uint32_t count,
+                      struct arena *arena, struct lease *ret)
 {
     assert(first + count <= lease->members_count);
     bool *is_picked = arena_take(arena, lease->members_count, sizeof(bool));
 
     for (uint32_t rank = 0; rank < lease->members_count; rank++)
         is_picked[rank] = rank >= first && rank < first + count;
-    parts_pick(lease, is_picked, arena, ret);
+    lease_part_pick(lease, is_picked, arena, ret);
 }
 
 static bool has_slice(const struct fleet *fleet, const struct slice *slice)
@@ -64,8 +64,8 @@ static bool has_device(const struct lease *lease, uint32_t device)
     return false;
 }
 
-void parts_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                const struct lease *other, struct lease *ret)
+void lease_part_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
+                     const struct lease *other, struct lease *ret)
 {
     struct slice *slices = arena_take(arena, lease->slices_count + 1, sizeof(*slices));
     uint32_t count = 0;

@@ -11,14 +11,14 @@
 #include "sched/capacity/fleet.h"
 
 /* The marked members: ranks from 0, shares 0. */
-void parts_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
-                struct lease *ret);
+void lease_part_pick(const struct lease *lease, const bool *is_picked, struct arena *arena,
+                     struct lease *ret);
 /* The members [first, first + count). */
-void parts_range(const struct lease *lease, uint32_t first, uint32_t count, struct arena *arena,
-                 struct lease *ret);
+void lease_part_range(const struct lease *lease, uint32_t first, uint32_t count,
+                      struct arena *arena, struct lease *ret);
 /* The devices that are free in a fleet and not part of another lease (NULL: none); no CPUs and no
  * memory. */
-void parts_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
-                const struct lease *other, struct lease *ret);
+void lease_part_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
+                     const struct lease *other, struct lease *ret);
 
 #endif

@@ -29,8 +29,8 @@ static bool may_use(const struct state *state, const struct layout_kind *kind, u
     return is_shared_and_well(state, kind) && layout_kind_is_of(kind, pool);
 }
 
-bool budget_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
-                      uint8_t *kept)
+bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
+                          uint8_t *kept)
 {
     const struct layout *layout = fleet->layout;
     bool is_any = false;
@@ -113,8 +113,8 @@ static bool mins_allow(const struct state *state, const struct fleet *fleet, uin
     return true;
 }
 
-bool budget_allows(const struct state *state, const struct fleet *fleet, uint32_t own,
-                   const struct slice *slices, uint32_t count, bool is_taken, struct why *why)
+bool pool_limit_allows(const struct state *state, const struct fleet *fleet, uint32_t own,
+                       const struct slice *slices, uint32_t count, bool is_taken, struct why *why)
 {
     const struct pool *pool = &state->pools.items[own];
     int64_t held = fleet->pools.items[own], wanted = 0;

@@ -13,12 +13,12 @@
 #include "sched/capacity/fleet.h"
 
 /* Mark the kinds of which a pool other than `own` is promised a part. False: none. */
-bool budget_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
-                      uint8_t *kept);
+bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
+                          uint8_t *kept);
 
 /* These slices may be taken. is_taken: they are already taken from the fleet (required if a pool
  * has a minimum). False: why is filled. */
-bool budget_allows(const struct state *state, const struct fleet *fleet, uint32_t own,
-                   const struct slice *slices, uint32_t count, bool is_taken, struct why *why);
+bool pool_limit_allows(const struct state *state, const struct fleet *fleet, uint32_t own,
+                       const struct slice *slices, uint32_t count, bool is_taken, struct why *why);
 
 #endif

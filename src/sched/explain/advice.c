@@ -45,7 +45,7 @@ static void make_stranger(struct inquiry *inquiry, struct stranger *stranger,
         .last = &stranger->job,
         .count = 1,
     };
-    guess_bucket_for(inquiry->own.state, stranger->request, &stranger->bucket);
+    run_time_bucket_for(inquiry->own.state, stranger->request, &stranger->bucket);
 }
 
 static void drop_stranger(const struct stranger *stranger)
@@ -110,7 +110,7 @@ static bool fits_now(const struct stranger *stranger)
                              .user = stranger->job.user,
                              .gid = stranger->job.gid,
                              .is_preemptible = stranger->job.is_preemptible };
-    struct turn_ask turn = { stranger->job.id, stranger->job.queue, &ask.amounts, end };
+    struct reserved_share_ask turn = { stranger->job.id, stranger->job.queue, &ask.amounts, end };
     struct place_query query;
     struct promises promises;
     struct lease lease;
@@ -118,7 +118,8 @@ static bool fits_now(const struct stranger *stranger)
 
     quota_least(state, stranger->request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
-        !quota_allows(state, &ask, &why) || !turn_allows(&brain->turns, state, &turn, &why))
+        !quota_allows(state, &ask, &why) ||
+        !reserved_share_allows(&brain->reserved_shares, state, &turn, &why))
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);
@@ -266,9 +267,9 @@ static void try_limit(struct advising *advising)
     struct advice advice = as_it_is(advising, ADVICE_LIMIT);
     usec_t best = 0;
 
-    for (size_t i = 0; i < promises->count + brain->turns.held.count; i++) {
+    for (size_t i = 0; i < promises->count + brain->reserved_shares.held.count; i++) {
         usec_t at = i < promises->count ? promises->held.items[i].at
-                                        : brain->turns.held.items[i - promises->count].at;
+                                        : brain->reserved_shares.held.items[i - promises->count].at;
         if (at == USEC_NEVER || at <= brain->state->now)
             continue;
         usec_t limit = at - brain->state->now;

@@ -18,17 +18,17 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
 
     *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
     quota_least(state, state_request(state, job), &wanted);
-    if (wanted.of[RESOURCE_GPUS] == 0 || !share_is_borrowed(state))
+    if (wanted.of[RESOURCE_GPUS] == 0 || !reclaim_share_is_borrowed(state))
         return;
-    made_count_shares(own, job->id);
+    room_made_count_shares(own, job->id);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *other = entry->job;
         struct amounts held;
         amounts_of_lease(state, other->run->lease, &held);
-        enum stop_rule rule =
-            other->state == JOB_STOPPING
-                ? STOP_IN_QUEUE
-                : share_rule(&reclaim->shares, state, job->queue, &wanted, other->queue, &held);
+        enum stop_rule rule = other->state == JOB_STOPPING
+                                  ? STOP_IN_QUEUE
+                                  : reclaim_rule_of(&reclaim->shares, state, job->queue, &wanted,
+                                                    other->queue, &held);
         int64_t milli = held.of[RESOURCE_GPUS];
         if (rule == STOP_IN_QUEUE)
             continue;

@@ -16,21 +16,21 @@ static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
     usec_t review = reclaim->review;
     int64_t sum = 0;
 
-    if (!share_is_borrowed(state))
+    if (!reclaim_share_is_borrowed(state))
         return 0;
-    made_count_shares(brain, 0);
+    room_made_count_shares(brain, 0);
     for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
          entry = ends_next(&walk)) {
         const struct job *job = entry->job;
         struct amounts held, taken = { 0 };
         amounts_of_lease(state, job->run->lease, &held);
         enum stop_rule rule =
-            share_rule(&reclaim->shares, state, queue, &wanted, job->queue, &held);
+            reclaim_rule_of(&reclaim->shares, state, queue, &wanted, job->queue, &held);
         if (rule == STOP_IN_QUEUE || !victim_may_stop(reclaim, state, job))
             continue;
         taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
-        shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
-        shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
+        reclaim_shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
+        reclaim_shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
         sum += held.of[RESOURCE_GPUS];
     }
     reclaim->review = review;
@@ -71,7 +71,8 @@ void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct q
         ret[i] = (struct queue_standing){
             .wanted = fair.queues.items[i].wanted_milli,
             .fair = fair.queues.items[i].fair_milli,
-            .borrowed = i == QUEUE_ROOT ? 0 : share_borrowed(queue, &queue->used, RESOURCE_GPUS),
+            .borrowed =
+                i == QUEUE_ROOT ? 0 : reclaim_share_borrowed(queue, &queue->used, RESOURCE_GPUS),
             .lent = unused > free ? unused - free : 0,
             .claim = most < free ? most : free + taken,
         };

@@ -11,8 +11,8 @@
 /* ---- where they go ---- */
 
 /* What it would take of each kind; of a request without a class it is not kept. */
-static const struct shape *shape_for(const struct walk *walk, const struct job *job, uint32_t part,
-                                     uint32_t alternative, struct shape *own)
+static const struct shape *shape_for(const struct schedule *walk, const struct job *job,
+                                     uint32_t part, uint32_t alternative, struct shape *own)
 {
     struct brain *brain = walk->brain;
 
@@ -25,10 +25,10 @@ static const struct shape *shape_for(const struct walk *walk, const struct job *
 }
 
 /* The least of the alternatives of one kind of members; INT64_MAX: nothing serves it now. */
-static int64_t describe_part(const struct walk *walk, const struct job *job, uint32_t part,
+static int64_t describe_part(const struct schedule *walk, const struct job *job, uint32_t part,
                              struct profile_need *need)
 {
-    const struct request *request = request_part(walk_request(walk, job), part);
+    const struct request *request = request_part(schedule_request(walk, job), part);
     struct shape own = { 0 };
     int64_t least = 0;
 
@@ -49,9 +49,10 @@ static int64_t describe_part(const struct walk *walk, const struct job *job, uin
 }
 
 /* Roles are taken together: what one of them may have, all may. */
-static void describe_gpus(const struct walk *walk, const struct job *job, struct profile_need *need)
+static void describe_gpus(const struct schedule *walk, const struct job *job,
+                          struct profile_need *need)
 {
-    const struct request *request = walk_request(walk, job);
+    const struct request *request = schedule_request(walk, job);
 
     for (uint32_t i = 0; i < request_parts(request); i++) {
         int64_t milli = describe_part(walk, job, i, need);
@@ -59,20 +60,20 @@ static void describe_gpus(const struct walk *walk, const struct job *job, struct
     }
 }
 
-static const struct profile_need *need_of(struct walk *walk, struct estimate_entry *entry)
+static const struct profile_need *need_of(struct schedule *walk, struct estimate_entry *entry)
 {
     struct estimator *estimator = walk->estimator;
     const struct job *job = entry->next;
-    const struct request *request = walk_request(walk, job);
+    const struct request *request = schedule_request(walk, job);
 
     if (entry->need > 0)
         return &estimator->needs.items[entry->need - 1];
-    struct profile_need need = { .run = walk_run_of(walk, job, 0) };
+    struct profile_need need = { .run = schedule_run_of(walk, job, 0) };
     describe_gpus(walk, job, &need);
     need.amount[LANE_CPU] = request_cpus(request);
     need.amount[LANE_MEMORY] = request_memory(request);
-    walk_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
-    if (walk->array != 0 && walk_is_in_array(walk->brain->state, job, walk->array))
+    schedule_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
+    if (walk->array != 0 && schedule_is_in_array(walk->brain->state, job, walk->array))
         need.amount[LANE_ARRAY] = 1;
     list_add(&estimator->needs, need);
     entry->need = (uint32_t)estimator->needs.count;
@@ -80,7 +81,7 @@ static const struct profile_need *need_of(struct walk *walk, struct estimate_ent
 }
 
 /* Of the GPUs that it may use, or of the CPUs, in parts of 2^20. */
-static uint32_t share_of(const struct walk *walk, const struct profile_need *need)
+static uint32_t share_of(const struct schedule *walk, const struct profile_need *need)
 {
     int64_t gpus = 0, cpus = walk->brain->state->capacity.cpu_milli;
 
@@ -91,7 +92,7 @@ static uint32_t share_of(const struct walk *walk, const struct profile_need *nee
     return (uint32_t)(gpu > cpu ? gpu : cpu);
 }
 
-static void charge(struct walk *walk, uint32_t queue, uint32_t share, int64_t milli)
+static void charge(struct schedule *walk, uint32_t queue, uint32_t share, int64_t milli)
 {
     for (uint32_t at = queue; walk->line_count > 1;
          at = walk->brain->state->queues.items[at].parent) {
@@ -117,7 +118,7 @@ static usec_t hours_of(const struct state *state, const struct job *job)
 }
 
 /* Whoever waits for room has to wait until somebody gives something back. */
-static usec_t earliest_of(const struct walk *walk, const struct job *job)
+static usec_t earliest_of(const struct schedule *walk, const struct job *job)
 {
     const struct state *state = walk->brain->state;
     usec_t hours = hours_of(state, job);
@@ -126,7 +127,7 @@ static usec_t earliest_of(const struct walk *walk, const struct job *job)
     return ready > state->now ? ready : walk->from;
 }
 
-static usec_t place(struct walk *walk, const struct job *job, const struct profile_need *need)
+static usec_t place(struct schedule *walk, const struct job *job, const struct profile_need *need)
 {
     usec_t from = earliest_of(walk, job);
     uint32_t share = share_of(walk, need);
@@ -152,22 +153,22 @@ static usec_t place(struct walk *walk, const struct job *job, const struct profi
 }
 
 /* From now on, in order, up to the job that is wanted. USEC_NEVER: no end in sight. */
-static usec_t go(struct walk *walk, struct pending_bucket *candidate)
+static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;
 
-    walk_refresh(walk->brain);
-    walk_start_profile(walk);
+    schedule_refresh(walk->brain);
+    schedule_start_profile(walk);
     walk->from =
         estimator->profile.steps.count > 1 ? estimator->profile.steps.items[1].at : USEC_NEVER;
     walk->behind = walk->brain->state->now;
-    walk_start_lines(walk, candidate);
+    schedule_start_lines(walk, candidate);
     while (walk->line_count > 0) {
-        uint32_t number = walk_next_line(walk);
+        uint32_t number = schedule_next_line(walk);
         struct estimate_entry *top = &estimator->lines.items[number].heap.items[0];
         const struct job *job = top->next;
         if (candidate && job != walk->wanted && job->id == walk->wanted->id) {
-            walk_advance(walk, number); /* what it would be instead of */
+            schedule_advance(walk, number); /* what it would be instead of */
             continue;
         }
         struct profile_need need = *need_of(walk, top);
@@ -176,7 +177,7 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
             return start;
         if (!walk->wanted)
             map_set(&estimator->starts[walk->by_limits], job->id, (uint64_t)start);
-        walk_advance(walk, number);
+        schedule_advance(walk, number);
     }
     return USEC_NEVER;
 }
@@ -184,7 +185,7 @@ static usec_t go(struct walk *walk, struct pending_bucket *candidate)
 static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted, bool by_limits)
 {
     struct estimator *estimator = &brain->estimator;
-    struct walk walk = { .brain = brain, .estimator = estimator, .by_limits = by_limits };
+    struct schedule walk = { .brain = brain, .estimator = estimator, .by_limits = by_limits };
     const struct job *job = wanted->job;
     struct pending_bucket *candidate = wanted->bucket;
     const struct pending_bucket *bucket = candidate ? candidate : job->pending_bucket;
@@ -302,7 +303,7 @@ bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, co
                                         .first = &alone,
                                         .last = &alone,
                                         .count = 1 };
-    guess_bucket(brain->state, &candidate);
+    run_time_bucket(brain->state, &candidate);
     estimate_start(inquiry_follow(inquiry, brain),
                    &(struct estimate_ask){ .job = &alone, .bucket = &candidate }, ret);
     return true;

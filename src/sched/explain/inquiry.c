@@ -20,17 +20,17 @@ static void release(struct inquiry *inquiry)
     struct brain *own = &inquiry->own;
 
     fleet_release(&own->fleet);
-    typical_release(&own->typical);
+    fragmentation_release(&own->typical);
     scorer_release(&own->scorer);
     shapes_release(&own->shapes);
     cells_release(&own->cells);
-    spends_release(&own->spends);
+    budgets_release(&own->budgets);
     reclaim_release(&own->reclaim);
     defrag_release(&own->defrag);
     estimator_release(&own->estimator);
     arena_release(&own->arena);
     layout_release(&inquiry->layout);
-    gates_release(&inquiry->gates);
+    keepouts_release(&inquiry->keepouts);
     class_table_release(&inquiry->classes);
 }
 
@@ -61,28 +61,28 @@ static void share(struct brain *own, const struct brain *brain)
     own->scorer = mine.scorer;
     own->shapes = mine.shapes;
     own->cells = mine.cells;
-    own->spends = mine.spends;
+    own->budgets = mine.budgets;
     own->reclaim = mine.reclaim;
     own->defrag = mine.defrag;
     own->estimator = mine.estimator;
     own->arena = mine.arena;
-    own->spends.items.count = 0;
+    own->budgets.items.count = 0;
     own->defrag.kept = brain->defrag.kept;
 }
 
-/* Update the gates as brain_refresh does: when they change, promises are void. */
+/* Update the keepouts as brain_refresh does: when they change, promises are void. */
 static void share_gates(struct inquiry *inquiry, const struct brain *brain)
 {
     struct brain *own = &inquiry->own;
 
-    if (brain->gates.passed == brain->state->agenda.passed)
+    if (brain->keepouts.passed == brain->state->agenda.passed)
         return;
-    inquiry->gates.items.count = 0;
-    for (size_t i = 0; i < brain->gates.items.count; i++)
-        list_add(&inquiry->gates.items, brain->gates.items.items[i]);
-    if (gates_make(&inquiry->gates, brain->state, &own->layout, &brain->ends, &own->arena))
+    inquiry->keepouts.items.count = 0;
+    for (size_t i = 0; i < brain->keepouts.items.count; i++)
+        list_add(&inquiry->keepouts.items, brain->keepouts.items.items[i]);
+    if (keepouts_make(&inquiry->keepouts, brain->state, &own->layout, &brain->ends, &own->arena))
         own->reserve.promises.count = 0;
-    own->gates = inquiry->gates;
+    own->keepouts = inquiry->keepouts;
 }
 
 static void share_weights(struct inquiry *inquiry, const struct brain *brain, bool is_other)
@@ -135,7 +135,7 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
         own->fleet.layout = &own->layout;
         fleet_mirror(&own->fleet, &brain->fleet, is_other);
     }
-    made_share(&own->reclaim, &brain->reclaim, brain->state, inquiry->is_ahead);
+    room_made_share(&own->reclaim, &brain->reclaim, brain->state, inquiry->is_ahead);
     brain_make_cells(own);
     share_gates(inquiry, brain);
     share_weights(inquiry, brain, is_other);

@@ -9,7 +9,7 @@
  * arena. So a placement, a move or an estimate is tried with the same code that a plan uses, and
  * the brain is not changed.
  *
- * What is out of date since the last plan (layout, cells, gates, weights) is updated here as the
+ * What is out of date since the last plan (layout, cells, keepouts, weights) is updated here as the
  * next plan will update it. Else the weights are those of the last plan.
  *
  * Owner:    the asker; when it is used with another brain, it forgets the one before
@@ -28,7 +28,7 @@ struct inquiry {
     uint64_t layouts;           /* counts up: the version of the layout of `own` */
     bool is_ahead;              /* its layout is made from the state, not the brain's */
     struct layout layout;       /* made from the state */
-    struct gates gates;         /* made from the state, if the brain's are out of date */
+    struct keepouts keepouts;   /* made from the state, if the brain's are out of date */
     struct class_table classes; /* of hypothetical requests */
 };
 

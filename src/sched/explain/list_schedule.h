@@ -29,7 +29,7 @@ struct estimate_line {
     LIST(struct estimate_entry) heap;
 };
 
-struct walk {
+struct schedule {
     struct brain *brain;
     struct estimator *estimator;
     const struct job *wanted;      /* NULL: all jobs */
@@ -44,17 +44,18 @@ struct walk {
 };
 
 /* walk_supply.c: the lanes, the running jobs, and predicted run times. */
-void walk_refresh(struct brain *brain);
-void walk_start_profile(struct walk *walk);
-usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed);
-void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts);
-const struct request *walk_request(const struct walk *walk, const struct job *job);
-bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array);
+void schedule_refresh(struct brain *brain);
+void schedule_start_profile(struct schedule *walk);
+usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed);
+void schedule_add_queues(const struct schedule *walk, uint32_t queue, int64_t milli,
+                         int64_t *amounts);
+const struct request *schedule_request(const struct schedule *walk, const struct job *job);
+bool schedule_is_in_array(const struct state *state, const struct job *job, uint64_t array);
 
 /* walk_line.c: the waiting jobs, in the order in which the brain offers them. */
-void walk_start_lines(struct walk *walk, struct pending_bucket *candidate);
-uint32_t walk_next_line(const struct walk *walk);
+void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidate);
+uint32_t schedule_next_line(const struct schedule *walk);
 /* The first job of this queue was placed: go on to the next. */
-void walk_advance(struct walk *walk, uint32_t queue);
+void schedule_advance(struct schedule *walk, uint32_t queue);
 
 #endif

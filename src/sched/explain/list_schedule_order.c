@@ -20,7 +20,7 @@ static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
     }
 }
 
-static void count_offers(struct walk *walk, uint32_t queue, uint32_t more)
+static void count_offers(struct schedule *walk, uint32_t queue, uint32_t more)
 {
     for (uint32_t at = queue;; at = walk->brain->state->queues.items[at].parent) {
         walk->estimator->offers.items[at] += more;
@@ -29,7 +29,7 @@ static void count_offers(struct walk *walk, uint32_t queue, uint32_t more)
     }
 }
 
-static struct estimate_entry entry_as_guessed(const struct walk *walk,
+static struct estimate_entry entry_as_guessed(const struct schedule *walk,
                                               struct pending_bucket *bucket)
 {
     return (struct estimate_entry){ .rank = rank_as_guessed(&walk->brain->ranker, bucket),
@@ -38,7 +38,7 @@ static struct estimate_entry entry_as_guessed(const struct walk *walk,
 }
 
 /* Who asks guesses on a copy: what a plan goes by stays as it is. */
-static struct estimate_entry entry_of(const struct walk *walk, struct pending_bucket *bucket)
+static struct estimate_entry entry_of(const struct schedule *walk, struct pending_bucket *bucket)
 {
     struct pending_bucket copy = *bucket;
     struct pending_bucket *guessed = walk->estimator->is_asked ? &copy : bucket;
@@ -49,7 +49,7 @@ static struct estimate_entry entry_of(const struct walk *walk, struct pending_bu
     return entry;
 }
 
-void walk_start_lines(struct walk *walk, struct pending_bucket *candidate)
+void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;
     const struct brain *brain = walk->brain;
@@ -99,14 +99,14 @@ static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
 }
 
 /* As order.h has it, with what was placed so far as if it ran. */
-static bool is_before(const struct walk *walk, uint32_t a, uint32_t b)
+static bool is_before(const struct schedule *walk, uint32_t a, uint32_t b)
 {
     struct order_claim left = claim_of(walk->estimator, a), right = claim_of(walk->estimator, b);
 
     return order_is_before(walk->brain->state, &left, &right);
 }
 
-uint32_t walk_next_line(const struct walk *walk)
+uint32_t schedule_next_line(const struct schedule *walk)
 {
     const struct estimator *estimator = walk->estimator;
     const struct state *state = walk->brain->state;
@@ -128,7 +128,7 @@ uint32_t walk_next_line(const struct walk *walk)
 }
 
 /* Its first job was placed: the next of the same kind, or nobody. */
-void walk_advance(struct walk *walk, uint32_t number)
+void schedule_advance(struct schedule *walk, uint32_t number)
 {
     struct estimate_line *line = &walk->estimator->lines.items[number];
     struct estimate_entry *top = &line->heap.items[0];

@@ -51,7 +51,7 @@ void estimator_lease(struct estimator *estimator, const struct layout *layout,
 }
 
 /* Kinds in lanes; beyond PROFILE_GPU_LANES kinds the last lane has several. */
-void walk_refresh(struct brain *brain)
+void schedule_refresh(struct brain *brain)
 {
     struct estimator *estimator = &brain->estimator;
     const struct layout *layout = &brain->layout;
@@ -80,7 +80,7 @@ void walk_refresh(struct brain *brain)
         add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
 }
 
-const struct request *walk_request(const struct walk *walk, const struct job *job)
+const struct request *schedule_request(const struct schedule *walk, const struct job *job)
 {
     bool is_own = !walk->request || job != walk->wanted;
 
@@ -88,7 +88,7 @@ const struct request *walk_request(const struct walk *walk, const struct job *jo
 }
 
 /* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
-usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapsed)
+usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed)
 {
     const struct state *state = walk->brain->state;
     usec_t limit = job->max_duration;
@@ -103,7 +103,7 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
         return known < limit ? known : limit;
     if (!state->settings.predict)
         return limit;
-    job_describe(job, walk_request(walk, job), &described);
+    job_describe(job, schedule_request(walk, job), &described);
     history_guess(&state->history, &described, &guess);
     if (!guess.is_known)
         return limit;
@@ -113,20 +113,20 @@ usec_t walk_run_of(const struct walk *walk, const struct job *job, usec_t elapse
     return run - job->run->attained;
 }
 
-static usec_t end_of(const struct walk *walk, const struct job *job)
+static usec_t end_of(const struct schedule *walk, const struct job *job)
 {
     usec_t now = walk->brain->state->now;
     usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
 
     if (job->state == JOB_STOPPING)
         return now + 1;
-    usec_t run = walk_run_of(walk, job, now - start);
+    usec_t run = schedule_run_of(walk, job, now - start);
     if (run >= USEC_NEVER - start)
         return USEC_NEVER;
     return start + run > now ? start + run : now + 1;
 }
 
-bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t array)
+bool schedule_is_in_array(const struct state *state, const struct job *job, uint64_t array)
 {
     for (const struct group *group = state_group(state, job->group); group;
          group = state_group(state, group->parent)) {
@@ -137,7 +137,8 @@ bool walk_is_in_array(const struct state *state, const struct job *job, uint64_t
 }
 
 /* Limited queues that it counts for. */
-void walk_add_queues(const struct walk *walk, uint32_t queue, int64_t milli, int64_t *amounts)
+void schedule_add_queues(const struct schedule *walk, uint32_t queue, int64_t milli,
+                         int64_t *amounts)
 {
     const struct state *state = walk->brain->state;
 
@@ -171,7 +172,7 @@ static void add_rest(struct estimator *estimator)
     list_add(&estimator->releases, rest);
 }
 
-static void add_running(struct walk *walk)
+static void add_running(struct schedule *walk)
 {
     struct estimator *estimator = walk->estimator;
     const struct brain *brain = walk->brain;
@@ -188,8 +189,8 @@ static void add_running(struct walk *walk)
         release.at = end_of(walk, job);
         add_lease(estimator, &brain->layout, job->run->lease, (int64_t)(each > 1 ? each : 1),
                   release.amounts);
-        walk_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);
-        if (walk->array != 0 && walk_is_in_array(brain->state, job, walk->array))
+        schedule_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);
+        if (walk->array != 0 && schedule_is_in_array(brain->state, job, walk->array))
             release.amounts[LANE_ARRAY] = 1;
         list_add(&estimator->releases, release);
     }
@@ -205,43 +206,43 @@ static void add_running(struct walk *walk)
 
 enum { SPANS_AHEAD = 8 }; /* of each reservation */
 
-/* What is behind a gate, in lanes. */
-static struct profile_need kept_by(const struct walk *walk, const struct gate *gate)
+/* What is behind a keepout, in lanes. */
+static struct profile_need kept_by(const struct schedule *walk, const struct keepout *keepout)
 {
     const struct layout *layout = &walk->brain->layout;
-    const struct layout_node *at = &layout->nodes.items[gate->node];
+    const struct layout_node *at = &layout->nodes.items[keepout->node];
     struct profile_need need = { 0 };
 
     for (uint32_t i = 0; i < at->count; i++) {
         uint8_t lane = walk->estimator->lane_of_kind.items[layout->slots.items[at->first + i].kind];
-        if (lane == NO_LANE || (gate->slots != 0 && (i >= 64 || !(gate->slots >> i & 1))))
+        if (lane == NO_LANE || (keepout->slots != 0 && (i >= 64 || !(keepout->slots >> i & 1))))
             continue;
         need.gpu += GPU_MILLI;
         need.serves |= 1u << lane;
     }
-    if (gate->slots == 0) {
-        need.amount[LANE_CPU] = walk->brain->state->nodes.items[gate->node].cpu_milli;
-        need.amount[LANE_MEMORY] = walk->brain->state->nodes.items[gate->node].memory_mib;
+    if (keepout->slots == 0) {
+        need.amount[LANE_CPU] = walk->brain->state->nodes.items[keepout->node].cpu_milli;
+        need.amount[LANE_MEMORY] = walk->brain->state->nodes.items[keepout->node].memory_mib;
     }
     return need;
 }
 
 /* What reservations keep from the one that is wanted is not free then. */
-static void add_gates(struct walk *walk)
+static void add_gates(struct schedule *walk)
 {
     const struct state *state = walk->brain->state;
 
-    for (size_t i = 0; i < walk->brain->gates.items.count; i++) {
-        const struct gate *gate = &walk->brain->gates.items.items[i];
-        struct profile_need need = kept_by(walk, gate);
-        struct gate_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
-                                walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,
-                                USEC_NEVER };
+    for (size_t i = 0; i < walk->brain->keepouts.items.count; i++) {
+        const struct keepout *keepout = &walk->brain->keepouts.items.items[i];
+        struct profile_need need = kept_by(walk, keepout);
+        struct keepout_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
+                                   walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,
+                                   USEC_NEVER };
         for (int k = 0; k < SPANS_AHEAD; k++) {
-            usec_t from = gate_shuts_at(gate, state, &ask), until;
+            usec_t from = keepout_shuts_at(keepout, state, &ask), until;
             if (from == USEC_NEVER)
                 break;
-            until = gate_opens_at(gate, state, &ask);
+            until = keepout_opens_at(keepout, state, &ask);
             need.run = until == USEC_NEVER ? until : until - from;
             profile_take(&walk->estimator->profile, &need, from);
             if (until == USEC_NEVER)
@@ -251,7 +252,7 @@ static void add_gates(struct walk *walk)
     }
 }
 
-void walk_start_profile(struct walk *walk)
+void schedule_start_profile(struct schedule *walk)
 {
     struct estimator *estimator = walk->estimator;
     const struct state *state = walk->brain->state;

@@ -121,8 +121,8 @@ static bool may_have(struct scaling *scaling, const struct job *job)
     struct why why;
 
     quota_least(state, state_request(state, job), &own);
-    if (!hours_allow(scaling->brain, job, &own, &why) ||
-        !spend_allows(scaling->brain, job, &own, &why))
+    if (!time_rules_allow(scaling->brain, job, &own, &why) ||
+        !budget_allows(scaling->brain, job, &own, &why))
         return false; /* it waits for other hours, or for money: it would not start */
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         ask.amounts.of[i] = own.of[i] + poured->of[i];
@@ -433,7 +433,7 @@ void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
     struct scaling scaling = { .brain = inquiry_follow(inquiry, brain), .plan = ret, .now = now };
 
     *ret = (struct scale_plan){ 0 };
-    scaling.brain->spends.items.count = 0;
+    scaling.brain->budgets.items.count = 0;
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
     for (size_t i = 0; i < brain->state->queues.count; i++)
         list_add(&scaling.poured, (struct amounts){ 0 });

@@ -9,9 +9,9 @@
 
 #define WITHOUT_END USEC_PER_DAY
 
-void spends_release(struct spends *spends)
+void budgets_release(struct budgets *budgets)
 {
-    list_release(&spends->items);
+    list_release(&budgets->items);
 }
 
 static int64_t add(int64_t a, int64_t b)
@@ -61,16 +61,16 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
 
 static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enum account_kind kind)
 {
-    struct spends *spends = &brain->spends;
+    struct budgets *budgets = &brain->budgets;
 
-    for (size_t i = 0; i < spends->items.count; i++) {
-        struct commitment *known = &spends->items.items[i];
+    for (size_t i = 0; i < budgets->items.count; i++) {
+        struct commitment *known = &budgets->items.items[i];
         if (known->queue == queue && known->account == kind)
             return known;
     }
-    list_add(&spends->items,
+    list_add(&budgets->items,
              (struct commitment){ queue, (uint8_t)kind, committed_by(brain, queue, kind) });
-    return &spends->items.items[spends->items.count - 1];
+    return &budgets->items.items[budgets->items.count - 1];
 }
 
 /* Jobs like it may have ended at once: it costs something all the same. */
@@ -96,7 +96,7 @@ static bool account_allows(struct brain *brain, const struct job *job, uint32_t 
 
     state_accounts(state, queue, state->now, accounts);
     const struct account *account = &accounts[kind];
-    int64_t own = cost_of(state, account, kind, amounts, guess_usual(state, job));
+    int64_t own = cost_of(state, account, kind, amounts, run_time_usual(state, job));
     if (own == 0)
         return true;
     int64_t committed = commitment_of(brain, queue, kind)->amount;
@@ -115,8 +115,8 @@ static bool account_allows(struct brain *brain, const struct job *job, uint32_t 
     return false;
 }
 
-bool spend_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
-                  struct why *why)
+bool budget_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                   struct why *why)
 {
     const struct state *state = brain->state;
 
@@ -131,12 +131,12 @@ bool spend_allows(struct brain *brain, const struct job *job, const struct amoun
     }
 }
 
-void spend_take(struct brain *brain, const struct job *job, const struct amounts *amounts)
+void budget_take(struct brain *brain, const struct job *job, const struct amounts *amounts)
 {
     const struct state *state = brain->state;
 
-    for (size_t i = 0; i < brain->spends.items.count; i++) {
-        struct commitment *known = &brain->spends.items.items[i];
+    for (size_t i = 0; i < brain->budgets.items.count; i++) {
+        struct commitment *known = &brain->budgets.items.items[i];
         if (!state_is_below(state, job->queue, known->queue))
             continue;
         const struct account *account = &state->queues.items[known->queue].accounts[known->account];
@@ -146,7 +146,7 @@ void spend_take(struct brain *brain, const struct job *job, const struct amounts
     }
 }
 
-usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind)
+usec_t budget_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind)
 {
     const struct queue *q = &state->queues.items[queue];
     struct account accounts[ACCOUNTS];

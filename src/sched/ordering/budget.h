@@ -25,20 +25,20 @@ struct commitment {
     int64_t amount;
 };
 
-struct spends {
+struct budgets {
     LIST(struct commitment) items; /* of this plan: the budgets that were consulted */
 };
 
 /* False: why is BUDGET. */
-bool spend_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
-                  struct why *why);
+bool budget_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
+                   struct why *why);
 /* The job was granted these amounts. */
-void spend_take(struct brain *brain, const struct job *job, const struct amounts *amounts);
+void budget_take(struct brain *brain, const struct job *job, const struct amounts *amounts);
 
 /* When a budget will be used up if nothing changes; USEC_NEVER: not in this hour of the tariff, or
  * there is no budget. */
-usec_t spend_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind);
+usec_t budget_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind);
 
-void spends_release(struct spends *spends);
+void budgets_release(struct budgets *budgets);
 
 #endif

@@ -26,7 +26,7 @@ struct pending_bucket {
     bool is_preemptible;
     uint16_t tariff_most;
     uint32_t reserved; /* the user, plus one, if they have reservations; else 0 */
-    usec_t stay;       /* of preemptible jobs, where there are windows (gate.h); else 0 */
+    usec_t stay;       /* of preemptible jobs, where there are windows (keepout.h); else 0 */
     uint64_t limited;  /* user and group, where these have limits; else 0 */
     uint32_t user;     /* with name: for the run-time history; 0 without prediction */
     uint64_t name;

@@ -44,7 +44,7 @@ void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     if (bucket->guess_version == 0 || ranker->stride < 2 ||
         (bucket->first->id + ranker->turn) % ranker->stride == 0)
-        guess_bucket(ranker->state, bucket);
+        run_time_bucket(ranker->state, bucket);
 }
 
 struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket)

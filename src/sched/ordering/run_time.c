@@ -37,8 +37,8 @@ static usec_t least(usec_t a, usec_t b)
     return a < b ? a : b;
 }
 
-void guess_bucket_for(const struct state *state, const struct request *request,
-                      struct pending_bucket *bucket)
+void run_time_bucket_for(const struct state *state, const struct request *request,
+                         struct pending_bucket *bucket)
 {
     const struct job *job = bucket->first;
     struct history_job described;
@@ -66,12 +66,12 @@ void guess_bucket_for(const struct state *state, const struct request *request,
     bucket->most = guess.most;
 }
 
-void guess_bucket(const struct state *state, struct pending_bucket *bucket)
+void run_time_bucket(const struct state *state, struct pending_bucket *bucket)
 {
-    guess_bucket_for(state, state_request(state, bucket->first), bucket);
+    run_time_bucket_for(state, state_request(state, bucket->first), bucket);
 }
 
-usec_t guess_window(const struct state *state, const struct job *job)
+usec_t run_time_window(const struct state *state, const struct job *job)
 {
     usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
     usec_t elapsed = state->now - start, known = 0;
@@ -102,12 +102,12 @@ static usec_t elsewhere(const struct state *state, const struct job *job)
     return usec_after(left, job_restart_cost(job));
 }
 
-usec_t guess_usual(const struct state *state, const struct job *job)
+usec_t run_time_usual(const struct state *state, const struct job *job)
 {
     return job->pending_bucket ? job->pending_bucket->usual : elsewhere(state, job);
 }
 
-usec_t guess_most(const struct state *state, const struct job *job)
+usec_t run_time_most(const struct state *state, const struct job *job)
 {
     return job->pending_bucket ? job->pending_bucket->most : elsewhere(state, job);
 }

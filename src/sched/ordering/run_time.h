@@ -16,17 +16,17 @@
 #include "sched/ordering/pending.h"
 
 /* Bring a bucket's usual, most and share up to date. */
-void guess_bucket(const struct state *state, struct pending_bucket *bucket);
+void run_time_bucket(const struct state *state, struct pending_bucket *bucket);
 /* The same with a hypothetical request. */
-void guess_bucket_for(const struct state *state, const struct request *request,
-                      struct pending_bucket *bucket);
+void run_time_bucket_for(const struct state *state, const struct request *request,
+                         struct pending_bucket *bucket);
 
 /* A job's usual and most. For a running job: the rest of its window and a restart, as if it went
  * on elsewhere. */
-usec_t guess_usual(const struct state *state, const struct job *job);
-usec_t guess_most(const struct state *state, const struct job *job);
+usec_t run_time_usual(const struct state *state, const struct job *job);
+usec_t run_time_most(const struct state *state, const struct job *job);
 
 /* A window for a job that holds resources; longer than its run so far. */
-usec_t guess_window(const struct state *state, const struct job *job);
+usec_t run_time_window(const struct state *state, const struct job *job);
 
 #endif

@@ -13,7 +13,7 @@ struct empty {
     const struct state *state;
     struct layout layout;
     struct fleet fleet;
-    struct typical typical;
+    struct fragmentation typical;
     struct scorer scorer;
     struct arena arena;
     bool is_preemptible;
@@ -31,7 +31,7 @@ static void empty_make(struct empty *empty, const struct state *state)
 static void empty_release(struct empty *empty)
 {
     scorer_release(&empty->scorer);
-    typical_release(&empty->typical);
+    fragmentation_release(&empty->typical);
     fleet_release(&empty->fleet);
     layout_release(&empty->layout);
     arena_release(&empty->arena);

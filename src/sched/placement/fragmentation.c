@@ -25,7 +25,7 @@ static uint16_t need_of(const struct gpu_ask *ask, const struct device *device)
 }
 
 /* Any of the alternatives: the first that the kind serves. */
-static void set_needs(struct typical *typical, const struct state *state,
+static void set_needs(struct fragmentation *typical, const struct state *state,
                       const struct layout *layout)
 {
     size_t kinds = layout->kinds.count;
@@ -46,7 +46,8 @@ static void set_needs(struct typical *typical, const struct state *state,
     }
 }
 
-static void add_demand(struct typical *typical, const struct request *request, uint64_t weight)
+static void add_demand(struct fragmentation *typical, const struct request *request,
+                       uint64_t weight)
 {
     const struct gpu_ask *ask = &request->gpus[0];
     int64_t parts = (int64_t)(weight / (DEMAND_ONE / 16)) + 1;
@@ -61,7 +62,7 @@ static void add_demand(struct typical *typical, const struct request *request, u
     typical->memory += parts * request->memory_mib;
 }
 
-static void insert(struct typical *typical, const struct demand_shape *shape,
+static void insert(struct fragmentation *typical, const struct demand_shape *shape,
                    const struct class_table *classes)
 {
     const struct request *request = class_request(classes, shape->class);
@@ -73,7 +74,7 @@ static void insert(struct typical *typical, const struct demand_shape *shape,
     typical->count = at + 1;
     for (; at > 0 && typical->shapes[at - 1].popularity < shape->weight; at--)
         typical->shapes[at] = typical->shapes[at - 1];
-    typical->shapes[at] = (struct typical_shape){
+    typical->shapes[at] = (struct fragmentation_shape){
         .cpu_milli = request->cpu_milli,
         .memory_mib = request->memory_mib,
         .count = request->gpu_alternatives > 0 ? request->gpus[0].count : 0,
@@ -92,7 +93,7 @@ static bool is_of_instances(const struct request *request)
     return request->gpu_alternatives > 0;
 }
 
-static void find_shapes(struct typical *typical, const struct state *state)
+static void find_shapes(struct fragmentation *typical, const struct state *state)
 {
     const struct demand *demand = &state->demand;
     uint64_t total = 0, covered = 0;
@@ -124,10 +125,10 @@ static void find_shapes(struct typical *typical, const struct state *state)
 }
 
 /* How many more of this shape one machine could take. */
-static int64_t options_on(const struct typical *typical, uint32_t m, const struct fleet *fleet,
-                          uint32_t number)
+static int64_t options_on(const struct fragmentation *typical, uint32_t m,
+                          const struct fleet *fleet, uint32_t number)
 {
-    const struct typical_shape *shape = &typical->shapes[m];
+    const struct fragmentation_shape *shape = &typical->shapes[m];
     const struct layout_node *at = &fleet->layout->nodes.items[number];
     const struct fleet_node *node = &fleet->nodes.items[number];
     int64_t options = 0;
@@ -158,7 +159,7 @@ static uint64_t square_root(uint64_t value)
     return root;
 }
 
-static void set_weights(struct typical *typical, const struct fleet *fleet)
+static void set_weights(struct fragmentation *typical, const struct fleet *fleet)
 {
     uint64_t total = 0, weights[TYPICAL_MAX];
 
@@ -178,7 +179,8 @@ static void set_weights(struct typical *typical, const struct fleet *fleet)
             total >> 20 > 0 ? (int64_t)(weights[m] / (total >> TYPICAL_ONE_BITS)) : 0;
 }
 
-void typical_refresh(struct typical *typical, const struct state *state, const struct fleet *fleet)
+void fragmentation_refresh(struct fragmentation *typical, const struct state *state,
+                           const struct fleet *fleet)
 {
     bool is_fgd = state->settings.placement == PLACEMENT_FGD;
     uint64_t noted = state->demand.noted, nodes = fleet->nodes.count;
@@ -197,9 +199,10 @@ void typical_refresh(struct typical *typical, const struct state *state, const s
     scarcity_weigh(&typical->scarcity, state, fleet, is_fgd);
 }
 
-void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout)
+void fragmentation_copy(struct fragmentation *own, const struct fragmentation *typical,
+                        const struct layout *layout)
 {
-    struct typical copy = *typical;
+    struct fragmentation copy = *typical;
 
     copy.layout = layout->version;
     memcpy(&copy.needs, &own->needs, sizeof(own->needs));
@@ -212,7 +215,7 @@ void typical_copy(struct typical *own, const struct typical *typical, const stru
     assert(own->needs.count == typical->needs.count);
 }
 
-void typical_release(struct typical *typical)
+void fragmentation_release(struct fragmentation *typical)
 {
     list_release(&typical->needs);
     scarcity_release(&typical->scarcity);
@@ -224,7 +227,8 @@ static int64_t stranded(int64_t idle, int64_t rest, int64_t gpu, int64_t beside)
     return beside > 0 ? idle - rest * gpu / beside : 0;
 }
 
-static int64_t phi(const struct typical *typical, const struct typical_view *view, int64_t idle)
+static int64_t phi(const struct fragmentation *typical, const struct fragmentation_view *view,
+                   int64_t idle)
 {
     int64_t by_cpu = stranded(idle, view->cpu_milli, typical->gpu, typical->cpu);
     int64_t by_memory = stranded(idle, view->memory_mib, typical->gpu, typical->memory);
@@ -234,7 +238,7 @@ static int64_t phi(const struct typical *typical, const struct typical_view *vie
 }
 
 /* On all devices of the view: how many have room for `need`, and what is free on the others. */
-static void split(const struct typical_view *view, int32_t need, uint32_t *ret_roomy,
+static void split(const struct fragmentation_view *view, int32_t need, uint32_t *ret_roomy,
                   int32_t *ret_low)
 {
     uint32_t roomy = 0;
@@ -249,8 +253,8 @@ static void split(const struct typical_view *view, int32_t need, uint32_t *ret_r
     *ret_low = low;
 }
 
-static void split_mixed(const struct typical *typical, const struct typical_view *view, uint32_t m,
-                        uint32_t *ret_roomy, int32_t *ret_low)
+static void split_mixed(const struct fragmentation *typical, const struct fragmentation_view *view,
+                        uint32_t m, uint32_t *ret_roomy, int32_t *ret_low)
 {
     *ret_roomy = 0;
     *ret_low = 0;
@@ -263,7 +267,8 @@ static void split_mixed(const struct typical *typical, const struct typical_view
     }
 }
 
-int64_t typical_waste(const struct typical *typical, const struct typical_view *view)
+int64_t fragmentation_waste(const struct fragmentation *typical,
+                            const struct fragmentation_view *view)
 {
     const uint16_t *needs =
         view->kind == LAYOUT_MIXED ? NULL : &typical->needs.items[view->kind * TYPICAL_MAX];
@@ -277,7 +282,7 @@ int64_t typical_waste(const struct typical *typical, const struct typical_view *
     if (idle == 0)
         return 0;
     for (uint32_t m = 0; m < typical->count; m++) {
-        const struct typical_shape *shape = &typical->shapes[m];
+        const struct fragmentation_shape *shape = &typical->shapes[m];
         int64_t lost = idle;
         if (shape->count == 0)
             lost = typical->is_fgd ? idle : 0;

@@ -28,7 +28,7 @@ enum {
     TYPICAL_SLOTS_MAX = 64
 };
 
-struct typical_shape {
+struct fragmentation_shape {
     int64_t cpu_milli, memory_mib;
     uint32_t count; /* number of devices; 0: none */
     uint32_t class;
@@ -36,8 +36,8 @@ struct typical_shape {
     int64_t weight;
 };
 
-struct typical {
-    struct typical_shape shapes[TYPICAL_MAX];
+struct fragmentation {
+    struct fragmentation_shape shapes[TYPICAL_MAX];
     uint32_t count;
     LIST(uint16_t)
     needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: it cannot serve */
@@ -50,7 +50,7 @@ struct typical {
 };
 
 /* What is free on one machine, possibly after a placement. */
-struct typical_view {
+struct fragmentation_view {
     int64_t cpu_milli, memory_mib;
     uint32_t slot_count; /* at most TYPICAL_SLOTS_MAX */
     uint32_t kind;       /* LAYOUT_MIXED: in kinds */
@@ -59,12 +59,15 @@ struct typical_view {
 };
 
 /* Set new weights if it is time to, or the layout changed. In plans alone. */
-void typical_refresh(struct typical *typical, const struct state *state, const struct fleet *fleet);
+void fragmentation_refresh(struct fragmentation *typical, const struct state *state,
+                           const struct fleet *fleet);
 /* Copy the weights of another one, for an equal layout. */
-void typical_copy(struct typical *own, const struct typical *typical, const struct layout *layout);
-void typical_release(struct typical *typical);
+void fragmentation_copy(struct fragmentation *own, const struct fragmentation *typical,
+                        const struct layout *layout);
+void fragmentation_release(struct fragmentation *typical);
 
 /* The waste of the machine as the view has it. */
-int64_t typical_waste(const struct typical *typical, const struct typical_view *view);
+int64_t fragmentation_waste(const struct fragmentation *typical,
+                            const struct fragmentation_view *view);
 
 #endif

@@ -21,10 +21,11 @@ struct placing {
     struct shape *shapes[REQUEST_ROLES_MAX]; /* by role */
     struct shape *own;                       /* the same, where there are no caches */
     struct request *parts;                   /* of a gang with roles, then */
-    struct cast cast;
-    uint32_t failed;           /* the role that found no place, or CAST_ALL_PLACED */
-    const struct lease *seats; /* members go to the machines that they have there; NULL: to any */
-    uint32_t seat;             /* of the next: its place there */
+    struct role_order cast;
+    uint32_t failed; /* the role that found no place, or CAST_ALL_PLACED */
+    const struct lease
+        *role_places; /* members go to the machines that they have there; NULL: to any */
+    uint32_t seat;    /* of the next: its place there */
     struct lease lease;
     struct lease_role *roles;
     struct lease_member *members;
@@ -156,7 +157,7 @@ static struct pick pick_seat(const struct placing *placing)
 {
     struct pick pick = { -1, 0 };
 
-    consider(placing, &pick, placing->seats->members[placing->seat].node);
+    consider(placing, &pick, placing->role_places->members[placing->seat].node);
     return pick;
 }
 
@@ -164,7 +165,7 @@ static struct pick pick_machine(struct placing *placing)
 {
     const struct place_query *query = placing->query;
 
-    if (placing->seats)
+    if (placing->role_places)
         return pick_seat(placing);
     if (query->only) {
         struct pick pick = { -1, 0 };
@@ -185,13 +186,13 @@ static struct pick pick_machine(struct placing *placing)
 /* The devices of the promise are for the members that have them there. */
 static const bool *slots_of_other_seats(const struct placing *placing, const struct layout_node *at)
 {
-    const struct lease *seats = placing->seats;
+    const struct lease *role_places = placing->role_places;
 
     memset(placing->avoid, 1, at->count * sizeof(bool));
-    for (uint32_t i = 0; i < seats->slices_count; i++) {
+    for (uint32_t i = 0; i < role_places->slices_count; i++) {
         uint32_t slot =
-            placing->query->fleet->layout->slot_of_device.items[seats->slices[i].device];
-        if (seats->slices[i].rank == placing->seat && slot >= at->first &&
+            placing->query->fleet->layout->slot_of_device.items[role_places->slices[i].device];
+        if (role_places->slices[i].rank == placing->seat && slot >= at->first &&
             slot < at->first + at->count)
             placing->avoid[slot - at->first] = false;
     }
@@ -205,7 +206,7 @@ static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
     const struct layout *layout = query->fleet->layout;
     const struct layout_node *at = &layout->nodes.items[node];
 
-    if (placing->seats)
+    if (placing->role_places)
         return slots_of_other_seats(placing, at);
     if (query->promises && query->promises->count > 0 &&
         promise_avoid(query->promises, layout, query->end, node, placing->avoid))
@@ -306,8 +307,8 @@ static bool pools_allow(const struct placing *placing, struct why *why)
     uint32_t own = placing->shape->pool_named;
     const struct lease *lease = &placing->lease;
 
-    if (!budget_allows(query->state, query->fleet, own, lease->slices, lease->slices_count,
-                       placing->taken != NULL, why))
+    if (!pool_limit_allows(query->state, query->fleet, own, lease->slices, lease->slices_count,
+                           placing->taken != NULL, why))
         return false;
     if (!query->promises || lease->slices_count == 0 ||
         promise_pool_allows(query->promises, query->state, query->end, own))
@@ -471,7 +472,7 @@ static void mark_kept(const struct place_query *query, uint32_t own, struct aren
         return;
     }
     uint8_t *kept = arena_take(arena, layout->kinds.count + 1, 1);
-    bool is_any = budget_mark_kept(query->state, query->fleet, own, kept);
+    bool is_any = pool_limit_mark_kept(query->state, query->fleet, own, kept);
     scorer_set_kept(query->scorer, is_any ? kept : NULL);
 }
 
@@ -615,16 +616,16 @@ static bool try_cast(struct placing *placing, struct why *why)
 static bool try_seats(struct placing *placing)
 {
     const struct place_query *query = placing->query;
-    const struct lease *seats = query->seats;
+    const struct lease *role_places = query->role_places;
     struct why why;
 
-    if (!seats || query->only || seats->members_count != query->request->members ||
-        seats->roles_count != query->request->roles_count)
+    if (!role_places || query->only || role_places->members_count != query->request->members ||
+        role_places->roles_count != query->request->roles_count)
         return false;
-    cast_start(&placing->cast, query->request);
-    for (uint32_t i = 0; i < seats->roles_count; i++)
-        placing->cast.alternatives[i] = seats->roles[i].alternative;
-    placing->seats = seats;
+    role_order_start(&placing->cast, query->request);
+    for (uint32_t i = 0; i < role_places->roles_count; i++)
+        placing->cast.alternatives[i] = role_places->roles[i].alternative;
+    placing->role_places = role_places;
     return try_cast(placing, &why);
 }
 
@@ -640,14 +641,14 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
     if (has_never(query, ret_why))
         return false;
     prepare(&placing);
-    cast_start(&placing.cast, query->request);
+    role_order_start(&placing.cast, query->request);
     do {
         struct why why;
         is_placed = try_cast(&placing, &why);
         if (!is_placed && (is_first || why_is_never(ret_why->kind)))
             *ret_why = why;
         is_first = false;
-    } while (!is_placed && cast_next(&placing.cast, placing.failed));
+    } while (!is_placed && role_order_next(&placing.cast, placing.failed));
     if (is_placed || try_seats(&placing)) {
         is_placed = true;
         *ret_lease = placing.lease;
@@ -736,7 +737,7 @@ void place_explain(const struct place_query *query, struct arena *arena, struct 
     if (has_never(query, ret_why))
         return;
     prepare(&placing);
-    cast_start(&placing.cast, query->request);
+    role_order_start(&placing.cast, query->request);
     choose_shapes(&placing);
     mark_kept(query, placing.shape->pool_named, arena);
     domain_start(&placing.domain, query, placing.shape, arena);

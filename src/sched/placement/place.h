@@ -40,12 +40,13 @@ struct place_query {
     uint64_t job;              /* for random placement */
     struct promises *promises; /* that bind a job that ends at `end`; NULL: none */
     usec_t end;
-    const struct gates *gates; /* that bar a job that stays from `from` on for `stay`; NULL: none */
+    const struct keepouts
+        *keepouts; /* that bar a job that stays from `from` on for `stay`; NULL: none */
     usec_t from, stay;
     const uint32_t *only; /* only these machines; NULL: all */
     uint32_t only_count;
     const struct fleet *spare; /* devices that are free in it are taken last; NULL: no such fleet */
-    const struct lease *seats; /* machines to try if there is no other place; NULL: none */
+    const struct lease *role_places; /* machines to try if there is no other place; NULL: none */
     enum place_quota quota;
     struct cells *cells; /* cells that are kept for queues; NULL: none */
     bool ignore_health;  /* use drained, down and sick machines: can it run at all? */

@@ -14,7 +14,7 @@ static bool comes_before(const struct request *a, const struct request *b)
 }
 
 /* Few roles: each is put where it belongs among those before it. */
-static void sort(struct cast *cast)
+static void sort(struct role_order *cast)
 {
     const struct request *request = cast->request;
 
@@ -28,14 +28,14 @@ static void sort(struct cast *cast)
     }
 }
 
-void cast_start(struct cast *cast, const struct request *request)
+void role_order_start(struct role_order *cast, const struct request *request)
 {
-    *cast = (struct cast){ .request = request };
+    *cast = (struct role_order){ .request = request };
     sort(cast);
 }
 
 /* So that it has the choice next time. */
-static void move_to_front(struct cast *cast, uint32_t role)
+static void move_to_front(struct role_order *cast, uint32_t role)
 {
     uint32_t at = 0;
 
@@ -46,7 +46,7 @@ static void move_to_front(struct cast *cast, uint32_t role)
     cast->roles[0] = role;
 }
 
-static bool next_alternatives(struct cast *cast)
+static bool next_alternatives(struct role_order *cast)
 {
     for (uint32_t i = request_parts(cast->request); i-- > 0;) {
         if (++cast->alternatives[i] < request_part(cast->request, i)->gpu_alternatives)
@@ -56,7 +56,7 @@ static bool next_alternatives(struct cast *cast)
     return false;
 }
 
-bool cast_next(struct cast *cast, uint32_t failed)
+bool role_order_next(struct role_order *cast, uint32_t failed)
 {
     if (++cast->tries >= CAST_TRIES)
         return false;

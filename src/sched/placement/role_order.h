@@ -23,16 +23,16 @@ enum { CAST_TRIES = 48 };
 
 #define CAST_ALL_PLACED UINT32_MAX
 
-struct cast {
+struct role_order {
     const struct request *request;
     uint32_t roles[REQUEST_ROLES_MAX];        /* in placement order */
     uint32_t alternatives[REQUEST_ROLES_MAX]; /* by role */
     uint32_t moves, tries;                    /* so far: with these alternatives, and in total */
 };
 
-void cast_start(struct cast *cast, const struct request *request);
+void role_order_start(struct role_order *cast, const struct request *request);
 /* failed: the role that found no place; CAST_ALL_PLACED: another rule failed. False: no more
  * combinations. */
-bool cast_next(struct cast *cast, uint32_t failed);
+bool role_order_next(struct role_order *cast, uint32_t failed);
 
 #endif

@@ -57,7 +57,7 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
     scorer->state = state;
     scorer->layout = layout;
     if (is_gradient)
-        typical_refresh(scorer->typical, state, fleet);
+        fragmentation_refresh(scorer->typical, state, fleet);
     if (scorer->layout_version == layout->version && scorer->placement == placement &&
         scorer->epoch == scorer->typical->epoch)
         return;
@@ -73,7 +73,7 @@ void scorer_refresh(struct scorer *scorer, const struct state *state, const stru
 void scorer_copy(struct scorer *own, const struct scorer *scorer, const struct fleet *fleet)
 {
     assert(own->typical != scorer->typical);
-    typical_copy(own->typical, scorer->typical, fleet->layout);
+    fragmentation_copy(own->typical, scorer->typical, fleet->layout);
     own->state = scorer->state;
     own->layout = fleet->layout;
     own->placement = scorer->placement;
@@ -228,7 +228,7 @@ static bool fits(const struct scorer *scorer, const struct shape *shape, const s
 /* ---- what is wasted after ---- */
 
 struct after {
-    struct typical_view view;
+    struct fragmentation_view view;
     uint32_t kinds[TYPICAL_SLOTS_MAX];
 };
 
@@ -252,10 +252,10 @@ static int64_t waste_before(struct scorer *scorer, const struct spot *spot,
     struct score_memo *memo = &scorer->memos.items[spot->node];
 
     if (spot->free.change == 0)
-        return typical_waste(scorer->typical, &after->view);
+        return fragmentation_waste(scorer->typical, &after->view);
     if (memo->change != spot->free.change || memo->epoch != scorer->epoch)
         *memo = (struct score_memo){ spot->free.change, scorer->epoch,
-                                     typical_waste(scorer->typical, &after->view) };
+                                     fragmentation_waste(scorer->typical, &after->view) };
     return memo->waste;
 }
 
@@ -304,7 +304,8 @@ static uint32_t choose_part(struct scorer *scorer, const struct shape *shape,
         int32_t milli =
             shape->cuts.items[scorer->layout->slots.items[spot->at->first + i].kind].milli;
         after->view.milli[i] -= milli;
-        int32_t cost = gradient(scorer, typical_waste(scorer->typical, &after->view) - before);
+        int32_t cost =
+            gradient(scorer, fragmentation_waste(scorer->typical, &after->view) - before);
         after->view.milli[i] += milli;
         if (rank == best_rank && cost > *ret_cost)
             continue;
@@ -353,7 +354,7 @@ static int32_t cost_by_waste(struct scorer *scorer, const struct shape *shape,
     after.view.memory_mib -= shape->request->memory_mib;
     if (shape->ask)
         remove_best(scorer, shape, spot, &after);
-    return gradient(scorer, typical_waste(scorer->typical, &after.view) - before);
+    return gradient(scorer, fragmentation_waste(scorer->typical, &after.view) - before);
 }
 
 static int32_t cost_of_instances(const struct scorer *scorer, const struct shape *shape,

@@ -46,7 +46,7 @@ struct score_memo {
 struct scorer {
     const struct state *state;
     const struct layout *layout;
-    struct typical *typical;
+    struct fragmentation *typical;
     enum placement placement;
     int64_t cpu_most, memory_most, milli_most; /* of the largest machine of each */
     LIST(uint8_t) kept;                        /* by kind: promised to a pool (budget.h) */

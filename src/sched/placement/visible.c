@@ -81,16 +81,16 @@ bool visible_hides(const struct visible *visible, uint32_t node)
     return is_barred(visible, node) || has_kept_cells(visible, node);
 }
 
-static struct gate_ask ask_of(const struct place_query *query)
+static struct keepout_ask ask_of(const struct place_query *query)
 {
-    return (struct gate_ask){ query->queue, query->user, query->from,
-                              usec_after(query->from, query->stay) };
+    return (struct keepout_ask){ query->queue, query->user, query->from,
+                                 usec_after(query->from, query->stay) };
 }
 
 void visible_start(struct visible *visible)
 {
     const struct place_query *query = visible->query;
-    struct gate_ask ask = ask_of(query);
+    struct keepout_ask ask = ask_of(query);
 
     if (query->promises && query->promises->count > 0)
         promise_list(query->promises, query->end, &visible->barred);
@@ -98,12 +98,12 @@ void visible_start(struct visible *visible)
         visible->guest = cells_guest_of(query->cells, query->queue, query->is_preemptible);
         visible->slacks = arena_take(visible->arena, CELLS_KINDS_MAX, sizeof(int64_t));
     }
-    for (size_t i = 0; query->gates && i < query->gates->items.count; i++) {
-        const struct gate *gate = &query->gates->items.items[i];
-        if (!gate_bars(gate, query->state, &ask))
+    for (size_t i = 0; query->keepouts && i < query->keepouts->items.count; i++) {
+        const struct keepout *keepout = &query->keepouts->items.items[i];
+        if (!keepout_bars(keepout, query->state, &ask))
             continue;
         list_add(&visible->shut, (uint32_t)i);
-        list_add(&visible->barred, gate->node);
+        list_add(&visible->barred, keepout->node);
     }
     if (visible->barred.count > 0 || visible->slacks)
         visible->seen = arena_take(visible->arena, query->fleet->layout->slots_most + 1,
@@ -117,11 +117,12 @@ static uint64_t shut_slots(const struct visible *visible, uint32_t node, bool *r
 
     *ret_is_all = false;
     for (size_t i = 0; i < visible->shut.count; i++) {
-        const struct gate *gate = &visible->query->gates->items.items[visible->shut.items[i]];
-        if (gate->node != node)
+        const struct keepout *keepout =
+            &visible->query->keepouts->items.items[visible->shut.items[i]];
+        if (keepout->node != node)
             continue;
-        *ret_is_all |= gate->slots == 0;
-        slots |= gate->slots;
+        *ret_is_all |= keepout->slots == 0;
+        slots |= keepout->slots;
     }
     return slots;
 }

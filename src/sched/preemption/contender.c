@@ -11,7 +11,7 @@ enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part o
 #define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */
 #define REVIEW_MOST  USEC_PER_HOUR /* least attained service: runs at most so long unlooked at */
 
-void claims_release(struct claims *claims)
+void contenders_release(struct contenders *claims)
 {
     list_release(&claims->items);
 }
@@ -19,7 +19,7 @@ void claims_release(struct claims *claims)
 /* ---- who takes part ---- */
 
 /* False: it wants no GPUs. */
-static bool add_claim(struct claims *claims, const struct state *state, struct job *job,
+static bool add_claim(struct contenders *claims, const struct state *state, struct job *job,
                       bool is_running)
 {
     int64_t milli = is_running ? job->run->lease->milli
@@ -27,7 +27,7 @@ static bool add_claim(struct claims *claims, const struct state *state, struct j
 
     if (milli == 0)
         return false;
-    struct claim claim = {
+    struct contender claim = {
         .job = job,
         .milli = milli,
         .is_running = is_running,
@@ -38,8 +38,8 @@ static bool add_claim(struct claims *claims, const struct state *state, struct j
     return true;
 }
 
-bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
-                    const struct pending *pending, const struct ends *ends)
+bool contenders_collect(struct contenders *claims, const struct state *state, uint32_t queue,
+                        const struct pending *pending, const struct ends *ends)
 {
     struct ends_walk walk = { .ends = ends };
     bool is_any = false;
@@ -65,19 +65,19 @@ bool claims_collect(struct claims *claims, const struct state *state, uint32_t q
 
 /* ---- in which order ---- */
 
-static void review_at(struct claims *claims, usec_t at)
+static void review_at(struct contenders *claims, usec_t at)
 {
     claims->review = at < claims->review ? at : claims->review;
 }
 
 /* What the state counted, and how far those that run have come since. */
-static void make_gittins(struct claims *claims, const struct state *state)
+static void make_gittins(struct contenders *claims, const struct state *state)
 {
     struct residual residual = state->residual;
     uint32_t classes = 0; /* the sizes that are asked for */
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         classes |= UINT32_C(1) << residual_class(claim->milli);
         if (claim->is_running)
             residual_pass(&residual, residual_class(claim->milli),
@@ -98,8 +98,8 @@ struct load {
 };
 
 /* Is it time for it, if it shall be over by then? Notes when it will be. */
-static bool is_urgent(struct claims *claims, const struct claim *claim, usec_t deadline,
-                      usec_t margin, usec_t now, enum claim_tier tier)
+static bool is_urgent(struct contenders *claims, const struct contender *claim, usec_t deadline,
+                      usec_t margin, usec_t now, enum contender_tier tier)
 {
     usec_t slack = deadline - now - claim->left;
 
@@ -112,8 +112,8 @@ static bool is_urgent(struct claims *claims, const struct claim *claim, usec_t d
     return false;
 }
 
-static bool is_critical(struct claims *claims, const struct claim *claim, const struct load *load,
-                        usec_t now)
+static bool is_critical(struct contenders *claims, const struct contender *claim,
+                        const struct load *load, usec_t now)
 {
     bool is_kept = claim->is_running && claim->job->run->tier == CLAIM_CRITICAL;
     uint64_t left = (uint64_t)claim->left / 1000;
@@ -138,7 +138,7 @@ static bool is_critical(struct claims *claims, const struct claim *claim, const 
 
 /* When a fair share would have brought it to its end, if as much is wanted as now until then; 0:
  * it has a deadline of its own, there is no contention, or that time is over. */
-static usec_t fair_deadline(const struct claim *claim, const struct state *state,
+static usec_t fair_deadline(const struct contender *claim, const struct state *state,
                             const struct load *load)
 {
     const struct job *job = claim->job;
@@ -150,8 +150,8 @@ static usec_t fair_deadline(const struct claim *claim, const struct state *state
     return state->now + (usec_t)wide_scale((uint64_t)left, (uint64_t)wanted, (uint64_t)capacity);
 }
 
-static void rank_known(struct claims *claims, struct claim *claim, const struct state *state,
-                       const struct load *load)
+static void rank_known(struct contenders *claims, struct contender *claim,
+                       const struct state *state, const struct load *load)
 {
     const struct job *job = claim->job;
     usec_t now = state->now;
@@ -175,7 +175,8 @@ static void rank_known(struct claims *claims, struct claim *claim, const struct 
     }
 }
 
-static void rank_unknown(struct claims *claims, struct claim *claim, const struct state *state)
+static void rank_unknown(struct contenders *claims, struct contender *claim,
+                         const struct state *state)
 {
     uint32_t bin = residual_bin(claim->attained);
     usec_t run = claims->gittins.ranks[residual_class(claim->milli)][bin];
@@ -193,7 +194,7 @@ static void rank_unknown(struct claims *claims, struct claim *claim, const struc
                   state->now + residual_start(bin + 1) - claim->attained + (owed > 0 ? owed : 0));
 }
 
-static void rank_least_attained(struct claims *claims, struct claim *claim,
+static void rank_least_attained(struct contenders *claims, struct contender *claim,
                                 const struct state *state)
 {
     uint32_t bin = residual_bin(claim->attained);
@@ -207,7 +208,8 @@ static void rank_least_attained(struct claims *claims, struct claim *claim,
         review_at(claims, state->now + (owed > 0 ? owed : 0) + step);
 }
 
-void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state)
+void contenders_note_start(struct contenders *claims, const struct contender *claim,
+                           const struct state *state)
 {
     usec_t owed = job_owed(claim->job);
     bool is_known = claim->left > 0 && state->settings.order != ORDER_LEAST_ATTAINED;
@@ -229,8 +231,8 @@ static bool is_patient(const struct state *state, const struct job *job)
     return taker && taker->state != JOB_ENDED && taker->queue != job->queue;
 }
 
-static void rank_claim(struct claims *claims, struct claim *claim, const struct state *state,
-                       const struct load *load)
+static void rank_claim(struct contenders *claims, struct contender *claim,
+                       const struct state *state, const struct load *load)
 {
     const struct job *job = claim->job;
     usec_t owed = job_owed(job);
@@ -256,7 +258,7 @@ static void rank_claim(struct claims *claims, struct claim *claim, const struct 
 
 static int compare(const void *a, const void *b)
 {
-    const struct claim *left = a, *right = b;
+    const struct contender *left = a, *right = b;
 
     if ((left->tier == CLAIM_FIXED) != (right->tier == CLAIM_FIXED))
         return left->tier == CLAIM_FIXED ? -1 : 1;
@@ -273,13 +275,13 @@ static int compare(const void *a, const void *b)
     return left->job->id < right->job->id ? -1 : 1;
 }
 
-void claims_sort(struct claims *claims, const struct state *state)
+void contenders_sort(struct contenders *claims, const struct state *state)
 {
     struct load load = { 0 };
     bool is_unknown = false, is_known = false;
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         load.work += (wide_t)((uint64_t)claim->left / 1000) * (uint64_t)claim->milli;
         is_unknown |= claim->left == 0;
         is_known |= claim->left > 0;

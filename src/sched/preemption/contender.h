@@ -43,7 +43,7 @@ enum {
     CLAIM_HYSTERESIS = 2,  /* an unknown job must be this many times better than a running one */
 };
 
-enum claim_tier {
+enum contender_tier {
     CLAIM_REST,
     CLAIM_CRITICAL,
     CLAIM_FAIR,
@@ -52,36 +52,37 @@ enum claim_tier {
     CLAIM_FIXED
 };
 
-struct claim {
+struct contender {
     struct job *job;
     int64_t milli; /* GPUs */
     usec_t left;   /* run time, restarts included; 0: unknown */
     usec_t attained;
     int64_t key;  /* the lower first */
-    uint8_t tier; /* enum claim_tier */
+    uint8_t tier; /* enum contender_tier */
     bool is_patient;
     bool is_running;
     bool is_selected;
     bool is_kept;                    /* keeps its place */
     bool is_homeless;                /* finds no place beside better claims */
-    struct claim *mover;             /* the claim that took its place; NULL */
+    struct contender *mover;         /* the claim that took its place; NULL */
     uint32_t first_node, node_count; /* where it will start (pack.h) */
 };
 
-struct claims {
-    LIST(struct claim) items;
+struct contenders {
+    LIST(struct contender) items;
     struct gittins gittins; /* made if the remaining time of a job is unknown */
     int64_t milli;          /* GPUs that the claimants may have together */
     usec_t review;          /* when the order may change without an event; USEC_NEVER */
 };
 
 /* Collect the claimants of a queue. False: none of them is preemptible. */
-bool claims_collect(struct claims *claims, const struct state *state, uint32_t queue,
-                    const struct pending *pending, const struct ends *ends);
+bool contenders_collect(struct contenders *claims, const struct state *state, uint32_t queue,
+                        const struct pending *pending, const struct ends *ends);
 /* Set tiers, keys and order, and the next review. `milli` must be set. */
-void claims_sort(struct claims *claims, const struct state *state);
+void contenders_sort(struct contenders *claims, const struct state *state);
 /* A claim was granted now: note when its tier changes without an event. */
-void claims_note_start(struct claims *claims, const struct claim *claim, const struct state *state);
-void claims_release(struct claims *claims);
+void contenders_note_start(struct contenders *claims, const struct contender *claim,
+                           const struct state *state);
+void contenders_release(struct contenders *claims);
 
 #endif

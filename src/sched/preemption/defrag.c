@@ -29,7 +29,7 @@ bool defrag_is_under_way(const struct brain *brain, const struct job *job)
 {
     const struct reclaim *reclaim = &brain->reclaim;
 
-    if (job->is_awaited != AWAITED_FROM_OTHERS || !made_place(reclaim, job->id))
+    if (job->is_awaited != AWAITED_FROM_OTHERS || !room_made_place(reclaim, job->id))
         return false;
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct job *other = state_job(brain->state, reclaim->made.items[i].job);
@@ -65,7 +65,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     if (job_is_active(job))
         fleet_take(&reserve->ahead, job->run->lease, -1);
     if (!fleet_has(&reserve->ahead, place)) {
-        parts_free(&brain->arena, &reserve->ahead, place, NULL, &part);
+        lease_part_free(&brain->arena, &reserve->ahead, place, NULL, &part);
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);
@@ -104,7 +104,8 @@ void defrag_keep_turns(struct brain *brain)
         for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
             int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
             if (bound != QUOTA_NONE)
-                turn_keep(&brain->turns, state, job, bound, at, made->lease->milli);
+                reserved_share_keep(&brain->reserved_shares, state, job, bound, at,
+                                    made->lease->milli);
             if (at == QUEUE_ROOT)
                 break;
         }
@@ -138,16 +139,16 @@ static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t 
                              .user = job->user,
                              .gid = job->gid,
                              .is_preemptible = job->is_preemptible };
-    struct turn_ask turn = { job->id, job->queue, &ask.amounts, end };
+    struct reserved_share_ask turn = { job->id, job->queue, &ask.amounts, end };
     struct why why = { 0 };
 
     quota_least(state, state_request(state, job), &ask.amounts);
     if (brain_array_allows(state, job->pending_bucket, &why) &&
-        hours_allow(brain, job, &ask.amounts, &why) && quota_allows(state, &ask, &why) &&
-        spend_allows(brain, job, &ask.amounts, &why))
-        return turn_allows(&brain->turns, state, &turn, &why);
+        time_rules_allow(brain, job, &ask.amounts, &why) && quota_allows(state, &ask, &why) &&
+        budget_allows(brain, job, &ask.amounts, &why))
+        return reserved_share_allows(&brain->reserved_shares, state, &turn, &why);
     if (why.kind == WHY_QUOTA && brain_is_possible(brain, job))
-        turn_make(&brain->turns, state, &brain->ends, job, &why);
+        reserved_share_make(&brain->reserved_shares, state, &brain->ends, job, &why);
     return false;
 }
 
@@ -203,7 +204,7 @@ static bool move_for(struct brain *brain, struct job *job, uint32_t *asked,
 {
     struct relocation search;
 
-    guess_bucket(brain->state, job->pending_bucket);
+    run_time_bucket(brain->state, job->pending_bucket);
     relocation_start(&search, brain, job);
     search.promises = &brain->reserve.promises;
     if (job->is_awaited != AWAITED_NOT || search.request->gpu_alternatives == 0 ||
@@ -246,7 +247,7 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
         if (move_for(brain, waiting.items[i], &asked, decisions))
             break; /* one set at a time: when they have moved, all is looked at again */
     }
-    brain->turns.held.count = 0;
+    brain->reserved_shares.held.count = 0;
     defrag_keep(brain, false);
     list_release(&waiting);
 }

@@ -8,7 +8,7 @@
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 
-usec_t leave_lost(const struct job *job, usec_t now)
+usec_t evict_lost(const struct job *job, usec_t now)
 {
     return job_unsaved(job, now) + job->restart_cost;
 }
@@ -27,7 +27,7 @@ static void stop(struct brain *brain, const struct job *job, enum stop_rule rule
                            .stop = { .job = job->id,
                                      .cause = STOP_PREEMPT,
                                      .rule = (uint8_t)rule,
-                                     .lost = leave_lost(job, brain->state->now) } };
+                                     .lost = evict_lost(job, brain->state->now) } };
 
     if (!decisions) {
         brain_review(brain, brain->state->now); /* at once, in a plan of its own */
@@ -57,14 +57,15 @@ static bool is_time(struct brain *brain, const struct job *job, usec_t at)
 static usec_t shut_at(const struct brain *brain, const struct job *job)
 {
     const struct state *state = brain->state;
-    struct gate_ask ask = { job->queue, job->user, state->now, job_end_of(state, job) };
+    struct keepout_ask ask = { job->queue, job->user, state->now, job_end_of(state, job) };
     usec_t first = USEC_NEVER;
 
-    for (size_t i = 0; i < brain->gates.items.count; i++) {
-        const struct gate *gate = &brain->gates.items.items[i];
-        if (!gate_bars(gate, state, &ask) || !gate_has(gate, &brain->layout, job->run->lease))
+    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
+        const struct keepout *keepout = &brain->keepouts.items.items[i];
+        if (!keepout_bars(keepout, state, &ask) ||
+            !keepout_has(keepout, &brain->layout, job->run->lease))
             continue;
-        usec_t at = gate_shuts_at(gate, state, &ask);
+        usec_t at = keepout_shuts_at(keepout, state, &ask);
         first = at < first ? at : first;
     }
     return first;
@@ -92,9 +93,10 @@ static void collect(const struct brain *brain, job_list *jobs)
         qsort(jobs->items, jobs->count, sizeof(jobs->items[0]), compare_ids);
 }
 
-static void leave_gates(struct brain *brain, const job_list *jobs, struct decisions *decisions)
+static void evict_for_keepouts(struct brain *brain, const job_list *jobs,
+                               struct decisions *decisions)
 {
-    for (size_t i = 0; brain->gates.items.count > 0 && i < jobs->count; i++) {
+    for (size_t i = 0; brain->keepouts.items.count > 0 && i < jobs->count; i++) {
         struct job *job = jobs->items[i];
         usec_t at = job->is_preemptible ? shut_at(brain, job) : USEC_NEVER;
         if (at != USEC_NEVER && is_time(brain, job, at))
@@ -154,14 +156,14 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
         if (job->is_preemptible && amounts.of[excess->resource] > 0)
             list_add(&leavers->items,
                      (struct leaver){ job, amounts.of[excess->resource], job->run->lease->milli,
-                                      leave_lost(job, state->now) });
+                                      evict_lost(job, state->now) });
     }
     if (leavers->items.count > 1)
         qsort(leavers->items.items, leavers->items.count, sizeof(leavers->items.items[0]),
               compare_leavers);
 }
 
-static void leave_excess(struct brain *brain, const job_list *jobs, struct excess excess,
+static void evict_excess(struct brain *brain, const job_list *jobs, struct excess excess,
                          int64_t most, struct decisions *decisions)
 {
     struct leavers leavers = { 0 };
@@ -182,7 +184,7 @@ static bool is_smaller(int64_t most, int64_t than)
     return most != QUOTA_NONE && (than == QUOTA_NONE || most < than);
 }
 
-static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t number,
+static void evict_queue(struct brain *brain, const job_list *jobs, uint32_t number,
                         struct decisions *decisions)
 {
     const struct state *state = brain->state;
@@ -201,13 +203,13 @@ static void leave_queue(struct brain *brain, const job_list *jobs, uint32_t numb
         if (queue->used.of[i] == 0)
             continue;
         if (is_smaller(now, base))
-            leave_excess(brain, jobs, (struct excess){ number, i, state->now, 0 }, now, decisions);
+            evict_excess(brain, jobs, (struct excess){ number, i, state->now, 0 }, now, decisions);
         if (edge == USEC_NEVER)
             continue;
         state_quota_at(state, number, i, edge, &quota);
         then = quota_most(&quota, queue->owned.of[i]);
         if (is_smaller(then, now))
-            leave_excess(brain, jobs, (struct excess){ number, i, edge, 0 }, then, decisions);
+            evict_excess(brain, jobs, (struct excess){ number, i, edge, 0 }, then, decisions);
     }
 }
 
@@ -220,13 +222,13 @@ static bool spends_now(const struct state *state, const struct job *job, enum ac
                                  : job->run->lease->milli > 0;
 }
 
-static void leave_budget(struct brain *brain, const job_list *jobs, uint32_t number,
+static void evict_budget(struct brain *brain, const job_list *jobs, uint32_t number,
                          enum account_kind kind, struct decisions *decisions)
 {
     const struct state *state = brain->state;
     const struct account *account = &state->queues.items[number].accounts[kind];
     usec_t at =
-        account->firmness == BUDGET_SOFT ? USEC_NEVER : spend_used_up_at(state, number, kind);
+        account->firmness == BUDGET_SOFT ? USEC_NEVER : budget_used_up_at(state, number, kind);
 
     if (at > state->now)
         brain_review(brain, at);
@@ -249,11 +251,11 @@ static bool has_hard_budget(const struct queue *queue)
     return has;
 }
 
-void plan_leaves(struct brain *brain, struct decisions *decisions)
+void plan_evictions(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
     job_list jobs = { 0 };
-    bool is_any = brain->gates.items.count > 0;
+    bool is_any = brain->keepouts.items.count > 0;
 
     for (size_t i = 0; i < state->queues.count; i++)
         is_any |=
@@ -261,13 +263,13 @@ void plan_leaves(struct brain *brain, struct decisions *decisions)
     if (!is_any || brain->ends.count == 0)
         return;
     collect(brain, &jobs);
-    leave_gates(brain, &jobs, decisions);
+    evict_for_keepouts(brain, &jobs, decisions);
     for (uint32_t i = 0; i < state->queues.count; i++) {
         if (state->queues.items[i].during.count > 0)
-            leave_queue(brain, &jobs, i, decisions);
+            evict_queue(brain, &jobs, i, decisions);
         for (enum account_kind kind = 0;
              has_hard_budget(&state->queues.items[i]) && kind < ACCOUNTS; kind++)
-            leave_budget(brain, &jobs, i, kind, decisions);
+            evict_budget(brain, &jobs, i, kind, decisions);
     }
     list_release(&jobs);
 }

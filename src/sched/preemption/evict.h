@@ -18,9 +18,9 @@ struct decisions;
 
 /* Stop the jobs that are due, and note when the next one is. decisions NULL: only note, for jobs
  * that have started since. */
-void plan_leaves(struct brain *brain, struct decisions *decisions);
+void plan_evictions(struct brain *brain, struct decisions *decisions);
 
 /* Run time that is repeated if it stops now: since its last checkpoint, and the restart. */
-usec_t leave_lost(const struct job *job, usec_t now);
+usec_t evict_lost(const struct job *job, usec_t now);
 
 #endif

@@ -56,8 +56,8 @@ void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
 
 void preempt_release(struct preempt *preempt)
 {
-    claims_release(&preempt->claims);
-    pack_release(&preempt->pack);
+    contenders_release(&preempt->claims);
+    preempt_place_release(&preempt->pack);
     list_release(&preempt->queues);
 }
 
@@ -126,12 +126,12 @@ static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
 /* left_out: GPUs of those of the queue that take part no more, their places are kept for them. */
 static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 {
-    struct claims *claims = &brain->preempt.claims;
+    struct contenders *claims = &brain->preempt.claims;
     int64_t held = 0, free = 0, awaited = 0, stopping = 0;
     struct ends_walk walk = { .ends = &brain->ends };
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         held += claim->is_running ? claim->milli : 0;
         awaited += !claim->is_running && claim->job->is_awaited ? claim->milli : 0;
     }
@@ -160,13 +160,13 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 }
 
 /* only_running: nobody is stopped, nobody is cleared for. */
-static void select_claims(struct claims *claims, bool only_running)
+static void select_claims(struct contenders *claims, bool only_running)
 {
     int64_t left = claims->milli;
     bool is_closed = false; /* what is left is first for one that may have to go */
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        struct claim *claim = &claims->items.items[i];
+        struct contender *claim = &claims->items.items[i];
         bool is_barred = claim->is_homeless || (is_closed && !claim->is_running);
         claim->is_selected = claim->tier == CLAIM_FIXED || (!is_barred && claim->milli <= left);
         is_closed |= claim->is_homeless && claim->is_running;
@@ -180,22 +180,24 @@ static void select_claims(struct claims *claims, bool only_running)
 
 /* Whom it is stopped for: the best that gets a place where it runs, and is better than it; else the
  * best of all that start, which took the GPUs that it could have moved to. */
-static uint64_t stopped_for(const struct brain *brain, const struct claim *claim)
+static uint64_t stopped_for(const struct brain *brain, const struct contender *claim)
 {
-    const struct claims *claims = &brain->preempt.claims;
-    const struct claim *taker = pack_taker(&brain->preempt.pack, claims, claim->job->run->lease);
+    const struct contenders *claims = &brain->preempt.claims;
+    const struct contender *taker =
+        preempt_place_taker(&brain->preempt.pack, claims, claim->job->run->lease);
 
     if (taker && taker < claim && !taker->is_running)
         return taker->job->id;
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *other = &claims->items.items[i];
+        const struct contender *other = &claims->items.items[i];
         if (!other->is_running && other->is_selected)
             return other->job->id;
     }
     return 0;
 }
 
-static void stop_claim(struct brain *brain, const struct claim *claim, struct decisions *decisions)
+static void stop_claim(struct brain *brain, const struct contender *claim,
+                       struct decisions *decisions)
 {
     struct event stop = {
         .kind = EVENT_STOP,
@@ -209,7 +211,8 @@ static void stop_claim(struct brain *brain, const struct claim *claim, struct de
 }
 
 /* False: its place is not free yet. */
-static bool start_claim(struct brain *brain, const struct claim *claim, struct decisions *decisions)
+static bool start_claim(struct brain *brain, const struct contender *claim,
+                        struct decisions *decisions)
 {
     struct place_query query;
     struct lease lease;
@@ -233,7 +236,7 @@ static bool start_claim(struct brain *brain, const struct claim *claim, struct d
         claim->job->pending_bucket->why = why;
         return false;
     }
-    claims_note_start(&brain->preempt.claims, claim, brain->state);
+    contenders_note_start(&brain->preempt.claims, claim, brain->state);
     brain_grant(brain, claim->job, &lease, claim->tier, decisions);
     return true;
 }
@@ -253,12 +256,12 @@ static void explain_cells(struct brain *brain, const struct job *job,
 /* Those that wait on: there is no room, or what there is is kept for `holder`. */
 static void explain(struct brain *brain, uint64_t holder)
 {
-    const struct claims *claims = &brain->preempt.claims;
+    const struct contenders *claims = &brain->preempt.claims;
     const struct job *job = holder != 0 ? state_job(brain->state, holder) : NULL;
     struct place_query query;
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         struct pending_bucket *bucket = claim->job->pending_bucket;
         bool is_alike = bucket && job && bucket == job->pending_bucket; /* what keeps that one */
         if (!bucket || !bucket->is_settled || claim->is_selected || is_alike)
@@ -273,19 +276,19 @@ static void explain(struct brain *brain, uint64_t holder)
     }
 }
 
-static bool may_have_more(const struct brain *brain, const struct claim *claim)
+static bool may_have_more(const struct brain *brain, const struct contender *claim)
 {
     return request_is_elastic(state_request(brain->state, claim->job));
 }
 
 /* The last to start, when there is enough for all: with as many members as fit. */
-static bool start_largest(struct brain *brain, const struct claim *claim,
+static bool start_largest(struct brain *brain, const struct contender *claim,
                           struct decisions *decisions)
 {
     struct pending_bucket *bucket = claim->job->pending_bucket;
     struct why why;
 
-    claims_note_start(&brain->preempt.claims, claim, brain->state);
+    contenders_note_start(&brain->preempt.claims, claim, brain->state);
     bool is_started = brain_try_grant(brain, claim->job, claim->tier, decisions, &why);
     if (!is_started)
         bucket->why = why;
@@ -293,10 +296,10 @@ static bool start_largest(struct brain *brain, const struct claim *claim,
 }
 
 /* Everybody has a place, and nobody has to go for it. */
-static bool all_have_places(const struct claims *claims)
+static bool all_have_places(const struct contenders *claims)
 {
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         if (!claim->is_selected || (claim->is_running && !claim->is_kept))
             return false;
     }
@@ -305,25 +308,25 @@ static bool all_have_places(const struct claims *claims)
 
 static void decide(struct brain *brain, struct decisions *decisions)
 {
-    const struct claims *claims = &brain->preempt.claims;
+    const struct contenders *claims = &brain->preempt.claims;
     bool is_enough =
         all_have_places(claims) && !others_wait(brain, claims->items.items[0].job->queue);
     uint64_t holder = 0;
 
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         if (claim->is_running && !claim->is_kept)
             stop_claim(brain, claim, decisions);
     }
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         if (claim->is_running || !claim->is_selected || (is_enough && may_have_more(brain, claim)))
             continue;
         if (!start_claim(brain, claim, decisions))
             holder = claim->job->id;
     }
     for (size_t i = 0; i < claims->items.count && is_enough; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         if (!claim->is_running && may_have_more(brain, claim) &&
             !start_largest(brain, claim, decisions))
             holder = claim->job->id;
@@ -354,7 +357,7 @@ static void unsettle(struct brain *brain)
 /* A place for one for whom other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
-    const struct lease *known = made_place(&brain->reclaim, job->id);
+    const struct lease *known = room_made_place(&brain->reclaim, job->id);
     struct place_query query;
     struct lease lease;
     struct why why;
@@ -384,7 +387,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
                            ? job_is_leaving(entry->job)
                            : is_coming_free(brain->state, entry->job, queue);
         const struct lease *kept =
-            job_is_back(entry->job) ? made_place(&brain->reclaim, entry->job->id) : NULL;
+            job_is_back(entry->job) ? room_made_place(&brain->reclaim, entry->job->id) : NULL;
         if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
@@ -401,11 +404,11 @@ enum { TAKE_BACK_MOST = 8 };
 /* The best of those that wait on may have something to get back from other queues. */
 static void take_back(struct brain *brain, struct decisions *decisions)
 {
-    const struct claims *claims = &brain->preempt.claims;
+    const struct contenders *claims = &brain->preempt.claims;
     int tried = 0;
 
     for (size_t i = 0; i < claims->items.count && tried < TAKE_BACK_MOST; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         struct job *job = claim->job;
         if (job->state != JOB_QUEUED || claim->is_selected)
             continue;
@@ -422,22 +425,22 @@ static void note_times(struct brain *brain, uint32_t queue)
     for (size_t i = 0; pending && i < pending->buckets.count; i++) {
         struct pending_bucket *bucket = pending->buckets.items[i];
         struct why why;
-        guess_bucket(brain->state, bucket);
+        run_time_bucket(brain->state, bucket);
         bucket->is_timed_out =
             !brain_may_start(brain, bucket->first, &why) && why_is_of_time(why.kind);
     }
 }
 
 /* For whom others move: it takes part no more, its place is kept for it. Returns its GPUs. */
-static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
+static int64_t leave_out_moved(struct brain *brain, struct contenders *claims)
 {
     int64_t milli = 0;
 
     for (size_t i = claims->items.count; brain->defrag.kept > 0 && i-- > 0;) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         if (claim->is_running || !defrag_is_under_way(brain, claim->job))
             continue;
-        milli += made_place(&brain->reclaim, claim->job->id)->milli;
+        milli += room_made_place(&brain->reclaim, claim->job->id)->milli;
         list_remove(&claims->items, i);
     }
     return milli;
@@ -446,12 +449,12 @@ static int64_t leave_out_moved(struct brain *brain, struct claims *claims)
 static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
-    struct claims *claims = &preempt->claims;
+    struct contenders *claims = &preempt->claims;
     struct place_query query;
     bool is_alone = !others_wait(brain, queue);
 
     note_times(brain, queue);
-    if (!claims_collect(claims, brain->state, queue, &brain->pending, &brain->ends))
+    if (!contenders_collect(claims, brain->state, queue, &brain->pending, &brain->ends))
         return;
     int64_t left_out = leave_out_moved(brain, claims);
     if (claims->items.count == 0)
@@ -459,12 +462,12 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     for (size_t i = 0; is_alone && i < claims->items.count; i++)
         settle(preempt, claims->items.items[i].job->pending_bucket);
     size_up(brain, queue, left_out);
-    claims_sort(claims, brain->state);
+    contenders_sort(claims, brain->state);
     brain_query(brain, claims->items.items[0].job, &query);
     for (int round = 0;; round++) {
         select_claims(claims, round == ROUNDS_MOST);
         look_ahead(brain, queue);
-        if (pack_make(&preempt->pack, claims, &query, &brain->arena))
+        if (preempt_place_make(&preempt->pack, claims, &query, &brain->arena))
             break;
     }
     decide(brain, decisions);

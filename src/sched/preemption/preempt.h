@@ -25,8 +25,8 @@ struct preempt_queue {
 };
 
 struct preempt {
-    struct claims claims;
-    struct pack pack;
+    struct contenders claims;
+    struct preempt_place pack;
     LIST(struct preempt_queue) queues;
     uint32_t count;   /* in all queues */
     bool has_settled; /* it has settled buckets in the last plan */

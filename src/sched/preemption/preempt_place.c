@@ -7,7 +7,7 @@
 #include "core/job/role.h"
 #include "sched/job_facts.h"
 
-void pack_release(struct pack *pack)
+void preempt_place_release(struct preempt_place *pack)
 {
     fleet_release(&pack->ahead);
     list_release(&pack->nodes);
@@ -20,8 +20,8 @@ void pack_release(struct pack *pack)
 
 /* What is at hand while a claim is placed. */
 struct packing {
-    struct pack *pack;
-    struct claims *claims;
+    struct preempt_place *pack;
+    struct contenders *claims;
     struct place_query query;
     struct arena *arena;
 };
@@ -52,9 +52,9 @@ static int32_t need_of(const struct request *request)
     return (int32_t)least;
 }
 
-static void note_place(struct packing *packing, struct claim *claim, const struct lease *lease)
+static void note_place(struct packing *packing, struct contender *claim, const struct lease *lease)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
     uint32_t number = (uint32_t)(claim - packing->claims->items.items) + 1;
 
     assert(number <= packing->claims->items.count);
@@ -68,7 +68,7 @@ static void note_place(struct packing *packing, struct claim *claim, const struc
     }
 }
 
-static bool try_nodes(struct packing *packing, struct claim *claim)
+static bool try_nodes(struct packing *packing, struct contender *claim)
 {
     struct place_query *query = &packing->query;
     struct lease lease;
@@ -90,9 +90,9 @@ static bool try_nodes(struct packing *packing, struct claim *claim)
 }
 
 /* Fewest free GPUs first; a gang takes from all that have enough for a member. */
-static bool try_place(struct packing *packing, struct claim *claim)
+static bool try_place(struct packing *packing, struct contender *claim)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
     const struct request *request = state_request(packing->query.state, claim->job);
     int32_t need = need_of(request), above = need - 1;
 
@@ -119,7 +119,7 @@ static bool try_place(struct packing *packing, struct claim *claim)
 }
 
 /* May this one be moved for that one? */
-static bool may_move(const struct claim *claim, const struct claim *other)
+static bool may_move(const struct contender *claim, const struct contender *other)
 {
     return other->is_kept && other->is_selected && other->tier != CLAIM_FIXED &&
            other->milli < claim->milli && other->job->priority <= claim->job->priority;
@@ -127,7 +127,7 @@ static bool may_move(const struct claim *claim, const struct claim *other)
 
 static void move(struct packing *packing, uint32_t number)
 {
-    struct claim *claim = &packing->claims->items.items[number];
+    struct contender *claim = &packing->claims->items.items[number];
 
     fleet_take(&packing->pack->ahead, claim->job->run->lease, -1);
     claim->is_kept = false;
@@ -135,7 +135,7 @@ static void move(struct packing *packing, uint32_t number)
 }
 
 /* The machine with the most free GPUs on which moves would make enough; -1: none. */
-static int64_t node_to_clear(struct packing *packing, const struct claim *claim, int32_t need)
+static int64_t node_to_clear(struct packing *packing, const struct contender *claim, int32_t need)
 {
     const struct fleet *ahead = &packing->pack->ahead;
     int32_t *movable = arena_take(packing->arena, ahead->nodes.count + 1, sizeof(*movable));
@@ -143,7 +143,7 @@ static int64_t node_to_clear(struct packing *packing, const struct claim *claim,
 
     memset(movable, 0, ahead->nodes.count * sizeof(*movable));
     for (size_t i = 0; i < packing->claims->items.count; i++) {
-        const struct claim *other = &packing->claims->items.items[i];
+        const struct contender *other = &packing->claims->items.items[i];
         if (may_move(claim, other) && is_local(other->job->run->lease))
             movable[other->job->run->lease->members[0].node] += (int32_t)other->milli;
     }
@@ -157,14 +157,14 @@ static int64_t node_to_clear(struct packing *packing, const struct claim *claim,
 }
 
 /* The largest there that is not above what is missing, else the smallest. */
-static int64_t one_to_move(const struct packing *packing, const struct claim *claim, uint32_t node,
-                           int64_t missing)
+static int64_t one_to_move(const struct packing *packing, const struct contender *claim,
+                           uint32_t node, int64_t missing)
 {
-    const struct claim *items = packing->claims->items.items;
+    const struct contender *items = packing->claims->items.items;
     int64_t best = -1;
 
     for (size_t i = 0; i < packing->claims->items.count; i++) {
-        const struct claim *other = &items[i];
+        const struct contender *other = &items[i];
         if (!may_move(claim, other) || !is_local(other->job->run->lease) ||
             other->job->run->lease->members[0].node != node)
             continue;
@@ -178,10 +178,10 @@ static int64_t one_to_move(const struct packing *packing, const struct claim *cl
 
 static void undo_moves(struct packing *packing)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
 
     for (size_t i = 0; i < pack->moved.count; i++) {
-        struct claim *claim = &packing->claims->items.items[pack->moved.items[i]];
+        struct contender *claim = &packing->claims->items.items[pack->moved.items[i]];
         fleet_take(&pack->ahead, claim->job->run->lease, 1);
         claim->is_kept = true;
     }
@@ -189,19 +189,19 @@ static void undo_moves(struct packing *packing)
 }
 
 /* A gang on several machines that may be moved: the last in order. */
-static int64_t gang_to_move(const struct packing *packing, const struct claim *claim)
+static int64_t gang_to_move(const struct packing *packing, const struct contender *claim)
 {
     for (size_t i = packing->claims->items.count; i-- > 0;) {
-        const struct claim *other = &packing->claims->items.items[i];
+        const struct contender *other = &packing->claims->items.items[i];
         if (may_move(claim, other) && !is_local(other->job->run->lease))
             return (int64_t)i;
     }
     return -1;
 }
 
-static bool place_by_moving(struct packing *packing, struct claim *claim)
+static bool place_by_moving(struct packing *packing, struct contender *claim)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
     int32_t need = need_of(state_request(packing->query.state, claim->job));
 
     pack->moved.count = 0;
@@ -231,9 +231,9 @@ static bool place_by_moving(struct packing *packing, struct claim *claim)
 }
 
 /* One that has to go runs on if its place is free all the same. */
-static bool keep(struct packing *packing, struct claim *claim)
+static bool keep(struct packing *packing, struct contender *claim)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
 
     if (!claim->is_running || !fleet_has(&pack->ahead, claim->job->run->lease))
         return false;
@@ -243,9 +243,9 @@ static bool keep(struct packing *packing, struct claim *claim)
 }
 
 /* Nobody loses its place to one that is not better: then that one has none. */
-static bool place_claim(struct packing *packing, struct claim *claim)
+static bool place_claim(struct packing *packing, struct contender *claim)
 {
-    struct claim *loser = claim;
+    struct contender *loser = claim;
 
     if ((claim->is_running && keep(packing, claim)) || try_place(packing, claim) ||
         place_by_moving(packing, claim))
@@ -259,8 +259,8 @@ static bool place_claim(struct packing *packing, struct claim *claim)
 /* The widest of those that are left to place; the order of claims among equals. */
 static uint32_t take_widest(struct packing *packing)
 {
-    struct pack *pack = packing->pack;
-    const struct claim *items = packing->claims->items.items;
+    struct preempt_place *pack = packing->pack;
+    const struct contender *items = packing->claims->items.items;
     size_t best = 0;
 
     for (size_t i = 1; i < pack->order.count; i++) {
@@ -273,7 +273,7 @@ static uint32_t take_widest(struct packing *packing)
     return number;
 }
 
-static int32_t most_free(const struct pack *pack)
+static int32_t most_free(const struct preempt_place *pack)
 {
     int32_t most = 0;
 
@@ -284,15 +284,15 @@ static int32_t most_free(const struct pack *pack)
 
 /* Nobody took the place of some that were to go, and some of the selected found none: what they
  * leave is for the others, in order. */
-static bool try_fill(struct packing *packing, struct claim *claim)
+static bool try_fill(struct packing *packing, struct contender *claim)
 {
-    struct pack *pack = packing->pack;
+    struct preempt_place *pack = packing->pack;
     uint32_t class = claim->job->class;
 
     while (pack->misfits.count <= class)
         list_add(&pack->misfits, 0);
     /* Room only gets less; but what is shut for one is another's own. */
-    bool are_alike = !packing->query.gates || packing->query.gates->items.count == 0;
+    bool are_alike = !packing->query.keepouts || packing->query.keepouts->items.count == 0;
     if (are_alike && pack->misfits.items[class] == pack->fillings)
         return false;
     if (try_place(packing, claim))
@@ -303,17 +303,17 @@ static bool try_fill(struct packing *packing, struct claim *claim)
 
 static void fill(struct packing *packing)
 {
-    struct claims *claims = packing->claims;
+    struct contenders *claims = packing->claims;
     int64_t left = claims->milli;
     int32_t most = most_free(packing->pack);
 
     packing->pack->fillings++;
     for (size_t i = 0; i < claims->items.count; i++) {
-        const struct claim *claim = &claims->items.items[i];
+        const struct contender *claim = &claims->items.items[i];
         left -= claim->is_kept || claim->is_selected ? claim->milli : 0;
     }
     for (size_t i = 0; i < claims->items.count && most > 0 && left > 0; i++) {
-        struct claim *claim = &claims->items.items[i];
+        struct contender *claim = &claims->items.items[i];
         if (claim->is_kept || claim->is_selected || claim->milli > left)
             continue;
         if (claim->is_running)
@@ -327,8 +327,8 @@ static void fill(struct packing *packing)
     }
 }
 
-bool pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
-               struct arena *arena)
+bool preempt_place_make(struct preempt_place *pack, struct contenders *claims,
+                        const struct place_query *query, struct arena *arena)
 {
     struct packing packing = { .pack = pack, .claims = claims, .query = *query, .arena = arena };
 
@@ -339,7 +339,7 @@ bool pack_make(struct pack *pack, struct claims *claims, const struct place_quer
     for (size_t i = 0; i < pack->ahead.nodes.count; i++)
         list_add(&pack->takers, 0);
     for (uint32_t i = 0; i < claims->items.count; i++) {
-        struct claim *claim = &claims->items.items[i];
+        struct contender *claim = &claims->items.items[i];
         claim->node_count = 0;
         claim->mover = NULL;
         claim->is_kept = claim->is_running && claim->is_selected;
@@ -350,7 +350,7 @@ bool pack_make(struct pack *pack, struct claims *claims, const struct place_quer
     }
     bool is_packed = true;
     while (pack->order.count > 0) {
-        struct claim *claim = &claims->items.items[take_widest(&packing)];
+        struct contender *claim = &claims->items.items[take_widest(&packing)];
         is_packed &= place_claim(&packing, claim);
     }
     if (is_packed)
@@ -358,8 +358,9 @@ bool pack_make(struct pack *pack, struct claims *claims, const struct place_quer
     return is_packed;
 }
 
-const struct claim *pack_taker(const struct pack *pack, const struct claims *claims,
-                               const struct lease *lease)
+const struct contender *preempt_place_taker(const struct preempt_place *pack,
+                                            const struct contenders *claims,
+                                            const struct lease *lease)
 {
     uint32_t first = 0;
 

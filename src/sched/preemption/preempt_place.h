@@ -15,7 +15,7 @@
 #include "sched/placement/place.h"
 #include "sched/preemption/contender.h"
 
-struct pack {
+struct preempt_place {
     struct fleet ahead;
     LIST(uint32_t) nodes;   /* chosen machines of all claims, in sequence */
     LIST(uint32_t) order;   /* claims to be placed */
@@ -29,11 +29,12 @@ struct pack {
 /* Set is_kept, first_node and node_count of the claims. pack->ahead: what is free and what is
  * becoming free, set by the caller; query: from brain_query for any job of the queue. False: some
  * selected claims found no place and are marked is_homeless; all else is undefined. */
-bool pack_make(struct pack *pack, struct claims *claims, const struct place_query *query,
-               struct arena *arena);
+bool preempt_place_make(struct preempt_place *pack, struct contenders *claims,
+                        const struct place_query *query, struct arena *arena);
 /* The best claim that gets a place on a machine of this lease; NULL: none. */
-const struct claim *pack_taker(const struct pack *pack, const struct claims *claims,
-                               const struct lease *lease);
-void pack_release(struct pack *pack);
+const struct contender *preempt_place_taker(const struct preempt_place *pack,
+                                            const struct contenders *claims,
+                                            const struct lease *lease);
+void preempt_place_release(struct preempt_place *pack);
 
 #endif

@@ -14,7 +14,7 @@
 
 void reclaim_release(struct reclaim *reclaim)
 {
-    shares_release(&reclaim->shares);
+    reclaim_shares_release(&reclaim->shares);
     fleet_release(&reclaim->ahead);
     list_release(&reclaim->victims);
     list_release(&reclaim->by_node);
@@ -69,8 +69,8 @@ static enum stop_rule rule_for(const struct search *search, uint32_t other,
                                const struct amounts *held)
 {
     const struct brain *brain = search->brain;
-    enum stop_rule rule = share_rule(&brain->reclaim.shares, brain->state, search->job->queue,
-                                     search->wanted, other, held);
+    enum stop_rule rule = reclaim_rule_of(&brain->reclaim.shares, brain->state, search->job->queue,
+                                          search->wanted, other, held);
 
     uint32_t owner = cells_guest_of(&brain->cells, search->job->queue, false).owner;
     bool may_have_it = search->is_for_cell && held->of[RESOURCE_GPUS] > 0 &&
@@ -185,8 +185,8 @@ static bool choose_victim(struct search *search, uint32_t number)
 
     if (rule == STOP_IN_QUEUE)
         return false;
-    shares_take(&reclaim->shares, state, search->job->queue, victim->job->queue, &victim->held,
-                rule, -1);
+    reclaim_shares_take(&reclaim->shares, state, search->job->queue, victim->job->queue,
+                        &victim->held, rule, -1);
     fleet_take(&reclaim->ahead, victim->job->run->lease, -1);
     victim->is_chosen = true;
     victim->rule = (uint8_t)rule;
@@ -199,8 +199,8 @@ static void spare_victim(struct search *search, uint32_t number)
     struct reclaim *reclaim = &search->brain->reclaim;
     struct victim *victim = &reclaim->victims.items[number];
 
-    shares_take(&reclaim->shares, search->brain->state, search->job->queue, victim->job->queue,
-                &victim->held, (enum stop_rule)victim->rule, 1);
+    reclaim_shares_take(&reclaim->shares, search->brain->state, search->job->queue,
+                        victim->job->queue, &victim->held, (enum stop_rule)victim->rule, 1);
     fleet_take(&reclaim->ahead, victim->job->run->lease, 1);
     victim->is_chosen = false;
 }
@@ -452,14 +452,14 @@ static bool search_place(struct search *search, bool is_owed_cells, struct lease
     struct brain *brain = search->brain;
 
     search->donors.count = 0;
-    made_look_ahead(brain, search->job->id);
+    room_made_look_ahead(brain, search->job->id);
     bool has_donors = shrink_squeeze(brain, search->job, search->wanted, &search->donors);
     if (search_victims(search, ret_lease))
         return true;
     for (int i = has_donors ? 0 : 1; i < 1 + is_owed_cells; i++) {
         search->donors.count = 0;
         search->is_for_cell = i == 1;
-        made_look_ahead(brain, search->job->id);
+        room_made_look_ahead(brain, search->job->id);
         if (search_victims(search, ret_lease))
             return true;
     }
@@ -508,14 +508,14 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         cells_own_kind(&brain->cells, cells_guest_of(&brain->cells, job->queue, false).owner,
                        search.request) != CELLS_NONE;
     if (search.request->gpu_alternatives == 0 || brain->preempt.count == 0 ||
-        (!is_owed_cells && !share_is_borrowed(brain->state)))
+        (!is_owed_cells && !reclaim_share_is_borrowed(brain->state)))
         return false;
     quota_least(brain->state, search.request, &wanted);
-    if (!made_is_needed(brain, job, natural, &wanted))
+    if (!room_made_is_needed(brain, job, natural, &wanted))
         return false;
-    made_take(brain, job->id, 1);
+    room_made_take(brain, job->id, 1);
     bool is_found = search_place(&search, is_owed_cells, &lease);
-    made_take(brain, job->id, -1);
+    room_made_take(brain, job->id, -1);
     if (!is_found)
         return false;
     fill_back(&search, &lease);
@@ -532,6 +532,6 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         stop(brain, job, &chosen[i], decisions);
     bool is_any = shrink_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
     if (is_any)
-        made_keep(reclaim, job->id, &lease);
+        room_made_keep(reclaim, job->id, &lease);
     return is_any;
 }

@@ -40,7 +40,7 @@ struct made_room {
 };
 
 struct reclaim {
-    struct shares_ahead shares;
+    struct reclaim_shares_ahead shares;
     struct fleet ahead;
     LIST(struct victim) victims; /* cheapest per GPU first */
     LIST(uint32_t) by_node;      /* victims of each machine, in the order of machines */

@@ -6,7 +6,7 @@
 #include "base/wide.h"
 #include "sched/ordering/job_order.h"
 
-void shares_start(struct shares_ahead *shares, const struct state *state)
+void reclaim_shares_start(struct reclaim_shares_ahead *shares, const struct state *state)
 {
     shares->used.count = shares->was_fair.count = 0;
     for (size_t i = 0; i < state->queues.count; i++) {
@@ -15,14 +15,14 @@ void shares_start(struct shares_ahead *shares, const struct state *state)
     }
 }
 
-void shares_release(struct shares_ahead *shares)
+void reclaim_shares_release(struct reclaim_shares_ahead *shares)
 {
     list_release(&shares->used);
     list_release(&shares->was_fair);
 }
 
-bool share_branches(const struct state *state, uint32_t queue, uint32_t other, uint32_t *ret_a,
-                    uint32_t *ret_b)
+bool reclaim_share_branches(const struct state *state, uint32_t queue, uint32_t other,
+                            uint32_t *ret_a, uint32_t *ret_b)
 {
     uint32_t a = queue, b = other;
 
@@ -37,7 +37,8 @@ bool share_branches(const struct state *state, uint32_t queue, uint32_t other, u
     return true;
 }
 
-int64_t share_borrowed(const struct queue *queue, const struct amounts *used, uint32_t resource)
+int64_t reclaim_share_borrowed(const struct queue *queue, const struct amounts *used,
+                               uint32_t resource)
 {
     int64_t owed = quota_owed(&queue->quota[resource], queue->owned.of[resource]);
     int64_t more = used->of[resource] - owed;
@@ -45,19 +46,20 @@ int64_t share_borrowed(const struct queue *queue, const struct amounts *used, ui
     return more > 0 ? more : 0;
 }
 
-uint64_t share_measure(const struct state *state, uint32_t queue, const struct amounts *used,
-                       uint32_t resource)
+uint64_t reclaim_share_measure(const struct state *state, uint32_t queue,
+                               const struct amounts *used, uint32_t resource)
 {
     const struct queue *q = &state->queues.items[queue];
     int64_t capacity = state_capacity(state, resource);
 
     if (capacity <= 0)
         return 0;
-    return wide_scale((uint64_t)share_borrowed(q, used, resource), UINT64_C(1) << 30,
+    return wide_scale((uint64_t)reclaim_share_borrowed(q, used, resource), UINT64_C(1) << 30,
                       (uint64_t)capacity * q->weight);
 }
 
-uint32_t share_contested(const struct state *state, uint32_t branch, const struct amounts *wanted)
+uint32_t reclaim_share_contested(const struct state *state, uint32_t branch,
+                                 const struct amounts *wanted)
 {
     const struct queue *queue = &state->queues.items[branch];
 
@@ -68,11 +70,11 @@ uint32_t share_contested(const struct state *state, uint32_t branch, const struc
     return RESOURCE_GPUS;
 }
 
-bool share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
-                     const struct amounts *wanted)
+bool reclaim_share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
+                             const struct amounts *wanted)
 {
     const struct queue *queue = &state->queues.items[branch];
-    uint32_t contested = share_contested(state, branch, wanted);
+    uint32_t contested = reclaim_share_contested(state, branch, wanted);
 
     return used->of[contested] + wanted->of[contested] <=
            quota_owed(&queue->quota[contested], queue->owned.of[contested]);
@@ -86,43 +88,44 @@ static bool may_lose(const struct state *state, uint32_t branch, const struct am
 
     for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
         if (i != contested && held->of[i] > 0 && queue->quota[i].guarantee > 0 &&
-            share_borrowed(queue, used, i) == 0)
+            reclaim_share_borrowed(queue, used, i) == 0)
             return false;
     }
-    return held->of[contested] > 0 && share_borrowed(queue, used, contested) > 0;
+    return held->of[contested] > 0 && reclaim_share_borrowed(queue, used, contested) > 0;
 }
 
-enum stop_rule share_rule(const struct shares_ahead *shares, const struct state *state,
-                          uint32_t queue, const struct amounts *wanted, uint32_t other,
-                          const struct amounts *held)
+enum stop_rule reclaim_rule_of(const struct reclaim_shares_ahead *shares, const struct state *state,
+                               uint32_t queue, const struct amounts *wanted, uint32_t other,
+                               const struct amounts *held)
 {
     struct amounts with, before, after;
     uint32_t a, b;
 
-    if (!share_branches(state, queue, other, &a, &b))
+    if (!reclaim_share_branches(state, queue, other, &a, &b))
         return STOP_IN_QUEUE;
-    uint32_t contested = share_contested(state, a, wanted);
+    uint32_t contested = reclaim_share_contested(state, a, wanted);
     with = shares->used.items[a];
     before = after = shares->used.items[b];
     if (!may_lose(state, b, &before, held, contested))
         return STOP_IN_QUEUE;
-    if (share_is_within(state, a, &with, wanted))
+    if (reclaim_share_is_within(state, a, &with, wanted))
         return STOP_FOR_GUARANTEE;
     if (!order_is_before(state, &(struct order_claim){ .queue = a, .kind = SHARE_OF_GPUS },
                          &(struct order_claim){ .queue = b, .kind = SHARE_OF_GPUS }))
         return STOP_IN_QUEUE;
     amounts_add(&with, wanted, 1);
     amounts_add(&after, held, -1);
-    uint64_t own = share_measure(state, a, &with, contested);
-    if (own <= share_measure(state, b, &after, contested))
+    uint64_t own = reclaim_share_measure(state, a, &with, contested);
+    if (own <= reclaim_share_measure(state, b, &after, contested))
         return STOP_FOR_LESS;
-    if (!shares->was_fair.items[b] && own < share_measure(state, b, &before, contested))
+    if (!shares->was_fair.items[b] && own < reclaim_share_measure(state, b, &before, contested))
         return STOP_FOR_FAIR;
     return STOP_IN_QUEUE;
 }
 
-void shares_take(struct shares_ahead *shares, const struct state *state, uint32_t queue,
-                 uint32_t other, const struct amounts *held, enum stop_rule rule, int sign)
+void reclaim_shares_take(struct reclaim_shares_ahead *shares, const struct state *state,
+                         uint32_t queue, uint32_t other, const struct amounts *held,
+                         enum stop_rule rule, int sign)
 {
     uint32_t a, b;
 
@@ -132,18 +135,18 @@ void shares_take(struct shares_ahead *shares, const struct state *state, uint32_
         if (at == QUEUE_ROOT)
             break;
     }
-    if (rule == STOP_FOR_FAIR && share_branches(state, queue, other, &a, &b))
+    if (rule == STOP_FOR_FAIR && reclaim_share_branches(state, queue, other, &a, &b))
         shares->was_fair.items[b] = sign < 0;
 }
 
-bool share_is_borrowed(const struct state *state)
+bool reclaim_share_is_borrowed(const struct state *state)
 {
     for (size_t i = 1; i < state->queues.count; i++) {
         const struct queue *queue = &state->queues.items[i];
-        if (share_borrowed(queue, &queue->used, RESOURCE_GPUS) > 0)
+        if (reclaim_share_borrowed(queue, &queue->used, RESOURCE_GPUS) > 0)
             return state->queues.count > QUEUE_DEFAULT + 1;
         for (uint32_t k = RESOURCE_MODELS; k < state->resources.count; k++) {
-            if (queue->quota[k].guarantee > 0 && share_borrowed(queue, &queue->used, k) > 0)
+            if (queue->quota[k].guarantee > 0 && reclaim_share_borrowed(queue, &queue->used, k) > 0)
                 return true;
         }
     }

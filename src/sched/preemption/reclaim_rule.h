@@ -26,38 +26,41 @@
 #include "core/state/state.h"
 
 /* Held amounts after each of a sequence of stops. */
-struct shares_ahead {
+struct reclaim_shares_ahead {
     LIST(struct amounts) used; /* by queue */
     LIST(bool) was_fair;       /* by queue: the fair rule was used for it */
 };
 
-void shares_start(struct shares_ahead *shares, const struct state *state);
-void shares_release(struct shares_ahead *shares);
+void reclaim_shares_start(struct reclaim_shares_ahead *shares, const struct state *state);
+void reclaim_shares_release(struct reclaim_shares_ahead *shares);
 
 /* The branches of two queues; false: one is above the other, or they are the same. */
-bool share_branches(const struct state *state, uint32_t queue, uint32_t other, uint32_t *ret_a,
-                    uint32_t *ret_b);
+bool reclaim_share_branches(const struct state *state, uint32_t queue, uint32_t other,
+                            uint32_t *ret_a, uint32_t *ret_b);
 
 /* The rule by which a job of `queue` with these amounts may have a job of `other` stopped that
  * holds `held`. STOP_IN_QUEUE: none. */
-enum stop_rule share_rule(const struct shares_ahead *shares, const struct state *state,
-                          uint32_t queue, const struct amounts *wanted, uint32_t other,
-                          const struct amounts *held);
+enum stop_rule reclaim_rule_of(const struct reclaim_shares_ahead *shares, const struct state *state,
+                               uint32_t queue, const struct amounts *wanted, uint32_t other,
+                               const struct amounts *held);
 
 /* That job is stopped by the rule (sign -1), or not after all (1). */
-void shares_take(struct shares_ahead *shares, const struct state *state, uint32_t queue,
-                 uint32_t other, const struct amounts *held, enum stop_rule rule, int sign);
+void reclaim_shares_take(struct reclaim_shares_ahead *shares, const struct state *state,
+                         uint32_t queue, uint32_t other, const struct amounts *held,
+                         enum stop_rule rule, int sign);
 
 /* What a queue that holds `used` borrows of a resource, and its share. */
-int64_t share_borrowed(const struct queue *queue, const struct amounts *used, uint32_t resource);
-uint64_t share_measure(const struct state *state, uint32_t queue, const struct amounts *used,
-                       uint32_t resource);
+int64_t reclaim_share_borrowed(const struct queue *queue, const struct amounts *used,
+                               uint32_t resource);
+uint64_t reclaim_share_measure(const struct state *state, uint32_t queue,
+                               const struct amounts *used, uint32_t resource);
 /* Some queue borrows. Else nothing can be taken back, as in most plans. */
-bool share_is_borrowed(const struct state *state);
+bool reclaim_share_is_borrowed(const struct state *state);
 /* The resource that a job contests at this branch. */
-uint32_t share_contested(const struct state *state, uint32_t branch, const struct amounts *wanted);
+uint32_t reclaim_share_contested(const struct state *state, uint32_t branch,
+                                 const struct amounts *wanted);
 /* The branch would be within its guarantee with `wanted` added. */
-bool share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
-                     const struct amounts *wanted);
+bool reclaim_share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
+                             const struct amounts *wanted);
 
 #endif

@@ -54,7 +54,7 @@ static void take_free(struct relocation *search, const struct lease *lease)
     struct lease part;
 
     if (!fleet_has(&search->brain->reclaim.ahead, lease)) {
-        parts_free(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL, &part);
+        lease_part_free(&search->brain->arena, &search->brain->reclaim.ahead, lease, NULL, &part);
         lease = &part;
     }
     fleet_take(&search->brain->reclaim.ahead, lease, 1);
@@ -349,8 +349,8 @@ static bool may_have(struct brain *brain, const struct job *job, const struct le
     amounts_of_lease(brain->state, job->run->lease, &held);
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         ask.amounts.of[i] = whole.of[i] > held.of[i] ? whole.of[i] - held.of[i] : 0;
-    return hours_allow(brain, job, &ask.amounts, &why) && quota_allows(brain->state, &ask, &why) &&
-           spend_allows(brain, job, &whole, &why);
+    return time_rules_allow(brain, job, &ask.amounts, &why) &&
+           quota_allows(brain->state, &ask, &why) && budget_allows(brain, job, &whole, &why);
 }
 
 /* Free now, or its own: so that it starts when it has stopped, whoever else still stops. */
@@ -421,8 +421,8 @@ static bool place_all(struct relocation *search)
     hold(search, search->job, &search->lease, 1);
     for (size_t i = 0; i < defrag->chosen.count; i++) {
         const struct mover *mover = &defrag->movers.items[defrag->chosen.items[i]];
-        parts_free(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease, &search->lease,
-                   &left[i]);
+        lease_part_free(&brain->arena, &brain->reclaim.ahead, mover->job->run->lease,
+                        &search->lease, &left[i]);
         fleet_take(&brain->reclaim.ahead, &left[i], 1);
     }
     for (size_t i = 0; i < defrag->chosen.count && is_free; i++) {
@@ -478,12 +478,12 @@ static bool is_open_for_it(const struct relocation *search)
         usec_t its = state_grace(state, mover->job);
         grace = its > grace ? its : grace;
     }
-    struct gate_ask ask = { job->queue, job->user, state->now,
-                            usec_after(usec_after(state->now, grace), job_stay(job)) };
-    for (size_t i = 0; i < brain->gates.items.count; i++) {
-        const struct gate *gate = &brain->gates.items.items[i];
-        bool is_near = gate->slots != 0 || gate_has(gate, &brain->layout, &search->lease);
-        if (is_near && gate_bars(gate, state, &ask))
+    struct keepout_ask ask = { job->queue, job->user, state->now,
+                               usec_after(usec_after(state->now, grace), job_stay(job)) };
+    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
+        const struct keepout *keepout = &brain->keepouts.items.items[i];
+        bool is_near = keepout->slots != 0 || keepout_has(keepout, &brain->layout, &search->lease);
+        if (is_near && keepout_bars(keepout, state, &ask))
             return false;
     }
     return true;
@@ -530,9 +530,9 @@ static bool find_set(struct relocation *search)
 /* What is kept for others counts among the cells, too. */
 bool relocation_find(struct relocation *search)
 {
-    made_take(search->brain, search->job->id, 1);
+    room_made_take(search->brain, search->job->id, 1);
     bool is_found = find_set(search);
-    made_take(search->brain, search->job->id, -1);
+    room_made_take(search->brain, search->job->id, -1);
     return is_found;
 }
 
@@ -557,7 +557,7 @@ static void move(struct brain *brain, const struct mover *mover, uint64_t job,
                   .members = mover->place.members_count },
     };
 
-    made_keep(&brain->reclaim, mover->job->id, &mover->place);
+    room_made_keep(&brain->reclaim, mover->job->id, &mover->place);
     brain_decide(brain, &event, decisions);
 }
 
@@ -576,5 +576,5 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     qsort(movers, count, sizeof(movers[0]), compare_numbers);
     for (size_t i = 0; i < count; i++)
         move(brain, movers[i], search->job->id, decisions);
-    made_keep(&brain->reclaim, search->job->id, &search->lease);
+    room_made_keep(&brain->reclaim, search->job->id, &search->lease);
 }

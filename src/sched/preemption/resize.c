@@ -72,7 +72,7 @@ static bool is_free(struct brain *brain, const struct lease *lease)
 
     fleet_follow(ahead, &brain->fleet);
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
-        parts_range(lease, rank, 1, &brain->arena, &part);
+        lease_part_range(lease, rank, 1, &brain->arena, &part);
         if (!fleet_has(ahead, &part))
             return false;
         fleet_take(ahead, &part, 1);
@@ -89,8 +89,8 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         uint32_t pool = lease->slices[i].pool;
         if ((i == 0 || pool != lease->slices[i - 1].pool) &&
-            !budget_allows(brain->state, ahead, pool, lease->slices, lease->slices_count, true,
-                           &why))
+            !pool_limit_allows(brain->state, ahead, pool, lease->slices, lease->slices_count, true,
+                               &why))
             return false;
     }
     return true;
@@ -98,7 +98,7 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
 
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
-    const struct lease *kept = made_place(&brain->reclaim, job->id);
+    const struct lease *kept = room_made_place(&brain->reclaim, job->id);
     struct lease lease;
     struct why why;
 
@@ -106,7 +106,7 @@ static bool take_kept(struct brain *brain, struct job *job, struct decisions *de
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
         !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
-    parts_range(kept, 0, kept->members_count, &brain->arena, &lease);
+    lease_part_range(kept, 0, kept->members_count, &brain->arena, &lease);
     brain_grant(brain, job, &lease, 0, decisions);
     return true;
 }
@@ -132,7 +132,7 @@ void plan_back(struct brain *brain, struct decisions *decisions)
     elastic->review = USEC_NEVER;
     for (size_t i = 0; i < elastic->back.count;) {
         struct job *job = elastic->back.items[i];
-        guess_bucket(brain->state, job->pending_bucket);
+        run_time_bucket(brain->state, job->pending_bucket);
         if (!take_kept(brain, job, decisions) && !brain_try_grant(brain, job, 0, decisions, &why) &&
             !try_anywhere(brain, job, decisions, &why)) {
             job->pending_bucket->why = why;

@@ -6,7 +6,7 @@
 #include "sched/brain.h"
 #include "sched/job_facts.h"
 
-const struct lease *made_place(const struct reclaim *reclaim, uint64_t job)
+const struct lease *room_made_place(const struct reclaim *reclaim, uint64_t job)
 {
     for (size_t i = 0; i < reclaim->made.count; i++) {
         if (reclaim->made.items[i].job == job)
@@ -21,7 +21,7 @@ static void forget_place(struct reclaim *reclaim, size_t at)
     list_remove(&reclaim->made, at);
 }
 
-void made_tidy(struct reclaim *reclaim, const struct state *state)
+void room_made_tidy(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
@@ -30,7 +30,7 @@ void made_tidy(struct reclaim *reclaim, const struct state *state)
     }
 }
 
-void made_forget_back(struct reclaim *reclaim, const struct state *state)
+void room_made_forget_back(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
@@ -39,25 +39,25 @@ void made_forget_back(struct reclaim *reclaim, const struct state *state)
     }
 }
 
-void made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
+void room_made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         if (reclaim->made.items[i].job == job)
             forget_place(reclaim, i);
     }
     list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
-    assert(made_place(reclaim, job));
+    assert(room_made_place(reclaim, job));
 }
 
-void made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
-                bool is_forgotten)
+void room_made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
+                     bool is_forgotten)
 {
     while (own->made.count > 0)
         forget_place(own, own->made.count - 1);
     for (size_t i = 0; i < reclaim->made.count; i++)
-        made_keep(own, reclaim->made.items[i].job, reclaim->made.items[i].lease);
+        room_made_keep(own, reclaim->made.items[i].job, reclaim->made.items[i].lease);
     if (is_forgotten)
-        made_forget_back(own, state);
+        room_made_forget_back(own, state);
     own->review = reclaim->review;
 }
 
@@ -66,19 +66,19 @@ void made_share(struct reclaim *own, const struct reclaim *reclaim, const struct
 /* It stops, but what it will have then is known. */
 static bool is_coming(const struct brain *brain, const struct job *job)
 {
-    return job_is_back(job) && made_place(&brain->reclaim, job->id);
+    return job_is_back(job) && room_made_place(&brain->reclaim, job->id);
 }
 
 /* What is held, as if those that stop for other queues were gone and those for whom they stop were
  * there. */
-void made_count_shares(struct brain *brain, uint64_t job)
+void room_made_count_shares(struct brain *brain, uint64_t job)
 {
     const struct state *state = brain->state;
-    struct shares_ahead *shares = &brain->reclaim.shares;
+    struct reclaim_shares_ahead *shares = &brain->reclaim.shares;
     struct ends_walk walk = { .ends = &brain->ends };
     struct amounts amounts;
 
-    shares_start(shares, state);
+    reclaim_shares_start(shares, state);
     for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
         const struct job *other = entry->job;
         bool is_preempted = other->state == JOB_STOPPING &&
@@ -87,7 +87,7 @@ void made_count_shares(struct brain *brain, uint64_t job)
         if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
             continue;
         amounts_of_lease(state, other->run->lease, &amounts);
-        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
+        reclaim_shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
         const struct made_room *made = &brain->reclaim.made.items[i];
@@ -96,7 +96,7 @@ void made_count_shares(struct brain *brain, uint64_t job)
             (other->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(other)))
             continue;
         amounts_of_lease(state, made->lease, &amounts);
-        shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
+        reclaim_shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, 1);
     }
 }
 
@@ -117,14 +117,14 @@ static void look_ahead(struct brain *brain, uint64_t job)
     }
 }
 
-void made_look_ahead(struct brain *brain, uint64_t job)
+void room_made_look_ahead(struct brain *brain, uint64_t job)
 {
     assert(job == 0 || state_job(brain->state, job));
-    made_count_shares(brain, job);
+    room_made_count_shares(brain, job);
     look_ahead(brain, job);
 }
 
-void made_take(struct brain *brain, uint64_t job, int sign)
+void room_made_take(struct brain *brain, uint64_t job, int sign)
 {
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
         const struct made_room *made = &brain->reclaim.made.items[i];
@@ -179,8 +179,8 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
     return USEC_NEVER;
 }
 
-bool made_is_needed(const struct brain *brain, const struct job *job, usec_t natural,
-                    const struct amounts *wanted)
+bool room_made_is_needed(const struct brain *brain, const struct job *job, usec_t natural,
+                         const struct amounts *wanted)
 {
     usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
 

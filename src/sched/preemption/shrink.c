@@ -63,14 +63,15 @@ static enum stop_rule right_to(struct brain *brain, const struct job *job,
 {
     if (other->queue == job->queue)
         return job->priority >= other->priority ? STOP_FOR_EARLIER : STOP_IN_QUEUE;
-    return share_rule(&brain->reclaim.shares, brain->state, job->queue, wanted, other->queue, held);
+    return reclaim_rule_of(&brain->reclaim.shares, brain->state, job->queue, wanted, other->queue,
+                           held);
 }
 
 /* Size by size, as far as a right to it goes. */
 static void squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
                     struct donor *donor)
 {
-    struct shares_ahead *shares = &brain->reclaim.shares;
+    struct reclaim_shares_ahead *shares = &brain->reclaim.shares;
 
     for (;;) {
         uint32_t next = donor->low > 1 ? request_fit(donor->request, donor->low - 1) : 0;
@@ -78,13 +79,14 @@ static void squeeze(struct brain *brain, const struct job *job, const struct amo
         struct lease part;
         if (next == 0)
             return;
-        parts_range(donor->job->run->lease, next, donor->low - next, &brain->arena, &part);
+        lease_part_range(donor->job->run->lease, next, donor->low - next, &brain->arena, &part);
         amounts_of_lease(brain->state, &part, &held);
         enum stop_rule rule = right_to(brain, job, wanted, donor->job, &held);
         if (rule == STOP_IN_QUEUE)
             return;
         if (rule != STOP_FOR_EARLIER)
-            shares_take(shares, brain->state, job->queue, donor->job->queue, &held, rule, -1);
+            reclaim_shares_take(shares, brain->state, job->queue, donor->job->queue, &held, rule,
+                                -1);
         fleet_take(&brain->reclaim.ahead, &part, -1);
         donor->low = next;
         donor->rule = (uint8_t)rule;
@@ -106,7 +108,7 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
         stays[rank] = rank < donor->low;
         if (stays[rank])
             continue;
-        parts_range(held, rank, 1, &brain->arena, &part);
+        lease_part_range(held, rank, 1, &brain->arena, &part);
         stays[rank] = fleet_has(ahead, &part);
         if (stays[rank])
             fleet_take(ahead, &part, 1);
@@ -118,10 +120,10 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
             continue;
         stays[rank] = false;
         count--;
-        parts_range(held, rank, 1, &brain->arena, &part);
+        lease_part_range(held, rank, 1, &brain->arena, &part);
         fleet_take(ahead, &part, -1);
     }
-    parts_pick(held, stays, &brain->arena, ret);
+    lease_part_pick(held, stays, &brain->arena, ret);
     assert(ret->members_count >= donor->low && ret->members_count <= donor->members);
 }
 
@@ -142,7 +144,7 @@ void shrink_resize(struct brain *brain, const struct job *job, const struct leas
     };
 
     assert(job_is_settled(job) && lease->members_count > 0);
-    made_keep(&brain->reclaim, job->id, lease);
+    room_made_keep(&brain->reclaim, job->id, lease);
     brain_decide(brain, &event, decisions);
 }
 
@@ -196,7 +198,7 @@ static bool try_to_shrink(struct brain *brain, struct job *job, struct decisions
     struct lease lease;
     struct why why;
 
-    made_look_ahead(brain, job->id);
+    room_made_look_ahead(brain, job->id);
     quota_least(brain->state, state_request(brain->state, job), &wanted);
     if (!shrink_squeeze(brain, job, &wanted, &donors))
         return false;
@@ -207,7 +209,7 @@ static bool try_to_shrink(struct brain *brain, struct job *job, struct decisions
     if (!place_job(&query, &brain->arena, &lease, &why) ||
         !shrink_settle(brain, job, &lease, &donors, decisions))
         return false;
-    made_keep(&brain->reclaim, job->id, &lease);
+    room_made_keep(&brain->reclaim, job->id, &lease);
     return true;
 }
 
@@ -218,5 +220,6 @@ bool shrink_for(struct brain *brain, struct job *job, usec_t natural, struct dec
     if (brain->elastic.active.count == 0)
         return false;
     quota_least(brain->state, state_request(brain->state, job), &wanted);
-    return made_is_needed(brain, job, natural, &wanted) && try_to_shrink(brain, job, decisions);
+    return room_made_is_needed(brain, job, natural, &wanted) &&
+           try_to_shrink(brain, job, decisions);
 }
