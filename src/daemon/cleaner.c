@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 enum { PATHS_AT_ONCE = 4096 };
 

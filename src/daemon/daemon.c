@@ -23,7 +23,6 @@
 #include "daemon/inventory.h"
 #include "daemon/job_files.h"
 #include "daemon/launcher.h"
-#include "daemon/log.h"
 #include "daemon/mig_mode.h"
 #include "daemon/parts.h"
 #include "daemon/probe_choice.h"
@@ -34,6 +33,7 @@
 #include "engine/local/local.h"
 #include "io/file.h"
 #include "io/http.h"
+#include "io/log.h"
 #include "store/readings.h"
 
 enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };

@@ -12,11 +12,11 @@
 #include "api/api.h"
 #include "core/device_watch.h"
 #include "daemon/inventory.h"
-#include "daemon/log.h"
 #include "daemon/probe_choice.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"
+#include "io/log.h"
 
 enum { LISTEN, PROBE, NOTIFY, EVERY_MS = 1000 };
 

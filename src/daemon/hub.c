@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/state/snapshot.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 enum {
     SNAPSHOT_RECORDS = 100000, /* replayed in well under a second */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 #define SCRATCH_NAME ".tarn-new"
 

@@ -18,10 +18,10 @@
 #include "daemon/fence.h"
 #include "daemon/folders.h"
 #include "daemon/locality.h"
-#include "daemon/log.h"
 #include "daemon/prepare.h"
 #include "daemon/surroundings.h"
 #include "io/file.h"
+#include "io/log.h"
 #include "wire/job/job_launch.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */

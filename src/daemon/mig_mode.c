@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 enum { EVERY_MS = 1000, AGAIN_S = 60 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/log.h"
 #include "device/mps.h"
 #include "io/file.h"
+#include "io/log.h"
 
 enum { KEPT_MAX = 16 };
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "daemon/log.h"
 #include "device/drm/amd.h"
 #include "device/drm/intel.h"
 #include "device/host.h"
@@ -22,6 +21,7 @@
 #include "device/several.h"
 #include "device/synthetic.h"
 #include "io/file.h"
+#include "io/log.h"
 
 enum { FIND_MS = 30000, LOOK_MS = 1000 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 enum { SLACK_MIB = 64, SLACK_PART = 50 };
 

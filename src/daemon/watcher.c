@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/log.h"
 #include "daemon/probe_choice.h"
 #include "daemon/watcher_inside.h"
+#include "io/log.h"
 #include "store/readings.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "daemon/alert/alert_memory.h"
 #include "daemon/alert/silences.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 static char said[1024];
 static unsigned warnings;

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "daemon/log.h"
 #include "io/file.h"
+#include "io/log.h"
 
 static struct state *the_state;
 static unsigned warnings;

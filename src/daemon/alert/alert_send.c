@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "daemon/log.h"
+#include "io/log.h"
 
 enum way { WAY_COMMAND, WAY_WEBHOOK, WAY_MAIL, WAYS };
 

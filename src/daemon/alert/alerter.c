@@ -11,7 +11,7 @@
 #include "core/state/job_alert.h"
 #include "daemon/alert/alert_memory.h"
 #include "daemon/alert/silences.h"
-#include "daemon/log.h"
+#include "io/log.h"
 #include "wire/json.h"
 
 enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */, MORE_MAX = 100 };

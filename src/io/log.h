@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_LOG_H
-#define DAEMON_LOG_H
+#ifndef IO_LOG_H
+#define IO_LOG_H
 
 /* log - one line an event to stderr, as journald reads it: "<6>a sentence key=value" */
 

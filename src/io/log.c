@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/log.h"
+#include "io/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
