@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/identity.h"
 #include "base/text.h"
+#include "core/change.h"
 #include "core/state/event.h"
 #include "core/state/state.h"
 
@@ -34,14 +35,6 @@ enum refusal {
     REFUSED_STOPPING = -ESHUTDOWN, /* the daemon is stopping */
     REFUSED_TIMEOUT = -ETIMEDOUT,  /* the answer takes too long */
     REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable */
-};
-
-struct change {
-    /* Check against the state, emit events; a failure has emitted nothing. */
-    int (*run)(struct change *change, struct error *err);
-    /* code 0: durable. Frees the change. */
-    void (*done)(struct change *change, int code, const struct error *err);
-    struct change *next;
 };
 
 /* The state, and where events that change it go. */

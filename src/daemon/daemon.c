@@ -458,16 +458,23 @@ static void open_readings(struct daemon *daemon)
         log_line(LOG_WARNING, "readings are not kept reason='%s'", err.text);
 }
 
+static struct node_port node_port_of(const struct daemon *daemon)
+{
+    return (struct node_port){ daemon->hub, hub_state,        hub_report,
+                               hub_emit,    hub_enqueue,      hub_clock(daemon->hub),
+                               clock_now,   clock_wall_ahead, daemon->readings,
+                               readings_add };
+}
+
 static int open_watcher(struct daemon *daemon, struct error *err)
 {
     open_readings(daemon);
     return watcher_create(&(struct watcher_options){ .loop = &daemon->loop,
-                                                     .hub = daemon->hub,
+                                                     .port = node_port_of(daemon),
                                                      .engine = daemon->engine,
                                                      .probe = daemon->probe,
                                                      .devices = daemon->found.items,
                                                      .device_count = daemon->found.count,
-                                                     .readings = daemon->readings,
                                                      .has_mps = mps_is_there(),
                                                      .user = daemon->launcher,
                                                      .looked = launcher_look,
@@ -508,16 +515,18 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     daemon->mig_modes = mig_modes_create(&(struct mig_modes_options){ .loop = &daemon->loop,
-                                                                      .hub = daemon->hub,
+                                                                      .port = node_port_of(daemon),
                                                                       .probe = daemon->probe,
                                                                       .devices = &daemon->found,
                                                                       .watcher = daemon->watcher });
     launcher_look(daemon->launcher);
     daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
                                      daemon->options->state_dir);
-    if (options->hpc_job_dir)
-        code = job_files_create(&daemon->loop, daemon->hub, options->hpc_job_dir,
-                                &daemon->job_files, err);
+    if (options->hpc_job_dir) {
+        struct node_port port = node_port_of(daemon);
+        code =
+            job_files_create(&daemon->loop, &port, options->hpc_job_dir, &daemon->job_files, err);
+    }
     return code < 0 ? code : open_door(daemon, err);
 }
 

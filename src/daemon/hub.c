@@ -445,8 +445,9 @@ static void on_retry(uv_timer_t *timer)
     run_batch(hub);
 }
 
-void hub_report(struct hub *hub, const struct event *event)
+void hub_report(void *user, const struct event *event)
 {
+    struct hub *hub = user;
     struct text bytes = { 0 };
 
     event_encode(event, &bytes);

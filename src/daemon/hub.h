@@ -58,7 +58,7 @@ struct journal *hub_journal(const struct hub *hub);
 const struct clock *hub_clock(const struct hub *hub);
 
 /* Something the world reports: it happened, and is kept until it is durable. Texts are copied. */
-void hub_report(struct hub *hub, const struct event *event);
+void hub_report(void *hub, const struct event *event);
 /* Something a person asks for. */
 void hub_enqueue(void *hub, struct change *change);
 /* Inside a change's run: the event is part of the batch. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "core/state/state.h"
 #include "io/log.h"
 
 #define SCRATCH_NAME ".tarn-new"
@@ -23,7 +24,7 @@ struct file {
 };
 
 struct job_files {
-    const struct hub *hub;
+    struct node_port port;
     uv_timer_t soon;
     char *folder;
     int fd;
@@ -43,7 +44,7 @@ static struct file *claim(struct job_files *files, uint32_t index)
 
 static void want(struct job_files *files, const struct job *job)
 {
-    const struct state *state = hub_state(files->hub);
+    const struct state *state = node_port_state(&files->port);
     const struct lease *lease = job->run->lease;
     AUTO_FREE char *line = mem_printf("%" PRIu64 "\n", job->id);
 
@@ -105,7 +106,7 @@ static void on_soon(uv_timer_t *timer)
 
     for (size_t i = 0; i < files->files.count; i++)
         text_clear(&files->files.items[i].wanted);
-    for (const struct job *job = hub_state(files->hub)->first_active; job;
+    for (const struct job *job = node_port_state(&files->port)->first_active; job;
          job = job->run->active_next)
         want(files, job);
     for (size_t i = 0; i < files->files.count; i++) {
@@ -175,7 +176,7 @@ static int check_folder(int fd, const char *folder, struct error *err)
     return 0;
 }
 
-int job_files_create(uv_loop_t *loop, const struct hub *hub, const char *folder,
+int job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
                      struct job_files **ret, struct error *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -188,7 +189,7 @@ int job_files_create(uv_loop_t *loop, const struct hub *hub, const char *folder,
         return code;
     }
     struct job_files *files = mem_zero(1, sizeof(*files));
-    *files = (struct job_files){ .hub = hub, .folder = mem_string(folder), .fd = fd };
+    *files = (struct job_files){ .port = *port, .folder = mem_string(folder), .fd = fd };
     uv_timer_init(loop, &files->soon);
     files->soon.data = files;
     *ret = files;

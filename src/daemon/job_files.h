@@ -19,13 +19,13 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "daemon/hub.h"
+#include "core/node_port.h"
 
 enum { JOB_FILES_RETRY_S = 5 };
 
 struct job_files;
 
-int job_files_create(uv_loop_t *loop, const struct hub *hub, const char *folder,
+int job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
                      struct job_files **ret, struct error *err);
 void job_files_destroy(struct job_files *files); /* NULL is fine */
 

@@ -56,7 +56,7 @@ static void on_work(uv_work_t *request)
 
 static const struct device *find(const struct mig_modes *modes, uint32_t number)
 {
-    const struct state *state = hub_state(modes->options.hub);
+    const struct state *state = node_port_state(&modes->options.port);
     int64_t found = state_find_device(state, modes->options.devices->items[number].uuid);
 
     return found >= 0 ? &state->devices.items[found] : NULL;
@@ -65,7 +65,7 @@ static const struct device *find(const struct mig_modes *modes, uint32_t number)
 /* That a device has another mode, told when all else that was reported of it is known. */
 struct news {
     struct change change;
-    struct hub *hub;
+    const struct node_port *port;
     char *uuid;
     bool is_on;
 };
@@ -73,7 +73,7 @@ struct news {
 static int run_news(struct change *change, struct error *err)
 {
     const struct news *news = CONTAINER_OF(change, const struct news, change);
-    const struct state *state = hub_state(news->hub);
+    const struct state *state = node_port_state(news->port);
     int64_t found = state_find_device(state, news->uuid);
     struct event event = { .kind = EVENT_DEVICE };
 
@@ -82,7 +82,7 @@ static int run_news(struct change *change, struct error *err)
         return 0;
     state_describe_device(state, &state->devices.items[found], &event.device);
     event.device.mig_enabled = news->is_on;
-    hub_emit(news->hub, &event);
+    news->port->emit(news->port->user, &event);
     return 0;
 }
 
@@ -109,10 +109,10 @@ static void tell(struct mig_modes *modes, const struct mode_change *change)
     log_line(LOG_NOTICE, "the MIG mode is changed device=%s on=%d", uuid, change->is_on);
     struct news *news = mem_zero(1, sizeof(*news));
     *news = (struct news){ .change = { .run = run_news, .done = done_news },
-                           .hub = modes->options.hub,
+                           .port = &modes->options.port,
                            .uuid = mem_string(uuid),
                            .is_on = change->is_on };
-    hub_enqueue(modes->options.hub, &news->change);
+    modes->options.port.enqueue(modes->options.port.user, &news->change);
 }
 
 static void free_when_over(struct mig_modes *modes)
@@ -129,7 +129,8 @@ static void hold(struct mode_change *change, const struct device *device, bool i
 
     change->is_held = is_held;
     watcher_keep_off(modes->options.watcher,
-                     (uint32_t)(device - hub_state(modes->options.hub)->devices.items), is_held);
+                     (uint32_t)(device - node_port_state(&modes->options.port)->devices.items),
+                     is_held);
 }
 
 static void after_work(uv_work_t *request, int status)
@@ -141,8 +142,7 @@ static void after_work(uv_work_t *request, int status)
     change->is_running = false;
     modes->running--;
     if (!modes->is_ending) {
-        change->not_before =
-            clock_now(hub_clock(modes->options.hub)) + (usec_t)AGAIN_S * USEC_PER_SEC;
+        change->not_before = node_port_now(&modes->options.port) + (usec_t)AGAIN_S * USEC_PER_SEC;
         tell(modes, change);
         const struct device *device = find(modes, change->device);
         if (device)
@@ -166,7 +166,7 @@ static bool is_leased(const struct state *state, uint32_t device)
 /* Nobody is on it, as far as can be seen; who can't be seen is refused by the driver. */
 static bool is_idle(const struct mig_modes *modes, const struct device *device)
 {
-    const struct state *state = hub_state(modes->options.hub);
+    const struct state *state = node_port_state(&modes->options.port);
     const struct watch *watch = watcher_watch(modes->options.watcher);
     uint32_t number = (uint32_t)(device - state->devices.items);
     struct watch_device seen;
@@ -177,7 +177,7 @@ static bool is_idle(const struct mig_modes *modes, const struct device *device)
 
 static bool is_due(const struct mode_change *change, const struct device *device)
 {
-    usec_t now = clock_now(hub_clock(change->modes->options.hub));
+    usec_t now = node_port_now(&change->modes->options.port);
 
     return device->mig_now != device->mig_enabled &&
            (device->mig_enabled != change->is_on || now >= change->not_before) &&

@@ -15,7 +15,7 @@
 
 #include <uv.h>
 
-#include "daemon/hub.h"
+#include "core/node_port.h"
 #include "daemon/probe_choice.h"
 #include "daemon/watcher.h"
 
@@ -23,7 +23,7 @@ struct mig_modes;
 
 struct mig_modes_options {
     uv_loop_t *loop;
-    struct hub *hub;
+    struct node_port port;
     struct probe *probe; /* may be NULL, or have no MIG: then nothing is done */
     const struct machine_devices *devices;
     struct watcher *watcher;

@@ -11,7 +11,7 @@ enum { SLACK_MIB = 64, SLACK_PART = 50 };
 
 static const struct watch_rules *rules_of(const struct warden *warden)
 {
-    return &hub_state(warden->hub)->settings.watch;
+    return &node_port_state(warden->port)->settings.watch;
 }
 
 static void warn(struct warden *warden, const struct job *job, enum warning kind, uint8_t count,
@@ -24,7 +24,7 @@ static void warn(struct warden *warden, const struct job *job, enum warning kind
                                      .count = count,
                                      .amount = amount } };
 
-    hub_report(warden->hub, &event);
+    node_port_report(warden->port, &event);
 }
 
 static void cancel(struct warden *warden, const struct job *job, const char *why)
@@ -32,14 +32,14 @@ static void cancel(struct warden *warden, const struct job *job, const char *why
     struct event event = { .kind = EVENT_CANCEL, .cancel = { .job = job->id, .user = why } };
 
     log_line(LOG_NOTICE, "a job is stopped job=%" PRIu64 " reason='%s'", job->id, why);
-    hub_report(warden->hub, &event);
+    node_port_report(warden->port, &event);
 }
 
 /* ---- idle ---- */
 
 static bool is_exempt(const struct warden *warden, const struct job *job)
 {
-    const struct state *state = hub_state(warden->hub);
+    const struct state *state = node_port_state(warden->port);
     const struct watch_rules *rules = rules_of(warden);
     bool is_named = watch_names_have(rules->idle_exempt, state_user(state, job->user));
 
@@ -67,7 +67,7 @@ static void stop_idle(struct warden *warden, const struct job *job, usec_t idle)
     }
     struct event event = { .kind = EVENT_REQUEUE, .requeue = { .job = job->id } };
     log_line(LOG_NOTICE, "a job is requeued job=%" PRIu64 " reason='%s'", job->id, why);
-    hub_report(warden->hub, &event);
+    node_port_report(warden->port, &event);
 }
 
 void warden_look_idle(struct warden *warden, const struct job *job, usec_t now)
@@ -117,7 +117,7 @@ static struct warden_over *claim_over(struct warden *warden, const struct warden
 
 static void judge_memory(struct warden *warden, const struct warden_hold *hold, usec_t now)
 {
-    const struct job *job = state_job(hub_state(warden->hub), hold->job);
+    const struct job *job = state_job(node_port_state(warden->port), hold->job);
     const struct watch_rules *rules = rules_of(warden);
     usec_t grace = rules->memory_grace;
     struct warden_over *over = claim_over(warden, hold, now);
@@ -149,7 +149,8 @@ void warden_look_memory(struct warden *warden, const struct warden_hold *holds, 
     }
     for (size_t i = warden->over.count; i-- > 0;) {
         const struct warden_over *over = &warden->over.items[i];
-        const struct job *job = over->is_seen ? NULL : state_job(hub_state(warden->hub), over->job);
+        const struct job *job =
+            over->is_seen ? NULL : state_job(node_port_state(warden->port), over->job);
         if (over->is_seen)
             continue;
         if (job && job->run->memory_warnings > 0 && job->run->memory_warnings < WARNING_LAST)

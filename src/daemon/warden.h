@@ -12,7 +12,8 @@
  */
 
 #include "core/health/tally.h"
-#include "daemon/hub.h"
+#include "core/node_port.h"
+#include "core/state/state.h"
 
 /* What a job has on one device now, for as long as the devices are as they are. */
 struct warden_hold {
@@ -30,7 +31,7 @@ struct warden_over {
 };
 
 struct warden {
-    struct hub *hub;
+    const struct node_port *port;
     const struct tally *tally;
     LIST(struct warden_over) over; /* who has too much, since when */
 };

@@ -11,7 +11,7 @@ enum { KNOWN_S = 30 }; /* the owner of a process is looked up again after that *
 
 const struct state *watcher_state(const struct watcher *watcher)
 {
-    return hub_state(watcher->options.hub);
+    return node_port_state(&watcher->options.port);
 }
 
 bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret)
@@ -130,5 +130,5 @@ void watcher_report(struct watcher *watcher, struct watched *watched)
     struct event event;
 
     if (watcher_news(watcher, watched, sick, &event))
-        hub_report(watcher->options.hub, &event);
+        node_port_report(&watcher->options.port, &event);
 }

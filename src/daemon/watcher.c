@@ -12,7 +12,6 @@
 #include "daemon/probe_choice.h"
 #include "daemon/watcher_inside.h"
 #include "io/log.h"
-#include "store/readings.h"
 
 enum {
     EVERY_MS = 1000,
@@ -22,7 +21,7 @@ enum {
 /* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
 static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
 {
-    return clock_now(hub_clock(watcher->options.hub)) - (sampler_now() - boot_time);
+    return node_port_now(&watcher->options.port) - (sampler_now() - boot_time);
 }
 
 /* ---- who uses a device ---- */
@@ -164,7 +163,7 @@ static void report_usage(struct watcher *watcher, const struct job *job, uint32_
         return;
     struct event event = { .kind = EVENT_USAGE,
                            .usage = { .job = job->id, .attempt = attempt, .usage = *usage } };
-    hub_report(watcher->options.hub, &event);
+    node_port_report(&watcher->options.port, &event);
 }
 
 static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_place)
@@ -253,11 +252,11 @@ static void take_event(struct watcher *watcher, const struct probe_event *event)
 
 static void keep_reading(struct watcher *watcher, const struct watched *watched)
 {
-    const struct clock *clock = hub_clock(watcher->options.hub);
+    const struct node_port *port = &watcher->options.port;
 
-    if (watcher->options.readings && watched->uuid[0])
-        readings_add(watcher->options.readings, watched->uuid,
-                     clock_now(clock) + clock_wall_ahead(clock), &watched->reading);
+    if (port->readings && watched->uuid[0])
+        port->readings_add(port->readings, watched->uuid,
+                           node_port_now(port) + port->wall_ahead(port->clock), &watched->reading);
 }
 
 static void find_held(struct watcher *watcher);
@@ -367,7 +366,7 @@ static void on_wake(uv_async_t *wake)
 
 static void look_after_jobs(struct watcher *watcher)
 {
-    usec_t now = clock_now(hub_clock(watcher->options.hub));
+    usec_t now = node_port_now(&watcher->options.port);
     LIST(struct warden_hold) holds = { 0 };
 
     for (size_t i = 0; i < watcher->held.count; i++) {
@@ -526,7 +525,7 @@ int watcher_clear(void *user, uint32_t device, struct error *err)
             return error_set(err, -EBUSY, "%s: %s", watched->uuid, fault_words(worst));
         watched->health = cleared;
         if (watcher_news(watcher, watched, sick, &event))
-            hub_emit(watcher->options.hub, &event);
+            watcher->options.port.emit(watcher->options.port.user, &event);
         return 0;
     }
     return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
@@ -586,7 +585,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
-    watcher->warden = (struct warden){ .hub = options->hub, .tally = &watcher->tally };
+    watcher->warden = (struct warden){ .port = &watcher->options.port, .tally = &watcher->tally };
     machine_boot(&watcher->boot);
     watcher->checker = checker_create(options->loop);
     uv_timer_init(options->loop, &watcher->timer);

@@ -18,20 +18,20 @@
 
 #include "core/device_watch.h"
 #include "core/engine.h"
-#include "daemon/hub.h"
+#include "core/node_port.h"
+#include "core/state/state.h"
 
 struct watcher;
 
 struct watcher_options {
     uv_loop_t *loop;
-    struct hub *hub;
+    struct node_port port;
     struct engine *engine;
     struct probe *probe; /* may be NULL: there is nothing to watch */
     const struct probe_device *devices;
     uint32_t device_count;
-    uint32_t every_ms;         /* 0: a second */
-    struct readings *readings; /* where readings are kept; NULL: nowhere */
-    bool has_mps;              /* shares are served by MPS, which bounds their memory */
+    uint32_t every_ms; /* 0: a second */
+    bool has_mps;      /* shares are served by MPS, which bounds their memory */
     void *user;
     /* Who was told that a device is not ready may ask again. */
     void (*looked)(void *user);

@@ -234,9 +234,9 @@ static struct minute *claim(struct readings *readings, const char *uuid)
     return &readings->minutes.items[readings->minutes.count - 1];
 }
 
-void readings_add(struct readings *readings, const char *uuid, usec_t at,
-                  const struct reading *reading)
+void readings_add(void *user, const char *uuid, usec_t at, const struct reading *reading)
 {
+    struct readings *readings = user;
     struct minute *minute = claim(readings, uuid);
     usec_t began = at - at % MINUTE;
 

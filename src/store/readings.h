@@ -30,8 +30,7 @@ int readings_open(const char *path, int64_t bytes_max, struct readings **ret, st
 void readings_close(struct readings *readings); /* the minute that is under way is kept; NULL */
 
 /* One reading of a device (its UUID). Those of a device come in the order of time. */
-void readings_add(struct readings *readings, const char *uuid, usec_t at,
-                  const struct reading *reading);
+void readings_add(void *readings, const char *uuid, usec_t at, const struct reading *reading);
 
 /* fn is called step by step. */
 int readings_query(void *readings, const struct reading_query *query, reading_fn *fn, void *user,

@@ -17,17 +17,20 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "core/state/state.h"
 #include "io/file.h"
 #include "io/log.h"
 
 static struct state *the_state;
 static unsigned warnings;
 
-struct state *hub_state(const void *hub)
+static struct state *state_of(const void *user)
 {
-    (void)hub;
+    (void)user;
     return the_state;
 }
+
+static const struct node_port port = { .state = state_of };
 
 void log_line(int priority, const char *format, ...)
 {
@@ -117,7 +120,7 @@ static void write_once(struct place *place)
 {
     struct error err;
 
-    if (job_files_create(&place->loop, NULL, place->folder, &place->files, &err) < 0)
+    if (job_files_create(&place->loop, &port, place->folder, &place->files, &err) < 0)
         fail_msg("%s", err.text);
     uv_run(&place->loop, UV_RUN_NOWAIT);
     uv_run(&place->loop, UV_RUN_NOWAIT);
@@ -196,7 +199,7 @@ static void a_folder_in_others_hands_is_refused(void **state)
     char expected[ERROR_TEXT_SIZE];
 
     assert_int_equal(chmod(place->folder, 0777), 0);
-    assert_int_equal(job_files_create(&place->loop, NULL, place->folder, &place->files, &err),
+    assert_int_equal(job_files_create(&place->loop, &port, place->folder, &place->files, &err),
                      -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: everybody may write there; expected one that others only read",
@@ -206,7 +209,7 @@ static void a_folder_in_others_hands_is_refused(void **state)
     if (geteuid() != 0)
         return; /* only root can give it away */
     assert_int_equal(chown(place->folder, 65534, 65534), 0);
-    assert_int_equal(job_files_create(&place->loop, NULL, place->folder, &place->files, &err),
+    assert_int_equal(job_files_create(&place->loop, &port, place->folder, &place->files, &err),
                      -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: it is the user's with number 65534; expected a folder of root or of "

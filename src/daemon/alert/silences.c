@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "io/file.h"
 #include "io/log.h"
+#include "io/file.h"
 #include "wire/json.h"
 
 enum { FILE_MAX = 1 << 20 };
