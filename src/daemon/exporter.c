@@ -12,11 +12,11 @@
 #include "api/api.h"
 #include "core/device_watch.h"
 #include "daemon/inventory.h"
-#include "daemon/probe_choice.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"
 #include "io/log.h"
+#include "node/probe_choice.h"
 
 enum { LISTEN, PROBE, NOTIFY, EVERY_MS = 1000 };
 

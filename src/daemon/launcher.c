@@ -15,13 +15,13 @@
 
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
-#include "daemon/fence.h"
-#include "daemon/folders.h"
-#include "daemon/locality.h"
-#include "daemon/prepare.h"
-#include "daemon/surroundings.h"
 #include "io/file.h"
 #include "io/log.h"
+#include "node/fence.h"
+#include "node/job_environment.h"
+#include "node/job_folders.h"
+#include "node/locality.h"
+#include "node/prepare.h"
 #include "wire/job/job_launch.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */

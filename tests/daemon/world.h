@@ -20,7 +20,7 @@
 #include "core/engine.h"
 #include "core/job/lease.h"
 #include "daemon/hub.h"
-#include "daemon/watcher.h"
+#include "node/watcher.h"
 #include "sim/trace/dice.h"
 #include "tests/device/stub/stub.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/watcher_inside.h"
 #include "io/file.h"
 #include "io/log.h"
+#include "node/watcher_inside.h"
 
 enum { LOOK_MS = 100 }; /* what a job left is looked for again so soon */
 

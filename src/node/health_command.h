@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_CHECKER_H
-#define DAEMON_CHECKER_H
+#ifndef NODE_HEALTH_COMMAND_H
+#define NODE_HEALTH_COMMAND_H
 
 /* checker - runs the administrator's health command on a device, beside the loop
  *

@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "daemon/prepare.h"
-#include "daemon/surroundings.h"
+#include "node/job_environment.h"
+#include "node/prepare.h"
 
 /* Machine a has two devices of each maker, b two of AMD's, c one of NVIDIA's. */
 static const struct {

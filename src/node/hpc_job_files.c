@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/job_files.h"
+#include "node/hpc_job_files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_SURROUNDINGS_H
-#define DAEMON_SURROUNDINGS_H
+#ifndef NODE_JOB_ENVIRONMENT_H
+#define NODE_JOB_ENVIRONMENT_H
 
 /* surroundings - the environment variables of one member of a job
  *
@@ -10,7 +10,7 @@
  */
 
 #include "core/state/state.h"
-#include "daemon/folders.h"
+#include "node/job_folders.h"
 
 struct prepared;
 

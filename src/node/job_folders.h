@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_FOLDERS_H
-#define DAEMON_FOLDERS_H
+#ifndef NODE_JOB_FOLDERS_H
+#define NODE_JOB_FOLDERS_H
 
 /* folders - what a job finds on disk when it starts (the list is in launcher.h) */
 

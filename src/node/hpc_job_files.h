@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_JOB_FILES_H
-#define DAEMON_JOB_FILES_H
+#ifndef NODE_HPC_JOB_FILES_H
+#define NODE_HPC_JOB_FILES_H
 
 /* job_files - which jobs have which GPU, in the files that dcgm-exporter reads
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who has which GPU, written into a folder where others put things in the way. */
-#include "daemon/job_files.h"
+#include "node/hpc_job_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_MIG_MODE_H
-#define DAEMON_MIG_MODE_H
+#ifndef NODE_MIG_MODE_H
+#define NODE_MIG_MODE_H
 
 /* mig_mode - gives devices the MIG mode that their pools want
  *
@@ -16,8 +16,8 @@
 #include <uv.h>
 
 #include "core/node_port.h"
-#include "daemon/probe_choice.h"
-#include "daemon/watcher.h"
+#include "node/probe_choice.h"
+#include "node/watcher.h"
 
 struct mig_modes;
 

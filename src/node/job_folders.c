@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/folders.h"
+#include "node/job_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>

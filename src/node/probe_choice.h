@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PROBE_CHOICE_H
-#define DAEMON_PROBE_CHOICE_H
+#ifndef NODE_PROBE_CHOICE_H
+#define NODE_PROBE_CHOICE_H
 
 /* probe_choice - which devices of this machine to use, and what there is of them
  *

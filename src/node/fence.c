@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/fence.h"
+#include "node/fence.h"
 
 #include <dirent.h>
 #include <inttypes.h>

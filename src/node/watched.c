@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/watcher_inside.h"
 #include "io/log.h"
+#include "node/watcher_inside.h"
 
 enum { KNOWN_S = 30 }; /* the owner of a process is looked up again after that */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_WARDEN_H
-#define DAEMON_WARDEN_H
+#ifndef NODE_LIMIT_WATCH_H
+#define NODE_LIMIT_WATCH_H
 
 /* warden - jobs that leave their GPUs idle, or take more of a shared one than they were given
  *

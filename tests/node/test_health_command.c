@@ -15,8 +15,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "daemon/checker.h"
 #include "io/file.h"
+#include "node/health_command.h"
 
 static bool are_all_immortal;
 

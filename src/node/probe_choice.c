@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/probe_choice.h"
+#include "node/probe_choice.h"
 
 #include <errno.h>
 #include <inttypes.h>

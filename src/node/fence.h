@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_FENCE_H
-#define DAEMON_FENCE_H
+#ifndef NODE_FENCE_H
+#define NODE_FENCE_H
 
 /* fence - the device files of each GPU, and which of them a job must not open
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/watcher.h"
+#include "node/watcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/probe_choice.h"
-#include "daemon/watcher_inside.h"
 #include "io/log.h"
+#include "node/probe_choice.h"
+#include "node/watcher_inside.h"
 
 enum {
     EVERY_MS = 1000,

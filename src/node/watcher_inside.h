@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_WATCHER_INSIDE_H
-#define DAEMON_WATCHER_INSIDE_H
+#ifndef NODE_WATCHER_INSIDE_H
+#define NODE_WATCHER_INSIDE_H
 
 /* watcher_inside - what the watcher's own files share */
 
 #include "core/health/handover.h"
 #include "core/health/tally.h"
-#include "daemon/checker.h"
-#include "daemon/warden.h"
-#include "daemon/watcher.h"
 #include "device/sampler.h"
+#include "node/health_command.h"
+#include "node/limit_watch.h"
+#include "node/watcher.h"
 
 enum { WATCHER_WORDS_SIZE = 192 };
 

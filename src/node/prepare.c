@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/prepare.h"
+#include "node/prepare.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/warden.h"
+#include "node/limit_watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

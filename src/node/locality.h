@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_LOCALITY_H
-#define DAEMON_LOCALITY_H
+#ifndef NODE_LOCALITY_H
+#define NODE_LOCALITY_H
 
 /* locality - which CPUs and memory are near to the devices of a member
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/checker.h"
+#include "node/health_command.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/locality.h"
+#include "node/locality.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_WATCHER_H
-#define DAEMON_WATCHER_H
+#ifndef NODE_WATCHER_H
+#define NODE_WATCHER_H
 
 /* watcher - looks at the devices once a second, and acts on what they say
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PREPARE_H
-#define DAEMON_PREPARE_H
+#ifndef NODE_PREPARE_H
+#define NODE_PREPARE_H
 
 /* prepare - what has to be there on its devices before a job can start
  *
@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "core/state/state.h"
-#include "daemon/probe_choice.h"
+#include "node/probe_choice.h"
 
 struct preparer;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/mig_mode.h"
+#include "node/mig_mode.h"
 
 #include <errno.h>
 #include <stdlib.h>

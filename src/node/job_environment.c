@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/surroundings.h"
+#include "node/job_environment.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/job/role.h"
-#include "daemon/prepare.h"
+#include "node/prepare.h"
 
 typedef LIST(char *) string_list;
 
