@@ -56,7 +56,7 @@ struct daemon {
     struct watcher *watcher;
     struct mig_modes *mig_modes;
     struct alerter *alerter;
-    struct job_files *job_files;
+    struct hpc_job_files *job_files;
     struct fence *fence;
     struct readings *readings;
     char *devices, *shim;
@@ -211,7 +211,7 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
 
     if (daemon->watcher)
         watcher_changed(daemon->watcher, jobs, count);
-    job_files_changed(daemon->job_files);
+    hpc_job_files_changed(daemon->job_files);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }
@@ -524,8 +524,8 @@ static int open_all(struct daemon *daemon, struct error *err)
                                      daemon->options->state_dir);
     if (options->hpc_job_dir) {
         struct node_port port = node_port_of(daemon);
-        code =
-            job_files_create(&daemon->loop, &port, options->hpc_job_dir, &daemon->job_files, err);
+        code = hpc_job_files_create(&daemon->loop, &port, options->hpc_job_dir, &daemon->job_files,
+                                    err);
     }
     return code < 0 ? code : open_door(daemon, err);
 }
@@ -561,7 +561,7 @@ static void close_all(struct daemon *daemon)
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
     mig_modes_destroy(daemon->mig_modes);
-    job_files_destroy(daemon->job_files);
+    hpc_job_files_destroy(daemon->job_files);
     daemon->job_files = NULL;
     bool is_probe_free = watcher_destroy(daemon->watcher);
     daemon->watcher = NULL;

@@ -56,7 +56,7 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
 int launcher_create(const struct launcher_options *options, struct launcher **ret,
                     struct error *err)
 {
-    int code = folders_prepare(options->state_dir, err);
+    int code = job_folders_prepare(options->state_dir, err);
     if (code < 0)
         return code;
 
@@ -118,10 +118,10 @@ static struct launch *launch_of(void *user, const struct job *job)
     return load_launch(user, job, &launch, NULL) == 0 ? launch : NULL;
 }
 
-static struct folders_query query_of(struct launcher *launcher, const struct job *job,
-                                     const struct launch *launch)
+static struct job_folders_query query_of(struct launcher *launcher, const struct job *job,
+                                         const struct launch *launch)
 {
-    return (struct folders_query){
+    return (struct job_folders_query){
         .state_dir = launcher->state_dir,
         .state = state_of(launcher),
         .job = job,
@@ -217,7 +217,7 @@ struct start {
     struct launcher *launcher;
     struct job *job;
     struct launch *launch;
-    struct folders folders;
+    struct job_folders folders;
     struct text env; /* packed */
     uint16_t master_port;
     const struct prepared *prepared; /* NULL: nothing had to be */
@@ -292,11 +292,11 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     const struct request *part = request_part(state_request(state, job), member->role);
     const struct launch_role *role =
         member->role < launch->role_count ? &launch->roles[member->role] : NULL;
-    struct folders_query query = query_of(launcher, job, launch);
+    struct job_folders_query query = query_of(launcher, job, launch);
 
-    int code = folders_output(&query, rank, false, &order->output, err);
+    int code = job_folders_output(&query, rank, false, &order->output, err);
     if (code == 0 && launch->error)
-        code = folders_output(&query, rank, true, &order->error, err);
+        code = job_folders_output(&query, rank, true, &order->error, err);
     if (code < 0)
         return code;
     order->launch = (struct engine_launch){
@@ -322,7 +322,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     if (is_here(launcher, member->node))
         compose_here(start, place, order);
     list_slices(state, lease, place, order);
-    struct surroundings surroundings = {
+    struct job_environment environment = {
         .state = state,
         .job = job,
         .folders = &start->folders,
@@ -336,7 +336,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .is_fenced = order->launch.is_fenced && launcher->options.engine->abilities.can_fence,
     };
     char **own = environment_unpack(text_string(&start->env), start->env.length);
-    order->env = surroundings_make(&surroundings, environment_over(own, role ? role->env : NULL));
+    order->env = job_environment_make(&environment, environment_over(own, role ? role->env : NULL));
     order->launch.envp = (const char *const *)order->env;
     return 0;
 }
@@ -400,8 +400,8 @@ static int prepare(struct start *start, struct error *err)
                                 &start->env, err);
     if (code < 0)
         return code;
-    struct folders_query query = query_of(launcher, start->job, start->launch);
-    code = folders_make(&query, &start->folders, err);
+    struct job_folders_query query = query_of(launcher, start->job, start->launch);
+    code = job_folders_make(&query, &start->folders, err);
     if (code < 0)
         return code;
     if (start->folders.script) {
@@ -462,7 +462,7 @@ static void start_prepared(struct launcher *launcher, struct job *job,
     }
     unended_release(&all);
     launch_destroy(start.launch);
-    folders_release(&start.folders);
+    job_folders_release(&start.folders);
     text_release(&start.env);
 }
 
@@ -731,6 +731,6 @@ int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool 
     int code = load_launch(launcher, job, &launch, err);
     if (code < 0)
         return code;
-    struct folders_query query = query_of(launcher, job, launch);
-    return folders_output(&query, rank, is_error, ret, err);
+    struct job_folders_query query = query_of(launcher, job, launch);
+    return job_folders_output(&query, rank, is_error, ret, err);
 }

@@ -18,7 +18,7 @@ enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3, KILL_MS = 2000, STAT_BYTES_MAX =
 
 /* One command. It goes when its handles have closed. */
 struct run {
-    struct checker *checker; /* NULL: it was given up */
+    struct health_commands *commands; /* NULL: it was given up */
     struct run *next, *previous;
     uv_process_t process;
     uv_pipe_t output;
@@ -39,7 +39,7 @@ struct run {
     uint64_t tag;
 };
 
-struct checker {
+struct health_commands {
     uv_loop_t *loop;
     struct run *first;
 };
@@ -81,10 +81,10 @@ static void say_end(const struct run *run, char *ret, size_t size)
 
 static void leave(struct run *run)
 {
-    *(run->previous ? &run->previous->next : &run->checker->first) = run->next;
+    *(run->previous ? &run->previous->next : &run->commands->first) = run->next;
     if (run->next)
         run->next->previous = run->previous;
-    run->checker = NULL;
+    run->commands = NULL;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -133,7 +133,7 @@ static void tell(struct run *run)
 /* Its end, and that of its output; who keeps that open beyond the end is not waited for. */
 static void finish(struct run *run)
 {
-    if (!run->checker)
+    if (!run->commands)
         return;
     tell(run);
     leave(run);
@@ -200,7 +200,7 @@ static void on_end(uv_process_t *process, int64_t status, int signal)
         kill_group(run); /* what it left there */
     if (run->has_output_ended)
         finish(run);
-    else if (run->checker)
+    else if (run->commands)
         uv_timer_start(&run->timer, run->timer.timer_cb, 100, 0);
 }
 
@@ -272,7 +272,7 @@ static void free_environment(char **env)
     free(env);
 }
 
-static int spawn(struct checker *checker, struct run *run, const struct check *check)
+static int spawn(struct health_commands *commands, struct run *run, const struct check *check)
 {
     char shell[] = "/bin/sh", flag[] = "-c";
     AUTO_FREE char *command = mem_printf("exec 2>&1\n%s", check->command);
@@ -292,7 +292,7 @@ static int spawn(struct checker *checker, struct run *run, const struct check *c
                                      .stdio_count = COUNT_OF(streams),
                                      .exit_cb = on_end };
 
-    int code = uv_spawn(checker->loop, &run->process, &options);
+    int code = uv_spawn(commands->loop, &run->process, &options);
     free_environment(env);
     return code;
 }
@@ -303,22 +303,22 @@ static void on_not_started(uv_timer_t *timer)
     finish(timer->data);
 }
 
-void checker_start(struct checker *checker, const struct check *check)
+void health_command_start(struct health_commands *commands, const struct check *check)
 {
     struct run *run = mem_zero(1, sizeof(*run));
 
-    run->checker = checker;
+    run->commands = commands;
     run->done = check->done;
     run->user = check->user;
     run->tag = check->tag;
-    run->next = checker->first;
-    if (checker->first)
-        checker->first->previous = run;
-    checker->first = run;
-    uv_pipe_init(checker->loop, &run->output, 0);
-    uv_timer_init(checker->loop, &run->timer);
+    run->next = commands->first;
+    if (commands->first)
+        commands->first->previous = run;
+    commands->first = run;
+    uv_pipe_init(commands->loop, &run->output, 0);
+    uv_timer_init(commands->loop, &run->timer);
     run->process.data = run->output.data = run->timer.data = run;
-    run->code = spawn(checker, run, check);
+    run->code = spawn(commands, run, check);
     if (run->code < 0) {
         uv_timer_start(&run->timer, on_not_started, 0, 0);
         return;
@@ -327,23 +327,23 @@ void checker_start(struct checker *checker, const struct check *check)
     uv_timer_start(&run->timer, on_timer, (uint64_t)(check->timeout / USEC_PER_MS), 0);
 }
 
-struct checker *checker_create(uv_loop_t *loop)
+struct health_commands *health_commands_create(uv_loop_t *loop)
 {
-    struct checker *checker = mem_zero(1, sizeof(*checker));
+    struct health_commands *commands = mem_zero(1, sizeof(*commands));
 
-    checker->loop = loop;
-    return checker;
+    commands->loop = loop;
+    return commands;
 }
 
-void checker_destroy(struct checker *checker)
+void health_commands_destroy(struct health_commands *commands)
 {
-    if (!checker)
+    if (!commands)
         return;
-    while (checker->first) {
-        struct run *run = checker->first;
+    while (commands->first) {
+        struct run *run = commands->first;
         leave(run);
         kill_session(run);
         close_handles(run);
     }
-    free(checker);
+    free(commands);
 }

@@ -2,12 +2,12 @@
 #ifndef NODE_HEALTH_COMMAND_H
 #define NODE_HEALTH_COMMAND_H
 
-/* checker - runs the administrator's health command on a device, beside the loop
+/* health_command - runs the administrator's health command on a device, beside the loop
  *
- * The command goes to /bin/sh, as the user of the daemon, in a session of its own, with nothing of
- * the daemon's environment but what says which device it is about. Its output is read, and the last
- * line kept. Who is not done in time is killed, with all that did not leave his session. Who
- * can't be killed (it hangs in the kernel) is not waited for.
+ * /bin/sh runs the command as the daemon's user, in a session of its own. The environment holds
+ * nothing of the daemon's, only what names the device. The output is read, and its last line kept.
+ * A command that is late is killed with all processes of its session. A process that cannot be
+ * killed, because it hangs in the kernel, is not waited for.
  *
  * Order of calls:  create, start*, destroy
  * Limits:          CHECK_LINE_SIZE bytes of the last line
@@ -20,7 +20,7 @@
 
 enum { CHECK_LINE_SIZE = 80 };
 
-struct checker;
+struct health_commands;
 
 enum check_end {
     CHECK_WELL,
@@ -41,10 +41,10 @@ struct check {
     uint64_t tag;
 };
 
-struct checker *checker_create(uv_loop_t *loop);
+struct health_commands *health_commands_create(uv_loop_t *loop);
 /* Commands under way are killed; done is not called any more. NULL is fine. */
-void checker_destroy(struct checker *checker);
+void health_commands_destroy(struct health_commands *commands);
 
-void checker_start(struct checker *checker, const struct check *check);
+void health_command_start(struct health_commands *commands, const struct check *check);
 
 #endif

@@ -23,7 +23,7 @@ struct file {
     struct text wanted;
 };
 
-struct job_files {
+struct hpc_job_files {
     struct node_port port;
     uv_timer_t soon;
     char *folder;
@@ -32,7 +32,7 @@ struct job_files {
     bool is_told; /* that it can't be written */
 };
 
-static struct file *claim(struct job_files *files, uint32_t index)
+static struct file *claim(struct hpc_job_files *files, uint32_t index)
 {
     for (size_t i = 0; i < files->files.count; i++) {
         if (files->files.items[i].index == index)
@@ -42,7 +42,7 @@ static struct file *claim(struct job_files *files, uint32_t index)
     return &files->files.items[files->files.count - 1];
 }
 
-static void want(struct job_files *files, const struct job *job)
+static void want(struct hpc_job_files *files, const struct job *job)
 {
     const struct state *state = node_port_state(&files->port);
     const struct lease *lease = job->run->lease;
@@ -60,7 +60,7 @@ static void want(struct job_files *files, const struct job *job)
 
 /* A file of our own making: what stands there by that name, a link or a pipe, is somebody else's.
  */
-static int put(struct job_files *files, const char *name, const struct text *bytes)
+static int put(struct hpc_job_files *files, const char *name, const struct text *bytes)
 {
     unlinkat(files->fd, SCRATCH_NAME, 0);
     int fd =
@@ -80,7 +80,7 @@ static int put(struct job_files *files, const char *name, const struct text *byt
     return code;
 }
 
-static int settle(struct job_files *files, struct file *file)
+static int settle(struct hpc_job_files *files, struct file *file)
 {
     char name[16];
     int code = 0;
@@ -101,7 +101,7 @@ static int settle(struct job_files *files, struct file *file)
 
 static void on_soon(uv_timer_t *timer)
 {
-    struct job_files *files = timer->data;
+    struct hpc_job_files *files = timer->data;
     int code = 0;
 
     for (size_t i = 0; i < files->files.count; i++)
@@ -118,10 +118,10 @@ static void on_soon(uv_timer_t *timer)
                  files->folder, strerror(-code));
     files->is_told = code < 0;
     if (code < 0)
-        uv_timer_start(&files->soon, on_soon, JOB_FILES_RETRY_S * 1000, 0);
+        uv_timer_start(&files->soon, on_soon, HPC_JOB_FILES_RETRY_S * 1000, 0);
 }
 
-void job_files_changed(struct job_files *files)
+void hpc_job_files_changed(struct hpc_job_files *files)
 {
     if (files)
         uv_timer_start(&files->soon, on_soon, 0, 0);
@@ -138,7 +138,7 @@ static bool is_ours(const char *name)
     return *rest == '.' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1);
 }
 
-static int empty(struct job_files *files, struct error *err)
+static int empty(struct hpc_job_files *files, struct error *err)
 {
     DIR *folder = opendir(files->folder);
 
@@ -176,8 +176,8 @@ static int check_folder(int fd, const char *folder, struct error *err)
     return 0;
 }
 
-int job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
-                     struct job_files **ret, struct error *err)
+int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
+                         struct hpc_job_files **ret, struct error *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -188,20 +188,20 @@ int job_files_create(uv_loop_t *loop, const struct node_port *port, const char *
         close(fd);
         return code;
     }
-    struct job_files *files = mem_zero(1, sizeof(*files));
-    *files = (struct job_files){ .port = *port, .folder = mem_string(folder), .fd = fd };
+    struct hpc_job_files *files = mem_zero(1, sizeof(*files));
+    *files = (struct hpc_job_files){ .port = *port, .folder = mem_string(folder), .fd = fd };
     uv_timer_init(loop, &files->soon);
     files->soon.data = files;
     *ret = files;
     code = empty(files, err);
     if (code == 0)
-        job_files_changed(files);
+        hpc_job_files_changed(files);
     return code;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct job_files *files = handle->data;
+    struct hpc_job_files *files = handle->data;
 
     for (size_t i = 0; i < files->files.count; i++) {
         text_release(&files->files.items[i].jobs);
@@ -213,7 +213,7 @@ static void on_closed(uv_handle_t *handle)
     free(files);
 }
 
-void job_files_destroy(struct job_files *files)
+void hpc_job_files_destroy(struct hpc_job_files *files)
 {
     if (files)
         uv_close((uv_handle_t *)&files->soon, on_closed);

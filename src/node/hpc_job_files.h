@@ -2,18 +2,18 @@
 #ifndef NODE_HPC_JOB_FILES_H
 #define NODE_HPC_JOB_FILES_H
 
-/* job_files - which jobs have which GPU, in the files that dcgm-exporter reads
+/* hpc_job_files - which jobs hold which GPU, in the files that dcgm-exporter reads
  *
- * A folder (its --hpc-job-mapping-dir) with a file for each NVIDIA GPU that somebody has, called by
- * its number, with the numbers of the jobs, one a line. Files are replaced whole, and go when the
- * GPU is free. Jobs of MIG instances stand with their GPU. Files with numbers for names that are
- * there at the start are taken to be ours; others are left alone, and all are left when the daemon
- * ends, because jobs go on.
+ * The folder (the exporter's --hpc-job-mapping-dir) has a file for each allocated NVIDIA GPU. The
+ * file is named by the GPU's index and holds the numbers of its jobs, one a line. Files are
+ * replaced whole, and removed when the GPU is free. Jobs on MIG instances are listed with their
+ * GPU. At the start, files with numbers for names are taken for our own; others are left alone. All
+ * are left when the daemon ends, because jobs go on.
  *
  * Order of calls:  create, changed*, destroy
- * On failure:      create: words, also where others than root could swap files under our hands;
- *                  later what can't be written is logged once, and tried again every
- *                  JOB_FILES_RETRY_S seconds
+ * On failure:      create says why, also where users other than root could replace the files;
+ *                  later a failed write is logged once, and tried again every
+ *                  HPC_JOB_FILES_RETRY_S seconds
  */
 
 #include <uv.h>
@@ -21,15 +21,15 @@
 #include "base/error.h"
 #include "core/node_port.h"
 
-enum { JOB_FILES_RETRY_S = 5 };
+enum { HPC_JOB_FILES_RETRY_S = 5 };
 
-struct job_files;
+struct hpc_job_files;
 
-int job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
-                     struct job_files **ret, struct error *err);
-void job_files_destroy(struct job_files *files); /* NULL is fine */
+int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
+                         struct hpc_job_files **ret, struct error *err);
+void hpc_job_files_destroy(struct hpc_job_files *files); /* NULL is fine */
 
 /* Some jobs changed, durably: looked at in this turn of the loop, once. NULL is fine. */
-void job_files_changed(struct job_files *files);
+void hpc_job_files_changed(struct hpc_job_files *files);
 
 #endif

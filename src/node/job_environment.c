@@ -84,7 +84,7 @@ static bool is_left_over(const char *variable)
     return false;
 }
 
-static void set_who(const struct surroundings *s, string_list *env)
+static void set_who(const struct job_environment *s, string_list *env)
 {
     const struct passwd *user = s->is_root || !has(env, "HOME") ? getpwuid(s->job->uid) : NULL;
 
@@ -106,12 +106,12 @@ static bool is_of(const struct device *device, const char *vendor)
     return strcmp(device->vendor && device->vendor[0] ? device->vendor : "nvidia", vendor) == 0;
 }
 
-static bool is_here(const struct surroundings *s, const struct device *device)
+static bool is_here(const struct job_environment *s, const struct device *device)
 {
     return !device->is_gone && device->node == s->job->run->lease->members[s->place].node;
 }
 
-static bool machine_has(const struct surroundings *s, const char *vendor)
+static bool machine_has(const struct job_environment *s, const char *vendor)
 {
     for (size_t i = 0; i < s->state->devices.count; i++) {
         const struct device *device = &s->state->devices.items[i];
@@ -122,7 +122,7 @@ static bool machine_has(const struct surroundings *s, const char *vendor)
 }
 
 /* Its number among its maker's devices on its machine. */
-static uint32_t number_among(const struct surroundings *s, const struct device *device)
+static uint32_t number_among(const struct job_environment *s, const struct device *device)
 {
     uint32_t number = 0;
 
@@ -135,21 +135,21 @@ static uint32_t number_among(const struct surroundings *s, const struct device *
 }
 
 /* The nth of the maker's that it holds, slice i of its lease. */
-typedef void name_fn(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret);
+typedef void name_fn(const struct job_environment *s, uint32_t i, uint32_t nth, struct text *ret);
 
-static const struct device *device_of(const struct surroundings *s, uint32_t i)
+static const struct device *device_of(const struct job_environment *s, uint32_t i)
 {
     return &s->state->devices.items[s->job->run->lease->slices[i].device];
 }
 
-static void name_cuda(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+static void name_cuda(const struct job_environment *s, uint32_t i, uint32_t nth, struct text *ret)
 {
     (void)nth;
     text_add(ret, s->prepared ? s->prepared->visible[i] : device_of(s, i)->uuid);
 }
 
 /* Its own number where the board has one: that is the same whatever else the program may open. */
-static void name_rocr(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+static void name_rocr(const struct job_environment *s, uint32_t i, uint32_t nth, struct text *ret)
 {
     const struct device *device = device_of(s, i);
     bool has_number = string_starts(device->uuid, "AMD-") && !strchr(device->uuid, ':');
@@ -162,7 +162,7 @@ static void name_rocr(const struct surroundings *s, uint32_t i, uint32_t nth, st
 }
 
 /* Level Zero counts those that the program may open. */
-static void name_ze(const struct surroundings *s, uint32_t i, uint32_t nth, struct text *ret)
+static void name_ze(const struct job_environment *s, uint32_t i, uint32_t nth, struct text *ret)
 {
     text_printf(ret, "%" PRIu32, s->is_fenced ? nth : number_among(s, device_of(s, i)));
 }
@@ -178,7 +178,8 @@ static const struct maker {
 
 /* Empty for a maker whose devices are there and not the job's. AMD's libraries look at CUDA's
  * variable too, so that is not set where there is nothing of NVIDIA's to keep a job from. */
-static void set_visible(const struct surroundings *s, const struct maker *maker, string_list *env)
+static void set_visible(const struct job_environment *s, const struct maker *maker,
+                        string_list *env)
 {
     AUTO_RELEASE(text) struct text names = { 0 };
     const struct lease *lease = s->job->run->lease;
@@ -199,7 +200,7 @@ static void set_visible(const struct surroundings *s, const struct maker *maker,
 }
 
 /* What a job holds of one described type. */
-static uint32_t list_held(const struct surroundings *s, const struct device_type *type,
+static uint32_t list_held(const struct job_environment *s, const struct device_type *type,
                           struct text *indices, struct text *uuids)
 {
     const struct lease *lease = s->job->run->lease;
@@ -217,7 +218,7 @@ static uint32_t list_held(const struct surroundings *s, const struct device_type
 }
 
 /* A job without any is told so where the variable is a list of them. */
-static void set_described(const struct surroundings *s, const struct device_type *type,
+static void set_described(const struct job_environment *s, const struct device_type *type,
                           string_list *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 }, uuids = { 0 };
@@ -251,7 +252,7 @@ static void set_mps(const struct slice *slice, const char *folder, string_list *
         set(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=%" PRId64 "M", slice->memory_mib);
 }
 
-static void set_gpus(const struct surroundings *s, string_list *env)
+static void set_gpus(const struct job_environment *s, string_list *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 };
     const struct lease *lease = s->job->run->lease;
@@ -284,7 +285,7 @@ static void set_gpus(const struct surroundings *s, string_list *env)
     }
 }
 
-static void set_gang(const struct surroundings *s, string_list *env)
+static void set_gang(const struct job_environment *s, string_list *env)
 {
     const struct lease *lease = s->job->run->lease;
     AUTO_RELEASE(text) struct text hosts = { 0 };
@@ -325,7 +326,7 @@ static void set_gang(const struct surroundings *s, string_list *env)
     set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
 }
 
-static void set_role(const struct surroundings *s, string_list *env)
+static void set_role(const struct job_environment *s, string_list *env)
 {
     const struct request *request = state_request(s->state, s->job);
     uint32_t number, part;
@@ -338,7 +339,7 @@ static void set_role(const struct surroundings *s, string_list *env)
     set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
 }
 
-static void set_job(const struct surroundings *s, string_list *env)
+static void set_job(const struct job_environment *s, string_list *env)
 {
     const struct job *job = s->job;
     const struct request *request =
@@ -376,7 +377,7 @@ static void set_job(const struct surroundings *s, string_list *env)
         set(env, "TARN_CHECKPOINT_EVERY", "%" PRId64, job->checkpoint_every / USEC_PER_SEC);
 }
 
-char **surroundings_make(const struct surroundings *surroundings, char **base)
+char **job_environment_make(const struct job_environment *environment, char **base)
 {
     string_list env = { 0 };
 
@@ -387,11 +388,11 @@ char **surroundings_make(const struct surroundings *surroundings, char **base)
             list_add(&env, base[i]);
     }
     free(base);
-    set_who(surroundings, &env);
-    set_job(surroundings, &env);
-    set_gang(surroundings, &env);
-    set_role(surroundings, &env);
-    set_gpus(surroundings, &env);
+    set_who(environment, &env);
+    set_job(environment, &env);
+    set_gang(environment, &env);
+    set_role(environment, &env);
+    set_gpus(environment, &env);
     list_add(&env, NULL);
     return env.items;
 }

@@ -2,10 +2,10 @@
 #ifndef NODE_JOB_ENVIRONMENT_H
 #define NODE_JOB_ENVIRONMENT_H
 
-/* surroundings - the environment variables of one member of a job
+/* job_environment - the environment variables of one member of a job
  *
- * The sender's own, without what an outer job left there; then ours (TARN_*), those that
- * frameworks look for (RANK, WORLD_SIZE, MASTER_ADDR, CUDA_VISIBLE_DEVICES ...) and Slurm's.
+ * First the submitter's variables, without those of an outer job. Then tarn's (TARN_*), those that
+ * frameworks read (RANK, WORLD_SIZE, MASTER_ADDR, CUDA_VISIBLE_DEVICES ...) and Slurm's.
  * doc/spec/04-jobfile.md, "Inside a job", lists them.
  */
 
@@ -14,10 +14,10 @@
 
 struct prepared;
 
-struct surroundings {
+struct job_environment {
     const struct state *state;
     const struct job *job;
-    const struct folders *folders;
+    const struct job_folders *folders;
     const char *cwd, *socket;
     uint32_t place;                  /* of the member in the lease */
     uint16_t master_port;            /* of a gang; 0: none */
@@ -28,6 +28,6 @@ struct surroundings {
 };
 
 /* base: malloc'd strings, taken over. Returns malloc'd strings, NULL-terminated. */
-char **surroundings_make(const struct surroundings *surroundings, char **base);
+char **job_environment_make(const struct job_environment *environment, char **base);
 
 #endif

@@ -15,7 +15,7 @@
 #include "io/file.h"
 #include "wire/job/pattern.h"
 
-int folders_prepare(const char *state_dir, struct error *err)
+int job_folders_prepare(const char *state_dir, struct error *err)
 {
     static const char *const names[] = { "logs", "data", "scripts", "gangs" };
     int code = 0;
@@ -29,7 +29,7 @@ int folders_prepare(const char *state_dir, struct error *err)
 
 /* Whoever owns a folder may put a link in its place. So below a user's own folder we only act
  * with that user's rights: the kernel then refuses what the user could not have done. */
-static void become(const struct folders_query *query, bool is_user)
+static void become(const struct job_folders_query *query, bool is_user)
 {
     if (!query->is_root)
         return;
@@ -38,8 +38,8 @@ static void become(const struct folders_query *query, bool is_user)
 }
 
 /* STATE/KIND/UID: its parent is ours, so it can be given away. */
-static int make_user_folder(const struct folders_query *query, const char *kind, struct text *ret,
-                            struct error *err)
+static int make_user_folder(const struct job_folders_query *query, const char *kind,
+                            struct text *ret, struct error *err)
 {
     text_printf(ret, "%s/%s/%" PRIu32, query->state_dir, kind, query->job->uid);
     int code = folder_make(ret->bytes, 0700, err);
@@ -48,7 +48,7 @@ static int make_user_folder(const struct folders_query *query, const char *kind,
     return code;
 }
 
-void folders_out_path(const char *state_dir, const struct job *job, struct text *ret)
+void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret)
 {
     text_printf(ret, "%s/data/%" PRIu32 "/%" PRIu64, state_dir, job->uid, job->id);
 }
@@ -60,11 +60,12 @@ static int make_below(const char *folder, const char *name, struct error *err)
     return folder_make(path, 0700, err);
 }
 
-static int make_out(const struct folders_query *query, struct folders *ret, struct error *err)
+static int make_out(const struct job_folders_query *query, struct job_folders *ret,
+                    struct error *err)
 {
     AUTO_RELEASE(text) struct text path = { 0 };
 
-    folders_out_path(query->state_dir, query->job, &path);
+    job_folders_out_path(query->state_dir, query->job, &path);
     ret->out = text_take(&path);
     int code = folder_make(ret->out, 0700, err);
     for (char **name = query->launch->outputs; code == 0 && *name; name++)
@@ -81,7 +82,7 @@ static int link_to(const char *target, const char *path, struct error *err)
 }
 
 /* A matrix or an array has several, also when there is only one combination or index. */
-static bool is_one_of_several(const struct folders_query *query, const struct group *stage)
+static bool is_one_of_several(const struct job_folders_query *query, const struct group *stage)
 {
     for (uint64_t id = stage->id + 1; id <= stage->last; id++) {
         const struct job *maker = state_job(query->state, id);
@@ -95,7 +96,7 @@ static bool is_one_of_several(const struct folders_query *query, const struct gr
 
 /* One that makes NAME alone is linked as NAME; several as NAME/COMBINATION, NAME/INDEX or
  * NAME/COMBINATION/INDEX. */
-static int link_input(const struct folders_query *query, const struct launch_input *input,
+static int link_input(const struct job_folders_query *query, const struct launch_input *input,
                       const char *in, struct error *err)
 {
     const struct group *group = state_group(query->state, input->from);
@@ -113,7 +114,7 @@ static int link_input(const struct folders_query *query, const struct launch_inp
         AUTO_RELEASE(text) struct text target = { 0 };
         if (!maker)
             continue;
-        folders_out_path(query->state_dir, maker, &target);
+        job_folders_out_path(query->state_dir, maker, &target);
         text_printf(&target, "/%s", input->name);
         if (!has_several) {
             code = link_to(target.bytes, place, err);
@@ -135,11 +136,12 @@ static int link_input(const struct folders_query *query, const struct launch_inp
     return code;
 }
 
-static int make_in(const struct folders_query *query, struct folders *ret, struct error *err)
+static int make_in(const struct job_folders_query *query, struct job_folders *ret,
+                   struct error *err)
 {
     AUTO_RELEASE(text) struct text path = { 0 };
 
-    folders_out_path(query->state_dir, query->job, &path);
+    job_folders_out_path(query->state_dir, query->job, &path);
     text_add(&path, ".in");
     ret->in = text_take(&path);
     int code = folder_make(ret->in, 0700, err);
@@ -148,7 +150,8 @@ static int make_in(const struct folders_query *query, struct folders *ret, struc
     return code;
 }
 
-static int make_script(const struct folders_query *query, struct folders *ret, struct error *err)
+static int make_script(const struct job_folders_query *query, struct job_folders *ret,
+                       struct error *err)
 {
     const char *text = query->launch->script;
 
@@ -167,13 +170,14 @@ static bool has_checkpoint(const struct job *job)
     return job->retry_max > 0 || job->is_preemptible || job->checkpoint_every > 0;
 }
 
-int folders_make(const struct folders_query *query, struct folders *ret, struct error *err)
+int job_folders_make(const struct job_folders_query *query, struct job_folders *ret,
+                     struct error *err)
 {
     const struct launch *launch = query->launch;
     bool has_data = launch->outputs[0] || launch->input_count > 0 || has_checkpoint(query->job);
     int code = 0;
 
-    *ret = (struct folders){ 0 };
+    *ret = (struct job_folders){ 0 };
     if (has_data) {
         AUTO_RELEASE(text) struct text path = { 0 };
         code = make_user_folder(query, "data", &path, err);
@@ -185,7 +189,7 @@ int folders_make(const struct folders_query *query, struct folders *ret, struct 
         code = make_in(query, ret, err);
     if (code == 0 && has_checkpoint(query->job)) {
         AUTO_RELEASE(text) struct text path = { 0 };
-        folders_out_path(query->state_dir, query->job, &path);
+        job_folders_out_path(query->state_dir, query->job, &path);
         text_add(&path, ".checkpoint");
         ret->checkpoint = text_take(&path);
         code = folder_make(ret->checkpoint, 0700, err);
@@ -196,7 +200,7 @@ int folders_make(const struct folders_query *query, struct folders *ret, struct 
     return code;
 }
 
-void folders_release(struct folders *folders)
+void job_folders_release(struct job_folders *folders)
 {
     free(folders->out);
     free(folders->in);
@@ -204,7 +208,7 @@ void folders_release(struct folders *folders)
     free(folders->script);
 }
 
-static int expand(const struct folders_query *query, const char *pattern, uint32_t rank,
+static int expand(const struct job_folders_query *query, const char *pattern, uint32_t rank,
                   struct text *ret, struct error *err)
 {
     const struct job *job = query->job;
@@ -223,8 +227,8 @@ static int expand(const struct folders_query *query, const char *pattern, uint32
     return pattern_expand(pattern, &values, ret, err);
 }
 
-int folders_output(const struct folders_query *query, uint32_t rank, bool is_error,
-                   struct text *ret, struct error *err)
+int job_folders_output(const struct job_folders_query *query, uint32_t rank, bool is_error,
+                       struct text *ret, struct error *err)
 {
     const struct launch *launch = query->launch;
     const char *pattern = is_error && launch->error ? launch->error : launch->output;

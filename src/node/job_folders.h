@@ -2,25 +2,25 @@
 #ifndef NODE_JOB_FOLDERS_H
 #define NODE_JOB_FOLDERS_H
 
-/* folders - what a job finds on disk when it starts (the list is in launcher.h) */
+/* job_folders - the folders and files of a job (launcher.h lists them) */
 
 #include "core/state/state.h"
 #include "wire/job/job_launch.h"
 
-struct folders {
+struct job_folders {
     char *out, *in, *checkpoint; /* NULL: not made */
     char *script;                /* path of the batch script, or NULL */
 };
 
 /* The state directory's own folders; once, at the start. */
-int folders_prepare(const char *state_dir, struct error *err);
+int job_folders_prepare(const char *state_dir, struct error *err);
 
 /* Path of a job's folder of outputs, for itself and for who takes them. */
-void folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
+void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
 
 /* Everything this job needs; may be called again for the next attempt. Folders belong to the
  * job's user when is_root. launch_of gives the launch of another job (NULL: gone). */
-struct folders_query {
+struct job_folders_query {
     const char *state_dir;
     const struct state *state;
     const struct job *job;
@@ -29,11 +29,12 @@ struct folders_query {
     struct launch *(*launch_of)(void *user, const struct job *job);
     void *user;
 };
-int folders_make(const struct folders_query *query, struct folders *ret, struct error *err);
-void folders_release(struct folders *folders);
+int job_folders_make(const struct job_folders_query *query, struct job_folders *ret,
+                     struct error *err);
+void job_folders_release(struct job_folders *folders);
 
 /* Path of the output, a pattern expanded or the default in logs/. Makes the default's folder. */
-int folders_output(const struct folders_query *query, uint32_t rank, bool is_error,
-                   struct text *ret, struct error *err);
+int job_folders_output(const struct job_folders_query *query, uint32_t rank, bool is_error,
+                       struct text *ret, struct error *err);
 
 #endif

@@ -4,9 +4,10 @@
 
 /* locality - which CPUs and memory are near to the devices of a member
  *
- * A member runs on the CPUs of the memory nodes that its devices are at, and takes its memory there
- * first, when the topology knows of all of them and those CPUs suffice for it and for all others
- * that are at the same nodes. Who would find them full runs anywhere.
+ * A member runs on the CPUs of the NUMA nodes that its devices are attached to, and takes its
+ * memory there first. Conditions: the topology knows the node of each of its devices, and the CPUs
+ * there are enough for it and for all other members at the same nodes. Otherwise it runs on any
+ * CPU.
  */
 
 #include "core/state/state.h"

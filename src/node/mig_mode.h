@@ -4,13 +4,13 @@
 
 /* mig_mode - gives devices the MIG mode that their pools want
  *
- * The state says which one that is (node.h); until a device has it, nothing new is put there. Once
- * nobody uses it any more, not even a stranger, it is held, as a sick one is, so that nothing comes
- * whatever is wanted meanwhile; then its instances are removed and the mode is changed, by a
- * worker. So it is also after a restart of the machine, which most devices do not keep their mode
- * over. What the driver refuses is tried again each minute, and told.
+ * The state says which mode a device should have (core/cluster/node.h). Until it has that mode,
+ * nothing new is placed on it. When no process uses the device any more, it is held back like a
+ * sick device. Then a worker removes its instances and changes the mode. The same happens after a
+ * restart of the machine, because most devices lose their mode then. A change that the driver
+ * refuses is logged and tried again each minute.
  *
- * Order of calls:  create, destroy before the watch, the probe and the hub go
+ * Order of calls:  create, destroy before the watcher, the probe and the port's objects go
  */
 
 #include <uv.h>

@@ -4,10 +4,10 @@
 
 /* prepare - what has to be there on its devices before a job can start
  *
- * MIG instances, made where the brain has chosen; MPS servers. Both are asked of the driver by a
- * worker, one job after the other on each device, so that the loop goes on. Instances that no job
- * holds stay, and are removed only when one is wanted in their place: neighbours are not touched.
- * An MPS server ends with the last job that uses it.
+ * MIG instances, made where the scheduler planned them; MPS servers. A worker asks the driver for
+ * both, one job after the other on each device, so the loop goes on. Instances that no job holds
+ * stay until another one is wanted in their place; instances that jobs hold are never touched. An
+ * MPS server ends with the last job that uses it.
  *
  * Order of calls:  create, (start | cancel | release)*, destroy
  */

@@ -4,8 +4,8 @@
 
 /* probe_choice - which devices of this machine to use, and what there is of them
  *
- * DEVICES is "auto" (all vendors' that there are; MACHINE_SYNTHETIC where there is neither a driver
- * nor a device), "nvml", "amd", "intel", "none", "recorded:FILE" or one like "synthetic:h100:4".
+ * DEVICES is "auto" (all vendors found; MACHINE_SYNTHETIC where there is neither a driver nor a
+ * device), "nvml", "amd", "intel", "none", "recorded:FILE" or one like "synthetic:h100:4".
  * The files of AMD's and Intel's drivers are looked for below $TARN_DEVICE_ROOT, for tests.
  */
 

@@ -124,10 +124,10 @@ static void note_hold(struct watcher *watcher, struct watched *watched,
 {
     const struct job *job = state_job(watcher_state(watcher), part->job);
     const struct lease *lease = job->run->lease;
-    struct warden_hold hold = { .job = part->job,
-                                .attempt = part->attempt,
-                                .device = watched->device,
-                                .memory_mib = part->memory_mib };
+    struct limit_hold hold = { .job = part->job,
+                               .attempt = part->attempt,
+                               .device = watched->device,
+                               .memory_mib = part->memory_mib };
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct slice *slice = &lease->slices[i];
@@ -367,18 +367,18 @@ static void on_wake(uv_async_t *wake)
 static void look_after_jobs(struct watcher *watcher)
 {
     usec_t now = node_port_now(&watcher->options.port);
-    LIST(struct warden_hold) holds = { 0 };
+    LIST(struct limit_hold) holds = { 0 };
 
     for (size_t i = 0; i < watcher->held.count; i++) {
         const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
         if (job && job->state == JOB_RUNNING)
-            warden_look_idle(&watcher->warden, job, now);
+            limit_watch_idle(&watcher->limits, job, now);
     }
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         for (size_t k = 0; k < watcher->devices[i].holds.count; k++)
             list_add(&holds, watcher->devices[i].holds.items[k]);
     }
-    warden_look_memory(&watcher->warden, holds.items, holds.count, now);
+    limit_watch_memory(&watcher->limits, holds.items, holds.count, now);
     list_release(&holds);
 }
 
@@ -585,9 +585,10 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
-    watcher->warden = (struct warden){ .port = &watcher->options.port, .tally = &watcher->tally };
+    watcher->limits =
+        (struct limit_watch){ .port = &watcher->options.port, .tally = &watcher->tally };
     machine_boot(&watcher->boot);
-    watcher->checker = checker_create(options->loop);
+    watcher->commands = health_commands_create(options->loop);
     uv_timer_init(options->loop, &watcher->timer);
     uv_timer_init(options->loop, &watcher->soon);
     uv_async_init(options->loop, &watcher->wake, on_wake);
@@ -621,7 +622,7 @@ bool watcher_destroy(struct watcher *watcher)
         return true;
     uv_timer_stop(&watcher->timer);
     uv_timer_stop(&watcher->soon);
-    checker_destroy(watcher->checker);
+    health_commands_destroy(watcher->commands);
     bool are_all_back = sampler_destroy(watcher->sampler);
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         free(watcher->devices[i].processes);
@@ -631,7 +632,7 @@ bool watcher_destroy(struct watcher *watcher)
     }
     free(watcher->devices);
     tally_release(&watcher->tally);
-    warden_release(&watcher->warden);
+    limit_watch_release(&watcher->limits);
     text_release(&watcher->boot);
     for (size_t i = 0; i < watcher->held.count; i++)
         free(watcher->held.items[i].devices);

@@ -2,16 +2,15 @@
 #ifndef NODE_WATCHER_H
 #define NODE_WATCHER_H
 
-/* watcher - looks at the devices once a second, and acts on what they say
+/* watcher - asks the devices once a second how they are, and acts on the answers
  *
- * A device that is not well is reported as sick, so that nothing more is put on it, and is given
- * back when it is well again (health.h). When a job gives one back it is looked at at once, and the
- * next job starts when nothing of the last is left there (handover.h), and the health commands of
- * the configuration say that it is well. What jobs do is added up, and becomes an event when an
- * attempt is over. Links between devices do not change while the machine runs: they are asked for
- * once.
+ * A device that is not healthy is reported as sick, so nothing new is placed on it until it is
+ * healthy again (core/health/health.h). A device that a job gives back is asked at once. The next
+ * job starts there when nothing of the last one is left (core/health/handover.h) and the health
+ * commands of the configuration succeed. The usage of jobs is summed up, and becomes an event when
+ * an attempt is over. Links between devices are asked for once.
  *
- * Order of calls:  create, (changed)*, destroy before the probe and the hub go
+ * Order of calls:  create, (changed)*, destroy before the probe and the port's objects go
  */
 
 #include <uv.h>

@@ -47,8 +47,8 @@ static void check(struct watcher *watcher, struct watched *watched, uint64_t job
     bool is_before = strcmp(when, "before") == 0;
 
     watched->checks++;
-    checker_start(
-        watcher->checker,
+    health_command_start(
+        watcher->commands,
         &(struct check){ .command = is_before ? rules->health_before : rules->health_after,
                          .timeout = timeout,
                          .device = &watcher->options.devices[place],

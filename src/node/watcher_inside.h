@@ -34,7 +34,7 @@ struct watched {
     struct error err;
     usec_t took;
     uint64_t askings, failures;
-    LIST(struct warden_hold) holds; /* by the last reading */
+    LIST(struct limit_hold) holds; /* by the last reading */
     struct health health;
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;
@@ -61,10 +61,10 @@ struct watcher {
     struct watched *devices;
     uint32_t device_count;
     struct tally tally;
-    struct warden warden;
+    struct limit_watch limits;
     LIST(struct held_job) held; /* jobs that hold devices */
     struct text boot;           /* which run of the machine this is */
-    struct checker *checker;
+    struct health_commands *commands;
     bool is_awaited; /* somebody was told that a device is not ready */
     uv_timer_t timer, soon;
     uv_async_t wake;

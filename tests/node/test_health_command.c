@@ -58,16 +58,16 @@ static struct answer check(const char *command, usec_t timeout)
     uv_loop_t loop;
 
     uv_loop_init(&loop);
-    struct checker *checker = checker_create(&loop);
-    checker_start(checker, &(struct check){ .command = command,
-                                            .timeout = timeout,
-                                            .device = &device,
-                                            .when = "before",
-                                            .done = on_done,
-                                            .user = &answer,
-                                            .tag = 7 });
+    struct health_commands *commands = health_commands_create(&loop);
+    health_command_start(commands, &(struct check){ .command = command,
+                                                    .timeout = timeout,
+                                                    .device = &device,
+                                                    .when = "before",
+                                                    .done = on_done,
+                                                    .user = &answer,
+                                                    .tag = 7 });
     uv_run(&loop, UV_RUN_DEFAULT);
-    checker_destroy(checker);
+    health_commands_destroy(commands);
     assert_int_equal(uv_loop_close(&loop), 0);
     assert_int_equal(answer.count, 1);
     return answer;

@@ -77,7 +77,7 @@ static void start_job(void)
 struct place {
     uv_loop_t loop;
     char folder[64], in_folder[128];
-    struct job_files *files;
+    struct hpc_job_files *files;
 };
 
 static const char *name_in(struct place *place, const char *name)
@@ -104,7 +104,7 @@ static int tear_down(void **state)
     struct place *place = *state;
     static const char *const names[] = { "3", "3/in", ".tarn-new", "victim" };
 
-    job_files_destroy(place->files);
+    hpc_job_files_destroy(place->files);
     uv_run(&place->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&place->loop), 0);
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -120,7 +120,7 @@ static void write_once(struct place *place)
 {
     struct error err;
 
-    if (job_files_create(&place->loop, &port, place->folder, &place->files, &err) < 0)
+    if (hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err) < 0)
         fail_msg("%s", err.text);
     uv_run(&place->loop, UV_RUN_NOWAIT);
     uv_run(&place->loop, UV_RUN_NOWAIT);
@@ -199,7 +199,7 @@ static void a_folder_in_others_hands_is_refused(void **state)
     char expected[ERROR_TEXT_SIZE];
 
     assert_int_equal(chmod(place->folder, 0777), 0);
-    assert_int_equal(job_files_create(&place->loop, &port, place->folder, &place->files, &err),
+    assert_int_equal(hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err),
                      -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: everybody may write there; expected one that others only read",
@@ -209,7 +209,7 @@ static void a_folder_in_others_hands_is_refused(void **state)
     if (geteuid() != 0)
         return; /* only root can give it away */
     assert_int_equal(chown(place->folder, 65534, 65534), 0);
-    assert_int_equal(job_files_create(&place->loop, &port, place->folder, &place->files, &err),
+    assert_int_equal(hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err),
                      -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: it is the user's with number 65534; expected a folder of root or of "

@@ -94,10 +94,10 @@ static struct job *start(struct state *state, const struct hold *hold)
     return state_job(state, 1);
 }
 
-static char **make(const struct state *state, const struct job *job, struct surroundings more,
+static char **make(const struct state *state, const struct job *job, struct job_environment more,
                    const char *left)
 {
-    static const struct folders folders = { 0 };
+    static const struct job_folders folders = { 0 };
     char **base = mem_zero(3, sizeof(base[0]));
 
     base[0] = mem_string("HOME=/home/ana");
@@ -107,7 +107,7 @@ static char **make(const struct state *state, const struct job *job, struct surr
     more.folders = &folders;
     more.cwd = "/";
     more.socket = "/run/tarn.sock";
-    return surroundings_make(&more, base);
+    return job_environment_make(&more, base);
 }
 
 /* NULL: there is none of that name. */
@@ -186,7 +186,7 @@ static void each_maker_s_programs_see_what_is_theirs(void **unused)
         AUTO(state) struct state *state = make_state();
         const struct job *job = start(state, &cases[i].hold);
         char **env =
-            make(state, job, (struct surroundings){ .is_fenced = cases[i].is_fenced }, NULL);
+            make(state, job, (struct job_environment){ .is_fenced = cases[i].is_fenced }, NULL);
         assert_value(env, "CUDA_VISIBLE_DEVICES", cases[i].cuda);
         assert_value(env, "ROCR_VISIBLE_DEVICES", cases[i].rocr);
         assert_value(env, "ZE_AFFINITY_MASK", cases[i].ze);
@@ -211,7 +211,7 @@ static void a_member_sees_its_own_devices_alone(void **unused)
     const struct job *job = start(state, &hold);
 
     for (uint32_t i = 0; i < 2; i++) {
-        char **env = make(state, job, (struct surroundings){ .place = i }, NULL);
+        char **env = make(state, job, (struct job_environment){ .place = i }, NULL);
         assert_value(env, "CUDA_VISIBLE_DEVICES", i == 0 ? "GPU-0" : "GPU-1");
         assert_value(env, "TARN_GPU_COUNT", "1");
         assert_value(env, "RANK", i == 0 ? "0" : "1");
@@ -234,7 +234,7 @@ static void a_part_of_a_device_is_named_and_served_as_it_was_prepared(void **unu
     AUTO(state) struct state *state = make_state();
     const struct job *job = start(state, &hold);
 
-    char **env = make(state, job, (struct surroundings){ .prepared = &prepared }, NULL);
+    char **env = make(state, job, (struct job_environment){ .prepared = &prepared }, NULL);
     assert_value(env, "CUDA_VISIBLE_DEVICES", "MIG-7");
     assert_value(env, "CUDA_MPS_PIPE_DIRECTORY", "/run/mps/GPU-0");
     assert_value(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25");
@@ -259,7 +259,7 @@ static void an_outer_job_leaves_nothing(void **unused)
     for (size_t i = 0; i < COUNT_OF(left); i++) {
         AUTO(state) struct state *state = make_state();
         AUTO_FREE char *name = mem_string(left[i]);
-        char **env = make(state, start(state, &hold), (struct surroundings){ 0 }, left[i]);
+        char **env = make(state, start(state, &hold), (struct job_environment){ 0 }, left[i]);
         *strchr(name, '=') = '\0';
         assert_value(env, name, NULL);
         assert_value(env, "CUDA_VISIBLE_DEVICES", "GPU-c");
