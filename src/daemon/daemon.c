@@ -23,17 +23,10 @@
 #include "daemon/launcher.h"
 #include "daemon/parts.h"
 #include "daemon/study/study.h"
-#include "device/host.h"
-#include "device/mps.h"
 #include "engine/local/local.h"
-#include "io/file.h"
 #include "io/http.h"
 #include "io/log.h"
-#include "node/fence.h"
-#include "node/hpc_job_files.h"
-#include "node/mig_mode.h"
-#include "node/probe_choice.h"
-#include "node/watcher.h"
+#include "node/machine.h"
 #include "store/readings.h"
 
 enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };
@@ -48,18 +41,11 @@ struct daemon {
     struct hub *hub;
     struct engine *engine;
     struct launcher *launcher;
-    struct probe *probe;
-    struct machine_devices found;
-    struct probe_machine machine; /* this one */
-    struct text boot;
+    struct machine *machine;
     struct inventory *inventory;
-    struct watcher *watcher;
-    struct mig_modes *mig_modes;
     struct alerter *alerter;
-    struct hpc_job_files *job_files;
-    struct fence *fence;
     struct readings *readings;
-    char *devices, *shim;
+    char *shim;
     struct api_ports ports;
     struct studies *studies;
     struct api *api;
@@ -73,24 +59,13 @@ struct daemon {
     bool is_first_done;
 };
 
-/* This machine, in the words of the engines. */
-static struct engine_node this_machine(const struct daemon *daemon)
-{
-    return (struct engine_node){ .name = daemon->machine.name,
-                                 .boot = daemon->boot.bytes,
-                                 .cpu_milli = daemon->machine.cpu_milli,
-                                 .memory_mib = daemon->machine.memory_mib,
-                                 .devices = daemon->found.items,
-                                 .device_count = daemon->found.count };
-}
-
 /* Of the machine as it was found. */
 static void describe(void *user)
 {
     const struct daemon *daemon = user;
-    struct engine_node here = this_machine(daemon);
+    struct engine_node here;
 
-    if (!daemon->engine->abilities.has_own_nodes)
+    if (machine_describe(daemon->machine, &here))
         inventory_describe(daemon->inventory, &here);
 }
 
@@ -209,9 +184,7 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
 {
     struct daemon *daemon = user;
 
-    if (daemon->watcher)
-        watcher_changed(daemon->watcher, jobs, count);
-    hpc_job_files_changed(daemon->job_files);
+    machine_changed(daemon->machine, jobs, count);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }
@@ -228,19 +201,6 @@ static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
     cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
 }
 
-/* Before the devices are watched nobody knows. */
-static bool is_ready(void *user, const struct job *job)
-{
-    struct daemon *daemon = user;
-
-    return daemon->watcher && watcher_is_ready(daemon->watcher, job);
-}
-
-static bool on_check(void *user, const struct job *job)
-{
-    return watcher_check_before(((struct daemon *)user)->watcher, job);
-}
-
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
     launcher_outcome(((struct daemon *)user)->launcher, outcome);
@@ -253,10 +213,7 @@ static void on_node(void *user, const struct engine_node *node, bool is_last)
 
 static void on_reading(void *user, const char *uuid, const struct reading *reading)
 {
-    struct daemon *daemon = user;
-
-    if (daemon->watcher)
-        watcher_reading(daemon->watcher, uuid, reading);
+    machine_reading(((struct daemon *)user)->machine, uuid, reading);
 }
 
 static int run_first(struct change *change, struct error *err)
@@ -268,12 +225,11 @@ static int run_first(struct change *change, struct error *err)
                   .brain = SCHED_VERSION,
                   .engine = daemon->engine->ops->name },
     };
-
-    struct engine_node here = this_machine(daemon);
+    struct engine_node here;
 
     (void)err;
     hub_emit(daemon->hub, &boot);
-    if (daemon->engine->abilities.has_own_nodes)
+    if (!machine_describe(daemon->machine, &here))
         return 0;
     inventory_note(daemon->inventory, &here);
     inventory_describe(daemon->inventory, &here);
@@ -337,21 +293,32 @@ static int open_engine(struct daemon *daemon, struct error *err)
                     : engine_module_open(options->engine, &engine, &daemon->engine, err);
 }
 
-/* The devices of this machine, unless jobs run elsewhere. */
-static int open_probe(struct daemon *daemon, struct error *err)
+/* Without a history all else goes on. */
+static void open_readings(struct daemon *daemon)
 {
-    bool is_here = !daemon->engine->abilities.has_own_nodes;
+    AUTO_FREE char *path = mem_printf("%s/readings.db", daemon->options->state_dir);
+    const struct engine_abilities *abilities = &daemon->engine->abilities;
+    bool is_any = abilities->has_own_nodes ? abilities->has_readings
+                                           : strcmp(daemon->options->devices, "none") != 0;
+    struct error err;
 
-    machine_boot(&daemon->boot);
-    int code = machine_probe(is_here ? daemon->options->devices : "none", &daemon->probe,
-                             &daemon->devices, err);
-    if (code == 0)
-        code = machine_find(&daemon->probe, &daemon->found, err);
-    if (code == 0 && is_here)
-        code = probe_machine(&daemon->machine, err);
-    if (code == 0 && is_here)
-        daemon->fence = fence_create(daemon->found.items, daemon->found.count);
-    return code;
+    if (is_any && readings_open(path, 0, &daemon->readings, &err) < 0)
+        log_line(LOG_WARNING, "readings are not kept reason='%s'", err.text);
+}
+
+static int open_machine(struct daemon *daemon, struct error *err)
+{
+    struct machine_options machine = {
+        .loop = &daemon->loop,
+        .port = { daemon->hub, hub_state, hub_report, hub_emit, hub_enqueue, hub_clock(daemon->hub),
+                  clock_now, clock_wall_ahead, daemon->readings, readings_add },
+        .engine = daemon->engine,
+        .devices = daemon->options->devices,
+        .state_dir = daemon->options->state_dir,
+        .hpc_job_dir = daemon->options->hpc_job_dir,
+    };
+
+    return machine_create(&machine, &daemon->machine, err);
 }
 
 static int open_launcher(struct daemon *daemon, struct error *err)
@@ -364,13 +331,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
         .state_dir = options->state_dir,
         .socket = options->socket,
         .is_root = geteuid() == 0,
-        .fence = daemon->fence,
-        .machine_name = daemon->machine.name,
-        .probe = daemon->probe,
-        .devices = &daemon->found,
-        .user = daemon,
-        .is_ready = is_ready,
-        .check = on_check,
+        .machine = daemon->machine,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -410,13 +371,13 @@ static void fill_ports(struct daemon *daemon)
         .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
                       daemon->engine->abilities.isolation },
-        .devices = { daemon->watcher, watcher_watch(daemon->watcher), watcher_clear },
+        .devices = { daemon->machine, machine_devices_watch(daemon->machine), machine_clear },
         .readings = { daemon->readings, readings_query },
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
                     alerter_counts },
         .studies = { daemon->studies, studies_start },
-        .daemon = { daemon, stop, options->state_dir, daemon->devices, options->socket,
-                    clock_now(clock), .is_machine_wide = options->for_all_users },
+        .daemon = { daemon, stop, options->state_dir, machine_devices(daemon->machine),
+                    options->socket, clock_now(clock), .is_machine_wide = options->for_all_users },
     };
 }
 
@@ -447,41 +408,6 @@ static int open_door(struct daemon *daemon, struct error *err)
     return code < 0 ? code : open_metrics(daemon, err);
 }
 
-/* Without a history all else goes on. */
-static void open_readings(struct daemon *daemon)
-{
-    AUTO_FREE char *path = mem_printf("%s/readings.db", daemon->options->state_dir);
-    struct error err;
-
-    if (daemon->probe && daemon->probe->ops->sample &&
-        readings_open(path, 0, &daemon->readings, &err) < 0)
-        log_line(LOG_WARNING, "readings are not kept reason='%s'", err.text);
-}
-
-static struct node_port node_port_of(const struct daemon *daemon)
-{
-    return (struct node_port){ daemon->hub, hub_state,        hub_report,
-                               hub_emit,    hub_enqueue,      hub_clock(daemon->hub),
-                               clock_now,   clock_wall_ahead, daemon->readings,
-                               readings_add };
-}
-
-static int open_watcher(struct daemon *daemon, struct error *err)
-{
-    open_readings(daemon);
-    return watcher_create(&(struct watcher_options){ .loop = &daemon->loop,
-                                                     .port = node_port_of(daemon),
-                                                     .engine = daemon->engine,
-                                                     .probe = daemon->probe,
-                                                     .devices = daemon->found.items,
-                                                     .device_count = daemon->found.count,
-                                                     .has_mps = mps_is_there(),
-                                                     .user = daemon->launcher,
-                                                     .looked = launcher_look,
-                                                     .reset = launcher_reset },
-                          &daemon->watcher, err);
-}
-
 static int open_all(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -496,8 +422,10 @@ static int open_all(struct daemon *daemon, struct error *err)
         return code;
     daemon->inventory = inventory_create(daemon->hub);
     code = open_engine(daemon, err);
-    if (code == 0)
-        code = open_probe(daemon, err);
+    if (code < 0)
+        return code;
+    open_readings(daemon);
+    code = open_machine(daemon, err);
     if (code == 0)
         code = open_launcher(daemon, err);
     if (code < 0)
@@ -511,23 +439,13 @@ static int open_all(struct daemon *daemon, struct error *err)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
-    code = open_watcher(daemon, err);
+    code = machine_watch(daemon->machine, daemon->launcher, launcher_look, err);
     if (code < 0)
         return code;
-    daemon->mig_modes = mig_modes_create(&(struct mig_modes_options){ .loop = &daemon->loop,
-                                                                      .port = node_port_of(daemon),
-                                                                      .probe = daemon->probe,
-                                                                      .devices = &daemon->found,
-                                                                      .watcher = daemon->watcher });
     launcher_look(daemon->launcher);
-    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, watcher_watch(daemon->watcher),
-                                     daemon->options->state_dir);
-    if (options->hpc_job_dir) {
-        struct node_port port = node_port_of(daemon);
-        code = hpc_job_files_create(&daemon->loop, &port, options->hpc_job_dir, &daemon->job_files,
-                                    err);
-    }
-    return code < 0 ? code : open_door(daemon, err);
+    daemon->alerter = alerter_create(&daemon->loop, daemon->hub,
+                                     machine_devices_watch(daemon->machine), options->state_dir);
+    return open_door(daemon, err);
 }
 
 static void tell(const struct daemon *daemon, const char *words)
@@ -560,11 +478,7 @@ static void close_all(struct daemon *daemon)
     uv_timer_stop(&daemon->tending);
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
-    mig_modes_destroy(daemon->mig_modes);
-    hpc_job_files_destroy(daemon->job_files);
-    daemon->job_files = NULL;
-    bool is_probe_free = watcher_destroy(daemon->watcher);
-    daemon->watcher = NULL;
+    machine_stop(daemon->machine);
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);
@@ -575,14 +489,8 @@ static void close_all(struct daemon *daemon)
     uv_walk(&daemon->loop, on_walk, NULL);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
-    /* What is prepared on devices is over only now. */
-    if (daemon->probe && is_probe_free)
-        daemon->probe->ops->destroy(daemon->probe);
-    fence_destroy(daemon->fence);
-    free(daemon->found.items);
-    free(daemon->devices);
+    machine_destroy(daemon->machine); /* what is prepared on devices is over only now */
     free(daemon->shim);
-    text_release(&daemon->boot);
 }
 
 static void start_signals(struct daemon *daemon)
@@ -610,7 +518,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
     int code = open_all(&daemon, err);
     if (code == 0) {
         log_line(LOG_NOTICE, "ready version=%s state=%s socket=%s devices=%s", TARN_VERSION,
-                 options->state_dir, options->socket, daemon.devices);
+                 options->state_dir, options->socket, machine_devices(daemon.machine));
         tell(&daemon, "ready");
         tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
         uv_run(&daemon.loop, UV_RUN_DEFAULT);

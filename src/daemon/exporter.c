@@ -51,7 +51,7 @@ struct exporter {
     uv_async_t wake;
     struct probe *probe;
     char *probe_name;
-    struct machine_devices found; /* their numbers are those of the state's devices */
+    struct probe_devices found; /* their numbers are those of the state's devices */
     struct exported *devices;
     struct state *state;
     struct sampler *sampler;
@@ -293,10 +293,10 @@ static int open_door(struct exporter *exporter, const char *address, struct erro
 static int open_all(struct exporter *exporter, const char *devices, const char *address,
                     struct error *err)
 {
-    int code = machine_probe(devices, &exporter->probe, &exporter->probe_name, err);
+    int code = probe_choice_open(devices, &exporter->probe, &exporter->probe_name, err);
 
     if (code == 0)
-        code = machine_find(&exporter->probe, &exporter->found, err);
+        code = probe_choice_find(&exporter->probe, &exporter->found, err);
     if (code == 0)
         code = fill_state(exporter, err);
     if (code == 0)

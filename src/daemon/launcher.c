@@ -17,11 +17,9 @@
 #include "core/job/role.h"
 #include "io/file.h"
 #include "io/log.h"
-#include "node/fence.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
-#include "node/locality.h"
-#include "node/prepare.h"
+#include "node/machine.h"
 #include "wire/job/job_launch.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
@@ -37,21 +35,18 @@ enum { PORT_FIRST = 20000, PORT_COUNT = 10000 };
 struct waiting {
     uint64_t job;
     uint32_t attempt;
-    bool is_checked; /* or is being checked */
+    bool is_checked; /* the health command runs, or has run */
 };
 
 struct launcher {
     LIST(struct waiting) waiting;
     struct launcher_options options;
     char *state_dir, *socket;
-    struct preparer *preparer;
     mode_t umask;
     LIST(struct member_id) over; /* their ends are durable */
     size_t forgotten;            /* of over: so many from the front */
     uv_timer_t timer;
 };
-
-static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err);
 
 int launcher_create(const struct launcher_options *options, struct launcher **ret,
                     struct error *err)
@@ -68,14 +63,6 @@ int launcher_create(const struct launcher_options *options, struct launcher **re
     umask(launcher->umask);
     uv_timer_init(options->loop, &launcher->timer);
     launcher->timer.data = launcher;
-    launcher->preparer =
-        preparer_create(&(struct prepare_options){ .loop = options->loop,
-                                                   .state_dir = options->state_dir,
-                                                   .machine_name = options->machine_name,
-                                                   .probe = options->probe,
-                                                   .devices = options->devices,
-                                                   .user = launcher,
-                                                   .done = on_prepared });
     *ret = launcher;
     return 0;
 }
@@ -89,7 +76,6 @@ void launcher_destroy(struct launcher *launcher)
 {
     if (!launcher)
         return;
-    preparer_destroy(launcher->preparer);
     free(launcher->state_dir);
     free(launcher->socket);
     list_release(&launcher->over);
@@ -135,9 +121,7 @@ static struct job_folders_query query_of(struct launcher *launcher, const struct
 /* Whether a member's node is the machine that the daemon looks after. */
 static bool is_here(const struct launcher *launcher, uint32_t node)
 {
-    const char *name = launcher->options.machine_name;
-
-    return strcmp(state_of(launcher)->nodes.items[node].name, name) == 0;
+    return machine_is(launcher->options.machine, &state_of(launcher)->nodes.items[node]);
 }
 
 static bool is_all_here(const struct launcher *launcher, const struct lease *lease)
@@ -227,9 +211,8 @@ struct start {
 struct order {
     struct engine_launch launch;
     struct text output, error;
-    struct engine_device *denied;
     struct engine_slice *slices;
-    struct locality locality;
+    struct machine_bounds bounds;
     char **env;
 };
 
@@ -237,7 +220,7 @@ static void order_release(struct order *order)
 {
     text_release(&order->output);
     text_release(&order->error);
-    free(order->denied);
+    machine_bounds_release(&order->bounds);
     free(order->slices);
     if (order->env)
         strings_destroy(order->env);
@@ -259,23 +242,6 @@ static void list_slices(const struct state *state, const struct lease *lease, ui
                                    .index = device->index,
                                    .milli = slice->milli,
                                    .memory_mib = slice->memory_mib };
-    }
-}
-
-/* What only this machine can say of a member: the device files of others, the CPUs near by. */
-static void compose_here(const struct start *start, uint32_t place, struct order *order)
-{
-    const struct launcher_options *options = &start->launcher->options;
-    const struct state *state = state_of(start->launcher);
-    struct engine_launch *launch = &order->launch;
-
-    if (options->fence)
-        fence_denied(options->fence, state, start->job, place, &order->denied,
-                     &launch->denied_count, &launch->is_fenced);
-    launch->denied = order->denied;
-    if (locality_find(state, start->job, place, &order->locality)) {
-        launch->cpus = order->locality.cpus;
-        launch->memory_node = order->locality.memory_node;
     }
 }
 
@@ -320,7 +286,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .memory_node = -1,
     };
     if (is_here(launcher, member->node))
-        compose_here(start, place, order);
+        machine_bound(launcher->options.machine, job, place, &order->bounds, &order->launch);
     list_slices(state, lease, place, order);
     struct job_environment environment = {
         .state = state,
@@ -466,36 +432,42 @@ static void start_prepared(struct launcher *launcher, struct job *job,
     text_release(&start.env);
 }
 
-static void start_ready(struct launcher *launcher, struct job *job)
+static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err)
 {
-    if (preparer_is_needed(launcher->preparer, state_of(launcher), job))
-        preparer_start(launcher->preparer, state_of(launcher), job);
-    else
-        start_prepared(launcher, job, NULL);
+    struct launcher *launcher = user;
+    struct job *job = state_job(state_of(launcher), prepared->job);
+
+    if (!job || !job_is_active(job) || job->run->attempt != prepared->attempt)
+        return;
+    if (code == 0)
+        start_prepared(launcher, job, prepared);
+    else /* one that is gone is no fault of the job's: it leaves it, as any sick one (rescue.h) */
+        report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : ENGINE_FAILED, err->text);
 }
 
-/* Whether it may start now. */
-static bool is_ready(struct launcher *launcher, const struct job *job, struct waiting *waiting)
+/* The next step towards the start of a job. False: it has to wait. */
+static bool advance(struct launcher *launcher, struct job *job, struct waiting *waiting)
 {
-    const struct launcher_options *options = &launcher->options;
+    struct machine *machine = launcher->options.machine;
 
-    if (job->run->lease->slices_count == 0)
-        return true;
-    if (!options->is_ready(options->user, job))
+    machine_expect(machine, job);
+    if (!machine_is_ready(machine, job))
         return false;
-    if (waiting->is_checked)
-        return true;
-    waiting->is_checked = true;
-    return !options->check(options->user, job);
+    if (!waiting->is_checked) {
+        waiting->is_checked = true;
+        if (machine_check(machine, job))
+            return false;
+    }
+    if (!machine_prepare(machine, job, launcher, on_prepared))
+        start_prepared(launcher, job, NULL);
+    return true;
 }
 
 static void start_job(struct launcher *launcher, struct job *job)
 {
     struct waiting waiting = { .job = job->id, .attempt = job->run->attempt };
 
-    if (is_ready(launcher, job, &waiting))
-        start_ready(launcher, job);
-    else
+    if (!advance(launcher, job, &waiting))
         list_add(&launcher->waiting, waiting);
 }
 
@@ -507,13 +479,10 @@ void launcher_look(void *user)
         struct waiting *waiting = &launcher->waiting.items[i];
         struct job *job = state_job(state_of(launcher), waiting->job);
         bool is_over = !job || !job_is_active(job) || job->run->attempt != waiting->attempt;
-        if (!is_over && !is_ready(launcher, job, waiting)) {
+        if (is_over || advance(launcher, job, waiting))
+            list_remove(&launcher->waiting, i);
+        else
             i++;
-            continue;
-        }
-        list_remove(&launcher->waiting, i);
-        if (!is_over)
-            start_ready(launcher, job);
     }
 }
 
@@ -529,23 +498,9 @@ static bool cancel_waiting(struct launcher *launcher, const struct job *job)
     return false;
 }
 
-static void on_prepared(void *user, struct prepared *prepared, int code, const struct error *err)
-{
-    struct launcher *launcher = user;
-    struct job *job = state_job(state_of(launcher), prepared->job);
-
-    if (!job || !job_is_active(job) || job->run->attempt != prepared->attempt)
-        return;
-    if (code == 0)
-        start_prepared(launcher, job, prepared);
-    else /* one that is gone is no fault of the job's: it leaves it, as any sick one (rescue.h) */
-        report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : ENGINE_FAILED, err->text);
-}
-
 static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
 {
-    if (cancel_waiting(launcher, job) ||
-        preparer_cancel(launcher->preparer, job->id, job->run->attempt)) {
+    if (cancel_waiting(launcher, job) || machine_cancel(launcher->options.machine, job)) {
         report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
         return;
     }
@@ -611,7 +566,7 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         unlink(path);
     }
     if (!job || !job_is_active(job))
-        preparer_release(launcher->preparer, state_of(launcher));
+        machine_release(launcher->options.machine);
     list_add(&launcher->over, id);
     if (launcher->over.count >= OVER_MAX)
         forget_some(launcher);
@@ -708,13 +663,6 @@ void launcher_kill_all(struct launcher *launcher)
 {
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)
         stop_job(launcher, job, 0);
-}
-
-void launcher_reset(void *user, uint32_t device, int mode)
-{
-    struct launcher *launcher = user;
-
-    preparer_reset(launcher->preparer, device, mode);
 }
 
 int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,

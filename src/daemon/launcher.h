@@ -21,17 +21,9 @@ struct launcher_options {
     struct hub *hub;
     struct engine *engine;
     const char *state_dir;
-    const char *socket;        /* told to jobs */
-    bool is_root;              /* jobs run as who sent them */
-    const struct fence *fence; /* whose device files are whose; NULL: nobody is kept from any */
-    const char *machine_name;  /* the node that this machine is; "": the engine has its own */
-    struct probe *probe;       /* for what has to be made on devices first; may be NULL */
-    const struct machine_devices *devices;
-    void *user;
-    /* Whether its devices may be used now; launcher_look() asks again. */
-    bool (*is_ready)(void *user, const struct job *job);
-    /* Look after them first, which is over when they are ready. False: there is nothing to do. */
-    bool (*check)(void *user, const struct job *job);
+    const char *socket;      /* told to jobs */
+    bool is_root;            /* jobs run as who sent them */
+    struct machine *machine; /* this one */
 };
 
 struct launcher;
@@ -44,11 +36,8 @@ void launcher_decided(struct launcher *launcher, const struct event *decision);
 void launcher_ended(struct launcher *launcher, struct member_id id);
 void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
 
-/* Devices that were waited for may be ready. */
+/* What jobs wait for on this machine may be ready. */
 void launcher_look(void *launcher);
-
-/* A device (its place in options.devices) gets this compute mode, as far as its driver can. */
-void launcher_reset(void *launcher, uint32_t device, int mode);
 
 /* After a restart: find what runs, start what was granted and never started. */
 void launcher_recover(struct launcher *launcher);

@@ -26,6 +26,7 @@ struct file {
 struct hpc_job_files {
     struct node_port port;
     uv_timer_t soon;
+    const char *node; /* this machine */
     char *folder;
     int fd;
     LIST(struct file) files;
@@ -53,7 +54,8 @@ static void want(struct hpc_job_files *files, const struct job *job)
         bool is_seen = false; /* members may share one */
         for (uint32_t k = 0; k < i; k++)
             is_seen |= lease->slices[k].device == lease->slices[i].device;
-        if (!is_seen && strcmp(device->vendor, "nvidia") == 0)
+        bool is_here = strcmp(state->nodes.items[device->node].name, files->node) == 0;
+        if (!is_seen && is_here && strcmp(device->vendor, "nvidia") == 0)
             text_add(&claim(files, device->index)->wanted, line);
     }
 }
@@ -176,8 +178,8 @@ static int check_folder(int fd, const char *folder, struct error *err)
     return 0;
 }
 
-int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
-                         struct hpc_job_files **ret, struct error *err)
+int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *node,
+                         const char *folder, struct hpc_job_files **ret, struct error *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -189,7 +191,9 @@ int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const ch
         return code;
     }
     struct hpc_job_files *files = mem_zero(1, sizeof(*files));
-    *files = (struct hpc_job_files){ .port = *port, .folder = mem_string(folder), .fd = fd };
+    *files = (struct hpc_job_files){
+        .port = *port, .node = node, .folder = mem_string(folder), .fd = fd
+    };
     uv_timer_init(loop, &files->soon);
     files->soon.data = files;
     *ret = files;

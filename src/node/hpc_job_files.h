@@ -25,8 +25,9 @@ enum { HPC_JOB_FILES_RETRY_S = 5 };
 
 struct hpc_job_files;
 
-int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *folder,
-                         struct hpc_job_files **ret, struct error *err);
+/* node: the name of this machine; GPUs of other nodes have no files here. */
+int hpc_job_files_create(uv_loop_t *loop, const struct node_port *port, const char *node,
+                         const char *folder, struct hpc_job_files **ret, struct error *err);
 void hpc_job_files_destroy(struct hpc_job_files *files); /* NULL is fine */
 
 /* Some jobs changed, durably: looked at in this turn of the loop, once. NULL is fine. */

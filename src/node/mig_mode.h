@@ -25,7 +25,7 @@ struct mig_modes_options {
     uv_loop_t *loop;
     struct node_port port;
     struct probe *probe; /* may be NULL, or have no MIG: then nothing is done */
-    const struct machine_devices *devices;
+    const struct probe_devices *devices;
     struct watcher *watcher;
 };
 

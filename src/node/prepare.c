@@ -32,6 +32,8 @@ struct work {
     struct task *tasks;
     uint32_t task_count;
     struct prepared prepared;
+    void *user;
+    prepared_fn *done;
     bool is_cancelled, is_running;
     uint32_t stops; /* without a job: a device whose server is to end, plus one */
     bool is_reset;  /* of stops: only its compute mode */
@@ -286,7 +288,7 @@ static void after_work(uv_work_t *request, int status)
     if (work->code == 0)
         name_slices(work);
     if (!work->is_cancelled && !preparer->is_ending && work->stops == 0)
-        preparer->options.done(preparer->options.user, &work->prepared, work->code, &work->err);
+        work->done(work->user, &work->prepared, work->code, &work->err);
     drop(preparer, work);
     if (preparer->is_ending && !preparer->first) {
         free(preparer->folder);
@@ -353,11 +355,14 @@ static void add_task(struct preparer *preparer, const struct state *state, const
     work->task_count++;
 }
 
-void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job)
+void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job,
+                    void *user, prepared_fn *done)
 {
     struct work *work = mem_zero(1, sizeof(*work));
     uint32_t count = job->run->lease->slices_count;
 
+    work->user = user;
+    work->done = done;
     work->tasks = mem_zero(count + 1, sizeof(work->tasks[0]));
     work->prepared = (struct prepared){
         .job = job->id,

@@ -33,11 +33,11 @@ struct prepare_options {
     const char *state_dir;
     struct probe *probe;      /* may be NULL */
     const char *machine_name; /* the node whose devices these are */
-    const struct machine_devices *devices;
-    void *user;
-    /* code 0: all is there. Else err says why not. From the loop. */
-    void (*done)(void *user, struct prepared *prepared, int code, const struct error *err);
+    const struct probe_devices *devices;
 };
+
+/* code 0: all is there. Else err says why not. From the loop. */
+typedef void prepared_fn(void *user, struct prepared *prepared, int code, const struct error *err);
 
 struct preparer *preparer_create(const struct prepare_options *options);
 /* Those under way are waited for; done is not called any more. NULL is fine. */
@@ -46,7 +46,8 @@ void preparer_destroy(struct preparer *preparer);
 /* Whether anything has to be done for it. */
 bool preparer_is_needed(const struct preparer *preparer, const struct state *state,
                         const struct job *job);
-void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job);
+void preparer_start(struct preparer *preparer, const struct state *state, const struct job *job,
+                    void *user, prepared_fn *done);
 /* True: it was under way, and done will not be called. */
 bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt);
 /* Nobody has any of this device: its compute mode is to be this one. */

@@ -20,12 +20,9 @@
 #include "device/recorded.h"
 #include "device/several.h"
 #include "device/synthetic.h"
-#include "io/file.h"
 #include "io/log.h"
 
 enum { FIND_MS = 30000, LOOK_MS = 1000 };
-
-enum { BOOT_BYTES_MAX = 64 };
 
 /* Who was found, for one port. */
 struct makers {
@@ -83,10 +80,10 @@ static int probe_auto(struct probe **ret_probe, char **ret_name, struct error *e
     add_if_any(&makers, probe_amd_create(device_root(), NULL));
     add_if_any(&makers, probe_intel_create(device_root(), NULL));
     if (makers.count == 0 && answer == NVML_NO_LIBRARY) {
-        log_line(LOG_NOTICE, "GPUs are made up devices=%s reason='%s'", MACHINE_SYNTHETIC,
+        log_line(LOG_NOTICE, "GPUs are made up devices=%s reason='%s'", PROBE_CHOICE_SYNTHETIC,
                  why.text);
-        *ret_name = mem_string(MACHINE_SYNTHETIC);
-        return probe_synthetic_create(MACHINE_SYNTHETIC, ret_probe, err);
+        *ret_name = mem_string(PROBE_CHOICE_SYNTHETIC);
+        return probe_synthetic_create(PROBE_CHOICE_SYNTHETIC, ret_probe, err);
     }
     if (answer != NVML_READY && answer != NVML_NO_LIBRARY)
         log_line(LOG_WARNING, "no %sGPU is given out reason='%s'",
@@ -137,7 +134,8 @@ static int probe_named(const char *devices, struct probe **ret_probe, struct err
                      devices);
 }
 
-int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name, struct error *err)
+int probe_choice_open(const char *devices, struct probe **ret_probe, char **ret_name,
+                      struct error *err)
 {
     int code = 0;
 
@@ -154,7 +152,7 @@ int machine_probe(const char *devices, struct probe **ret_probe, char **ret_name
 /* A look at all devices, in a thread of its own; who leaves second frees it. */
 struct search {
     struct probe *probe;
-    struct machine_devices found;
+    struct probe_devices found;
     int code;
     struct error err;
     int over; /* an eventfd */
@@ -182,13 +180,13 @@ static void *look(void *user)
     return NULL;
 }
 
-int machine_find(struct probe **probe, struct machine_devices *ret, struct error *err)
+int probe_choice_find(struct probe **probe, struct probe_devices *ret, struct error *err)
 {
     struct search *search = NULL;
     struct pollfd over = { .events = POLLIN };
     pthread_t thread;
 
-    *ret = (struct machine_devices){ 0 };
+    *ret = (struct probe_devices){ 0 };
     if (!*probe)
         return 0;
     search = mem_zero(1, sizeof(*search));
@@ -214,16 +212,8 @@ int machine_find(struct probe **probe, struct machine_devices *ret, struct error
     int code = search->code;
     *ret = search->found;
     *err = search->err;
-    search->found = (struct machine_devices){ 0 };
+    search->found = (struct probe_devices){ 0 };
     if (atomic_exchange(&search->is_left, true))
         search_release(search);
     return code;
-}
-
-void machine_boot(struct text *ret)
-{
-    AUTO_RELEASE(text) struct text line = { 0 };
-
-    if (file_read("/proc/sys/kernel/random/boot_id", BOOT_BYTES_MAX, &line, NULL) == 0)
-        text_add_bytes(ret, text_string(&line), strcspn(text_string(&line), "\n"));
 }

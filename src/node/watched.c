@@ -115,7 +115,7 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
     ret->device.foreign_mib = foreign;
     ret->device.faults = lasting(&watched->health);
     ret->device.xid = ret->device.faults ? watched->health.xid : 0;
-    ret->device.boot = text_string(&watcher->boot);
+    ret->device.boot = watcher->options.boot;
     ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
     if (is_news)
         log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "io/log.h"
-#include "node/probe_choice.h"
 #include "node/watcher_inside.h"
 
 enum {
@@ -211,6 +210,7 @@ static usec_t silence_of(const struct watcher *watcher, const struct watched *wa
 
 static void judge(struct watcher *watcher, struct watched *watched, bool is_leased)
 {
+    watcher_examine(watcher, watched);
     struct health_ask ask = {
         .now = sampler_now(),
         .reading = watched->reading.at > 0 && watched->code == 0 ? &watched->reading : NULL,
@@ -219,7 +219,7 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
         .is_leased = is_leased,
         .foreign_mib = watched->foreign_mib,
         .unowned_mib = watcher_unowned(watched),
-        .has_left = watcher_has_left(watcher, watched),
+        .has_left = watched->has_left,
     };
 
     uint32_t fresh = health_judge(&watched->health, &ask);
@@ -349,19 +349,12 @@ static void take_all(struct watcher *watcher)
         take_event(watcher, &event);
 }
 
-/* Who waits for a device asks again. */
-static void tell_looked(struct watcher *watcher)
-{
-    if (!watcher->is_awaited)
-        return;
-    watcher->is_awaited = false;
-    watcher->options.looked(watcher->options.user);
-}
-
 static void on_wake(uv_async_t *wake)
 {
-    take_all(wake->data);
-    tell_looked(wake->data);
+    struct watcher *watcher = wake->data;
+
+    take_all(watcher);
+    watcher->options.looked(watcher->options.user);
 }
 
 static void look_after_jobs(struct watcher *watcher)
@@ -395,7 +388,7 @@ static void on_timer(uv_timer_t *timer)
         watcher_hand_over(watcher, watched);
     }
     look_after_jobs(watcher);
-    tell_looked(watcher);
+    watcher->options.looked(watcher->options.user);
     if (watcher->sampler)
         sampler_ask(watcher->sampler);
 }
@@ -542,7 +535,7 @@ static void remember_faults(struct watcher *watcher, struct watched *watched)
     if (watched->device == UINT32_MAX)
         return;
     const struct device *device = &state->devices.items[watched->device];
-    if (device->faults == 0 || strcmp(device->boot, text_string(&watcher->boot)) != 0)
+    if (device->faults == 0 || strcmp(device->boot, watcher->options.boot) != 0)
         return;
     watched->health.faults = device->faults;
     watched->health.xid = device->xid;
@@ -587,7 +580,6 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
     watcher->options = *options;
     watcher->limits =
         (struct limit_watch){ .port = &watcher->options.port, .tally = &watcher->tally };
-    machine_boot(&watcher->boot);
     watcher->commands = health_commands_create(options->loop);
     uv_timer_init(options->loop, &watcher->timer);
     uv_timer_init(options->loop, &watcher->soon);
@@ -633,7 +625,6 @@ bool watcher_destroy(struct watcher *watcher)
     free(watcher->devices);
     tally_release(&watcher->tally);
     limit_watch_release(&watcher->limits);
-    text_release(&watcher->boot);
     for (size_t i = 0; i < watcher->held.count; i++)
         free(watcher->held.items[i].devices);
     list_release(&watcher->held);

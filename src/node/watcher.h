@@ -20,6 +20,7 @@
 #include "core/node_port.h"
 #include "core/state/state.h"
 
+struct preparer;
 struct watcher;
 
 struct watcher_options {
@@ -27,23 +28,24 @@ struct watcher_options {
     struct node_port port;
     struct engine *engine;
     struct probe *probe; /* may be NULL: there is nothing to watch */
+    const char *boot;    /* which run of the machine this is; "": not known */
     const struct probe_device *devices;
     uint32_t device_count;
     uint32_t every_ms; /* 0: a second */
     bool has_mps;      /* shares are served by MPS, which bounds their memory */
     void *user;
-    /* Who was told that a device is not ready may ask again. */
-    void (*looked)(void *user);
-    /* A device (its place among devices) is to have this compute mode again. */
-    void (*reset)(void *user, uint32_t device, int mode);
+    void (*looked)(void *user); /* devices that jobs wait for may be ready */
+    struct preparer *preparer;  /* sets compute modes back */
 };
 
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err);
 /* False: a thread hangs in the driver, so the probe must not be destroyed. NULL is fine. */
 bool watcher_destroy(struct watcher *watcher);
 
-/* Whether its devices are well, and were looked at since others had them: it may start there. */
-bool watcher_is_ready(struct watcher *watcher, const struct job *job);
+/* Take note of the devices that jobs gave back, and ask them how they are. */
+void watcher_settle(struct watcher *watcher);
+/* Whether its devices are healthy, and were asked since others had them: it may start there. */
+bool watcher_is_ready(const struct watcher *watcher, const struct job *job);
 /* Run the health command on its devices, which are ready again when it has said that they are well.
  * False: there is none. */
 bool watcher_check_before(struct watcher *watcher, const struct job *job);

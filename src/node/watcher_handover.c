@@ -7,6 +7,7 @@
 
 #include "io/file.h"
 #include "io/log.h"
+#include "node/prepare.h"
 #include "node/watcher_inside.h"
 
 enum { LOOK_MS = 100 }; /* what a job left is looked for again so soon */
@@ -33,10 +34,7 @@ static void on_checked(void *user, uint64_t tag, enum check_end end, const char 
         if (watched->device != UINT32_MAX)
             watcher_report(watcher, watched);
     }
-    if (watcher->is_awaited) {
-        watcher->is_awaited = false;
-        watcher->options.looked(watcher->options.user);
-    }
+    watcher->options.looked(watcher->options.user);
 }
 
 static void check(struct watcher *watcher, struct watched *watched, uint64_t job, const char *when)
@@ -82,7 +80,6 @@ bool watcher_check_before(struct watcher *watcher, const struct job *job)
         check(watcher, watched, job->id, "before");
         is_any = true;
     }
-    watcher->is_awaited |= is_any;
     return is_any;
 }
 
@@ -219,31 +216,32 @@ static void find_users(struct watcher *watcher, const struct watched *watched,
     }
 }
 
-bool watcher_has_left(struct watcher *watcher, struct watched *watched)
+void watcher_examine(struct watcher *watcher, struct watched *watched)
 {
     char name[WATCH_NAME_SIZE] = "";
     struct handover_look look = { .began = watched->reading.at - watched->took,
                                   .reading = &watched->reading };
 
-    if (watched->code != 0 || watched->reading.at == 0)
-        return health_is_seen(&watched->health, FAULT_LEFT);
+    if (watched->code != 0 || watched->reading.at == 0) {
+        watched->has_left = health_is_seen(&watched->health, FAULT_LEFT);
+        return;
+    }
     look.unowned_mib = watcher_unowned(watched);
     find_left(watcher, watched, &look, name);
     find_users(watcher, watched, &look);
     if (handover_needs_reset(&watched->handover, &look) && !watched->was_reset) {
         watched->was_reset = true;
-        watcher->options.reset(watcher->options.user, (uint32_t)(watched - watcher->devices),
-                               watched->handover.usual_mode - 1);
+        preparer_reset(watcher->options.preparer, (uint32_t)(watched - watcher->devices),
+                       watched->handover.usual_mode - 1);
     }
     bool was_kept = watched->handover.is_mode_kept;
-    bool is_left = handover_judge(&watched->handover, &look);
+    watched->has_left = handover_judge(&watched->handover, &look);
     if (watched->handover.is_mode_kept && !was_kept)
         log_line(LOG_WARNING,
                  "a compute mode can't be set back device=%s job=%" PRIu64 " mode=%" PRId64
                  " before=%d",
                  watched->uuid, watched->handover.job,
                  watched->reading.values[READING_COMPUTE_MODE], watched->handover.usual_mode - 1);
-    return is_left;
 }
 
 /* Those that are looked at until nothing is left there. */
@@ -272,17 +270,15 @@ void watcher_hand_over(struct watcher *watcher, struct watched *watched)
         uv_timer_start(&watcher->soon, on_soon, LOOK_MS, 0);
 }
 
-bool watcher_is_ready(struct watcher *watcher, const struct job *job)
+bool watcher_is_ready(const struct watcher *watcher, const struct job *job)
 {
     const struct lease *lease = job->run->lease;
     bool is_ready = true;
 
-    watcher_settle(watcher);
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct watched *watched = watcher_find(watcher, lease->slices[i].device);
         is_ready &= !watched || (!watched->handover.is_open && watched->checks == 0 &&
                                  health_worst(&watched->health) == FAULTS);
     }
-    watcher->is_awaited |= !is_ready;
     return is_ready;
 }

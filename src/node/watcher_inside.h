@@ -43,6 +43,7 @@ struct watched {
     uint32_t checks;                  /* health commands that run */
     char checked[WATCHER_WORDS_SIZE]; /* what the last that failed said */
     bool was_reset;                   /* that was asked for since the last job */
+    bool has_left;                    /* something of a job that is over is there */
     bool is_remote;                   /* its node reports readings by itself; nothing is asked */
 };
 
@@ -63,9 +64,7 @@ struct watcher {
     struct tally tally;
     struct limit_watch limits;
     LIST(struct held_job) held; /* jobs that hold devices */
-    struct text boot;           /* which run of the machine this is */
     struct health_commands *commands;
-    bool is_awaited; /* somebody was told that a device is not ready */
     uv_timer_t timer, soon;
     uv_async_t wake;
     unsigned closing;
@@ -92,11 +91,10 @@ void watcher_report(struct watcher *watcher, struct watched *watched);
 void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */
-/* Devices that jobs gave back since it was asked last. */
-void watcher_settle(struct watcher *watcher);
 void watcher_hold(struct watcher *watcher, const struct job *job);
-/* Whether something of a job that is over is there, by what was said last. */
-bool watcher_has_left(struct watcher *watcher, struct watched *watched);
+/* Look for what is left of a job that is over, by what the device said last, and ask for its usual
+ * compute mode where that is another. Sets has_left. */
+void watcher_examine(struct watcher *watcher, struct watched *watched);
 /* After each look: it may be given on, or is looked at again. */
 void watcher_hand_over(struct watcher *watcher, struct watched *watched);
 

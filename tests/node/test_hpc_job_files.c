@@ -120,7 +120,7 @@ static void write_once(struct place *place)
 {
     struct error err;
 
-    if (hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err) < 0)
+    if (hpc_job_files_create(&place->loop, &port, "a", place->folder, &place->files, &err) < 0)
         fail_msg("%s", err.text);
     uv_run(&place->loop, UV_RUN_NOWAIT);
     uv_run(&place->loop, UV_RUN_NOWAIT);
@@ -199,8 +199,8 @@ static void a_folder_in_others_hands_is_refused(void **state)
     char expected[ERROR_TEXT_SIZE];
 
     assert_int_equal(chmod(place->folder, 0777), 0);
-    assert_int_equal(hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err),
-                     -EPERM);
+    assert_int_equal(
+        hpc_job_files_create(&place->loop, &port, "a", place->folder, &place->files, &err), -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: everybody may write there; expected one that others only read",
              place->folder);
@@ -209,8 +209,8 @@ static void a_folder_in_others_hands_is_refused(void **state)
     if (geteuid() != 0)
         return; /* only root can give it away */
     assert_int_equal(chown(place->folder, 65534, 65534), 0);
-    assert_int_equal(hpc_job_files_create(&place->loop, &port, place->folder, &place->files, &err),
-                     -EPERM);
+    assert_int_equal(
+        hpc_job_files_create(&place->loop, &port, "a", place->folder, &place->files, &err), -EPERM);
     snprintf(expected, sizeof(expected),
              "hpc-job-dir %s: it is the user's with number 65534; expected a folder of root or of "
              "our own",
