@@ -100,7 +100,9 @@ struct engine_launch {
     bool append;              /* keep what is in output and error */
     int64_t output_bytes_max; /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;
-    uint32_t uid, gid;   /* who it runs as; ignored unless the engine is root */
+    uint32_t uid, gid;      /* who it runs as; ignored unless the engine is root */
+    const uint32_t *groups; /* all groups of that user; NULL: gid alone */
+    uint32_t group_count;
     usec_t grace;        /* between SIGTERM and SIGKILL */
     int stop_signal;     /* instead of SIGTERM, for processes that catch it; 0: none */
     int64_t cpu_milli;   /* limit to enforce where possible; 0: none */
@@ -208,7 +210,7 @@ struct engine_options {
 };
 
 /* What a module exports as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 1 };
+enum { ENGINE_MODULE_VERSION = 2 };
 
 struct engine_module {
     uint32_t version;

@@ -285,8 +285,15 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .memory_mib = part->memory_given ? part->memory_mib : 0,
         .memory_node = -1,
     };
-    if (is_here(launcher, member->node))
+    const struct user_account *account = NULL;
+    if (is_here(launcher, member->node)) {
+        account = machine_account(launcher->options.machine, job);
+        if (account) {
+            order->launch.groups = account->groups;
+            order->launch.group_count = account->group_count;
+        }
         machine_bound(launcher->options.machine, job, place, &order->bounds, &order->launch);
+    }
     list_slices(state, lease, place, order);
     struct job_environment environment = {
         .state = state,
@@ -298,6 +305,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .master_port = start->master_port,
         .is_all_here = is_all_here(launcher, lease),
         .prepared = start->prepared,
+        .account = account,
         .is_root = launcher->options.is_root,
         .is_fenced = order->launch.is_fenced && launcher->options.engine->abilities.can_fence,
     };

@@ -2,7 +2,6 @@
 #include "node/job_environment.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "core/job/role.h"
 #include "node/prepare.h"
+#include "node/user_account.h"
 
 typedef LIST(char *) string_list;
 
@@ -84,16 +84,18 @@ static bool is_left_over(const char *variable)
     return false;
 }
 
+/* Root starts jobs of all users: there the account counts, whatever was sent. */
 static void set_who(const struct job_environment *s, string_list *env)
 {
-    const struct passwd *user = s->is_root || !has(env, "HOME") ? getpwuid(s->job->uid) : NULL;
+    const struct user_account *user = s->account && s->account->name ? s->account : NULL;
 
-    if (user && (s->is_root || !has(env, "HOME")))
-        set(env, "HOME", "%s", user->pw_dir);
-    if (user && (s->is_root || !has(env, "USER"))) {
-        set(env, "USER", "%s", user->pw_name);
-        set(env, "LOGNAME", "%s", user->pw_name);
-        set(env, "SHELL", "%s", user->pw_shell[0] ? user->pw_shell : "/bin/sh");
+    if (user && (s->is_root || !has(env, "HOME"))) {
+        set(env, "HOME", "%s", user->home);
+        if (s->is_root || !has(env, "USER")) {
+            set(env, "USER", "%s", user->name);
+            set(env, "LOGNAME", "%s", user->name);
+            set(env, "SHELL", "%s", user->shell);
+        }
     }
     if (!has(env, "PATH"))
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");

@@ -12,6 +12,7 @@
 #include "core/state/state.h"
 #include "node/job_folders.h"
 
+struct user_account;
 struct prepared;
 
 struct job_environment {
@@ -19,10 +20,11 @@ struct job_environment {
     const struct job *job;
     const struct job_folders *folders;
     const char *cwd, *socket;
-    uint32_t place;                  /* of the member in the lease */
-    uint16_t master_port;            /* of a gang; 0: none */
-    bool is_all_here;                /* all members run on the daemon's machine */
-    const struct prepared *prepared; /* how its slices are named; NULL: by their devices */
+    uint32_t place;                     /* of the member in the lease */
+    uint16_t master_port;               /* of a gang; 0: none */
+    bool is_all_here;                   /* all members run on the daemon's machine */
+    const struct prepared *prepared;    /* how its slices are named; NULL: by their devices */
+    const struct user_account *account; /* of the job's user; NULL: not of this machine */
     bool is_root;
     bool is_fenced; /* it can open no device files but those of its own devices */
 };

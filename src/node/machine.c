@@ -24,6 +24,7 @@ struct machine {
     struct probe_machine host; /* name "": the engine has nodes of its own */
     struct text boot;
     struct fence *fence;
+    struct user_accounts *accounts;
     struct preparer *preparer;
     struct watcher *watcher;
     struct mig_modes *mig_modes;
@@ -63,6 +64,7 @@ int machine_create(const struct machine_options *options, struct machine **ret, 
         return code;
     if (is_node)
         machine->fence = fence_create(machine->found.items, machine->found.count);
+    machine->accounts = user_accounts_create(options->loop);
     machine->preparer =
         preparer_create(&(struct prepare_options){ .loop = options->loop,
                                                    .state_dir = options->state_dir,
@@ -88,6 +90,7 @@ int machine_watch(struct machine *machine, void *user, void (*looked)(void *user
                                        .looked = looked,
                                        .preparer = machine->preparer };
 
+    user_accounts_listen(machine->accounts, user, looked);
     int code = watcher_create(&watcher, &machine->watcher, err);
     if (code < 0)
         return code;
@@ -115,6 +118,8 @@ void machine_stop(struct machine *machine)
     machine->watcher = NULL;
     preparer_destroy(machine->preparer);
     machine->preparer = NULL;
+    user_accounts_destroy(machine->accounts);
+    machine->accounts = NULL;
 }
 
 void machine_destroy(struct machine *machine)
@@ -151,14 +156,35 @@ bool machine_is(const struct machine *machine, const struct node *node)
     return strcmp(node->name, machine->host.name) == 0;
 }
 
+/* Whether a part of it starts here. */
+static bool is_for_here(const struct machine *machine, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (machine_is(machine, &state_of(machine)->nodes.items[lease->members[i].node]))
+            return true;
+    }
+    return false;
+}
+
+const struct user_account *machine_account(const struct machine *machine, const struct job *job)
+{
+    return user_accounts_find(machine->accounts, job->uid, job->gid);
+}
+
 void machine_expect(struct machine *machine, const struct job *job)
 {
+    if (is_for_here(machine, job))
+        user_accounts_refresh(machine->accounts, job->uid, job->gid);
     if (machine->watcher && job->run->lease->slices_count > 0)
         watcher_settle(machine->watcher);
 }
 
 bool machine_is_ready(const struct machine *machine, const struct job *job)
 {
+    if (is_for_here(machine, job) && !user_accounts_is_fresh(machine->accounts, job->uid, job->gid))
+        return false;
     if (job->run->lease->slices_count == 0)
         return true;
     return machine->watcher && watcher_is_ready(machine->watcher, job);

@@ -19,6 +19,7 @@
 #include "core/state/state.h"
 #include "node/locality.h"
 #include "node/prepare.h"
+#include "node/user_account.h"
 
 struct machine;
 
@@ -47,7 +48,8 @@ bool machine_is(const struct machine *machine, const struct node *node);
 
 /* ---- jobs that start here ---- */
 
-/* A granted job is to start: find out how the devices are that others gave back. */
+/* A granted job is to start: find out what is not known yet, how the devices are that other jobs
+ * gave back and which groups its user is in. */
 void machine_expect(struct machine *machine, const struct job *job);
 /* Whether all that it needs is known to be well. Until then looked() is called now and again. */
 bool machine_is_ready(const struct machine *machine, const struct job *job);
@@ -60,6 +62,9 @@ bool machine_prepare(struct machine *machine, const struct job *job, void *user,
 bool machine_cancel(struct machine *machine, const struct job *job);
 /* A job is over. */
 void machine_release(struct machine *machine);
+
+/* The account of its user; NULL: the system was not asked, as it does not start here. */
+const struct user_account *machine_account(const struct machine *machine, const struct job *job);
 
 /* What one member gets of this machine: the device files kept from it, the CPUs near by. */
 struct machine_bounds {

@@ -204,29 +204,28 @@ static void no_descriptor_and_no_mask_is_inherited(void **state)
                              "NoNewPrivs:\t1\nleader\n77\n0027\n");
 }
 
-static void groups_of_known_and_unknown_users_are_ordered(void **state)
+static void the_user_and_the_groups_are_ordered(void **state)
 {
+    static const uint32_t groups[] = { 77, 100 };
     static const struct {
-        uint32_t uid, gid;
+        struct engine_launch launch;
         const char *order;
     } cases[] = {
-        { 4000000000, 77, "uid|4000000000|gid|77|groups|77|" },
-        { 65534, 65534, "uid|65534|gid|65534|groups|65534|" },
+        { { .uid = 4000000000, .gid = 77 }, "uid|4000000000|gid|77|groups|77|" },
+        { { .uid = 5, .gid = 77, .groups = groups, .group_count = 2 },
+          "uid|5|gid|77|groups|77,100|" },
     };
     (void)state;
-    AUTO(accounts) struct accounts *accounts = accounts_create();
 
-    for (size_t i = 0; i < 3 * COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_RELEASE(text) struct text order = { 0 };
-        size_t which = i % COUNT_OF(cases);
 
-        accounts_add(accounts, cases[which].uid, cases[which].gid, (usec_t)i * 40 * USEC_PER_SEC,
-                     &order);
+        launch_add_user(&order, &cases[i].launch);
         for (size_t k = 0; k < order.length; k++) {
             if (order.bytes[k] == '\0')
                 order.bytes[k] = '|';
         }
-        assert_string_equal(text_string(&order), cases[which].order);
+        assert_string_equal(text_string(&order), cases[i].order);
     }
 }
 
@@ -443,7 +442,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_the_jobs_alone),
         cmocka_unit_test(the_path_of_the_job_is_searched),
         cmocka_unit_test(no_descriptor_and_no_mask_is_inherited),
-        cmocka_unit_test(groups_of_known_and_unknown_users_are_ordered),
+        cmocka_unit_test(the_user_and_the_groups_are_ordered),
         cmocka_unit_test(an_order_for_nobodys_number_is_refused),
         cmocka_unit_test(starting_twice_runs_once),
         cmocka_unit_test(a_start_that_another_engine_made_is_taken_over),

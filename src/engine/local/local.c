@@ -34,7 +34,6 @@ struct local {
     bool has_started;  /* the first start since create has been asked for */
     bool is_delivering;
     struct cgroup cgroup;
-    struct accounts *accounts;
     struct members members;
     uv_poll_t *poll;
 };
@@ -165,8 +164,7 @@ static int order_compose(struct local *local, const struct engine_launch *launch
                text_string(&note));
     order_limits(local, order);
     if (local->options.is_root)
-        accounts_add(local->accounts, launch->uid, launch->gid, (usec_t)(uv_hrtime() / 1000),
-                     order);
+        launch_add_user(order, launch);
     return launch_write(launch, order, err);
 }
 
@@ -349,7 +347,6 @@ static void local_release(struct local *local)
 
     members_release(&local->members);
     cgroup_release(&local->cgroup, is_in_use);
-    accounts_destroy(local->accounts);
     free(local->shim_path);
     free(local);
 }
@@ -433,7 +430,6 @@ static struct local *local_alloc(const struct local_engine_options *options, con
         .engine.ops = &local_ops,
         .options = *options,
         .shim_path = mem_string(options->shim_path),
-        .accounts = accounts_create(),
         .members = { .epoll_fd = -1,
                      .notify_fd = -1,
                      .wake_fd = -1,

@@ -2,9 +2,7 @@
 #include "engine/local/shim_launch.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +11,6 @@
 
 #include "base/mem.h"
 #include "shim/shim_order.h"
-
-enum { ACCOUNTS_MAX = 4096, GROUPS_MAX = 65536 };
-
-#define ACCOUNT_KEPT (60 * USEC_PER_SEC)
 
 char *member_name(char *buffer, struct member_id id)
 {
@@ -50,7 +44,7 @@ void launch_add(struct text *order, const char *key, const char *format, ...)
         abort();
     text_add_bytes(order, key, strlen(key) + 1);
     text_add_bytes(order, value, (size_t)length + 1);
-    mem_resize(value, 0, 1);
+    free(value);
 }
 
 static void add_string(struct text *order, const char *key, const char *value)
@@ -113,83 +107,15 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
     return 0;
 }
 
-struct account {
-    uint32_t uid, gid;
-    usec_t read_at;
-    char *groups; /* "100,101" */
-};
-
-struct accounts {
-    LIST(struct account) list;
-};
-
-struct accounts *accounts_create(void)
+void launch_add_user(struct text *order, const struct engine_launch *launch)
 {
-    return mem_zero(1, sizeof(struct accounts));
-}
+    AUTO_RELEASE(text) struct text groups = { 0 };
 
-static void accounts_clear(struct accounts *accounts)
-{
-    for (size_t i = 0; i < accounts->list.count; i++)
-        mem_resize(accounts->list.items[i].groups, 0, 1);
-    list_release(&accounts->list);
-}
-
-void accounts_destroy(struct accounts *accounts)
-{
-    if (!accounts)
-        return;
-    accounts_clear(accounts);
-    mem_resize(accounts, 0, 1);
-}
-
-static char *groups_read(uint32_t uid, uint32_t gid)
-{
-    struct text list = { 0 };
-    struct passwd entry, *found = NULL;
-    int count = GROUPS_MAX;
-    AUTO_FREE char *buffer = mem_zero(1, 65536);
-    AUTO_FREE gid_t *groups = mem_zero(GROUPS_MAX, sizeof(gid_t));
-
-    if (getpwuid_r(uid, &entry, buffer, 65536, &found) != 0 || !found ||
-        getgrouplist(found->pw_name, gid, groups, &count) < 0) {
-        groups[0] = gid;
-        count = 1;
-    }
-    for (int i = 0; i < count; i++)
-        text_printf(&list, "%s%u", i > 0 ? "," : "", groups[i]);
-    return text_take(&list);
-}
-
-static struct account *account_find(struct accounts *accounts, uint32_t uid, uint32_t gid,
-                                    usec_t now)
-{
-    for (size_t i = 0; i < accounts->list.count; i++) {
-        struct account *account = &accounts->list.items[i];
-
-        if (account->uid != uid || account->gid != gid)
-            continue;
-        if (now - account->read_at > ACCOUNT_KEPT) {
-            mem_resize(account->groups, 0, 1);
-            account->groups = groups_read(uid, gid);
-            account->read_at = now;
-        }
-        return account;
-    }
-    if (accounts->list.count == ACCOUNTS_MAX)
-        accounts_clear(accounts);
-    list_add(&accounts->list,
-             (struct account){
-                 .uid = uid, .gid = gid, .read_at = now, .groups = groups_read(uid, gid) });
-    return &accounts->list.items[accounts->list.count - 1];
-}
-
-void accounts_add(struct accounts *accounts, uint32_t uid, uint32_t gid, usec_t now,
-                  struct text *order)
-{
-    const struct account *account = account_find(accounts, uid, gid, now);
-
-    launch_add(order, ORDER_UID, "%" PRIu32, uid);
-    launch_add(order, ORDER_GID, "%" PRIu32, gid);
-    launch_add(order, ORDER_GROUPS, "%s", account->groups);
+    for (uint32_t i = 0; i < launch->group_count; i++)
+        text_printf(&groups, "%s%" PRIu32, i > 0 ? "," : "", launch->groups[i]);
+    if (launch->group_count == 0)
+        text_printf(&groups, "%" PRIu32, launch->gid);
+    launch_add(order, ORDER_UID, "%" PRIu32, launch->uid);
+    launch_add(order, ORDER_GID, "%" PRIu32, launch->gid);
+    launch_add(order, ORDER_GROUPS, "%s", text_string(&groups));
 }

@@ -27,13 +27,7 @@ void launch_add(struct text *order, const char *key, const char *format, ...) PR
  * or -E2BIG. */
 int launch_write(const struct engine_launch *launch, struct text *order, struct error *err);
 
-/* Add who it runs as: uid, gid and all groups of that user, which are remembered for a minute
- * (now: any clock that only goes forward). A uid without a name has its gid only. */
-struct accounts;
-struct accounts *accounts_create(void);
-void accounts_destroy(struct accounts *accounts);
-DEFINE_AUTO(accounts)
-void accounts_add(struct accounts *accounts, uint32_t uid, uint32_t gid, usec_t now,
-                  struct text *order);
+/* Add the user that it runs as, with all groups. */
+void launch_add_user(struct text *order, const struct engine_launch *launch);
 
 #endif
