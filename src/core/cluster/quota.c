@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/state.h"
-
 const char *cell_level_name(enum cell_level level)
 {
     static const char *const names[CELL_LEVELS] = { "pair", "island", "node", "rack" };
@@ -17,20 +15,6 @@ void amounts_add(struct amounts *to, const struct amounts *more, int sign)
 {
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         to->of[i] += sign * more->of[i];
-}
-
-void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret)
-{
-    *ret = (struct amounts){
-        .of = { [RESOURCE_GPUS] = lease->milli,
-                [RESOURCE_CPUS] = lease_cpus(lease),
-                [RESOURCE_MEMORY] = lease_memory(lease) },
-    };
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        uint32_t resource = state->devices.items[lease->slices[i].device].resource;
-        if (resource > 0)
-            ret->of[resource] += lease->slices[i].milli;
-    }
 }
 
 int64_t *quota_part(struct quota *quota, enum quota_bound bound)

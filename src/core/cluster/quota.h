@@ -85,13 +85,7 @@ struct resource_name {
 
 typedef LIST(struct resource_name) resource_list;
 
-struct state;
-struct lease;
-
 void amounts_add(struct amounts *to, const struct amounts *more, int sign);
-
-/* What a lease takes of everything. */
-void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);
 
 /* guarantee and what static pools it owns; then the bound that holds: limit, or guarantee and
  * borrow. QUOTA_NONE: none. */

@@ -5,17 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/cluster/mig.h"
-#include "core/state/rescue.h"
-#include "core/state/state.h"
-
-static void set_string(char **where, const char *string)
-{
-    char *copy = mem_string(string ? string : ""); /* it may be the same */
-
-    free(*where);
-    *where = copy;
-}
+#include "core/health/health.h"
+#include "core/state/fold.h"
 
 static void set_reason(char **where, const char *string)
 {
@@ -23,131 +14,6 @@ static void set_reason(char **where, const char *string)
 
     free(*where);
     *where = copy;
-}
-
-static void deal_static_pool(struct state *state, uint32_t number)
-{
-    const struct pool *pool = &state->pools.items[number];
-    uint32_t dealt = 0;
-
-    for (size_t i = 0; i < state->devices.count; i++) {
-        struct device *device = &state->devices.items[i];
-        if (pool->gpus > 0 && dealt == pool->gpus)
-            return;
-        if (device->pool == 0 && pool_matches(pool, device, &state->nodes.items[device->node])) {
-            device->pool = number;
-            dealt++;
-        }
-    }
-}
-
-/* What static pools have is their queue's, and counts with all above it. */
-static void measure_owned(struct state *state)
-{
-    for (size_t i = 0; i < state->queues.count; i++)
-        state->queues.items[i].owned = (struct amounts){ 0 };
-    for (size_t i = 0; i < state->devices.count; i++) {
-        const struct device *device = &state->devices.items[i];
-        if (device->pool == 0 || !device_is_usable(state, device))
-            continue;
-        int64_t queue = state_find_queue(state, state->pools.items[device->pool].queue);
-        for (int64_t at = queue; at > QUEUE_ROOT; at = state->queues.items[at].parent) {
-            state->queues.items[at].owned.of[RESOURCE_GPUS] += GPU_MILLI;
-            if (device->resource > 0)
-                state->queues.items[at].owned.of[device->resource] += GPU_MILLI;
-        }
-    }
-}
-
-static void count_capacity(const struct state *state, struct capacity *capacity, uint32_t number,
-                           int sign)
-{
-    const struct device *device = &state->devices.items[number];
-
-    if (!device_is_usable(state, device))
-        return;
-    capacity->milli += sign * (int64_t)GPU_MILLI;
-    capacity->worth += sign * state_worth(state, number);
-    if (device->resource > 0)
-        capacity->models[device->resource] += sign * (int64_t)GPU_MILLI;
-}
-
-/* The device's model may have got a number: what is held of it counts from then on. */
-static bool number_model(struct state *state, struct device *device)
-{
-    int found = resource_find(&state->resources, device->model);
-    uint32_t resource = found >= RESOURCE_MODELS ? (uint32_t)found : 0;
-    bool is_other = device->resource != resource;
-
-    device->resource = resource;
-    return is_other;
-}
-
-/* The mode that its pool wants: of those that share it, the first that wants one. */
-static uint8_t wanted_mig(const struct state *state, const struct device *device)
-{
-    const struct node *node = &state->nodes.items[device->node];
-
-    if (device->pool != 0)
-        return state->pools.items[device->pool].mig;
-    for (size_t i = 0; i < state->pools.count; i++) {
-        const struct pool *pool = &state->pools.items[i];
-        if (pool->mig != POOL_MIG_ANY && !pool->is_removed && !pool->is_static &&
-            pool_matches(pool, device, node))
-            return pool->mig;
-    }
-    return POOL_MIG_ANY;
-}
-
-static void settle_mig(const struct state *state, struct device *device)
-{
-    uint8_t wanted =
-        mig_board_of(device->model, device->memory_mib) ? wanted_mig(state, device) : POOL_MIG_ANY;
-
-    device->mig_enabled = wanted == POOL_MIG_ANY ? device->mig_now : wanted == POOL_MIG_ON;
-}
-
-/* Machines whose time counts from now on. */
-static void count_up(struct state *state)
-{
-    mtbf_advance(&state->mtbf, state->now);
-    state->mtbf.up[MTBF_OWN] = state->mtbf.up[MTBF_SPOT] = 0;
-    for (size_t i = 0; i < state->nodes.count; i++) {
-        const struct node *node = &state->nodes.items[i];
-        state->mtbf.up[node->is_spot ? MTBF_SPOT : MTBF_OWN] += node->state == NODE_UP;
-    }
-}
-
-void state_measure(struct state *state)
-{
-    struct capacity capacity = { 0 };
-    bool is_other = false;
-
-    if (state->capacity.milli > 0) /* none: before there is anything, also of a snapshot */
-        pressure_advance(&state->pressure, state->now, state->capacity.milli);
-    for (size_t i = 0; i < state->devices.count; i++) {
-        state->devices.items[i].pool = 0;
-        is_other |= number_model(state, &state->devices.items[i]);
-    }
-    if (is_other)
-        state_recount(state);
-    for (size_t i = 1; i < state->pools.count; i++) {
-        if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
-            deal_static_pool(state, (uint32_t)i);
-    }
-    for (size_t i = 0; i < state->devices.count; i++)
-        settle_mig(state, &state->devices.items[i]);
-    count_up(state);
-    for (size_t i = 0; i < state->nodes.count; i++) {
-        if (!node_is_usable(&state->nodes.items[i]))
-            continue;
-        capacity.cpu_milli += state->nodes.items[i].cpu_milli;
-        capacity.memory_mib += state->nodes.items[i].memory_mib;
-    }
-    for (uint32_t i = 0; i < state->devices.count; i++)
-        count_capacity(state, &capacity, i, 1);
-    state->capacity = capacity;
-    measure_owned(state);
 }
 
 /* It went down, or its owner says that it will: each time once, with or without the notice. */
@@ -180,9 +46,9 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->memory_mib = event->memory_mib;
     node->state = event->state;
     set_reason(&node->reason, event->reason);
-    set_string(&node->rack, event->rack);
-    set_string(&node->block, event->block);
-    set_string(&node->type, event->type);
+    string_set(&node->rack, event->rack);
+    string_set(&node->block, event->block);
+    string_set(&node->type, event->type);
     node->price_micro = event->price_micro > 0 ? event->price_micro : 0;
     node->going_at = event->going_at > 0 ? event->going_at : 0;
     node->is_spot = event->spot;
@@ -195,15 +61,6 @@ static int fold_node(struct state *state, const struct event_node *event)
     } else
         state_measure(state);
     return 0;
-}
-
-static bool has_static_pools(const struct state *state)
-{
-    for (size_t i = 1; i < state->pools.count; i++) {
-        if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
-            return true;
-    }
-    return false;
 }
 
 /* With what a program of somebody's is called, or says: older journals have its bytes as they were.
@@ -231,7 +88,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
         state->devices.items[found].sick = mem_string("not yet known");
     }
     struct device *device = &state->devices.items[found];
-    count_capacity(state, &state->capacity, (uint32_t)found, -1);
+    state_remove_device(state, (uint32_t)found);
     int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
     int64_t foreign_mib = event->foreign_mib < memory_mib ? event->foreign_mib : memory_mib;
     state->room.devices.items[found].memory_mib +=
@@ -248,22 +105,17 @@ static int fold_device(struct state *state, const struct event_device *event, st
     device->mig_now = event->mig_enabled;
     device->island = event->island;
     device->bridge = event->bridge;
-    set_string(&device->model, event->model);
-    set_string(&device->product, event->product);
-    set_string(&device->address, event->address);
-    set_string(&device->vendor, event->vendor);
-    set_string(&device->boot, event->boot);
-    set_string(&device->labels, event->labels);
+    string_set(&device->model, event->model);
+    string_set(&device->product, event->product);
+    string_set(&device->address, event->address);
+    string_set(&device->vendor, event->vendor);
+    string_set(&device->boot, event->boot);
+    string_set(&device->labels, event->labels);
     set_sick(device, event->sick);
     device->is_gone = event->gone;
     device->is_recorded = event->recorded;
     device_settle(device);
-    settle_mig(state, device);
-    if (number_model(state, device))
-        state_recount(state);
-    count_capacity(state, &state->capacity, (uint32_t)found, 1);
-    if (has_static_pools(state)) /* they are dealt anew */
-        state_measure(state);
+    state_insert_device(state, (uint32_t)found);
     return 0;
 }
 
@@ -298,10 +150,10 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     pool->base_max = event->milli_max;
     pool->devices = event->devices;
     pool->mig = event->mig <= POOL_MIG_ON ? event->mig : POOL_MIG_ANY;
-    set_string(&pool->queue, event->queue);
-    set_string(&pool->model, event->model);
-    set_string(&pool->nodes, event->nodes);
-    set_string(&pool->labels, event->labels);
+    string_set(&pool->queue, event->queue);
+    string_set(&pool->model, event->model);
+    string_set(&pool->nodes, event->nodes);
+    string_set(&pool->labels, event->labels);
     return set_pool_during(state, pool, event, err);
 }
 
@@ -472,7 +324,7 @@ static void fold_settings(struct state *state, const struct event_settings *even
     for (size_t i = 0; i < state->queues.count; i++)
         queue_advance(&state->queues.items[i], state->now, state->settings.half_life);
     settings_take(&state->settings, event);
-    set_string(&state->agenda.timezone, event->timezone);
+    string_set(&state->agenda.timezone, event->timezone);
     state->node_types.count = 0;
     for (uint32_t i = 0; i < event->node_types_count && i < NODE_TYPES_MAX; i++)
         state_add_node_type(state, &event->node_types[i]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/state/fold.h"
 #include "core/state/rescue.h"
 #include "core/state/snapshot_kinds.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/state.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/wide.h"
-#include "core/job/deadline_start.h"
 #include "core/job/role.h"
+#include "core/state/fold.h"
 
 static struct queue builtin_queue(const char *name, uint32_t child_count)
 {
@@ -93,42 +92,6 @@ void state_destroy(struct state *state)
     map_release(&state->groups);
     config_log_release(&state->config_log);
     free(state);
-}
-
-int state_apply(struct state *state, const struct event *event, struct error *err)
-{
-    if (event->at >= state->agenda.next_edge)
-        state_pass_time(state, event->at);
-    if (event->at > state->now)
-        state->now = event->at;
-    if (event->kind == EVENT_CHANGE)
-        return config_log_note(&state->config_log, &event->change, state->now, err);
-    return event_is_of_world(event->kind) ? fold_world(state, event, err)
-                                          : fold_job(state, event, err);
-}
-
-uint32_t state_settle_spot(struct state *state, struct job *job)
-{
-    const struct request *request = state_request(state, job);
-    struct progress progress = { .submitted = job->submitted,
-                                 .deadline = job->deadline,
-                                 .estimate = job->estimate,
-                                 .attained = job->run->attained,
-                                 .restart_cost = job->restart_cost };
-    usec_t until;
-
-    if (job->spot != SPOT_PREFER || !job->is_preemptible || job->estimate == 0 ||
-        job->deadline <= job->submitted)
-        return 0;
-    enum spot_rule rule = progress_rule(&progress, state->now, &until);
-    state->next_spot = until < state->next_spot ? until : state->next_spot;
-    if (request->spot == rule)
-        return 0;
-    struct request other = *request;
-    uint32_t old = job->class;
-    other.spot = (uint8_t)rule;
-    job->class = class_claim(&state->classes, &other);
-    return old + 1;
 }
 
 void state_add_node_type(struct state *state, const struct node_type *type)
@@ -281,6 +244,25 @@ uint32_t state_claim_user(struct state *state, const char *name)
     return (uint32_t)state->users.count - 1;
 }
 
+int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err)
+{
+    int64_t found = agenda_claim_window(&state->agenda, name ? name : "");
+
+    if (found < 0)
+        return error_set(err, -EBADMSG, "window %s: more than %d windows", name,
+                         AGENDA_WINDOWS_MAX);
+    *ret = (uint32_t)found;
+    return 0;
+}
+
+void string_set(char **where, const char *string)
+{
+    char *copy = mem_string(string ? string : ""); /* it may be the same */
+
+    free(*where);
+    *where = copy;
+}
+
 static uint64_t name_hash(const char *name)
 {
     return map_hash(name, strlen(name));
@@ -381,179 +363,6 @@ bool device_is_usable(const struct state *state, const struct device *device)
 {
     return !device->sick && !device->drained && device->mig_now == device->mig_enabled &&
            node_is_usable(&state->nodes.items[device->node]);
-}
-
-/* A list in order of id; new ones are nearly always the last. */
-#define LINK_BY_ID(first, last, item)                                                              \
-    do {                                                                                           \
-        __typeof__(item) before_ = (last);                                                         \
-        while (before_ && before_->id > (item)->id)                                                \
-            before_ = before_->previous;                                                           \
-        (item)->previous = before_;                                                                \
-        (item)->next = before_ ? before_->next : (first);                                          \
-        *(before_ ? &before_->next : &(first)) = (item);                                           \
-        *((item)->next ? &(item)->next->previous : &(last)) = (item);                              \
-    } while (0)
-
-static void link_active(struct state *state, struct job *job)
-{
-    struct job_run *run = job_claim_run(job);
-    struct job *before = state->last_active;
-
-    while (before && before->id > job->id)
-        before = before->run->active_previous;
-    run->active_previous = before;
-    run->active_next = before ? before->run->active_next : state->first_active;
-    *(before ? &job_claim_run(before)->active_next : &state->first_active) = job;
-    *(run->active_next ? &job_claim_run(run->active_next)->active_previous : &state->last_active) =
-        job;
-}
-
-static void unlink_active(struct state *state, struct job *job)
-{
-    struct job_run *run = job_claim_run(job);
-    struct job *before = run->active_previous, *after = run->active_next;
-
-    *(before ? &job_claim_run(before)->active_next : &state->first_active) = after;
-    *(after ? &job_claim_run(after)->active_previous : &state->last_active) = before;
-    run->active_previous = run->active_next = NULL;
-}
-
-void state_note_state(struct state *state, struct job *job, enum job_state from, enum job_state to)
-{
-    bool was_active = job_state_is_active(from), is_active = job_state_is_active(to);
-
-    while (state->unfinished.count <= job->user)
-        list_add(&state->unfinished, 0);
-    if (from != to && from == JOB_ENDED)
-        state->unfinished.items[job->user]++;
-    if (from != to && to == JOB_ENDED) {
-        assert(state->unfinished.items[job->user] > 0);
-        state->unfinished.items[job->user]--;
-    }
-    if (is_active && !was_active)
-        link_active(state, job);
-    if (was_active && !is_active)
-        unlink_active(state, job);
-}
-
-void state_link_job(struct state *state, struct job *job)
-{
-    LINK_BY_ID(state->first_job, state->last_job, job);
-    pages_set(&state->jobs, job->id, job);
-    state->job_counts[job->state]++;
-    state_note_state(state, job, JOB_ENDED, job->state);
-    if (job->id >= state->next_id)
-        state->next_id = job->id + 1;
-}
-
-void state_link_group(struct state *state, struct group *group)
-{
-    LINK_BY_ID(state->first_group, state->last_group, group);
-    map_set(&state->groups, group->id, (uintptr_t)group);
-    if (group->last >= state->next_id)
-        state->next_id = group->last + 1;
-}
-
-static uint64_t worth_of(const struct state *state, const struct lease *lease)
-{
-    uint64_t worth = 0;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++)
-        worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
-                            lease->slices[i].milli, GPU_MILLI);
-    return worth;
-}
-
-static uint32_t part_of(uint32_t share, uint64_t part, uint64_t whole)
-{
-    return whole > 0 ? (uint32_t)wide_scale(share, part, whole) : 0;
-}
-
-void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from)
-{
-    uint64_t of_gpus[2] = { worth_of(state, lease), worth_of(state, from) };
-
-    lease->share = 0;
-    for (size_t i = 0; i < SHARES; i++) {
-        lease->shares[i] = i == SHARE_OF_GPUS ? part_of(from->shares[i], of_gpus[0], of_gpus[1])
-                                              : part_of(from->shares[i], lease->members_count,
-                                                        from->members_count);
-        lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
-    }
-}
-
-void state_charge(struct state *state, struct job *job, int sign)
-{
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
-        queue_advance(&state->queues.items[at], state->now, state->settings.half_life);
-        state_charge_queue(state, at);
-        if (at == QUEUE_ROOT)
-            break;
-    }
-    state_charge_job(state, job, sign > 0);
-    state_count(state, job, sign);
-    if (sign < 0)
-        job_claim_run(job)->cost.rate = 0;
-}
-
-void state_count_wanted(struct state *state, const struct job *job, int sign)
-{
-    state->pressure.wanted_milli += sign * request_milli(state_request(state, job), 0, 0);
-}
-
-void state_want(struct state *state, const struct job *job, int sign)
-{
-    pressure_advance(&state->pressure, state->now, state->capacity.milli);
-    state_count_wanted(state, job, sign);
-}
-
-static void count_amounts(struct state *state, const struct job *job, int sign)
-{
-    struct amounts amounts;
-
-    amounts_of_lease(state, job->run->lease, &amounts);
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
-        amounts_add(&state->queues.items[at].used, &amounts, sign);
-        if (!job->is_preemptible)
-            amounts_add(&state->queues.items[at].firm, &amounts, sign);
-        state->queues.items[at].rate += sign * job->run->cost.rate;
-        holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
-        holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
-        if (at == QUEUE_ROOT)
-            return;
-    }
-}
-
-void state_recount(struct state *state)
-{
-    for (size_t i = 0; i < state->queues.count; i++) {
-        struct queue *queue = &state->queues.items[i];
-        queue->used = queue->firm = (struct amounts){ 0 };
-        queue->rate = 0;
-    }
-    holdings_release(&state->holdings);
-    for (const struct job *job = state->first_active; job; job = job->run->active_next)
-        count_amounts(state, job, 1);
-}
-
-void state_count(struct state *state, struct job *job, int sign)
-{
-    const struct lease *lease = job->run->lease;
-
-    room_add(&state->room, lease, -sign);
-    if (state->on_lease)
-        state->on_lease(state->on_lease_user, job, sign);
-    count_amounts(state, job, sign);
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
-        for (size_t i = 0; i < SHARES; i++)
-            state->queues.items[at].share[i] += sign * (int64_t)lease->shares[i];
-        if (at == QUEUE_ROOT)
-            break;
-    }
-    for (struct group *group = state_group(state, job->group); group;
-         group = state_group(state, group->parent))
-        group->active_count += (uint32_t)sign;
 }
 
 static enum need_answer answer(bool is_over, bool is_bad, bool has_started, enum need_kind kind)

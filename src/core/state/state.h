@@ -141,6 +141,9 @@ usec_t state_mtbf(const struct state *state, const struct job *job);
 void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
                     struct quota *ret);
 
+/* What a lease takes of each resource. */
+void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);
+
 /* What holding this costs, without the tariff's factor: millionths of the currency an hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
 int64_t state_rate_of(const struct state *state, const struct amounts *held);
@@ -156,39 +159,6 @@ int64_t state_capacity(const struct state *state, uint32_t resource);
 /* Whether what `on` did so far decides a need for it. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
 
-/* A new one has its name. */
-void state_name_node(struct state *state, uint32_t number);
-void state_name_device(struct state *state, uint32_t number);
-
 bool device_is_usable(const struct state *state, const struct device *device);
-
-/* For fold_*.c and snapshot.c only. */
-int fold_world(struct state *state, const struct event *event, struct error *err);
-int fold_job(struct state *state, const struct event *event, struct error *err);
-int fold_agenda(struct state *state, const struct event *event, struct error *err);
-void state_pass_time(struct state *state, usec_t until); /* what has edges on the way changes */
-void state_set_times(struct state *state);               /* what windows change, as it is now */
-int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err);
-void state_charge_queue(struct state *state, uint32_t queue); /* its accounts, up to now */
-/* What it costs, up to now; begins: from now on as its lease says. */
-void state_charge_job(struct state *state, struct job *job, bool begins);
-void state_reprice(struct state *state); /* from now on all costs what prices say now */
-uint32_t state_claim_user(struct state *state, const char *name);
-/* The indices of a job that changes from one state to another; a job that was not there: ENDED. */
-void state_note_state(struct state *state, struct job *job, enum job_state from, enum job_state to);
-void state_link_job(struct state *state, struct job *job);
-void state_link_group(struct state *state, struct group *group);
-/* Where a job that waits may go now, by its progress. Returns the class to be released once its
- * standing was told, plus one; 0: as it was. */
-uint32_t state_settle_spot(struct state *state, struct job *job);
-void state_charge(struct state *state, struct job *job, int sign); /* and what was used */
-/* Shares of a lease that is a part of another: what that one had, in proportion. */
-void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from);
-void state_count(struct state *state, struct job *job, int sign); /* what it holds */
-/* It wants GPUs (sign 1), or no more (-1). */
-void state_want(struct state *state, const struct job *job, int sign);
-void state_count_wanted(struct state *state, const struct job *job, int sign); /* without time */
-void state_recount(struct state *state); /* used amounts of queues, users and groups, anew */
-void state_measure(struct state *state); /* capacity and the dealing of static pools, anew */
 
 #endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/state/fold.h"
+
+int state_apply(struct state *state, const struct event *event, struct error *err)
+{
+    if (event->at >= state->agenda.next_edge)
+        state_pass_time(state, event->at);
+    if (event->at > state->now)
+        state->now = event->at;
+    if (event->kind == EVENT_CHANGE)
+        return config_log_note(&state->config_log, &event->change, state->now, err);
+    return event_is_of_world(event->kind) ? fold_world(state, event, err)
+                                          : fold_job(state, event, err);
+}

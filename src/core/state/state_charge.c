@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What leases take of queues, users and groups, and what they cost. */
+#include <string.h>
+
+#include "base/wide.h"
+#include "core/state/fold.h"
+
+void state_advance_clock(struct state *state)
+{
+    struct agenda *agenda = &state->agenda;
+
+    agenda->clock += (uint64_t)(state->now - agenda->clock_at) * agenda->factor_milli;
+    agenda->clock_at = state->now;
+}
+
+void state_charge_queue(struct state *state, uint32_t queue)
+{
+    state_advance_clock(state);
+    queue_charge(&state->queues.items[queue], state->now, state->agenda.clock);
+}
+
+void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret)
+{
+    *ret = (struct amounts){
+        .of = { [RESOURCE_GPUS] = lease->milli,
+                [RESOURCE_CPUS] = lease_cpus(lease),
+                [RESOURCE_MEMORY] = lease_memory(lease) },
+    };
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t resource = state->devices.items[lease->slices[i].device].resource;
+        if (resource > 0)
+            ret->of[resource] += lease->slices[i].milli;
+    }
+}
+
+static int64_t priced(int64_t amount, int64_t parts, int64_t price_micro)
+{
+    return amount > 0 && price_micro > 0
+               ? (int64_t)wide_scale((uint64_t)amount, (uint64_t)price_micro, (uint64_t)parts)
+               : 0;
+}
+
+int64_t state_rate_of(const struct state *state, const struct amounts *held)
+{
+    const struct resource_name *resources = state->resources.items;
+    int64_t rate = 0, others = held->of[RESOURCE_GPUS];
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
+        if (resources[i].price_micro == 0)
+            continue;
+        rate += priced(held->of[i], GPU_MILLI, resources[i].price_micro);
+        others -= held->of[i];
+    }
+    rate += priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
+    rate += priced(held->of[RESOURCE_CPUS], 1000, resources[RESOURCE_CPUS].price_micro);
+    rate += priced(held->of[RESOURCE_MEMORY], 1024, resources[RESOURCE_MEMORY].price_micro);
+    return rate;
+}
+
+int64_t state_rate(const struct state *state, const struct lease *lease)
+{
+    struct amounts held;
+
+    amounts_of_lease(state, lease, &held);
+    return state_rate_of(state, &held);
+}
+
+void state_charge_job(struct state *state, struct job *job, bool begins)
+{
+    struct cost *cost = &job_claim_run(job)->cost;
+
+    state_advance_clock(state);
+    cost_charge(cost, state->agenda.clock);
+    if (begins)
+        cost->rate = state_rate(state, job->run->lease);
+}
+
+int64_t state_cost(const struct state *state, const struct job *job, usec_t at)
+{
+    struct cost cost = job->run->cost;
+
+    cost_charge(&cost, agenda_clock(&state->agenda, at));
+    return cost.micro;
+}
+
+/* Periods that begin on the way are passed over: time passes for the state when it is told. */
+void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret)
+{
+    struct queue copy = state->queues.items[queue];
+
+    queue_charge(&copy, at, agenda_clock(&state->agenda, at));
+    memcpy(ret, copy.accounts, sizeof(copy.accounts));
+}
+
+static void count_amounts(struct state *state, const struct job *job, int sign)
+{
+    struct amounts amounts;
+
+    amounts_of_lease(state, job->run->lease, &amounts);
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        amounts_add(&state->queues.items[at].used, &amounts, sign);
+        if (!job->is_preemptible)
+            amounts_add(&state->queues.items[at].firm, &amounts, sign);
+        state->queues.items[at].rate += sign * job->run->cost.rate;
+        holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
+        holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
+        if (at == QUEUE_ROOT)
+            return;
+    }
+}
+
+void state_recount(struct state *state)
+{
+    for (size_t i = 0; i < state->queues.count; i++) {
+        struct queue *queue = &state->queues.items[i];
+        queue->used = queue->firm = (struct amounts){ 0 };
+        queue->rate = 0;
+    }
+    holdings_release(&state->holdings);
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
+        count_amounts(state, job, 1);
+}
+
+void state_count(struct state *state, struct job *job, int sign)
+{
+    const struct lease *lease = job->run->lease;
+
+    room_add(&state->room, lease, -sign);
+    if (state->on_lease)
+        state->on_lease(state->on_lease_user, job, sign);
+    count_amounts(state, job, sign);
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        for (size_t i = 0; i < SHARES; i++)
+            state->queues.items[at].share[i] += sign * (int64_t)lease->shares[i];
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    for (struct group *group = state_group(state, job->group); group;
+         group = state_group(state, group->parent))
+        group->active_count += (uint32_t)sign;
+}
+
+void state_charge(struct state *state, struct job *job, int sign)
+{
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        queue_advance(&state->queues.items[at], state->now, state->settings.half_life);
+        state_charge_queue(state, at);
+        if (at == QUEUE_ROOT)
+            break;
+    }
+    state_charge_job(state, job, sign > 0);
+    state_count(state, job, sign);
+    if (sign < 0)
+        job_claim_run(job)->cost.rate = 0;
+}
+
+void state_reprice(struct state *state)
+{
+    for (uint32_t i = 0; i < state->queues.count; i++)
+        state_charge_queue(state, i);
+    for (struct job *job = state->first_active; job; job = job->run->active_next)
+        state_charge_job(state, job, true);
+    state_recount(state);
+}
+
+static uint64_t worth_of(const struct state *state, const struct lease *lease)
+{
+    uint64_t worth = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        worth += wide_scale((uint64_t)state_worth(state, lease->slices[i].device),
+                            lease->slices[i].milli, GPU_MILLI);
+    return worth;
+}
+
+static uint32_t part_of(uint32_t share, uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (uint32_t)wide_scale(share, part, whole) : 0;
+}
+
+void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from)
+{
+    uint64_t of_gpus[2] = { worth_of(state, lease), worth_of(state, from) };
+
+    lease->share = 0;
+    for (size_t i = 0; i < SHARES; i++) {
+        lease->shares[i] = i == SHARE_OF_GPUS ? part_of(from->shares[i], of_gpus[0], of_gpus[1])
+                                              : part_of(from->shares[i], lease->members_count,
+                                                        from->members_count);
+        lease->share = lease->shares[i] > lease->share ? lease->shares[i] : lease->share;
+    }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What windows change as time passes: quotas, the sizes of pools, tariffs, accounts. */
+#include <string.h>
+
+#include "core/state/fold.h"
+
+static bool is_open(const struct state *state, uint32_t window, usec_t at)
+{
+    return window_at(state->agenda.windows.items[window], at, NULL);
+}
+
+void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
+                    struct quota *ret)
+{
+    const struct queue *q = &state->queues.items[queue];
+
+    *ret = q->base[resource];
+    for (size_t i = 0; i < q->during.count; i++) {
+        const struct queue_during *during = &q->during.items[i];
+        if (during->resource == resource && is_open(state, during->window, at))
+            quota_override(ret, &during->quota);
+    }
+}
+
+static void set_queue(struct state *state, struct queue *queue)
+{
+    memcpy(queue->quota, queue->base, sizeof(queue->quota));
+    for (size_t i = 0; i < queue->during.count; i++) {
+        const struct queue_during *during = &queue->during.items[i];
+        if (is_open(state, during->window, state->now))
+            quota_override(&queue->quota[during->resource], &during->quota);
+    }
+}
+
+static void set_pool(struct state *state, struct pool *pool)
+{
+    pool->milli_min = pool->base_min;
+    pool->milli_max = pool->base_max;
+    for (size_t i = 0; i < pool->during.count; i++) {
+        const struct pool_during *during = &pool->during.items[i];
+        if (!is_open(state, during->window, state->now))
+            continue;
+        pool->milli_min = during->milli_min != ABSENT ? during->milli_min : pool->milli_min;
+        pool->milli_max = during->milli_max != ABSENT ? during->milli_max : pool->milli_max;
+    }
+}
+
+void state_set_times(struct state *state)
+{
+    struct agenda *agenda = &state->agenda;
+
+    for (size_t i = 0; i < state->queues.count; i++)
+        set_queue(state, &state->queues.items[i]);
+    for (size_t i = 0; i < state->pools.count; i++)
+        set_pool(state, &state->pools.items[i]);
+    agenda->factor_milli = agenda_factor(agenda, state->now, NULL);
+    agenda->next_edge = USEC_NEVER;
+    for (size_t i = 0; i < agenda->windows.count; i++) {
+        usec_t edge = window_next_edge(agenda->windows.items[i], state->now);
+        agenda->next_edge = edge < agenda->next_edge ? edge : agenda->next_edge;
+    }
+}
+
+/* Where a new period began. */
+void state_renew_accounts(struct state *state)
+{
+    for (uint32_t i = 0; i < state->queues.count; i++) {
+        struct queue *queue = &state->queues.items[i];
+        for (size_t k = 0; k < ACCOUNTS; k++) {
+            struct account *account = &queue->accounts[k];
+            if (account->window == 0)
+                continue;
+            const struct window *window = state->agenda.windows.items[account->window - 1];
+            usec_t since = agenda_period_start(window, state->now);
+            usec_t end = window_next_edge(window, state->now);
+            usec_t length = end == USEC_NEVER ? 0 : end - since;
+            usec_t later = since - account->since;
+            if (later <= 0)
+                continue;
+            account->since = since;
+            if (later <= length / 2)
+                continue; /* the same one: the clock of the place was set */
+            state_charge_queue(state, i);
+            account->spent = 0;
+            account->rest = 0;
+        }
+    }
+}
+
+void state_pass_time(struct state *state, usec_t until)
+{
+    while (state->agenda.next_edge <= until) {
+        state->now = state->agenda.next_edge;
+        state_advance_clock(state);
+        state_renew_accounts(state);
+        state_set_times(state);
+        state->agenda.passed++;
+    }
+}
