@@ -3,7 +3,8 @@
 #define CORE_STATE_SNAPSHOT_KINDS_H
 
 /* snapshot_kinds - the records of a snapshot: their numbers, and what is written where the state
- * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c alone.
+ * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c and
+ * snapshot_load.c alone.
  */
 
 #include "core/state/state.h"
