@@ -173,3 +173,14 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
         command_help(reading.command);
     return status == 0 && !reading.is_help;
 }
+
+bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status)
+{
+    const char *verb = argv[0]; /* words are moved to the front */
+
+    if (!options_read(argc, argv, ret, ret_status))
+        return false;
+    if (ret->word_count > 0)
+        *ret_status = usage_wrong(verb, "'%s': expected no word", ret->words[0]);
+    return ret->word_count == 0;
+}

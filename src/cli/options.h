@@ -39,6 +39,9 @@ struct options {
  * to do, and *ret_status is the exit status. */
 bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 
+/* As options_read(), for a command that takes no words. */
+bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status);
+
 /* The options that every command has, by their places; ends with one without a name. */
 enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];

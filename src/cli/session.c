@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/fields.h"
+#include "cli/screen.h"
 #include "cli/start.h"
 #include "wire/json.h"
 
@@ -85,17 +87,32 @@ int session_get(struct session *session, const char *path, json_t **ret, struct 
     return session_send(session, &request, ret, err);
 }
 
+static int send_body(struct session *session, const char *method, const char *path,
+                     const json_t *body, json_t **ret, struct error *err)
+{
+    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    const struct client_request request = {
+        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
+    };
+
+    return session_send(session, &request, ret, err);
+}
+
 int session_post(struct session *session, const char *path, const json_t *body, json_t **ret,
                  struct error *err)
 {
-    char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    const struct client_request request = {
-        .method = "POST", .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
-    };
+    return send_body(session, "POST", path, body, ret, err);
+}
 
-    int code = session_send(session, &request, ret, err);
-    free(bytes);
-    return code;
+int session_ask(const char *method, const char *path, const json_t *body, json_t **ret)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct error err;
+
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = send_body(&session, method, path, body, ret, &err);
+    return code < 0 ? complain(&err) : 0;
 }
 
 void reply_print(const json_t *reply)

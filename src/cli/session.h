@@ -8,13 +8,12 @@
  * On failure:      words ready to be said; what the daemon refuses is its own message
  */
 
-#include <jansson.h>
-
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "io/client.h"
 #include "io/paths.h"
+#include "wire/json.h"
 
 struct session {
     struct client *client;
@@ -35,6 +34,10 @@ int session_send(struct session *session, const struct client_request *request, 
                  struct error *err);
 int session_post(struct session *session, const char *path, const json_t *body, json_t **ret,
                  struct error *err);
+
+/* All that a command with a single request needs: open a session, send body (or NULL), release it.
+ * 0, or the exit status 1 when the failure was said. */
+int session_ask(const char *method, const char *path, const json_t *body, json_t **ret);
 
 /* The message in the body of a refusal. */
 int refusal_read(long status, const char *body, size_t length, struct error *err);

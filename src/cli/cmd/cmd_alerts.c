@@ -119,17 +119,11 @@ static void print(const json_t *reply, const struct options *options)
 
 static int list(const struct options *options)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
 
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, "/v1/alerts", &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", "/v1/alerts", NULL, &reply) != 0)
+        return 1;
     print(reply, options);
-    json_decref(reply);
     return 0;
 }
 
@@ -137,55 +131,45 @@ static int list(const struct options *options)
 
 static int silence(const struct options *options, const char *name)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     const char *of = options->values[OF], *comment = options->values[COMMENT];
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
 
+    AUTO(json)
     json_t *body = json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "subject", of ? of : "*", "for",
                              options->values[FOR], "comment", comment);
-    int code = body ? session_open(&session, &err)
-                    : error_set(&err, -EINVAL, "alerts: expected words that are UTF-8");
-    if (code == 0)
-        code = session_post(&session, "/v1/alerts/silences", body, &reply, &err);
-    json_decref(body);
-    if (code < 0)
-        return complain(&err);
+    if (!body) {
+        say("alerts: expected words that are UTF-8");
+        return 1;
+    }
+    if (session_ask("POST", "/v1/alerts/silences", body, &reply) != 0)
+        return 1;
     char until[CLOCK_SIZE];
     if (options->is_json)
         reply_print(reply);
     else
         talk("silent until %s · tarn alerts unsilence ends it",
              clock_format(until, field_time(json_object_get(reply, "silence"), "until")));
-    json_decref(reply);
     return 0;
 }
 
 /* "*" is a name like others: what was silenced with --all. */
 static int unsilence(const struct options *options, const char *name)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
 
     text_add(&path, "/v1/alerts/silences");
     if (name)
         client_query_add(&path, "name", name);
     if (options->values[OF])
         client_query_add(&path, "subject", options->values[OF]);
-    struct client_request request = { .method = "DELETE", .path = text_string(&path) };
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_send(&session, &request, &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("DELETE", text_string(&path), NULL, &reply) != 0)
+        return 1;
     long long count = field_number(reply, "removed");
     if (options->is_json)
         reply_print(reply);
     else
         talk("%lld silence%s at an end", count, count == 1 ? " is" : "s are");
-    json_decref(reply);
     return 0;
 }
 

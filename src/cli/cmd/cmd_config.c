@@ -136,11 +136,9 @@ static int read_path(const struct options *options, struct text *path)
 
 int run_config(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
     struct options options;
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
     int status;
 
     if (!options_read(argc, argv, &options, &status))
@@ -148,15 +146,11 @@ int run_config(int argc, char **argv)
     status = read_path(&options, &path);
     if (status != 0)
         return status;
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, path.bytes, &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", path.bytes, NULL, &reply) != 0)
+        return 1;
     if (strcmp(options.words[0], "log") == 0)
         print_log(reply, &options);
     else
         print_config(reply, options.is_json);
-    json_decref(reply);
     return 0;
 }

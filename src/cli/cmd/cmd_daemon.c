@@ -47,10 +47,8 @@ int run_up(int argc, char **argv)
     struct error err;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("up", "'%s': expected no word", options.words[0]);
     int code = session_open(&session, &err);
     bool was_there = code == 0 && paths_is_listening(session.paths.socket);
     if (code == 0)
@@ -82,10 +80,8 @@ int run_down(int argc, char **argv)
     struct error err;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("down", "'%s': expected no word", options.words[0]);
     bool kills = options.values[DOWN_KILL] != NULL;
     int code = session_open(&session, &err);
     if (code == 0)

@@ -306,10 +306,8 @@ int run_gpus(int argc, char **argv)
     struct error err;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong(argv[0], "'%s': expected no word", options.words[0]);
     int code = session_open(&session, &err);
     if (code == 0)
         code = show(&session, &options, &err);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
@@ -20,26 +18,16 @@ const struct option_entry options_interrupt[] = {
 
 static int interrupt(const char *node, const struct options *options)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_FREE char *path = mem_printf("/v1/nodes/%s/interrupt", node);
-    json_t *body = json_object(), *reply = NULL;
+    AUTO(json) json_t *body = json_object(), *reply = NULL;
     char clock[CLOCK_SIZE];
-    struct error err;
 
     if (options->values[INTERRUPT_IN])
         json_object_set_new(body, "in", json_string(options->values[INTERRUPT_IN]));
     if (options->values[INTERRUPT_CANCEL])
         json_object_set_new(body, "cancel", json_true());
-    AUTO_FREE char *bytes = json_dumps(body, JSON_COMPACT);
-    json_decref(body);
-    const struct client_request request = {
-        .method = "POST", .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
-    };
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_send(&session, &request, &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("POST", path, body, &reply) != 0)
+        return 1;
     if (options->is_json)
         reply_print(reply);
     else if (options->is_quiet)
@@ -49,7 +37,6 @@ static int interrupt(const char *node, const struct options *options)
                clock_format(clock, field_time(reply, "going_at")));
     else
         printf("node %s stays\n", node);
-    json_decref(reply);
     return 0;
 }
 

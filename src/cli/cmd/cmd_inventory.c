@@ -90,25 +90,15 @@ static int print_listing(const struct listing *listing, const json_t *reply,
 
 static int list(int argc, char **argv, const struct listing *listing)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
-    const char *verb = argv[0]; /* words are moved to the front */
     struct options options;
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong(verb, "'%s': expected no word", options.words[0]);
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, listing->path, &reply, &err);
-    if (code < 0)
-        return complain(&err);
-    status = print_listing(listing, reply, &options);
-    json_decref(reply);
-    return status;
+    if (session_ask("GET", listing->path, NULL, &reply) != 0)
+        return 1;
+    return print_listing(listing, reply, &options);
 }
 
 /* Why it is not up, or when it will no longer be. */

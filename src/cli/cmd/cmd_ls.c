@@ -103,11 +103,9 @@ static void print(const json_t *reply, const struct options *options)
 
 int run_ls(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
     struct options options;
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
     int status;
 
     if (!options_read(argc, argv, &options, &status))
@@ -116,12 +114,8 @@ int run_ls(int argc, char **argv)
         return usage_wrong("ls", "'%s': expected no word; tarn show ID shows one job",
                            options.words[0]);
     build_path(&options, &path);
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, path.bytes, &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", path.bytes, NULL, &reply) != 0)
+        return 1;
     print(reply, &options);
-    json_decref(reply);
     return 0;
 }

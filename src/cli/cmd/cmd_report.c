@@ -277,29 +277,21 @@ static void print(const json_t *report, const struct options *options)
 
 int run_report(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
     static const char *const keys[] = { [LAST] = "last", [BY] = "by", [COUNT] = "shown" };
     struct options options;
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("report", "'%s': expected no word", options.words[0]);
     text_add(&path, "/v1/report");
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (options.values[i])
             client_query_add(&path, keys[i], options.values[i]);
     }
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, text_string(&path), &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", text_string(&path), NULL, &reply) != 0)
+        return 1;
     print(reply, &options);
-    json_decref(reply);
     return 0;
 }

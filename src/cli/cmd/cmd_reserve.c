@@ -267,17 +267,11 @@ static void print_listing(const struct times_listing *listing, const json_t *rep
 
 static int list(const struct options *options, const struct times_listing *listing)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
 
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, listing->path, &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", listing->path, NULL, &reply) != 0)
+        return 1;
     print_listing(listing, reply, options);
-    json_decref(reply);
     return 0;
 }
 
@@ -294,10 +288,8 @@ int run_reservations(int argc, char **argv)
     struct options options;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("reservations", "'%s': expected no word", options.words[0]);
     return list(&options, &listing);
 }
 

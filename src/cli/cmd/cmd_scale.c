@@ -66,25 +66,17 @@ static void print_scale(const json_t *reply)
 
 int run_scale(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     struct options options;
-    json_t *reply = NULL;
-    struct error err;
+    AUTO(json) json_t *reply = NULL;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("scale", "'%s': expected no word", options.words[0]);
-    int code = session_open(&session, &err);
-    if (code == 0)
-        code = session_get(&session, "/v1/scale", &reply, &err);
-    if (code < 0)
-        return complain(&err);
+    if (session_ask("GET", "/v1/scale", NULL, &reply) != 0)
+        return 1;
     if (options.is_json)
         reply_print(reply);
     else
         print_scale(reply);
-    json_decref(reply);
     return 0;
 }

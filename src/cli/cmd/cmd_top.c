@@ -352,10 +352,8 @@ int run_top(int argc, char **argv)
     struct error err;
     int status;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("top", "'%s': expected no word", options.words[0]);
     status = read_interval(options.values[INTERVAL], &top.interval);
     if (status != 0)
         return status;

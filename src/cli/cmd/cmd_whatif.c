@@ -125,9 +125,8 @@ static int read_count(const struct options *options, size_t *ret)
 
 int run_whatif(int argc, char **argv)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO(json) json_t *body = json_object(), *reply = NULL;
     struct options options;
-    json_t *reply = NULL;
     struct error err;
     size_t count = 0;
     int status;
@@ -142,18 +141,12 @@ int run_whatif(int argc, char **argv)
         return status;
     if (options.given_count == (options.values[COUNT] ? 1U : 0U))
         return usage_wrong("whatif", "expected what is otherwise, like --add-nodes 2:h100:8");
-    json_t *body = json_object();
-    int code = make_body(&options, body, &err);
-    if (code == 0 && count > 0)
-        json_object_set_new(body, "shown", json_integer((json_int_t)count));
-    if (code == 0)
-        code = session_open(&session, &err);
-    if (code == 0)
-        code = session_post(&session, "/v1/whatif", body, &reply, &err);
-    json_decref(body);
-    if (code < 0)
+    if (make_body(&options, body, &err) < 0)
         return complain(&err);
+    if (count > 0)
+        json_object_set_new(body, "shown", json_integer((json_int_t)count));
+    if (session_ask("POST", "/v1/whatif", body, &reply) != 0)
+        return 1;
     print(reply, &options, count);
-    json_decref(reply);
     return 0;
 }
