@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -35,7 +36,7 @@ static void grow(struct map *map)
         if (old.slots[i].used)
             *find(map, old.slots[i].key) = old.slots[i];
     }
-    mem_resize(old.slots, 0, 1);
+    free(old.slots);
 }
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
@@ -84,7 +85,7 @@ bool map_remove(struct map *map, uint64_t key)
 
 void map_release(struct map *map)
 {
-    mem_resize(map->slots, 0, 1);
+    free(map->slots);
     *map = (struct map){ 0 };
 }
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/compiler.h"
 
@@ -42,7 +43,7 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 #define list_remove(list, index)                                                                   \
     mem_remove((list)->items, &(list)->count, (index), sizeof((list)->items[0]))
 #define list_release(list)                                                                         \
-    (mem_resize((list)->items, 0, 1), (list)->items = NULL, (list)->count = (list)->capacity = 0)
+    (free((list)->items), (list)->items = NULL, (list)->count = (list)->capacity = 0)
 
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size);
 void mem_remove(void *items, size_t *count, size_t index, size_t size);

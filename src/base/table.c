@@ -169,13 +169,6 @@ void table_add_duration(struct table *table, usec_t duration)
     table_add_text(table, units_format_duration(buffer, duration));
 }
 
-void table_add_mib(struct table *table, int64_t mib)
-{
-    char buffer[UNITS_TEXT_SIZE];
-
-    table_add_text(table, units_format_mib(buffer, mib));
-}
-
 void table_add_absent(struct table *table)
 {
     table_add_text(table, "-");
@@ -192,7 +185,7 @@ size_t table_row_count(const struct table *table)
     return table->row_count;
 }
 
-const char *table_style_begin(enum table_style style)
+static const char *style_begin(enum table_style style)
 {
     switch (style) {
     case TABLE_PLAIN:
@@ -269,10 +262,10 @@ static void add_cell(const struct line *line, size_t column, const struct cell *
         *blanks += width - used;
     text_printf(text, "%*s", (int)*blanks, "");
     if (has_style)
-        text_add(text, table_style_begin(cell->style));
+        text_add(text, style_begin(cell->style));
     text_add_cut(text, cell->text, width);
     if (has_style)
-        text_add(text, TABLE_STYLE_END);
+        text_add(text, "\033[0m");
     *blanks = line->table->columns[column].align == TABLE_RIGHT ? 0 : width - used;
 }
 

@@ -54,7 +54,6 @@ void table_add_format(struct table *table, const char *format, ...) PRINTF(2, 3)
 void table_add_number(struct table *table, int64_t number);
 void table_add_milli(struct table *table, int64_t milli); /* "0.5", "2" */
 void table_add_duration(struct table *table, usec_t duration);
-void table_add_mib(struct table *table, int64_t mib);
 void table_add_absent(struct table *table);                    /* "-" */
 void table_style(struct table *table, enum table_style style); /* of the cell added last */
 
@@ -67,8 +66,5 @@ size_t string_width(const char *string);
 /* Add string, cut to width columns, control characters replaced; what is cut ends in an ellipsis.
  */
 void text_add_cut(struct text *text, const char *string, size_t width);
-/* The escape sequence that begins a style, or "" for TABLE_PLAIN; TABLE_STYLE_END ends it. */
-const char *table_style_begin(enum table_style style);
-#define TABLE_STYLE_END "\033[0m"
 
 #endif

@@ -103,7 +103,8 @@ static void add_taker(const json_t *taker, struct text *text)
                     field_text(taker, "text"));
 }
 
-void job_preempted_add(const json_t *job, struct text *text)
+/* "stopped for others 2 times after 4m" for a job that will resume; else "". */
+static void job_preempted_add(const json_t *job, struct text *text)
 {
     int64_t count = field_number(job, "preemptions");
     char buffer[UNITS_TEXT_SIZE];
@@ -134,7 +135,8 @@ void job_resized_add(const json_t *job, struct text *text)
                     text->length > 0 ? " · " : "", heals, heals == 1 ? "" : "s");
 }
 
-void job_moved_add(const json_t *job, struct text *text)
+/* "moved for job 7 (from a:0,1 to b:2,3)" */
+static void job_moved_add(const json_t *job, struct text *text)
 {
     const json_t *moved = json_object_get(job, "moved");
 
@@ -181,7 +183,7 @@ void job_why_add(const json_t *job, struct text *text)
     }
 }
 
-void job_listed_add(const json_t *job, struct text *text)
+static void job_listed_add(const json_t *job, struct text *text)
 {
     add_warnings(job, text);
     AUTO_RELEASE(text) struct text why = { 0 };

@@ -16,14 +16,8 @@ const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);
 
 void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) synthetic", "" */
-/* "stopped for others 2 times after 4m" of one that is to go on; "" */
-void job_preempted_add(const json_t *job, struct text *text);
 /* "grew from 2 to 4 (idle GPUs)", "healed 1 time after a member was lost"; "" */
 void job_resized_add(const json_t *job, struct text *text);
-/* "moved for job 7 (from a:0,1 to b:2,3)" */
-void job_moved_add(const json_t *job, struct text *text);
-/* The same with what it is warned of before it. */
-void job_listed_add(const json_t *job, struct text *text);
 void job_why_add(const json_t *job, struct text *text); /* "gpus · about 14:20", "" */
 void job_expected_add(const json_t *why,
                       struct text *text); /* "about 14:20 (14:05 to 14:50)", "" */

@@ -89,18 +89,6 @@ void screen_table(const struct table *table)
     screen_put(stdout, text_string(&text));
 }
 
-void text_add_styled(struct text *text, const struct screen *screen, enum table_style style,
-                     const char *words)
-{
-    bool has_style = screen->has_colours && style != TABLE_PLAIN;
-
-    if (has_style)
-        text_add(text, table_style_begin(style));
-    text_add(text, words);
-    if (has_style)
-        text_add(text, TABLE_STYLE_END);
-}
-
 static void PRINTF(2, 0) talk_line(const char *prefix, const char *format, va_list args)
 {
     AUTO_RELEASE(text) struct text line = { 0 };

@@ -32,9 +32,6 @@ bool screen_is_utf8(void);
 void screen_put(FILE *stream, const char *text);
 /* Print a table on standard output, as wide as its terminal. */
 void screen_table(const struct table *table);
-/* A part of a line in a style, where the screen has colours; else as it is. */
-void text_add_styled(struct text *text, const struct screen *screen, enum table_style style,
-                     const char *words);
 
 /* "tarn: words" on standard error. */
 void say(const char *format, ...) PRINTF(1, 2);

@@ -32,8 +32,8 @@ static const char *name_of(const char *dcgm, bool new_names, double *ret_factor)
     return dcgm;
 }
 
-void dcgm_device_labels(struct exposition *exposition, const struct state *state, uint32_t number,
-                        const struct dcgm_options *options)
+static void dcgm_device_labels(struct exposition *exposition, const struct state *state,
+                               uint32_t number, const struct dcgm_options *options)
 {
     const struct device *device = &state->devices.items[number];
     char name[32];

@@ -21,9 +21,4 @@ struct dcgm_options {
 void dcgm_export(const struct state *state, const struct watch *watch,
                  const struct dcgm_options *options, struct text *out);
 
-/* Labels of a device: gpu, UUID, pci_bus_id, device, modelName, hostname. */
-struct exposition;
-void dcgm_device_labels(struct exposition *exposition, const struct state *state, uint32_t device,
-                        const struct dcgm_options *options);
-
 #endif

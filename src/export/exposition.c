@@ -72,7 +72,7 @@ static void add_head(struct exposition *exposition)
     text_printf(exposition->out, "\n# TYPE %s %s\n", exposition->name, exposition->type);
 }
 
-void exposition_sample_of(struct exposition *exposition, const char *suffix, double value)
+static void exposition_sample_of(struct exposition *exposition, const char *suffix, double value)
 {
     struct text *labels = &exposition->labels;
 

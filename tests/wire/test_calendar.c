@@ -345,34 +345,6 @@ static void what_is_too_much_is_refused(void **state)
     assert_int_equal(spans.count, 0);
 }
 
-static void it_is_said_for_people(void **state)
-{
-    static const struct {
-        const char *words, *said; /* on Thursday, 5 February 2026, 12:00 in Berlin */
-    } cases[] = {
-        { "fri 22:00-06:00", "nights, next Fri 22:00" },
-        { "22:00-06:00", "nights, next 22:00" },
-        { "09:00-17:30", "nights, until 17:30" },
-        { "thu 09:00 - sat 06:00", "nights, until Sat 06:00" },
-        { "wed", "nights, next Wed 00:00" },
-        { "2026-02-12", "nights, next 2026-02-12 00:00" },
-        { "2026-02-01..2026-06-30", "nights, until 2026-07-01 00:00" },
-        { "2025-02-01", "nights, not within 400 days" },
-        { "00:00-24:00", "nights, for more than 400 days" },
-        { "cron * * * * * for 30s", "nights, until 12:00" },
-    };
-    (void)state;
-    AUTO(zone) struct zone *zone = zone_of(berlin);
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        AUTO(calendar) struct calendar *calendar = calendar_of(cases[i].words);
-        AUTO_RELEASE(text) struct text text = { 0 };
-
-        calendar_say(calendar, "nights", zone, moment(2026, 2, 5, 11, 0), &text);
-        assert_string_equal(text_string(&text), cases[i].said);
-    }
-}
-
 /* Reads key `w` of a document as the window "nights". */
 static int read_yaml(const char *yaml, struct calendar **ret, struct error *err)
 {
@@ -487,7 +459,6 @@ int main(void)
         cmocka_unit_test(words_come_back_in_normal_form),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(what_is_too_much_is_refused),
-        cmocka_unit_test(it_is_said_for_people),
         cmocka_unit_test(a_document_gives_words_a_list_or_both_lists),
         cmocka_unit_test(the_largest_calendar_reads_back),
         cmocka_unit_test(errors_of_a_document_have_their_line),

@@ -36,9 +36,4 @@ void draw_map(struct frame *frame, const struct top_view *view, const struct top
 void draw_jobs(struct frame *frame, const struct top_view *view, const struct top_world *world,
                enum top_list list, struct top_window window);
 
-/* "4 ana, 9 ben" */
-void gpu_jobs_add(const json_t *gpu, struct text *text);
-/* "71/80 GiB", "612/700 W", "92%"; "-" of what is not known. */
-void gpu_value_add(const struct top_gpu *gpu, enum top_reading reading, struct text *text);
-
 #endif

@@ -17,7 +17,8 @@ struct gpu_columns {
     size_t index, node, model, use, use_bar, spark, memory, memory_bar, power, temperature;
 };
 
-void gpu_jobs_add(const json_t *gpu, struct text *text)
+/* "4 ana, 9 ben" */
+static void gpu_jobs_add(const json_t *gpu, struct text *text)
 {
     const json_t *job;
     size_t i;
@@ -38,7 +39,8 @@ static void add_memory(const struct top_gpu *gpu, struct text *text)
         text_printf(text, "%.0f/%.0f %s", used / unit, most / unit, is_small ? "MiB" : "GiB");
 }
 
-void gpu_value_add(const struct top_gpu *gpu, enum top_reading reading, struct text *text)
+/* "71/80 GiB", "612/700 W", "92%"; "-" for an unknown value. */
+static void gpu_value_add(const struct top_gpu *gpu, enum top_reading reading, struct text *text)
 {
     double value = gpu->values[reading];
 

@@ -23,7 +23,7 @@ const char *metric_name(enum metric metric)
     return names[metric];
 }
 
-struct wanted wanted_usual(void)
+static struct wanted wanted_usual(void)
 {
     struct wanted wanted = {
         .tau = 10 * USEC_PER_SEC,

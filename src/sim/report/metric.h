@@ -40,7 +40,6 @@ struct wanted {
     double gpu_busy_w, gpu_idle_w, node_w;
 };
 
-struct wanted wanted_usual(void);
 /* list: the value of `measure`. */
 int wanted_read(const struct reader *reader, const json_t *document, struct wanted *wanted);
 

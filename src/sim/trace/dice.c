@@ -3,21 +3,21 @@
 
 #include <math.h>
 
-struct dice dice_of(uint64_t seed)
-{
-    struct dice dice = { seed };
-
-    dice_next(&dice); /* neighbouring seeds part at once */
-    return dice;
-}
-
-uint64_t dice_next(struct dice *dice)
+static uint64_t dice_next(struct dice *dice)
 {
     uint64_t z = dice->state += UINT64_C(0x9e3779b97f4a7c15);
 
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+struct dice dice_of(uint64_t seed)
+{
+    struct dice dice = { seed };
+
+    dice_next(&dice); /* neighbouring seeds part at once */
+    return dice;
 }
 
 uint64_t dice_below(struct dice *dice, uint64_t count)

@@ -11,7 +11,6 @@ struct dice {
 };
 
 struct dice dice_of(uint64_t seed);
-uint64_t dice_next(struct dice *dice);
 uint64_t dice_below(struct dice *dice, uint64_t count); /* 0 to count - 1; count above 0 */
 double dice_unit(struct dice *dice);                    /* above 0, at most 1 */
 double dice_exponential(struct dice *dice, double mean);
