@@ -109,7 +109,7 @@ def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over(machine, w
     wait_until("its end is told", lambda: len(hook.got) == 2 and len(told(command)) == 2)
     assert hook.states() == [("begins", "recovery-action", "GPU-0"), ("over", "recovery-action", "GPU-0")]
     assert hook.got[1][2]["text"].startswith("tarn: over: GPU 0 of ")
-    assert counts(machine) == {"sent": 4, "failed": 0, "dropped": 0}
+    wait_until("all are counted", lambda: counts(machine) == {"sent": 4, "failed": 0, "dropped": 0})
 
 
 def test_an_xid_is_told_with_its_number_and_a_program_s_own_fault_is_not(machine, webhook):
