@@ -95,7 +95,7 @@ struct api_studies {
 struct api_daemon {
     void *user;
     void (*stop)(void *user, bool kill_jobs);
-    const char *state_dir, *devices, *socket; /* for who asks about the daemon */
+    const char *state_dir, *engine, *devices, *socket; /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
     bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.h) */

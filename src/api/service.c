@@ -17,11 +17,11 @@ void handle_daemon(struct call *call)
     reply_json(call->request, 200,
                json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o}", "version",
                          TARN_VERSION, "pid", (int)getpid(), "state_dir", daemon->state_dir,
-                         "socket", daemon->socket, "user", owner, "engine", "local", "devices",
-                         daemon->devices, "disk_full", planner->trouble(planner->user) != NULL,
-                         "machine_wide", daemon->is_machine_wide, "started",
-                         view_time(api, daemon->started), "api", 1, "isolation",
-                         view_isolation(&api->ports.attempts.isolation)));
+                         "socket", daemon->socket, "user", owner, "engine", daemon->engine,
+                         "devices", daemon->devices, "disk_full",
+                         planner->trouble(planner->user) != NULL, "machine_wide",
+                         daemon->is_machine_wide, "started", view_time(api, daemon->started), "api",
+                         1, "isolation", view_isolation(&api->ports.attempts.isolation)));
 }
 
 void handle_stop(struct call *call)

@@ -41,6 +41,25 @@ enum table_style job_state_style(const json_t *job)
     return TABLE_PLAIN;
 }
 
+bool job_indices_add(const json_t *job, struct text *text)
+{
+    const json_t *nodes = json_object_get(job, "gpu_nodes"), *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        AUTO_RELEASE(text) struct text indices = { 0 };
+        numbers_format(json_object_get(node, "indices"), &indices);
+        text_printf(text, "%s%s %s", i > 0 ? ", " : "", field_text(node, "node"),
+                    text_string(&indices));
+    }
+    if (json_array_size(nodes) > 0)
+        return true;
+    numbers_format(json_object_get(job, "gpu_indices"), text);
+    return false;
+}
+
+/* What each member asked for, or the number of all where they are on several nodes. */
 void job_gpus_add(const json_t *job, struct text *text)
 {
     const char *asked = field_text(job, "gpus");
@@ -48,8 +67,11 @@ void job_gpus_add(const json_t *job, struct text *text)
 
     if (strcmp(asked, "") == 0 || strcmp(asked, "0") == 0)
         return;
-    text_add(text, asked);
-    numbers_format(json_object_get(job, "gpu_indices"), &indices);
+    job_indices_add(job, &indices);
+    if (json_array_size(json_object_get(job, "gpu_nodes")) > 1)
+        text_printf(text, "%g", json_number_value(json_object_get(job, "gpu_count"))); /* shown */
+    else
+        text_add(text, asked);
     if (indices.length > 0)
         text_printf(text, " (%s)", indices.bytes);
     if (field_is_true(job, "synthetic"))

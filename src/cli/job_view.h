@@ -15,6 +15,9 @@ bool job_is_ended(const json_t *job);
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);
 
+/* Which devices it holds: "0-3", with several nodes "n1 0-3, n2 0-3", or nothing. True: with nodes.
+ */
+bool job_indices_add(const json_t *job, struct text *text);
 void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) synthetic", "" */
 /* "grew from 2 to 4 (idle GPUs)", "healed 1 time after a member was lost"; "" */
 void job_resized_add(const json_t *job, struct text *text);

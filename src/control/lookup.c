@@ -34,6 +34,20 @@ static bool is_called(const struct state *state, const struct device *device, co
     return !slash || (strlen(node) == length && strncmp(node, name, length) == 0);
 }
 
+static int refuse_several(const struct state *state, const char *name, struct error *err)
+{
+    AUTO_RELEASE(text) struct text names = { 0 };
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        if (is_called(state, device, name))
+            text_printf(&names, "%s%s/%s", names.length > 0 ? ", " : "",
+                        state->nodes.items[device->node].name, name);
+    }
+    return error_set(err, REFUSED_BAD, "gpu %.80s: several nodes have one; name it %.200s", name,
+                     text_string(&names));
+}
+
 int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err)
 {
     int64_t found = state_find_device(state, name);
@@ -42,8 +56,7 @@ int device_find(const struct state *state, const char *name, uint32_t *ret, stru
         if (!is_called(state, &state->devices.items[i], name))
             continue;
         if (found >= 0 && state->devices.items[found].node != state->devices.items[i].node)
-            return error_set(err, REFUSED_BAD, "gpu %.80s: several nodes have one; name it NODE/%s",
-                             name, name);
+            return refuse_several(state, name, err);
         found = i;
     }
     if (found < 0)

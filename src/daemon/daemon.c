@@ -376,8 +376,9 @@ static void fill_ports(struct daemon *daemon)
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
                     alerter_counts },
         .studies = { daemon->studies, studies_start },
-        .daemon = { daemon, stop, options->state_dir, machine_devices(daemon->machine),
-                    options->socket, clock_now(clock), .is_machine_wide = options->for_all_users },
+        .daemon = { daemon, stop, options->state_dir, daemon->engine->ops->name,
+                    machine_devices(daemon->machine), options->socket, clock_now(clock),
+                    .is_machine_wide = options->for_all_users },
     };
 }
 

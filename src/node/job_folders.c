@@ -208,6 +208,19 @@ void job_folders_release(struct job_folders *folders)
     free(folders->script);
 }
 
+/* Of a member; of one that is over the first node, as it is not known any more where it ran. */
+static const char *node_of(const struct job_folders_query *query, uint32_t rank)
+{
+    const struct state *state = query->state;
+    const struct lease *lease = job_is_active(query->job) ? query->job->run->lease : NULL;
+
+    for (uint32_t place = 0; lease && place < lease->members_count; place++) {
+        if (lease_rank(lease, place) == rank)
+            return state->nodes.items[lease->members[place].node].name;
+    }
+    return state->nodes.count > 0 ? state->nodes.items[0].name : "";
+}
+
 static int expand(const struct job_folders_query *query, const char *pattern, uint32_t rank,
                   struct text *ret, struct error *err)
 {
@@ -221,7 +234,7 @@ static int expand(const struct job_folders_query *query, const char *pattern, ui
         .rank = rank,
         .name = job->name,
         .user = state_user(query->state, job->user),
-        .node = query->state->nodes.count > 0 ? query->state->nodes.items[0].name : "",
+        .node = node_of(query, rank),
     };
 
     return pattern_expand(pattern, &values, ret, err);

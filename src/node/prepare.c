@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cluster/mig.h"
 #include "device/mps.h"
 #include "io/file.h"
 #include "io/log.h"
@@ -20,6 +21,7 @@ struct task {
     uint32_t device; /* of the probe */
     char uuid[PROBE_UUID_SIZE];
     bool wants_mig, wants_mps;
+    uint32_t compute; /* slices of the device */
     struct probe_instance instance;
     struct probe_instance kept[KEPT_MAX]; /* that other jobs hold, on this device */
     uint32_t kept_count;
@@ -147,7 +149,7 @@ static int prepare_mig(struct probe *probe, struct task *task, struct error *err
     for (uint32_t i = 0; code == 0 && i < count; i++) {
         /* Also where it stands elsewhere, when the compute slices are used up. */
         bool is_in_way =
-            overlap(&found[i], &task->instance) || compute + task->instance.compute > 7;
+            overlap(&found[i], &task->instance) || compute + task->instance.compute > task->compute;
         if (!is_in_way || is_kept(task, &found[i]))
             continue;
         code = probe->ops->mig_remove(probe, task->device, found[i].gpu_instance, err);
@@ -327,6 +329,14 @@ static void list_kept(const struct state *state, const struct job *job, uint32_t
     }
 }
 
+/* A board that is not known is taken for one of the usual kind. */
+static uint32_t compute_of(const struct device *device)
+{
+    const struct mig_board *board = mig_board_of(device->model, device->memory_mib);
+
+    return mig_layout(board ? board->layout : MIG_SEVEN)->compute;
+}
+
 static void add_task(struct preparer *preparer, const struct state *state, const struct job *job,
                      uint32_t place, struct work *work)
 {
@@ -343,6 +353,7 @@ static void add_task(struct preparer *preparer, const struct state *state, const
     *task = (struct task){ .place = place,
                            .device = (uint32_t)found,
                            .wants_mig = wants_mig(preparer, slice),
+                           .compute = compute_of(device),
                            .wants_mps = wants_mps(preparer, device, slice),
                            .instance = { .start = slice->mig_start,
                                          .size = slice->mig_size,

@@ -85,7 +85,7 @@ static void a_gpu_is_found_by_uuid_by_place_and_by_a_number_that_one_has(void **
     ASSERT_DONE(device_find(desk->state, "3", &device, &err));
     assert_int_equal(device, 3);
     ASSERT_REFUSED(desk, device_find(desk->state, "1", &device, &err), REFUSED_BAD,
-                   "gpu 1: several nodes have one; name it NODE/1");
+                   "gpu 1: several nodes have one; name it a/1, b/1");
     ASSERT_REFUSED(desk, device_find(desk->state, "7", &device, &err), REFUSED_NOT_FOUND,
                    "gpu 7: no such device");
     ASSERT_REFUSED(desk, device_find(desk->state, "b/3", &device, &err), REFUSED_NOT_FOUND,

@@ -116,6 +116,56 @@ def test_readings_are_of_the_node_that_reports_them(daemon):
     assert tarn(daemon, "report", "--by", "user").stdout.splitlines()[1].split()[1] == "1"
 
 
+def test_listings_name_the_nodes(daemon):
+    single = submit(daemon, "sleep 1000", gpus="2", name="single")
+    gang = submit(daemon, "sleep 1000", gpus="4", nodes=2, name="gang")
+    for number in (single, gang):
+        daemon.api.wait_state(number, "running")
+    home, others = nodes_of(daemon, single)[0], nodes_of(daemon, gang)
+    everywhere = f"8 ({others[0]} 0-3, {others[1]} 0-3)"
+    lines = {line.split()[0]: line for line in tarn(daemon, "ls").stdout.splitlines()[1:]}
+    assert f"2 ({home} 0,1)" in lines[str(single)] and everywhere in lines[str(gang)]
+    shown = tarn(daemon, "show", str(gang)).stdout
+    assert all(f"· {name}" in shown for name in others)
+    assert f"8 ({others[0]} 0-3, " in tarn(daemon, "top", "--once").stdout
+    daemon.kill()
+    daemon.start()
+    job = daemon.api.job(gang)
+    assert (job["state"], job["attempt"], nodes_of(daemon, gang)) == ("running", 1, others)
+    said = tarn(daemon, "run", "--gpus", "1", "--", "sleep", "1").stderr
+    assert f"({home} 2)" in said
+    assert daemon.api.get("/v1/daemon")["engine"] == "three"
+
+
+def test_a_device_is_named_with_its_node(daemon):
+    refused = tarn(daemon, "gpus", "--clear", "3")
+    assert refused.returncode == 1
+    assert "gpu 3: several nodes have one; name it n1/3, n2/3, n3/3" in refused.stderr
+    wait_until("it was read", lambda: daemon.api.get("/v1/gpus")["gpus"][7]["reading"])
+    assert tarn(daemon, "gpus", "--clear", "n2/3").returncode == 0
+
+
+def test_a_drained_node_gets_no_job(daemon):
+    assert tarn(daemon, "drain", "n1", "--reason", "new fans").returncode == 0
+    first = submit(daemon, "sleep 1000", gpus="4", nodes=2)
+    daemon.api.wait_state(first, "running")
+    assert nodes_of(daemon, first) == ["n2", "n3"]
+    waiting = submit(daemon, "true", gpus="4")
+    assert daemon.api.why(waiting)["text"]
+    assert tarn(daemon, "undrain", "n1").returncode == 0
+    assert daemon.api.wait_end(waiting)["result"] == "ok"
+
+
+def test_an_output_is_named_by_the_node(daemon):
+    folder = os.path.join(daemon.state, "out")
+    os.mkdir(folder)
+    number = submit(daemon, "echo $NODE; sleep 1", gpus="4", nodes=2, output=folder + "/%N")
+    daemon.api.wait_state(number, "running")
+    nodes = nodes_of(daemon, number)
+    daemon.api.wait_end(number)
+    assert all(any(name.startswith(node) for name in os.listdir(folder)) for node in nodes)
+
+
 def test_an_engine_that_is_not_there_is_refused(make_daemon):
     for engine, words in (("nowhere", "engine 'nowhere': expected local or a module: "
                            "tarn-engine-nowhere.so: not found"), ("/bin/true", "engine /bin/true")):

@@ -185,10 +185,10 @@ static void destroy(struct engine *engine)
 static void tell(struct three *three, const struct member *member, enum engine_outcome_kind kind,
                  int status)
 {
-    struct engine_outcome outcome = { .id = member->id,
-                                      .kind = kind,
-                                      .reason = "its node is gone" };
+    struct engine_outcome outcome = { .id = member->id, .kind = kind };
 
+    if (kind == ENGINE_LOST)
+        strcpy(outcome.reason, "its node is gone");
     outcome.exit_code = status < 128 ? status : -1;
     outcome.signal = status < 128 ? 0 : status - 128;
     outcome.was_stopped = member->was_stopped;

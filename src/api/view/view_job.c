@@ -269,6 +269,36 @@ static json_t *view_preempted_for(const struct api *api, const struct job *job)
         stop_rule_name(job->run->stop_rule), "text", stop_rule_meaning(job->run->stop_rule));
 }
 
+static json_t *indices_of_node(json_t *nodes, const char *name)
+{
+    json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        if (strcmp(json_string_value(json_object_get(node, "node")), name) == 0)
+            return json_object_get(node, "indices");
+    }
+    node = json_pack("{s:s, s:[]}", "node", name, "indices");
+    json_array_append_new(nodes, node);
+    return json_object_get(node, "indices");
+}
+
+/* Its devices by node; nothing where there is one node. */
+static json_t *view_gpu_nodes(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
+    json_t *nodes = json_array();
+
+    for (uint32_t i = 0; lease && state->nodes.count > 1 && i < lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[lease->slices[i].device];
+        json_array_append_new(indices_of_node(nodes, state->nodes.items[device->node].name),
+                              json_integer(device->index));
+    }
+    return nodes;
+}
+
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
 {
     const struct state *state = api_state(api);
@@ -293,6 +323,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
         request->memory_mib ? json_integer(request->memory_mib) : json_null(), "members",
         (int)request->members, "group",
         job->group ? json_integer((json_int_t)job->group) : json_null());
+    json_object_set_new(view, "gpu_nodes", view_gpu_nodes(api, job));
     json_object_set_new(view, "array_index",
                         group && group->kind == GROUP_ARRAY ? json_integer(job->index)
                                                             : json_null());

@@ -102,7 +102,7 @@ static void add_gpus(struct table *table, const struct stage_sum *sum)
 
     if (sum->gpu_milli > 0) {
         if (sum->running == 1)
-            numbers_format(json_object_get(sum->a_running, "gpu_indices"), &indices);
+            job_indices_add(sum->a_running, &indices);
         text_printf(&text, "%s gpu%s", units_format_milli(buffer, sum->gpu_milli),
                     sum->gpu_milli == 1000 ? "" : "s");
         if (indices.length > 0)
@@ -253,7 +253,7 @@ static void tell_change(const struct live *live, const struct stage *stage, cons
     if (job_is_ended(job)) {
         job_end_add(job, &text);
     } else if (strcmp(state, "running") == 0) {
-        numbers_format(json_object_get(job, "gpu_indices"), &gpus);
+        job_indices_add(job, &gpus);
         text_printf(&text, "job %s runs", field_text(job, "label"));
         if (gpus.length > 0)
             text_printf(&text, " · gpu %s%s", gpus.bytes,

@@ -86,14 +86,17 @@ static void add_devices(const json_t *job, struct text *text)
     AUTO_FREE char *model = mem_string(field_text(first, "model"));
     for (char *s = model; *s; s++)
         *s = (char)toupper((unsigned char)*s);
-    numbers_format(json_object_get(job, "gpu_indices"), &indices);
+    bool has_nodes = job_indices_add(job, &indices);
     if (field_milli(first, "share") == 1000)
         text_printf(text, " · %zu x %s", count, model);
     else
         text_printf(text, " · %s of %s", units_format_milli(buffer, field_milli(first, "share")),
                     model);
-    text_printf(text, " (gpu%s %s)%s", count == 1 ? "" : "s", text_string(&indices),
-                field_is_true(first, "synthetic") ? " · synthetic" : "");
+    text_printf(text, " (%s%s)%s",
+                has_nodes    ? ""
+                : count == 1 ? "gpu "
+                             : "gpus ",
+                text_string(&indices), field_is_true(first, "synthetic") ? " · synthetic" : "");
 }
 
 /* The least of what is promised; a word for all of it must hold for each. */
