@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong is told to a command, a webhook and by mail: once when it begins, once when it is over, and nobody waits for it."""
 
+import contextlib
 import http.server
 import json
 import os
 import re
 import socket
+import sqlite3
 import threading
 import time
 
@@ -159,8 +161,13 @@ def test_a_restart_tells_nothing_twice(machine, webhook):
     read_once(machine)
     machine.tell(gpu(0, recovery_action=1), gpu(1))
     wait_until("it is told", lambda: hook.got)
-    kept = os.path.join(machine.daemon.state, "alerts.json")
-    wait_until("it is kept", lambda: os.path.exists(kept))
+    kept = os.path.join(machine.daemon.state, "alerts.db")
+
+    def told():
+        with contextlib.closing(sqlite3.connect(f"file:{kept}?mode=ro", uri=True)) as db:
+            return [name for name, in db.execute("SELECT name FROM alert WHERE kind = 0")]
+
+    wait_until("it is kept", lambda: told() == ["recovery-action"])
     machine.daemon.kill()
     machine.daemon.start()
     wait_until("it is seen", lambda: machine.gpu(0)["sick"])
@@ -169,10 +176,13 @@ def test_a_restart_tells_nothing_twice(machine, webhook):
     machine.tell(gpu(0), gpu(1))
     wait_until("its end is told", lambda: len(hook.got) == 2)
     assert hook.states()[1] == ("over", "recovery-action", "GPU-0")
-    wait_until("that is kept", lambda: json.load(open(kept)) == [])
+    wait_until("that is kept", lambda: told() == [])
     machine.daemon.kill()
+    for name in ("alerts.db-wal", "alerts.db-shm"):
+        if os.path.exists(os.path.join(machine.daemon.state, name)):
+            os.unlink(os.path.join(machine.daemon.state, name))
     with open(kept, "w") as file:
-        file.write('[{"fault": "cold"}, 7, {"fault"')
+        file.write("this is no database " * 100)
     machine.daemon.start()
     assert "what was told before is not known" in machine.daemon.words()
 

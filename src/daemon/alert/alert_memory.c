@@ -6,47 +6,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
-#include "io/log.h"
 #include "io/file.h"
+#include "io/log.h"
 #include "wire/json.h"
 
 enum { FILE_MAX = 4 << 20 };
 
-struct alert_saving {
-    uv_work_t work;
-    struct alert_memory *memory; /* NULL: it is gone */
-    char *path, *bytes;
-    int code;
-    struct error err;
-};
-
-/* ---- as text ---- */
-
-static json_t *entry_to_json(const struct alert_entry *entry)
+static int open_store(struct alert_memory *memory, struct error *err)
 {
-    const struct alert_thing *thing = &entry->thing;
-
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:I, s:I}", "fault", thing->name,
-                     "user", thing->owner, "job", (json_int_t)thing->job, "uuid", thing->subject,
-                     "node", thing->node, "words", thing->words, "gpu", (json_int_t)thing->gpu,
-                     "severity", (int)thing->severity, "since", (json_int_t)entry->since, "told",
-                     (json_int_t)entry->told);
+    return memory->store ? 0 : alert_store_open(memory->path, &memory->store, err);
 }
 
-static char *to_text(const struct alerts *alerts)
-{
-    AUTO(json) json_t *list = json_array();
+/* ---- the files of earlier versions ---- */
 
-    for (size_t i = 0; i < alerts->entries.count; i++) {
-        if (alerts->entries.items[i].was_told)
-            json_array_append_new(list, entry_to_json(&alerts->entries.items[i]));
-    }
-    return json_dumps(list, JSON_INDENT(1));
-}
-
-static void recall(struct alerts *alerts, json_t *value, usec_t now)
+static void recall_told(struct alerts *alerts, json_t *value, usec_t now)
 {
     const char *fault, *uuid, *node, *words, *user = "";
     json_int_t gpu, since, told, job = 0;
@@ -68,86 +44,165 @@ static void recall(struct alerts *alerts, json_t *value, usec_t now)
     alerts_recall(alerts, &thing, since, told, now);
 }
 
-void alert_memory_load(struct alert_memory *memory, uv_loop_t *loop, char *path,
-                       struct alerts *alerts, usec_t now)
+static void recall_silence(struct alert_silences *silences, json_t *value)
+{
+    const char *name, *subject, *by, *comment;
+    struct alert_silence silence = { 0 };
+    json_int_t until, at;
+
+    if (silences->list.count >= ALERT_SILENCES_MAX ||
+        json_unpack(value, "{s:s, s:s, s:I, s:I, s:s, s:s}", "name", &name, "subject", &subject,
+                    "until", &until, "at", &at, "by", &by, "comment", &comment) < 0)
+        return;
+    silence.until = until;
+    silence.at = at;
+    snprintf(silence.name, sizeof(silence.name), "%s", name);
+    snprintf(silence.subject, sizeof(silence.subject), "%s", subject);
+    snprintf(silence.by, sizeof(silence.by), "%s", by);
+    snprintf(silence.comment, sizeof(silence.comment), "%s", comment);
+    list_add(&silences->list, silence);
+}
+
+/* NULL: there is none, or it can't be read. */
+static json_t *read_old(const char *path)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
-    AUTO(json) json_t *list = NULL;
+    json_t *list = NULL;
     struct error err;
 
-    *memory = (struct alert_memory){ .loop = loop, .path = path };
     int code = file_read(path, FILE_MAX, &text, &err);
     if (code == -ENOENT)
-        return;
+        return NULL;
     if (code == 0)
         code = json_parse(text_string(&text), text.length, FILE_MAX, path, &list, &err);
+    if (code == 0 && !json_is_array(list))
+        code = error_set(&err, -EBADMSG, "%s: expected a list", path);
     if (code < 0)
+        log_line(LOG_WARNING, "alerts of an earlier version are not known reason='%s'", err.text);
+    return list;
+}
+
+static void take_over(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
+                      usec_t now)
+{
+    AUTO_FREE char *told_path = mem_printf("%s/alerts.json", state_dir);
+    AUTO_FREE char *silences_path = mem_printf("%s/silences.json", state_dir);
+    AUTO(json) json_t *told = read_old(told_path);
+    AUTO(json) json_t *silences = read_old(silences_path);
+    struct error err;
+
+    for (size_t i = 0; i < json_array_size(told); i++)
+        recall_told(alerts, json_array_get(told, i), now);
+    for (size_t i = 0; i < json_array_size(silences); i++)
+        recall_silence(&memory->silences, json_array_get(silences, i));
+    if (told && alert_store_put_told(memory->store, alerts, &err) == 0)
+        unlink(told_path);
+    if (silences && alert_store_put_silences(memory->store, &memory->silences, &err) == 0)
+        unlink(silences_path);
+}
+
+/* ---- what was told ---- */
+
+void alert_memory_load(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
+                       usec_t now)
+{
+    struct error err;
+
+    *memory = (struct alert_memory){ .path = mem_printf("%s/alerts.db", state_dir) };
+    int code = open_store(memory, &err);
+    if (code == 0)
+        code = alert_store_load(memory->store, alerts, now, &memory->silences, &err);
+    if (code == 0)
+        take_over(memory, state_dir, alerts, now);
+    else
         log_line(LOG_WARNING, "what was told before is not known reason='%s'", err.text);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        recall(alerts, json_array_get(list, i), now);
-}
-
-/* ---- into the file ---- */
-
-static void save(uv_work_t *work)
-{
-    struct alert_saving *saving = work->data;
-
-    saving->code = file_replace(saving->path, saving->bytes, strlen(saving->bytes), &saving->err);
-}
-
-static void start(struct alert_memory *memory, char *bytes);
-
-static void on_saved(uv_work_t *work, int status)
-{
-    struct alert_saving *saving = work->data;
-    struct alert_memory *memory = saving->memory;
-
-    bool failed = status < 0 || saving->code < 0;
-
-    if (status == 0 && saving->code < 0 && memory && !memory->is_behind)
-        log_line(LOG_WARNING, "what was told is not kept reason='%s'", saving->err.text);
-    free(saving->path);
-    free(saving->bytes);
-    free(saving);
-    if (!memory)
+    if (code != -EBADMSG)
         return;
-    memory->saving = NULL;
-    memory->is_behind = failed;
-    if (memory->next)
-        start(memory, TAKE(memory->next));
-}
-
-static void start(struct alert_memory *memory, char *bytes)
-{
-    struct alert_saving *saving = mem_zero(1, sizeof(*saving));
-
-    saving->memory = memory;
-    saving->path = mem_string(memory->path);
-    saving->bytes = bytes;
-    saving->work.data = saving;
-    memory->saving = saving;
-    uv_queue_work(memory->loop, &saving->work, save, on_saved);
+    alert_store_close(memory->store); /* damaged: begun anew by what is saved next */
+    memory->store = NULL;
+    unlink(memory->path);
 }
 
 void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts)
 {
-    char *bytes = to_text(alerts);
+    struct error err;
 
-    if (!bytes)
-        return;
-    if (!memory->saving) {
-        start(memory, bytes);
-        return;
+    int code = open_store(memory, &err);
+    if (code == 0)
+        code = alert_store_put_told(memory->store, alerts, &err);
+    if (code < 0 && !memory->is_behind)
+        log_line(LOG_WARNING, "what was told is not kept reason='%s'", err.text);
+    memory->is_behind = code < 0;
+}
+
+/* ---- silences ---- */
+
+static bool is_over(const struct alert_silence *silence, usec_t wall)
+{
+    return silence->until != 0 && silence->until <= wall;
+}
+
+/* The new list counts once it is on disk. Takes it. */
+static int settle(struct alert_memory *memory, struct alert_silences *changed, struct error *err)
+{
+    int code = open_store(memory, err);
+
+    if (code == 0)
+        code = alert_store_put_silences(memory->store, changed, err);
+    struct alert_silences *old = code < 0 ? changed : &memory->silences;
+    list_release(&old->list);
+    if (code == 0)
+        memory->silences = *changed;
+    return code;
+}
+
+int alert_memory_silence(struct alert_memory *memory, const struct alert_silence *silence,
+                         usec_t wall, struct error *err)
+{
+    struct alert_silences changed = { 0 };
+
+    for (size_t i = 0; i < memory->silences.list.count; i++) {
+        const struct alert_silence *other = &memory->silences.list.items[i];
+        bool is_same = strcmp(other->name, silence->name) == 0 &&
+                       strcmp(other->subject, silence->subject) == 0;
+        if (!is_same && !is_over(other, wall))
+            list_add(&changed.list, *other);
     }
-    free(memory->next);
-    memory->next = bytes;
+    if (changed.list.count >= ALERT_SILENCES_MAX) {
+        list_release(&changed.list);
+        return error_set(err, -EDQUOT, "more than %d silences", ALERT_SILENCES_MAX);
+    }
+    list_add(&changed.list, *silence);
+    return settle(memory, &changed, err);
+}
+
+int alert_memory_unsilence(struct alert_memory *memory, const char *name, const char *subject,
+                           usec_t wall, unsigned *ret_count, struct error *err)
+{
+    struct alert_silences changed = { 0 };
+    unsigned count = 0;
+
+    for (size_t i = 0; i < memory->silences.list.count; i++) {
+        const struct alert_silence *silence = &memory->silences.list.items[i];
+        bool is_it = (!name || strcmp(name, silence->name) == 0) &&
+                     (!subject || strcmp(subject, silence->subject) == 0);
+        count += is_it && !is_over(silence, wall);
+        if (!is_it && !is_over(silence, wall))
+            list_add(&changed.list, *silence);
+    }
+    if (count == 0) {
+        list_release(&changed.list);
+        return error_set(err, -ENOENT, "alerts: nothing of the kind is silenced");
+    }
+    int code = settle(memory, &changed, err);
+    if (code == 0)
+        *ret_count = count;
+    return code;
 }
 
 void alert_memory_release(struct alert_memory *memory)
 {
-    if (memory->saving)
-        memory->saving->memory = NULL;
+    alert_store_close(memory->store);
+    list_release(&memory->silences.list);
     free(memory->path);
-    free(memory->next);
 }

@@ -2,33 +2,38 @@
 #ifndef DAEMON_ALERT_ALERT_MEMORY_H
 #define DAEMON_ALERT_ALERT_MEMORY_H
 
-/* alert_memory - what people were told, over restarts of the daemon
+/* alert_memory - which alerts people were told of, and what administrators silenced for a while
  *
- * A small file of JSON, written by a thread of the loop's pool whenever something was told. Without
- * it, or when it can't be read, things are told once more; that is all. What can't be written is
- * said in the log once, and is_behind until it could.
+ * Kept in STATE/alerts.db (store/alert_store.h), so that a restart tells nothing twice. When it
+ * can't be read or written, the log says so once and alerts may be told again; is_behind is set
+ * until what was told could be saved. A silence is on disk before it is acknowledged. Expired
+ * silences go with the next change. Silences of the configuration are not among them. The JSON
+ * files of earlier versions (alerts.json, silences.json) are read once and removed.
  *
- * Order of calls:  load, save*, release
+ * Order of calls:  load, (save | silence | unsilence)*, release
+ * On failure:      nothing has changed
+ * Limits:          ALERT_SILENCES_MAX that have not expired
  */
 
-#include <uv.h>
-
-#include "core/health/alert.h"
-
-struct alert_saving;
+#include "store/alert_store.h"
 
 struct alert_memory {
-    uv_loop_t *loop;
     char *path;
-    struct alert_saving *saving; /* under way */
-    char *next;                  /* to be saved after that */
-    bool is_behind;              /* what was saved last is not on disk: to be saved again */
+    struct alert_store *store; /* NULL: it could not be opened yet */
+    struct alert_silences silences;
+    bool is_behind; /* what was told last is not on disk: to be saved again */
 };
 
-/* Takes path. */
-void alert_memory_load(struct alert_memory *memory, uv_loop_t *loop, char *path,
-                       struct alerts *alerts, usec_t now);
+void alert_memory_load(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
+                       usec_t now);
 void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts);
+/* In place of a silence of the same name and subject. Fails with -EDQUOT, or as the disk does. */
+int alert_memory_silence(struct alert_memory *memory, const struct alert_silence *silence,
+                         usec_t wall, struct error *err);
+/* Of this name and subject; "*" is a name like others here, NULL is any. Fails with -ENOENT when
+ * there is none. */
+int alert_memory_unsilence(struct alert_memory *memory, const char *name, const char *subject,
+                           usec_t wall, unsigned *ret_count, struct error *err);
 void alert_memory_release(struct alert_memory *memory);
 
 #endif

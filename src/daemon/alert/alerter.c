@@ -10,7 +10,6 @@
 
 #include "core/state/job_alert.h"
 #include "daemon/alert/alert_memory.h"
-#include "daemon/alert/silences.h"
 #include "io/log.h"
 #include "wire/json.h"
 
@@ -22,7 +21,6 @@ struct alerter {
     const struct watch *watch;
     struct alerts alerts;
     struct alert_memory memory;
-    struct silences silences;
     struct alert_things of_jobs;
     unsigned looks;
     struct alert_sender *sender;
@@ -226,8 +224,8 @@ static void on_timer(uv_timer_t *timer)
         .wall = now + ahead,
         .repeat = rules->alert_repeat,
         .silence = rules->alert_silence,
-        .silences = alerter->silences.list.items,
-        .silence_count = alerter->silences.list.count,
+        .silences = alerter->memory.silences.list.items,
+        .silence_count = alerter->memory.silences.list.count,
     };
     alerts_look(&alerter->alerts, &ask, &messages);
     if (tell_all(alerter, &messages, now, ahead) > 0 || alerter->memory.is_behind)
@@ -244,9 +242,7 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct wa
     alerter->hub = hub;
     alerter->watch = watch;
     alerter->sender = alert_sender_create();
-    alert_memory_load(&alerter->memory, loop, mem_printf("%s/alerts.json", state_dir),
-                      &alerter->alerts, clock_now(hub_clock(hub)));
-    silences_load(&alerter->silences, mem_printf("%s/silences.json", state_dir));
+    alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
     uv_timer_init(loop, &alerter->timer);
     alerter->timer.data = alerter;
     uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
@@ -265,7 +261,6 @@ void alerter_destroy(struct alerter *alerter)
     uv_timer_stop(&alerter->timer);
     alert_sender_destroy(alerter->sender);
     alert_memory_release(&alerter->memory);
-    silences_release(&alerter->silences);
     list_release(&alerter->of_jobs.list);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
@@ -281,8 +276,8 @@ const struct alerts *alerter_look(const void *user, const struct alert_silence *
                                   size_t *ret_count)
 {
     const struct alerter *alerter = user;
-    *ret_silences = alerter->silences.list.items;
-    *ret_count = alerter->silences.list.count;
+    *ret_silences = alerter->memory.silences.list.items;
+    *ret_count = alerter->memory.silences.list.count;
     return &alerter->alerts;
 }
 
@@ -296,7 +291,7 @@ static usec_t wall_of(const struct alerter *alerter)
 int alerter_silence(void *user, const struct alert_silence *silence, struct error *err)
 {
     struct alerter *alerter = user;
-    int code = silences_add(&alerter->silences, silence, wall_of(alerter), err);
+    int code = alert_memory_silence(&alerter->memory, silence, wall_of(alerter), err);
 
     if (code == 0)
         log_line(LOG_NOTICE, "alerts are silenced name=%s subject=%s by=%s", silence->name,
@@ -308,5 +303,6 @@ int alerter_unsilence(void *user, const char *name, const char *subject, unsigne
                       struct error *err)
 {
     struct alerter *alerter = user;
-    return silences_remove(&alerter->silences, name, subject, wall_of(alerter), ret_count, err);
+    return alert_memory_unsilence(&alerter->memory, name, subject, wall_of(alerter), ret_count,
+                                  err);
 }

@@ -15,9 +15,9 @@
 #include "control/phrases.h"
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
-#include "io/log.h"
 #include "forecast/twice.h"
 #include "io/copy.h"
+#include "io/log.h"
 #include "wire/json.h"
 
 enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6, REHEARSAL_PARTS = 2 };

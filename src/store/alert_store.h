@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_ALERT_STORE_H
+#define STORE_ALERT_STORE_H
+
+/* alert_store - which alerts people were told of, and which are silenced, over restarts
+ *
+ * One table of a small SQLite file beside the journal. Each put replaces all of its kind in one
+ * transaction.
+ *
+ * Order of calls:  open, (load | put)*, close
+ * On failure:      nothing has changed
+ */
+
+#include "base/error.h"
+#include "core/health/alert.h"
+
+struct alert_store;
+
+struct alert_silences {
+    LIST(struct alert_silence) list;
+};
+
+/* Fails as SQLite does (store/sql.h): -EBADMSG when it is damaged. */
+int alert_store_open(const char *path, struct alert_store **ret, struct error *err);
+void alert_store_close(struct alert_store *store); /* NULL is fine */
+
+/* Both are added to. */
+int alert_store_load(struct alert_store *store, struct alerts *alerts, usec_t now,
+                     struct alert_silences *silences, struct error *err);
+/* Does not wait for the disk: after a power loss an alert may be told again. */
+int alert_store_put_told(struct alert_store *store, const struct alerts *alerts, struct error *err);
+/* On disk when it returns. */
+int alert_store_put_silences(struct alert_store *store, const struct alert_silences *silences,
+                             struct error *err);
+
+#endif
