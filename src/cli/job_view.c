@@ -100,8 +100,9 @@ static void add_reason(const json_t *job, struct text *text)
     if (reason[0])
         text_add(text, reason);
     else if (strcmp(field_text(job, "result"), "cancelled") == 0 &&
-             strstr(field_text(job, "cancelled_by"), ": ")) /* by a rule, which says why */
-        text_add(text, field_text(job, "cancelled_by"));
+             field_text(job, "cancel_reason")[0])
+        text_printf(text, "%s: %s", field_text(job, "cancelled_by"),
+                    field_text(job, "cancel_reason"));
     else if (strcmp(field_text(job, "result"), "failed") != 0)
         return;
     else if (!field_is_null(job, "signal"))

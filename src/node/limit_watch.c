@@ -7,6 +7,9 @@
 #include "base/units.h"
 #include "io/log.h"
 
+#define IDLE_RULE   "idle policy"
+#define MEMORY_RULE "gpu memory"
+
 enum { SLACK_MIB = 64, SLACK_PART = 50 };
 
 static const struct watch_rules *rules_of(const struct limit_watch *limits)
@@ -27,11 +30,13 @@ static void warn(struct limit_watch *limits, const struct job *job, enum warning
     node_port_report(limits->port, &event);
 }
 
-static void cancel(struct limit_watch *limits, const struct job *job, const char *why)
+static void cancel(struct limit_watch *limits, const struct job *job, const char *rule,
+                   const char *reason)
 {
-    struct event event = { .kind = EVENT_CANCEL, .cancel = { .job = job->id, .user = why } };
+    struct event event = { .kind = EVENT_CANCEL,
+                           .cancel = { .job = job->id, .user = rule, .reason = reason } };
 
-    log_line(LOG_NOTICE, "a job is stopped job=%" PRIu64 " reason='%s'", job->id, why);
+    log_line(LOG_NOTICE, "a job is stopped job=%" PRIu64 " reason='%s: %s'", job->id, rule, reason);
     node_port_report(limits->port, &event);
 }
 
@@ -59,14 +64,14 @@ static void stop_idle(struct limit_watch *limits, const struct job *job, usec_t 
         log_line(LOG_NOTICE, "an idle job would be stopped job=%" PRIu64, job->id);
         return;
     }
-    snprintf(why, sizeof(why), "idle policy: its GPUs did nothing for %s",
-             units_format_duration(buffer, idle));
+    snprintf(why, sizeof(why), "its GPUs did nothing for %s", units_format_duration(buffer, idle));
     if (rules->idle_action == IDLE_CANCEL) {
-        cancel(limits, job, why);
+        cancel(limits, job, IDLE_RULE, why);
         return;
     }
     struct event event = { .kind = EVENT_REQUEUE, .requeue = { .job = job->id } };
-    log_line(LOG_NOTICE, "a job is requeued job=%" PRIu64 " reason='%s'", job->id, why);
+    log_line(LOG_NOTICE, "a job is requeued job=%" PRIu64 " reason='" IDLE_RULE ": %s'", job->id,
+             why);
     node_port_report(limits->port, &event);
 }
 
@@ -130,11 +135,10 @@ static void judge_memory(struct limit_watch *limits, const struct limit_hold *ho
         log_line(LOG_NOTICE, "a job has more GPU memory than it was given job=%" PRIu64, job->id);
         warn(limits, job, WARNING_MEMORY, 1, hold->memory_mib);
     } else if (job->run->memory_warnings < WARNING_LAST && now - over->since >= grace) {
-        snprintf(why, sizeof(why), "gpu memory: %s used, %s given",
-                 units_format_mib(used, hold->memory_mib),
+        snprintf(why, sizeof(why), "%s used, %s given", units_format_mib(used, hold->memory_mib),
                  units_format_mib(given, hold->given_mib));
         warn(limits, job, WARNING_MEMORY, WARNING_LAST, hold->memory_mib);
-        cancel(limits, job, why);
+        cancel(limits, job, MEMORY_RULE, why);
     }
 }
 

@@ -199,6 +199,33 @@ static void the_needs_of_a_forgotten_job_go_with_it(void **unused)
     state_destroy(loaded);
 }
 
+static void check_cancel(const char *user, const char *reason)
+{
+    AUTO(state) struct state *state = small_world();
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct state *loaded = NULL;
+    struct error err;
+
+    tell(state, &(struct event){ .kind = EVENT_CANCEL,
+                                 .cancel = { .job = 1, .user = user, .reason = reason } });
+    snapshot_save(state, &bytes);
+    if (snapshot_load(bytes.bytes, bytes.length, &loaded, &err) < 0)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < 2; i++) {
+        const struct job_run *run = state_job(i == 0 ? state : loaded, 1)->run;
+        assert_string_equal(run->cancelled_by, "gpu memory");
+        assert_string_equal(run->cancel_reason, "29 GiB used");
+    }
+    state_destroy(loaded);
+}
+
+static void a_rule_that_cancels_a_job_gives_a_reason(void **unused)
+{
+    (void)unused;
+    check_cancel("gpu memory", "29 GiB used");
+    check_cancel("gpu memory: 29 GiB used", ""); /* as older journals have it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +233,7 @@ int main(void)
         cmocka_unit_test(static_pools_get_the_lowest_devices_in_the_order_of_pools),
         cmocka_unit_test(a_snapshot_that_is_damaged_is_refused),
         cmocka_unit_test(the_needs_of_a_forgotten_job_go_with_it),
+        cmocka_unit_test(a_rule_that_cancels_a_job_gives_a_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,10 +286,10 @@ static void check_blame(void)
         if (!job)
             world_break("job %" PRIu64 " was acknowledged, and is lost", world->jobs[i]);
         const char *why = job->run->cancelled_by;
-        bool is_blamed = why && strncmp(why, "gpu memory:", 11) == 0;
+        bool is_blamed = why && strcmp(why, "gpu memory") == 0;
         if (is_blamed && !world->was_greedy[i])
             world_break("job %" PRIu64 " is stopped for memory that its neighbour took: %s",
-                        job->id, why);
+                        job->id, job->run->cancel_reason);
         if (is_blamed && !world->was_blamed[i])
             check_grace(job->id);
         world->was_blamed[i] |= is_blamed;

@@ -429,7 +429,7 @@ def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_nei
     wait_until("it is ended", lambda: machine.api.job(jobs[0])["state"] == "ended")
     ended = machine.api.job(jobs[0])
     assert ended["result"] == "out_of_memory"
-    assert ended["cancelled_by"] == "gpu memory: 29.3 GiB used, 20 GiB given"
+    assert (ended["cancelled_by"], ended["cancel_reason"]) == ("gpu memory", "29.3 GiB used, 20 GiB given")
     assert machine.api.job(jobs[1])["state"] == "running" and machine.api.job(jobs[1])["warned"] is None
 
 

@@ -99,7 +99,8 @@ def test_one_that_idles_is_cancelled_where_that_is_the_rule_and_is_told_why(mach
     ended = watched.until("it is over", lambda job: job if job["state"] == "ended" else None)
     assert [count for count, _ in watched.seen][:2] == [1, 2] and time.monotonic() - watched.start >= 11
     assert ended["result"] == "cancelled"
-    assert re.match(r"idle policy: its GPUs did nothing for 1[2-9]s$", ended["cancelled_by"]), ended["cancelled_by"]
+    assert ended["cancelled_by"] == "idle policy", ended["cancelled_by"]
+    assert re.match(r"its GPUs did nothing for 1[2-9]s$", ended["cancel_reason"]), ended["cancel_reason"]
     assert "saved" in machine.api.output(idle)
 
 

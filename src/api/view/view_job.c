@@ -223,6 +223,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
     json_object_set_new(view, "members_ended", json_integer(job->run->members_ended));
     json_object_set_new(view, "backfilled", json_boolean(job->run->is_backfill));
     json_object_set_new(view, "cancelled_by", text_or_null(job->run->cancelled_by));
+    json_object_set_new(view, "cancel_reason", text_or_null(job->run->cancel_reason));
     bool has_usage = job->run->end.kind == ENGINE_ENDED;
     json_object_set_new(view, "usage",
                         !has_usage

@@ -38,6 +38,7 @@ void job_destroy(struct job *job)
         free(run->member_states);
         free(run->end.reason);
         free(run->cancelled_by);
+        free(run->cancel_reason);
         usage_destroy(run->usage);
         free(run->moved_from);
         free(run->moved_to);
@@ -46,6 +47,22 @@ void job_destroy(struct job *job)
         free(run);
     }
     free(job);
+}
+
+void job_set_cancel(struct job_run *run, const char *by, const char *reason)
+{
+    const char *colon = by && !(reason && reason[0]) ? strstr(by, ": ") : NULL;
+    char *new_by = colon         ? mem_string_of(by, (size_t)(colon - by))
+                   : by && by[0] ? mem_string(by)
+                                 : NULL;
+    char *new_reason = colon                 ? mem_string(colon + 2)
+                       : reason && reason[0] ? mem_string(reason)
+                                             : NULL;
+
+    free(run->cancelled_by);
+    free(run->cancel_reason);
+    run->cancelled_by = new_by;
+    run->cancel_reason = new_reason;
 }
 
 #define RESULT(ID, name, meaning)

@@ -98,7 +98,8 @@ struct job_run {
     usec_t attained;    /* run time that earlier attempts, stopped for others, brought it */
     usec_t foreseen_at; /* when it was said how long it would wait; 0: never */
     struct calibration_note foreseen; /* and how long */
-    char *cancelled_by;               /* or NULL */
+    char *cancelled_by;               /* a person or a rule; NULL: not cancelled */
+    char *cancel_reason;              /* of the rule, or NULL */
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;
@@ -191,6 +192,9 @@ extern const struct job_run job_no_run; /* all zero */
 
 struct job *job_create(const char *name); /* all else zero; NULL is "" */
 void job_destroy(struct job *job);
+/* Who or what cancels it, and why; NULL: nothing does. Older journals and snapshots have a rule and
+ * its reason in one text, "RULE: REASON". */
+void job_set_cancel(struct job_run *run, const char *by, const char *reason);
 
 /* Run time of this attempt that would be lost if it were stopped at `now`. */
 usec_t job_unsaved(const struct job *job, usec_t now);

@@ -100,8 +100,7 @@ static const struct field device_type_fields[] = {
 const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
                                                 device_type_fields, COUNT_OF(device_type_fields) };
 
-#define EVENT(number, ID, name, meaning) static const struct field name##_fields[] = {
-#define MEMBER(event, type, member)
+#define EVENT(number, ID, name, subject, meaning) static const struct field name##_fields[] = {
 #define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \
     RECORD_OPTION(struct event_##event, tag, member_, #name_, meaning, plus, missing),
 #define UINT(event, tag, type, member, meaning)                                                    \
@@ -120,63 +119,49 @@ const struct record_type device_type_record = { "device_type", sizeof(struct dev
     }                                                                                              \
     ;
 #include "core/state/event.def"
-#undef EVENT
-#undef UINT
-#undef MEMBER
-#undef OPTION
-#undef INT
-#undef TEXT
-#undef RECORD
-#undef RECORDS
-#undef END
 
-#define MEMBER(event, type, member)
-#define OPTION(event, tag, member, name, meaning, plus, missing)
-#define UINT(event, tag, type, member, meaning)
-#define INT(event, tag, type, member, meaning)
-#define TEXT(event, tag, member, meaning)
-#define RECORD(event, tag, type, member, meaning, record)
-#define RECORDS(event, tag, type, member, meaning, record)
-#define END(name)
+enum event_about { WORLD, JOB, DECISION, OTHER };
 
-static const struct record_type types[EVENT_KIND_MAX] = {
-#define EVENT(number, ID, event, meaning)                                                          \
-    [EVENT_##ID] = { #event, sizeof(struct event_##event), event##_fields,                         \
-                     COUNT_OF(event##_fields) - 1 },
+static const struct {
+    struct record_type type;
+    const char *meaning;
+    enum event_about about;
+} kinds[EVENT_KIND_MAX] = {
+#define EVENT(number, ID, event, subject, meaning_)                                                \
+    [EVENT_##ID] = { .type = { #event, sizeof(struct event_##event), event##_fields,               \
+                               COUNT_OF(event##_fields) - 1 },                                     \
+                     .meaning = meaning_,                                                          \
+                     .about = subject },
 #include "core/state/event.def"
-#undef EVENT
 };
 
-static const char *const meanings[EVENT_KIND_MAX] = {
-#define EVENT(number, ID, event, meaning) [EVENT_##ID] = meaning,
-#include "core/state/event.def"
-#undef EVENT
-};
+static enum event_about about(enum event_kind kind)
+{
+    return event_type(kind) ? kinds[kind].about : OTHER;
+}
 
 bool event_is_of_world(enum event_kind kind)
 {
-    return kind <= EVENT_SETTINGS || kind == EVENT_PRICE ||
-           (kind >= EVENT_WINDOW && kind <= EVENT_TARIFF) || kind == EVENT_CRON ||
-           kind == EVENT_CRON_REMOVE || kind == EVENT_DRAIN;
+    return about(kind) == WORLD;
 }
 
 bool event_is_decision(enum event_kind kind)
 {
-    return kind == EVENT_GRANT || kind == EVENT_STOP || kind == EVENT_FORESEE;
+    return about(kind) == DECISION;
 }
 
-/* Whatever is about a job names it first. */
+/* An event about a job starts with its number, whatever its kind. */
 uint64_t event_job(const struct event *event)
 {
-    if (event->kind == EVENT_GROUP || event->kind == EVENT_PLAN || event->kind == EVENT_CHANGE ||
-        event_is_of_world(event->kind))
-        return 0;
-    return event->submit.id;
+    enum event_about subject = about(event->kind);
+
+    return subject == JOB || subject == DECISION ? event->submit.id : 0;
 }
 
 const struct record_type *event_type(enum event_kind kind)
 {
-    return kind > EVENT_NONE && kind < EVENT_KIND_MAX && types[kind].name ? &types[kind] : NULL;
+    return kind > EVENT_NONE && kind < EVENT_KIND_MAX && kinds[kind].type.name ? &kinds[kind].type
+                                                                               : NULL;
 }
 
 const char *event_name(enum event_kind kind)
@@ -188,7 +173,7 @@ const char *event_name(enum event_kind kind)
 
 const char *event_meaning(enum event_kind kind)
 {
-    return event_type(kind) ? meanings[kind] : "";
+    return event_type(kind) ? kinds[kind].meaning : "";
 }
 
 /* Every member of the union starts where the union does. */

@@ -64,33 +64,15 @@ struct event_span {
     int64_t from, until;
 };
 
-#define EVENT(number, ID, name, meaning) EVENT_##ID = number,
-#define MEMBER(event, type, member)
-#define OPTION(event, tag, member, name, meaning, plus, missing)
-#define UINT(event, tag, type, member, meaning)
-#define INT(event, tag, type, member, meaning)
-#define TEXT(event, tag, member, meaning)
-#define RECORD(event, tag, type, member, meaning, record)
-#define RECORDS(event, tag, type, member, meaning, record)
-#define END(name)
 enum event_kind {
     EVENT_NONE,
+#define EVENT(number, ID, name, subject, meaning) EVENT_##ID = number,
 #include "core/state/event.def"
     EVENT_KIND_MAX,
 };
-#undef EVENT
-#undef UINT
-#undef MEMBER
-#undef OPTION
-#undef INT
-#undef TEXT
-#undef RECORD
-#undef RECORDS
-#undef END
 
-#define EVENT(number, ID, name, meaning) struct event_##name {
-#define MEMBER(event, type, member)      type member;
-#define OPTION(event, tag, member, name, meaning, plus, missing)
+#define EVENT(number, ID, name, subject, meaning)         struct event_##name {
+#define MEMBER(event, type, member)                       type member;
 #define UINT(event, tag, type, member, meaning)           type member;
 #define INT(event, tag, type, member, meaning)            type member;
 #define TEXT(event, tag, member, meaning)                 const char *member;
@@ -103,39 +85,13 @@ enum event_kind {
     }                                                                                              \
     ;
 #include "core/state/event.def"
-#undef EVENT
-#undef UINT
-#undef MEMBER
-#undef OPTION
-#undef INT
-#undef TEXT
-#undef RECORD
-#undef RECORDS
-#undef END
 
 struct event {
     enum event_kind kind;
     usec_t at;
     union {
-#define EVENT(number, ID, name, meaning) struct event_##name name;
-#define MEMBER(event, type, member)
-#define OPTION(event, tag, member, name, meaning, plus, missing)
-#define UINT(event, tag, type, member, meaning)
-#define INT(event, tag, type, member, meaning)
-#define TEXT(event, tag, member, meaning)
-#define RECORD(event, tag, type, member, meaning, record)
-#define RECORDS(event, tag, type, member, meaning, record)
-#define END(name)
+#define EVENT(number, ID, name, subject, meaning) struct event_##name name;
 #include "core/state/event.def"
-#undef EVENT
-#undef UINT
-#undef MEMBER
-#undef OPTION
-#undef INT
-#undef TEXT
-#undef RECORD
-#undef RECORDS
-#undef END
     };
 };
 

@@ -162,13 +162,12 @@ static int fold_need(struct state *state, const struct event_need *event, struct
     return 0;
 }
 
-static void fold_cancel(struct state *state, struct job *job, const char *user)
+static void fold_cancel(struct state *state, struct job *job, const struct event_cancel *event)
 {
     if (job->state == JOB_ENDED)
         return;
     struct job_run *run = job_claim_run(job);
-    free(run->cancelled_by);
-    run->cancelled_by = mem_string(user);
+    job_set_cancel(run, event->user, event->reason);
     run->is_cancel_wanted = true;
     run->is_requeue_wanted = false;
     run->members_next = 0;
@@ -196,8 +195,7 @@ static void fold_requeue(struct state *state, struct job *job)
     run->ended = 0;
     run->retries = run->heals = 0;
     job->is_held = false;
-    free(run->cancelled_by);
-    run->cancelled_by = NULL;
+    job_set_cancel(run, NULL, NULL);
     state_settle(state, job);
 }
 
@@ -296,7 +294,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
             state_settle(state, job);
         return 0;
     case EVENT_CANCEL:
-        fold_cancel(state, job, event->cancel.user);
+        fold_cancel(state, job, &event->cancel);
         return 0;
     case EVENT_REQUEUE:
         fold_requeue(state, job);

@@ -195,7 +195,8 @@ static void load_run(struct job *job, const struct saved_job *saved)
 {
     struct job_run rest = saved->run;
 
-    rest.end.reason = rest.cancelled_by = rest.moved_from = rest.moved_to = NULL;
+    rest.end.reason = rest.cancelled_by = rest.cancel_reason = rest.moved_from = rest.moved_to =
+        NULL;
     rest.rescued_from = rest.rescued_reason = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
         memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
@@ -203,7 +204,8 @@ static void load_run(struct job *job, const struct saved_job *saved)
 
     struct job_run *run = job_claim_run(job);
     *run = saved->run;
-    run->cancelled_by = text_or_null(saved->run.cancelled_by);
+    run->cancelled_by = run->cancel_reason = NULL;
+    job_set_cancel(run, saved->run.cancelled_by, saved->run.cancel_reason);
     run->end.reason = text_or_null(saved->run.end.reason);
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
     run->moved_from = text_or_null(saved->run.moved_from);
