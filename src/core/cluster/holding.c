@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/holding.h"
 
+#include <assert.h>
+
 /* Queues are few: both numbers fit, and the key is exact. */
 static uint64_t key_of(uint32_t queue, enum subject_kind kind, uint32_t id)
 {
@@ -18,6 +20,7 @@ void holding_add(struct holdings *holdings, uint32_t queue, enum subject_kind ki
         place = holdings->items.count;
         map_set(&holdings->places, key, place);
     }
+    assert(place > 0 && place <= holdings->items.count);
     amounts_add(&holdings->items.items[place - 1].amounts, amounts, sign);
 }
 

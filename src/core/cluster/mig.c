@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/mig.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,7 @@ static const struct mig_board boards[] = {
 
 const struct mig_layout *mig_layout(enum mig_layout_kind kind)
 {
+    assert(kind < MIG_LAYOUTS);
     return &layouts[kind];
 }
 
@@ -149,6 +151,7 @@ int mig_find_profile(const struct mig_board *board, const char *name)
 
 uint32_t mig_milli(const struct mig_layout *layout, uint32_t profile)
 {
+    assert(profile < layout->profile_count);
     return layout->profiles[profile].memory * (uint32_t)GPU_MILLI / layout->memory;
 }
 
@@ -239,6 +242,7 @@ static void fill_options(const struct mig_layout *layout, uint32_t mask, uint32_
 
 static uint32_t place_of(uint32_t mask, uint32_t compute)
 {
+    assert(compute <= MOST_COMPUTE && mask < 1u << SLICES_MAX);
     return compute << SLICES_MAX | mask;
 }
 
@@ -286,6 +290,8 @@ void mig_table_make(struct mig_table *table, enum mig_layout_kind kind)
 static const struct mig_entry *find_entry(const struct mig_table *table, uint32_t held,
                                           uint32_t profile)
 {
+    assert(profile < table->layout->profile_count);
+
     uint32_t compute = mig_compute(held);
 
     if (compute > MOST_COMPUTE ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,13 +64,16 @@ void room_copy(struct room *to, const struct room *from)
 
 void room_add(struct room *room, const struct lease *lease, int sign)
 {
+    assert(sign == 1 || sign == -1);
     for (uint32_t i = 0; i < lease->members_count; i++) {
+        assert(lease->members[i].node < room->nodes.count);
         struct room_node *node = &room->nodes.items[lease->members[i].node];
         node->cpu_milli += sign * lease_cpu_milli(lease, i);
         node->memory_mib += sign * lease_memory_mib(lease, i);
     }
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct slice *slice = &lease->slices[i];
+        assert(slice->device < room->devices.count && slice->pool < room->pools.count);
         struct room_device *device = &room->devices.items[slice->device];
         device->milli += sign * (int64_t)slice->milli;
         device->memory_mib += sign * slice->memory_mib;

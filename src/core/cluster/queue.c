@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/wide.h"
@@ -24,6 +25,7 @@ enum { SPAN_FINE = 4096 };
  * it decays meanwhile: half_life / ln 2 * (1 - 2^-(elapsed / half_life)); short ones by series. */
 static uint64_t decayed_span(usec_t elapsed, usec_t half_life)
 {
+    assert(elapsed > 0 && half_life > 0);
     if (elapsed < half_life / 256) {
         uint64_t x = wide_scale((uint64_t)elapsed, LN2, (uint64_t)half_life);
         return wide_scale((uint64_t)elapsed * SPAN_FINE, ONE - x / 2 + wide_scale(x, x, ONE) / 6,
@@ -48,6 +50,8 @@ uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, use
 /* usage_at moves in whole milliseconds only, so that many small steps lose nothing. */
 void queue_advance(struct queue *queue, usec_t now, usec_t half_life)
 {
+    assert(half_life > 0);
+
     usec_t whole = queue->usage_at + (now - queue->usage_at) / 1000 * 1000;
 
     if (whole <= queue->usage_at)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/quota.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *cell_level_name(enum cell_level level)
 {
+    assert(level < CELL_LEVELS);
+
     static const char *const names[CELL_LEVELS] = { "pair", "island", "node", "rack" };
 
     return names[level];
@@ -13,12 +16,15 @@ const char *cell_level_name(enum cell_level level)
 
 void amounts_add(struct amounts *to, const struct amounts *more, int sign)
 {
+    assert(sign == 1 || sign == -1);
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         to->of[i] += sign * more->of[i];
 }
 
 int64_t *quota_part(struct quota *quota, enum quota_bound bound)
 {
+    assert(bound < BOUNDS);
+
     int64_t *const bounds[BOUNDS] = { &quota->guarantee, &quota->limit, &quota->borrow,
                                       &quota->lend };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/health/tally.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -69,6 +70,8 @@ static uint32_t claim_gpu(struct tally_job *job, uint32_t device, uint32_t rank)
 /* The i-th holder's, so that all of them sum up to value. */
 static int64_t part_of(int64_t value, const struct tally_ask *ask, uint32_t i)
 {
+    assert(i < ask->count);
+
     int64_t sum = 0, before = 0;
     bool is_known = true;
 
@@ -230,6 +233,7 @@ void tally_forget(struct tally *tally, uint64_t id)
 
     if (!map_get(&tally->by_id, id, &place))
         return;
+    assert(place > 0 && place <= tally->jobs.count);
     struct tally_job *last = tally->jobs.items[--tally->jobs.count];
     map_set(&tally->by_id, last->id, place);
     map_remove(&tally->by_id, id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/health/usage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,8 @@ void usage_add(struct usage_sum *sum, int64_t value, int64_t ms)
 
 int64_t usage_mean(const struct usage *usage, enum usage_kind kind)
 {
+    assert(kind < USAGE_KINDS);
+
     const struct usage_sum *sum = &usage->sums[kind];
 
     return sum->ms > 0 ? sum->sum / sum->ms : -1;
@@ -78,5 +81,6 @@ int64_t usage_mean(const struct usage *usage, enum usage_kind kind)
 
 int64_t usage_peak(const struct usage *usage, enum usage_kind kind)
 {
+    assert(kind < USAGE_KINDS);
     return usage->sums[kind].ms > 0 ? usage->sums[kind].peak : -1;
 }

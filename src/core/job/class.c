@@ -10,6 +10,7 @@
 
 static struct class *class_of(const struct class_table *table, uint64_t number_plus_one)
 {
+    assert(number_plus_one > 0 && number_plus_one <= table->classes.count);
     return table->classes.items[number_plus_one - 1];
 }
 
@@ -105,6 +106,7 @@ static void unlink_class(struct class_table *table, uint32_t number)
             map_remove(&table->by_hash, hash);
         return;
     }
+    assert(first != 0); /* a class in use is found by its hash */
     struct class *before = class_of(table, first);
     while (before->next_alike != number + 1)
         before = class_of(table, before->next_alike);

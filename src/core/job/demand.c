@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/job/demand.h"
 
+#include <assert.h>
+
 /* 2^(-1/24) in parts of 2^16: an hour of a half-life of 24. */
 enum { HOURLY = 63671 };
 
@@ -22,6 +24,8 @@ static void decay(struct demand *demand, usec_t now)
 void demand_note(struct demand *demand, struct class_table *classes, uint32_t class,
                  uint32_t members, usec_t now)
 {
+    assert(class < classes->classes.count && classes->classes.items[class]);
+
     struct demand_shape *lightest = NULL;
 
     decay(demand, now);
@@ -40,6 +44,7 @@ void demand_note(struct demand *demand, struct class_table *classes, uint32_t cl
         list_add(&demand->shapes, (struct demand_shape){ class, (uint64_t)members * DEMAND_ONE });
         return;
     }
+    assert(lightest);
     class_release(classes, lightest->class);
     lightest->class = class;
     lightest->weight += (uint64_t)members * DEMAND_ONE;

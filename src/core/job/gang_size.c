@@ -29,6 +29,7 @@ uint32_t request_fit(const struct request *request, uint32_t members)
 /* The least allowed count above `low`; there is one below `high`, or high is handed back. */
 static uint32_t next_size(const struct request *request, uint32_t low, uint32_t high)
 {
+    assert(low < high);
     for (low++; low < high && !request_allows(request, low);)
         low++;
     return low;

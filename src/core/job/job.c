@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/job/job.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,8 @@ void job_destroy(struct job *job)
 
 void job_set_cancel(struct job_run *run, const char *by, const char *reason)
 {
+    assert(run != &job_no_run);
+
     const char *colon = by && !(reason && reason[0]) ? strstr(by, ": ") : NULL;
     char *new_by = colon         ? mem_string_of(by, (size_t)(colon - by))
                    : by && by[0] ? mem_string(by)
@@ -114,6 +117,7 @@ const char *job_result_meaning(enum job_result result)
 
 bool job_may_become(enum job_state from, enum job_state to)
 {
+    assert(from < JOB_STATE_COUNT && to < JOB_STATE_COUNT);
     return transitions[from][to];
 }
 

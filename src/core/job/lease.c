@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/job/lease.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,7 @@ void lease_complete(struct lease *lease)
 
 uint32_t lease_rank(const struct lease *lease, uint32_t place)
 {
+    assert(place < lease->members_count);
     return place + lease->members[place].gone;
 }
 
@@ -165,6 +167,8 @@ struct lease *lease_copy(const struct lease *lease)
 
 struct lease *lease_without(const struct lease *lease, uint32_t place)
 {
+    assert(place < lease->members_count);
+
     struct lease *made = lease_copy(lease);
     /* The copy is ours to write to. */
     struct slice *slices = (struct slice *)(uintptr_t)made->slices;
@@ -186,6 +190,7 @@ struct lease *lease_without(const struct lease *lease, uint32_t place)
         members[made->members_count] = lease->members[i];
         members[made->members_count++].gone += i > place;
     }
+    assert(made->members_count + 1 == lease->members_count);
     return made;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/job/need.h"
 
+#include <assert.h>
+
 #include "core/job/group.h"
 
 void need_add(struct need_table *table, uint64_t job, uint64_t on, enum need_kind kind)
@@ -52,6 +54,7 @@ static void unchain_from_target(struct need_table *table, uint32_t number_plus_o
         else
             map_remove(&table->by_target, need->on);
     } else {
+        assert(first != 0); /* a need is on both of its chains */
         struct need *before = &table->needs.items[first - 1];
         while (before->next != number_plus_one)
             before = &table->needs.items[before->next - 1];
@@ -70,6 +73,7 @@ static void unchain_from_job(struct need_table *table, uint32_t number_plus_one)
         else
             map_remove(&table->by_job, need->job);
     } else {
+        assert(first != 0); /* a need is on both of its chains */
         struct need *before = &table->needs.items[first - 1];
         while (before->next_of_job != number_plus_one)
             before = &table->needs.items[before->next_of_job - 1];
@@ -79,6 +83,8 @@ static void unchain_from_job(struct need_table *table, uint32_t number_plus_one)
 
 bool need_remove(struct need_table *table, uint32_t number_plus_one)
 {
+    assert(number_plus_one > 0 && number_plus_one <= table->needs.count);
+
     struct need *need = &table->needs.items[number_plus_one - 1];
 
     if (need->job == 0)

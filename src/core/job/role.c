@@ -39,6 +39,7 @@ void request_set_roles(struct request *request, const struct role *roles, uint32
 
 void request_take_part(const struct request *request, uint32_t part, struct request *ret)
 {
+    assert(part < request_parts(request));
     *ret = *request_part(request, part);
     memcpy(ret->pool, request->pool, sizeof(ret->pool));
     ret->spot = request->spot;

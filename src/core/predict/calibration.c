@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/predict/calibration.h"
 
+#include <assert.h>
+
 #include "base/log2.h"
 
 enum {
@@ -33,12 +35,15 @@ static uint32_t band_of(usec_t base, bool is_busy)
 {
     int32_t band = (log_of(base) - log_of(0)) / (2 * LOG2_ONE);
 
+    assert(band >= 0);
     band = band < CALIBRATION_WAITS ? band : CALIBRATION_WAITS - 1;
     return (uint32_t)band + (is_busy ? CALIBRATION_WAITS : 0);
 }
 
 static const struct calibration_band *known(const struct calibration *calibration, uint32_t number)
 {
+    assert(number < CALIBRATION_BANDS);
+
     static const struct calibration_band prior = { .low = -PRIOR, .high = PRIOR };
     const struct calibration_band *all = &calibration->bands[CALIBRATION_BANDS - 1];
 
@@ -74,6 +79,7 @@ static void learn(struct calibration *calibration, uint32_t number,
     band->high = bound(band->high, -12 * OCTAVE, 16 * OCTAVE);
     if (band->low > band->high) /* quantiles that cross make no range */
         band->low = band->high = band->low - (band->low - band->high) / 2;
+    assert(band->low <= band->high);
     band->count++;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/predict/decay.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "base/wide.h"
 
@@ -17,6 +19,8 @@ static const uint32_t roots[] = {
  * of the quotient by the table, what is left by the series of e^-x, which is short there. */
 static uint64_t fraction_of_half(usec_t elapsed, usec_t half_life)
 {
+    assert(elapsed >= 0 && elapsed < half_life);
+
     const uint64_t ln2 = UINT64_C(3196577161300663915); /* in parts of 2^62 */
     const unsigned tail_bits = 62 - COUNT_OF(roots);
     uint64_t position = wide_scale((uint64_t)elapsed, FINE, (uint64_t)half_life);
@@ -32,6 +36,7 @@ static uint64_t fraction_of_half(usec_t elapsed, usec_t half_life)
 
 uint64_t usage_decay(uint64_t value, usec_t elapsed, usec_t half_life)
 {
+    assert(half_life > 0);
     if (elapsed <= 0)
         return value;
     usec_t halvings = elapsed / half_life;

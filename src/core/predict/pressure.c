@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/predict/pressure.h"
 
+#include <assert.h>
+
 #include "base/wide.h"
 #include "core/predict/decay.h"
 
 static usec_t half_life(uint32_t level)
 {
+    assert(level < PRESSURE_LEVELS);
     return USEC_PER_MIN << level;
 }
 

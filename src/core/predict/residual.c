@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/predict/residual.h"
 
+#include <assert.h>
+
 enum { UNIT_S = 30 };
 
 usec_t residual_start(uint32_t bin)
 {
+    assert(bin <= RESIDUAL_BINS);
+
     uint32_t octave = (bin + 1) / 2;
     usec_t start = bin == 0 ? 0 : (usec_t)1 << octave;
 
@@ -34,6 +38,7 @@ uint32_t residual_class(int64_t milli)
 
 void residual_pass(struct residual *residual, uint32_t class, uint32_t from, uint32_t to)
 {
+    assert(class < RESIDUAL_SIZES && to <= RESIDUAL_BINS);
     for (uint32_t bin = from; bin < to; bin++) {
         residual->left[class][bin]++;
         residual->left[RESIDUAL_ALL][bin]++;
@@ -42,6 +47,7 @@ void residual_pass(struct residual *residual, uint32_t class, uint32_t from, uin
 
 void residual_end(struct residual *residual, uint32_t class, uint32_t bin)
 {
+    assert(class < RESIDUAL_SIZES && bin < RESIDUAL_BINS);
     residual_pass(residual, class, bin, bin + 1);
     residual->ended[class][bin]++;
     residual->ended[RESIDUAL_ALL][bin]++;

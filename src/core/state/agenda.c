@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/agenda.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ uint32_t agenda_factor(const struct agenda *agenda, usec_t at, usec_t *ret_until
     for (size_t i = 0; i < agenda->tariffs.count; i++) {
         const struct tariff *tariff = &agenda->tariffs.items[i];
         usec_t edge;
+        assert(tariff->window < agenda->windows.count);
         if (window_at(agenda->windows.items[tariff->window], at, &edge))
             factor = tariff->factor_milli;
         until = edge < until ? edge : until;
@@ -121,6 +123,7 @@ void agenda_advance(const struct agenda *agenda, struct agenda_time *time, usec_
         usec_t until;
         uint32_t factor = agenda_factor(agenda, time->at, &until);
         until = until < to ? until : to;
+        assert(until > time->at); /* the next edge is later */
         time->clock += (uint64_t)(until - time->at) * factor;
         time->at = until;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/config_log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ void config_log_add(struct config_log *log, const struct config_change *change)
         list_remove(&log->items, 0);
     }
     list_add(&log->items, added);
+    assert(log->items.count <= CONFIG_LOG_KEPT);
 }
 
 int config_log_note(struct config_log *log, const struct event_change *event, usec_t now,

@@ -184,6 +184,7 @@ const void *event_body(const struct event *event)
 
 void event_encode(const struct event *event, struct text *out)
 {
+    assert(event_type(event->kind));
     record_put_varint(out, event->kind);
     record_put_varint(out, (uint64_t)event->at);
     record_encode(event_type(event->kind), event_body(event), out);

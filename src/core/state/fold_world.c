@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fold that is about machines, devices, pools, queues and settings. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static int fold_node(struct state *state, const struct event_node *event)
         list_add(&state->room.nodes, (struct room_node){ 0 });
         state_name_node(state, (uint32_t)found);
     }
+    assert(state->room.nodes.count == state->nodes.count);
     struct node *node = &state->nodes.items[found];
     struct room_node *room = &state->room.nodes.items[found];
     note_interruption(state, node, event, is_new);
@@ -87,6 +89,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
         state_name_device(state, (uint32_t)found);
         state->devices.items[found].sick = mem_string("not yet known");
     }
+    assert(state->room.devices.count == state->devices.count);
     struct device *device = &state->devices.items[found];
     state_remove_device(state, (uint32_t)found);
     int64_t memory_mib = event->memory_mib > 0 ? event->memory_mib : 0;
@@ -143,6 +146,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
         list_add(&state->pools, (struct pool){ .name = mem_string(event->name) });
         list_add(&state->room.pools, 0);
     }
+    assert(state->room.pools.count == state->pools.count);
     struct pool *pool = &state->pools.items[found];
     pool->is_static = event->is_static;
     pool->gpus = event->gpus;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/move.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ static char *place_of(const struct state *state, const struct lease *lease)
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct slice *slice = &lease->slices[i];
+        assert(slice->rank < lease->members_count);
         uint32_t node = lease->members[slice->rank].node;
         if (node != last && named++ == NODES_NAMED) {
             text_add(&text, " ...");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/rescue.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -68,6 +69,8 @@ usec_t rescue_unsaved(const struct job *job, enum harm harm, usec_t now)
 
 void rescue_note(const struct state *state, struct job *job, uint32_t number)
 {
+    assert(number < state->devices.count);
+
     const struct device *device = &state->devices.items[number];
     struct job_run *run = job_claim_run(job);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 static void put(struct text *out, enum snapshot_kind kind, const void *object, struct text *scratch)
 {
+    assert(snapshot_type(kind));
     text_clear(scratch);
     record_encode(snapshot_type(kind), object, scratch);
     record_put_varint(out, kind);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,8 @@ usec_t state_grace(const struct state *state, const struct job *job)
 
 usec_t state_mtbf(const struct state *state, const struct job *job)
 {
+    assert(job->run->lease);
+
     const struct lease *lease = job->run->lease;
     uint32_t counts[MTBF_KINDS] = { 0 };
 
@@ -286,6 +289,7 @@ int64_t state_find_node(const struct state *state, const char *name)
 
     if (!map_get(&state->node_names, name_hash(name), &found))
         return -1;
+    assert(found > 0 && found <= state->nodes.count);
     if (strcmp(state->nodes.items[found - 1].name, name) == 0)
         return (int64_t)found - 1;
     for (size_t i = 0; i < state->nodes.count; i++) {
@@ -301,6 +305,7 @@ int64_t state_find_device(const struct state *state, const char *uuid)
 
     if (!map_get(&state->device_names, name_hash(uuid), &found))
         return -1;
+    assert(found > 0 && found <= state->devices.count);
     if (strcmp(state->devices.items[found - 1].uuid, uuid) == 0)
         return (int64_t)found - 1;
     for (size_t i = 0; i < state->devices.count; i++) {
@@ -339,6 +344,8 @@ bool state_is_below(const struct state *state, uint32_t queue, uint32_t above)
 
 int64_t state_worth(const struct state *state, uint32_t device)
 {
+    assert(device < state->devices.count);
+
     uint32_t resource = state->devices.items[device].resource;
     int64_t price = resource > 0 ? state->resources.items[resource].price_micro : 0;
 
@@ -347,6 +354,7 @@ int64_t state_worth(const struct state *state, uint32_t device)
 
 int64_t state_capacity(const struct state *state, uint32_t resource)
 {
+    assert(resource < RESOURCES_MAX);
     switch (resource) {
     case RESOURCE_GPUS:
         return state->capacity.milli;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What leases take of queues, users and groups, and what they cost. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/wide.h"
@@ -15,6 +16,7 @@ void state_advance_clock(struct state *state)
 
 void state_charge_queue(struct state *state, uint32_t queue)
 {
+    assert(queue < state->queues.count);
     state_advance_clock(state);
     queue_charge(&state->queues.items[queue], state->now, state->agenda.clock);
 }
@@ -123,6 +125,8 @@ void state_recount(struct state *state)
 
 void state_count(struct state *state, struct job *job, int sign)
 {
+    assert(job->run->lease);
+
     const struct lease *lease = job->run->lease;
 
     room_add(&state->room, lease, -sign);
@@ -180,6 +184,8 @@ static uint32_t part_of(uint32_t share, uint64_t part, uint64_t whole)
 
 void state_scale_shares(const struct state *state, struct lease *lease, const struct lease *from)
 {
+    assert(lease->members_count <= from->members_count);
+
     uint64_t of_gpus[2] = { worth_of(state, lease), worth_of(state, from) };
 
     lease->share = 0;

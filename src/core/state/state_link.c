@@ -32,6 +32,8 @@ static void link_active(struct state *state, struct job *job)
 
 static void unlink_active(struct state *state, struct job *job)
 {
+    assert(state->first_active && state->last_active);
+
     struct job_run *run = job_claim_run(job);
     struct job *before = run->active_previous, *after = run->active_next;
 
@@ -60,6 +62,7 @@ void state_note_state(struct state *state, struct job *job, enum job_state from,
 
 void state_link_job(struct state *state, struct job *job)
 {
+    assert(job->id > 0 && !state_job(state, job->id));
     LINK_BY_ID(state->first_job, state->last_job, job);
     pages_set(&state->jobs, job->id, job);
     state->job_counts[job->state]++;
@@ -70,6 +73,7 @@ void state_link_job(struct state *state, struct job *job)
 
 void state_link_group(struct state *state, struct group *group)
 {
+    assert(group->id > 0 && !state_group(state, group->id));
     LINK_BY_ID(state->first_group, state->last_group, group);
     map_set(&state->groups, group->id, (uintptr_t)group);
     if (group->last >= state->next_id)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from the machines, devices and pools: capacity, static pools, MIG modes. */
+#include <assert.h>
+
 #include "core/cluster/mig.h"
 #include "core/state/fold.h"
 
@@ -55,6 +57,7 @@ static void count_capacity(const struct state *state, struct capacity *capacity,
         return;
     capacity->milli += sign * (int64_t)GPU_MILLI;
     capacity->worth += sign * state_worth(state, number);
+    assert(capacity->milli >= 0);
     if (device->resource > 0)
         capacity->models[device->resource] += sign * (int64_t)GPU_MILLI;
 }

@@ -58,6 +58,7 @@ static bool wants_gpus(enum job_state state)
 
 void state_become(struct state *state, struct job *job, enum job_state to)
 {
+    assert(state->job_counts[job->state] > 0);
     assert(job->state == to || job_may_become(job->state, to));
     if (wants_gpus(job->state) != wants_gpus(to))
         want(state, job, wants_gpus(to) ? 1 : -1);

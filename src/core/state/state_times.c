@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What windows change as time passes: quotas, the sizes of pools, tariffs, accounts. */
+#include <assert.h>
 #include <string.h>
 
 #include "core/state/fold.h"
 
 static bool is_open(const struct state *state, uint32_t window, usec_t at)
 {
+    assert(window < state->agenda.windows.count);
     return window_at(state->agenda.windows.items[window], at, NULL);
 }
 
