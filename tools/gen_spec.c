@@ -153,8 +153,6 @@ static void add_records(struct text *out)
     }
 }
 
-#define STATE(ID, name, meaning)
-#define RESULT(ID, name, meaning)
 #define TRANSITION(FROM, TO, event, meaning) { JOB_##FROM, JOB_##TO, event, meaning },
 static const struct {
     enum job_state from, to;

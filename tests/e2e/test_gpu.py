@@ -434,7 +434,7 @@ def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_nei
 
 
 @pytest.mark.parametrize("config,words", [
-    ({"idle": {"stop": "1h"}}, "nobody is stopped without a warning"),
+    ({"idle": {"stop": "1h"}}, "a job is not stopped without a warning"),
     ({"idle": {"warn": 30}}, "expected at least a minute, or seconds that are called so, like 30s"),
     ({"idle": {"warn": "0.5s"}}, "expected"),
     ({"idle": {"warn": "5s", "stop": "9s"}}, "or twice a shorter one"),

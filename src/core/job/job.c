@@ -68,28 +68,20 @@ void job_set_cancel(struct job_run *run, const char *by, const char *reason)
     run->cancel_reason = new_reason;
 }
 
-#define RESULT(ID, name, meaning)
-#define TRANSITION(FROM, TO, event, meaning)
 #define STATE(ID, name, meaning) { name, meaning },
 static const struct {
     const char *name, *meaning;
 } states[] = {
 #include "core/job/job_state.def"
 };
-#undef STATE
-#undef RESULT
 
-#define STATE(ID, name, meaning)
 #define RESULT(ID, name, meaning) { name, meaning },
 static const struct {
     const char *name, *meaning;
 } results[] = {
 #include "core/job/job_state.def"
 };
-#undef RESULT
-#undef TRANSITION
 
-#define RESULT(ID, name, meaning)
 #define TRANSITION(FROM, TO, event, meaning) [JOB_##FROM][JOB_##TO] = true,
 static const bool transitions[JOB_STATE_COUNT][JOB_STATE_COUNT] = {
 #include "core/job/job_state.def"

@@ -20,24 +20,16 @@
 #include "core/predict/calibration.h"
 
 #define STATE(ID, name, meaning) JOB_##ID,
-#define RESULT(ID, name, meaning)
-#define TRANSITION(FROM, TO, event, meaning)
 enum job_state {
 #include "core/job/job_state.def"
     JOB_STATE_COUNT,
 };
-#undef STATE
-#undef RESULT
 
-#define STATE(ID, name, meaning)
 #define RESULT(ID, name, meaning) RESULT_##ID,
 enum job_result {
 #include "core/job/job_state.def"
     RESULT_COUNT,
 };
-#undef STATE
-#undef RESULT
-#undef TRANSITION
 
 enum stop_cause {
     STOP_NONE,
@@ -52,7 +44,8 @@ enum stop_cause {
     STOP_RESCUE, /* its device is sick: to start again on another (rescue.h) */
 };
 
-/* By whom: jobs of its own queue, or of others; or it was stopped to come back at once. */
+/* Jobs were stopped to make room for it, in its own queue or in others; or it was itself stopped
+ * to restart at once. */
 enum awaited { AWAITED_NOT, AWAITED_IN_QUEUE, AWAITED_FROM_OTHERS, AWAITED_BACK };
 enum stop_rule {
     STOP_IN_QUEUE,
@@ -63,7 +56,7 @@ enum stop_rule {
     STOP_FOR_RESERVATION = 16, /* its machine or device is kept for others from then on */
     STOP_FOR_WINDOW,           /* its queue may hold less from then on */
     STOP_FOR_BUDGET,           /* its queue has spent all that it may */
-    STOP_FOR_MACHINE = 32,     /* for nobody: it is taken away */
+    STOP_FOR_MACHINE = 32,     /* its machine is taken away */
     STOP_TO_MOVE = 48,         /* it goes on elsewhere at once */
 };
 
@@ -156,7 +149,7 @@ struct job {
     usec_t submitted, begin, queued;
     usec_t grace;
     usec_t max_duration;     /* USEC_NEVER: no limit */
-    usec_t estimate;         /* how long it will run, as somebody says; 0: nobody does */
+    usec_t estimate;         /* estimated run time, as submitted; 0: none */
     usec_t deadline;         /* 0: none */
     usec_t restart_cost;     /* run time that a stop and new start costs */
     usec_t checkpoint_every; /* 0: it saves its work when it is stopped; also of `auto`, then */
@@ -192,8 +185,8 @@ extern const struct job_run job_no_run; /* all zero */
 
 struct job *job_create(const char *name); /* all else zero; NULL is "" */
 void job_destroy(struct job *job);
-/* Who or what cancels it, and why; NULL: nothing does. Older journals and snapshots have a rule and
- * its reason in one text, "RULE: REASON". */
+/* Set the user or rule that cancels the job, and the rule's reason; NULL clears both. Older
+ * journals and snapshots have "RULE: REASON" in one text, which is split. */
 void job_set_cancel(struct job_run *run, const char *by, const char *reason);
 
 /* Run time of this attempt that would be lost if it were stopped at `now`. */

@@ -415,7 +415,7 @@ static int check_idle(const struct reader *above, const json_t *document,
                            "expected at least a minute, or seconds that are called so, like 30s");
     if (rules->idle_stop > 0 && rules->idle_warn == 0)
         return reader_fail(&reader, -EINVAL, idle, "stop",
-                           "nobody is stopped without a warning; expected warn: TIME, too");
+                           "a job is not stopped without a warning; expected warn: TIME, too");
     if (rules->idle_stop > 0 && rules->idle_stop < rules->idle_warn + watch_idle_least(rules))
         return reader_fail(&reader, -EINVAL, idle, "stop",
                            "expected at least a minute more than warn, or twice a shorter one");
