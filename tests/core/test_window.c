@@ -59,8 +59,6 @@ static void one_without_spans_is_never_open(void **state)
     assert_false(window_at(window, 0, NULL));
     assert_int_equal(window_next_edge(window, 0), USEC_NEVER);
     assert_false(window_overlaps(window, 0, USEC_NEVER));
-    window_trim(window, 100);
-    assert_int_equal(window->spans.count, 0);
 }
 
 static void touching_is_not_overlapping(void **state)
@@ -76,21 +74,6 @@ static void touching_is_not_overlapping(void **state)
     assert_true(window_overlaps(window, 0, USEC_NEVER));
     assert_false(window_overlaps(window, 15, 15));
     assert_false(window_overlaps(window, 40, USEC_NEVER));
-}
-
-static void what_is_past_can_be_forgotten(void **state)
-{
-    (void)state;
-    AUTO(window) struct window *window = window_of(two, COUNT_OF(two));
-
-    window_trim(window, 19);
-    assert_int_equal(window->spans.count, 2);
-    window_trim(window, 20);
-    assert_int_equal(window->spans.count, 1);
-    assert_int_equal(window->spans.items[0].from, 30);
-    assert_true(window_at(window, 35, NULL));
-    window_trim(window, USEC_NEVER);
-    assert_int_equal(window->spans.count, 0);
 }
 
 static void bad_spans_change_nothing(void **state)
@@ -130,7 +113,6 @@ int main(void)
         cmocka_unit_test(a_window_without_end_has_no_edge_inside),
         cmocka_unit_test(one_without_spans_is_never_open),
         cmocka_unit_test(touching_is_not_overlapping),
-        cmocka_unit_test(what_is_past_can_be_forgotten),
         cmocka_unit_test(bad_spans_change_nothing),
     };
 

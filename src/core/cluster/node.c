@@ -43,25 +43,6 @@ void room_release(struct room *room)
     list_release(&room->pools);
 }
 
-void room_copy(struct room *to, const struct room *from)
-{
-    list_reserve(&to->nodes, from->nodes.count);
-    list_reserve(&to->devices, from->devices.count);
-    list_reserve(&to->pools, from->pools.count);
-    to->nodes.count = from->nodes.count;
-    to->devices.count = from->devices.count;
-    to->pools.count = from->pools.count;
-    if (from->pools.count > 0)
-        memcpy(to->pools.items, from->pools.items,
-               from->pools.count * sizeof(from->pools.items[0]));
-    if (from->nodes.count > 0)
-        memcpy(to->nodes.items, from->nodes.items,
-               from->nodes.count * sizeof(from->nodes.items[0]));
-    if (from->devices.count > 0)
-        memcpy(to->devices.items, from->devices.items,
-               from->devices.count * sizeof(from->devices.items[0]));
-}
-
 void room_add(struct room *room, const struct lease *lease, int sign)
 {
     assert(sign == 1 || sign == -1);

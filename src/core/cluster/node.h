@@ -27,7 +27,7 @@ struct node {
     char *type;          /* what it is rented as; "": not known */
     int64_t price_micro; /* for an hour; 0: not known */
     usec_t used_at;      /* when a job last gave something of it back, or it came */
-    usec_t going_at;     /* it is taken away then; 0: nobody said so */
+    usec_t going_at;     /* the provider takes it away then; 0: not announced */
     uint8_t state;       /* enum node_state */
     bool is_spot;        /* its owner may take it away */
 };
@@ -91,7 +91,6 @@ void node_release(struct node *node);
 void device_release(struct device *device);
 
 void room_release(struct room *room);
-void room_copy(struct room *to, const struct room *from); /* to is reused */
 /* Free minus what this lease holds, or plus (sign 1). Free may go below zero when a machine
  * shrank under its jobs. */
 void room_add(struct room *room, const struct lease *lease, int sign);

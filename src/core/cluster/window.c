@@ -70,13 +70,3 @@ bool window_overlaps(const struct window *window, usec_t from, usec_t until)
 
     return from < until && i < window->spans.count && window->spans.items[i].from < until;
 }
-
-void window_trim(struct window *window, usec_t now)
-{
-    size_t past = span_list_find(&window->spans, now);
-
-    window->spans.count -= past;
-    if (past > 0)
-        memmove(window->spans.items, window->spans.items + past,
-                window->spans.count * sizeof(window->spans.items[0]));
-}

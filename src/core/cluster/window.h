@@ -4,10 +4,11 @@
 
 /* window - a named set of moments, as spans of absolute time
  *
- * It knows no days, weeks or time zones: who has a clock turns words into spans (time/calendar.h)
- * for some time ahead, and gives more as time goes on. Behind its last span a window is over.
+ * It has no days, weeks or time zones: a caller that has a clock computes the spans
+ * (time/calendar.h) for some time ahead, and extends them later. After its last span a window is
+ * closed.
  *
- * Order of calls:  window_create, window_set*, (queries | window_trim)*, window_destroy
+ * Order of calls:  window_create, window_set*, (queries)*, window_destroy
  * Owner:           the caller of window_create()
  * On failure:      nothing has changed
  * Limits:          WINDOW_SPANS_MAX spans; every query is a binary search
@@ -25,7 +26,7 @@ enum { WINDOW_SPANS_MAX = 10000 };
 
 struct window {
     char *name;
-    char *words;            /* what they were made of (time/calendar.h); NULL: nobody said */
+    char *words;            /* their definition (time/calendar.h); NULL: none */
     struct span_list spans; /* in order (span.h) */
     usec_t made, until;     /* when the spans were given, and how far ahead they go */
 };
@@ -47,8 +48,5 @@ usec_t window_next_edge(const struct window *window, usec_t at);
 
 /* Whether any moment of [from, until) is inside. */
 bool window_overlaps(const struct window *window, usec_t from, usec_t until);
-
-/* Forget the spans that end at `now` or before. */
-void window_trim(struct window *window, usec_t now);
 
 #endif

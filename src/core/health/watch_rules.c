@@ -34,20 +34,6 @@ usec_t watch_warned_least(const struct watch_rules *rules)
     return least_of(WATCH_WARNED_LEAST_S * USEC_PER_SEC, (rules->idle_stop - rules->idle_warn) / 4);
 }
 
-const char *idle_action_name(uint8_t action)
-{
-    static const char *const names[IDLE_ACTIONS] = { "warn", "requeue", "cancel" };
-
-    return names[action < IDLE_ACTIONS ? action : IDLE_WARN];
-}
-
-const char *sick_jobs_name(uint8_t rule)
-{
-    static const char *const names[SICK_RULES] = { "able", "all", "stay" };
-
-    return names[rule < SICK_RULES ? rule : SICK_ABLE];
-}
-
 bool watch_names_have(const char *names, const char *name)
 {
     size_t length = strlen(name);

@@ -2,10 +2,9 @@
 #ifndef CORE_HEALTH_WATCH_RULES_H
 #define CORE_HEALTH_WATCH_RULES_H
 
-/* watch_rules - what is done about jobs that leave their GPUs idle or take more than they were
- * given
+/* watch_rules - rules for jobs that leave their GPUs idle or use more GPU memory than allocated
  *
- * Off unless configured. Nobody is stopped who was not warned before; with dry_run people are told
+ * Off unless configured. A job is stopped only after a warning; with dry_run it is only reported
  * what would have been done. A plain value, as the configuration and the journal have it.
  */
 
@@ -22,7 +21,7 @@ enum idle_action {
     IDLE_ACTIONS,
 };
 
-/* Whose jobs leave a sick device (rescue.h). */
+/* Which jobs leave a sick device (rescue.h). */
 enum sick_jobs {
     SICK_ABLE, /* of those that save their work or have retries left */
     SICK_ALL,  /* of a dead one all, but those that are never to run twice */
@@ -35,7 +34,7 @@ enum { WATCH_NAMES_SIZE = 512, WATCH_TEXT_SIZE = 512 };
 typedef char watch_names[WATCH_NAMES_SIZE], watch_text[WATCH_TEXT_SIZE];
 
 /* Members, defaults and what they mean: config.def. Names and addresses have a comma between; an
- * empty text is nobody, nothing. alert_silence is as alert_is_silenced() reads it. */
+ * empty text means none. alert_silence is as alert_is_silenced() reads it. */
 struct watch_rules {
 #define RULE(tag, form, type, member, ...) type member;
 #include "core/config.def"
@@ -52,9 +51,6 @@ extern const struct record_type watch_rules_record;
 usec_t watch_idle_least(const struct watch_rules *rules);
 /* So long the second warning comes before the stop, whatever was missed. */
 usec_t watch_warned_least(const struct watch_rules *rules);
-
-const char *idle_action_name(uint8_t action);
-const char *sick_jobs_name(uint8_t rule);
 
 /* Whether a name is in a list of names with commas between. */
 bool watch_names_have(const char *names, const char *name);
