@@ -145,7 +145,7 @@ static void put_page(struct text *out)
         out,
         "tarn-config(5)\n\n# NAME\n\ntarn-config - the configuration of tarn: every key\n\n"
         "# SYNOPSIS\n\n*tarn apply -f* _FILE_\n\n# DESCRIPTION\n\n"
-        "A configuration is a file in YAML, or JSON. *tarn diff -f* _FILE_ says what it would "
+        "A configuration is a file in YAML, or JSON. *tarn diff* _FILE_ shows what it would "
         "change, *tarn apply -f* _FILE_ puts it into force, *tarn apply --undo* takes the last "
         "change back, and *tarn config show* prints what is in force. A configuration is "
         "complete: pools and queues that it leaves out are removed, and a setting that it "
