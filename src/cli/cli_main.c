@@ -50,7 +50,7 @@ static void help_all(void)
     text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n\n");
     for (size_t i = 0; all[i]; i++)
         text_printf(&text, "  %-*s %s\n", NAME_WIDTH, all[i]->name, all[i]->summary);
-    text_add(&text, "\ntarn help COMMAND has the options of one; man tarn has more\n");
+    text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn has more\n");
     screen_put(stdout, text.bytes);
 }
 
@@ -92,7 +92,7 @@ int run_help(int argc, char **argv)
     return command->run(2, args);
 }
 
-/* A result that could not be written is no result; a reader that has gone has had enough. */
+/* Output that cannot be written is a failure; a reader that has closed the pipe is not. */
 static int flush(int status)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != 0)

@@ -18,15 +18,15 @@
 
 #define DEVICES                                                                                    \
     {                                                                                              \
-        "devices", 0, "DEVICES", "what a new daemon takes for GPUs: synthetic:h100:4"              \
+        "devices", 0, "DEVICES", "devices of a new daemon: synthetic:h100:4"                       \
     }
 #define DRY_RUN                                                                                    \
     {                                                                                              \
-        "dry-run", 0, NULL, "say what would happen, submit nothing"                                \
+        "dry-run", 0, NULL, "show what would happen, submit nothing"                               \
     }
 #define IDS                                                                                        \
     {                                                                                              \
-        "ids", 'q', NULL, "print the number of what was submitted, nothing else"                   \
+        "ids", 'q', NULL, "print the number of the job and nothing else"                           \
     }
 
 const struct option_entry options_run[] = { DEVICES, DRY_RUN, { 0 } };
@@ -182,7 +182,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
     return 0;
 }
 
-/* What is to be run: behind "--" a command, else a script, or a program that can be found. */
+/* The program to run: a command after "--", else a script, or a program in PATH. */
 static int read_words(struct sending *sending, char **words, bool is_command, struct error *err)
 {
     struct stat info;
@@ -219,7 +219,7 @@ static void merge(json_t *document, json_t *job)
     json_object_update(document, job);
 }
 
-/* What a job file names is beside it; a command is called from where we are. */
+/* Paths in a job file are relative to the file; those of a command to the working directory. */
 static char *starting_place(const char *file)
 {
     char *path = file && strcmp(file, "-") != 0 ? realpath(file, NULL) : NULL;
@@ -254,7 +254,7 @@ static void add_sender(json_t *document, const char *file)
     json_object_set_new(document, "sender_env", env);
 }
 
-/* Everything that is wrong with it is said here, with its line, before a daemon is started. */
+/* Report all errors of the file here, with their lines, before starting a daemon. */
 static int check(const json_t *document, const struct yaml_lines *lines, const char *source,
                  struct error *err)
 {

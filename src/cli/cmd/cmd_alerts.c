@@ -13,10 +13,10 @@
 enum { ALL, OF, FOR, COMMENT };
 
 const struct option_entry options_alerts[] = {
-    [ALL] = { "all", 'a', NULL, "of every name" },
-    [OF] = { "of", 0, "SUBJECT", "only of this GPU (UUID or number), job:7 or queue:NAME:money" },
-    [FOR] = { "for", 0, "TIME", "how long it is silent" },
-    [COMMENT] = { "comment", 0, "WORDS", "why" },
+    [ALL] = { "all", 'a', NULL, "every alert" },
+    [OF] = { "of", 0, "SUBJECT", "only for a GPU (UUID or number), job:7 or queue:NAME:money" },
+    [FOR] = { "for", 0, "TIME", "duration of the silence" },
+    [COMMENT] = { "comment", 0, "WORDS", "the reason" },
     { 0 },
 };
 
@@ -35,7 +35,7 @@ static void add_place(const json_t *alert, struct text *text)
         text_add(text, field_text(alert, "subject"));
 }
 
-/* Why nobody is told; "" where they are. */
+/* Why the alert is not sent; "" if it is. */
 static void add_fate(const json_t *alert, struct text *text)
 {
     const json_t *silence = json_object_get(alert, "silence");
@@ -152,7 +152,7 @@ static int silence(const struct options *options, const char *name)
     return 0;
 }
 
-/* "*" is a name like others: what was silenced with --all. */
+/* "*" is a name, too: the silence of --all. */
 static int unsilence(const struct options *options, const char *name)
 {
     AUTO_RELEASE(text) struct text path = { 0 };

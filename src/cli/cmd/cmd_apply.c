@@ -23,11 +23,10 @@ enum { JOBS_SHOWN = 5 };
 
 const struct option_entry options_apply[] = {
     [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
-    [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only say what would change" },
-    [APPLY_REPLAY] = { "replay", 0, "DAYS",
-                       "first say what the last days, like 7d, would have been" },
+    [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only show what would change" },
+    [APPLY_REPLAY] = { "replay", 0, "DAYS", "first compare the last days (7d) under both" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
-    [APPLY_UNDO] = { "undo", 0, NULL, "back to before the last change, or change N" },
+    [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
     { 0 },
 };
 const struct option_entry options_diff[] = { { 0 } };
@@ -38,7 +37,7 @@ struct applying {
     const char *undo; /* the number of a change; "": the last one */
     bool is_dry, is_agreed, is_json;
     json_t *document;
-    json_t *outlook; /* what the replay said */
+    json_t *outlook; /* the result of the replay */
     struct session session;
 };
 
@@ -122,7 +121,7 @@ static int replay(struct applying *applying, struct error *err)
     return 0;
 }
 
-/* Nobody is asked where nobody is. */
+/* Without a terminal there is no question. */
 static bool is_agreed(void)
 {
     char line[16];
@@ -134,7 +133,7 @@ static bool is_agreed(void)
     return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* Returns 1 when somebody said no. */
+/* Returns 1 if the user declined. */
 static int put(struct applying *applying, const json_t *seen, json_t **ret, struct error *err)
 {
     if (!applying->is_agreed && !is_agreed()) {
@@ -148,7 +147,7 @@ static int put(struct applying *applying, const json_t *seen, json_t **ret, stru
     return code;
 }
 
-/* Returns 1 when somebody said no. */
+/* Returns 1 if the user declined. */
 static int apply(struct applying *applying, struct error *err)
 {
     json_t *reply = NULL, *done = NULL;
@@ -180,7 +179,7 @@ static int apply(struct applying *applying, struct error *err)
     return code;
 }
 
-/* So many days, or a duration like 36h. */
+/* A number of days, or a duration like 36h. */
 static bool read_last(struct applying *applying, const char *word)
 {
     struct error err;

@@ -24,11 +24,11 @@ enum { UPDATE_PRIORITY, UPDATE_QUEUE, UPDATE_TIME, UPDATE_MAX_DURATION, UPDATE_B
 enum { SHOWN_MAX = 10 };
 
 const struct option_entry options_cancel[] = {
-    [CANCEL_ALL] = { "all", 'a', NULL, "all jobs of mine that have not ended" },
-    [CANCEL_NAME] = { "name", 'n', "NAME", "those with this name" },
-    [CANCEL_STATE] = { "state", 's', "STATES", "those in these states" },
-    [CANCEL_QUEUE] = { "queue", 0, "NAME", "those of this queue" },
-    [CANCEL_USER] = { "user", 'u', "NAME", "those of this user; mine unless given" },
+    [CANCEL_ALL] = { "all", 'a', NULL, "all unfinished jobs of yours" },
+    [CANCEL_NAME] = { "name", 'n', "NAME", "jobs with this name" },
+    [CANCEL_STATE] = { "state", 's', "STATES", "jobs in these states" },
+    [CANCEL_QUEUE] = { "queue", 0, "NAME", "jobs of this queue" },
+    [CANCEL_USER] = { "user", 'u', "NAME", "jobs of this user; default: yours" },
     [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
     { 0 },
 };
@@ -38,10 +38,10 @@ const struct option_entry options_release[] = { { 0 } };
 const struct option_entry options_requeue[] = { { 0 } };
 const struct option_entry options_update[] = {
     [UPDATE_PRIORITY] = { "priority", 0, "N", "low, normal, high or -1000 to 1000" },
-    [UPDATE_QUEUE] = { "queue", 0, "NAME", "who it counts for" },
-    [UPDATE_TIME] = { "time", 't', "TIME", "ended after it: 2h, 04:00:00, 90 (minutes)" },
-    [UPDATE_MAX_DURATION] = { "max-duration", 0, "TIME", "the same, 90 is seconds" },
-    [UPDATE_BEGIN] = { "begin", 'b', "TIME", "not before: now+1h, 14:30, 2030-01-31T08:00" },
+    [UPDATE_QUEUE] = { "queue", 0, "NAME", "the queue that is charged" },
+    [UPDATE_TIME] = { "time", 't', "TIME", "time limit: 2h, 04:00:00, 90 (minutes)" },
+    [UPDATE_MAX_DURATION] = { "max-duration", 0, "TIME", "time limit; 90 is seconds" },
+    [UPDATE_BEGIN] = { "begin", 'b', "TIME", "earliest start: now+1h, 14:30, 2030-01-31T08:00" },
     { 0 },
 };
 
@@ -203,7 +203,7 @@ static bool is_given(const json_t *job)
            strcmp(state, "stopping") == 0;
 }
 
-/* The jobs that the filters mean; nobody else's unless a user is named. */
+/* The jobs that pass the filters; only the caller's own unless a user is named. */
 static int find_jobs(struct session *session, const struct options *options,
                      struct selection *selection, struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config: what is in force, what was, and who changed it */
+/* config: the configuration in force, earlier ones, and the changes */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { CONFIG_AT };
 
 const struct option_entry options_config[] = {
-    [CONFIG_AT] = { "at", 0, "N", "show: as change N left it" },
+    [CONFIG_AT] = { "at", 0, "N", "show: the configuration after change N" },
     { 0 },
 };
 

@@ -17,11 +17,11 @@ enum { DOWN_KILL };
 enum { DOWN_TIMEOUT_S = 60 };
 
 const struct option_entry options_up[] = {
-    [UP_DEVICES] = { "devices", 0, "DEVICES", "what it takes for GPUs: synthetic:h100:4" },
+    [UP_DEVICES] = { "devices", 0, "DEVICES", "devices to manage: synthetic:h100:4" },
     { 0 },
 };
 const struct option_entry options_down[] = {
-    [DOWN_KILL] = { "kill", 0, NULL, "end the jobs that run, too" },
+    [DOWN_KILL] = { "kill", 0, NULL, "also end running jobs" },
     { 0 },
 };
 

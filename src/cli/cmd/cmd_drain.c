@@ -15,7 +15,7 @@
 enum { DRAIN_REASON };
 
 const struct option_entry options_drain[] = {
-    [DRAIN_REASON] = { "reason", 0, "TEXT", "shown to everybody; \"by NAME\" unless given" },
+    [DRAIN_REASON] = { "reason", 0, "TEXT", "shown to all users; default \"by NAME\"" },
     { 0 },
 };
 

@@ -17,10 +17,9 @@
 enum { TOPOLOGY, RECORD, CLEAR };
 
 const struct option_entry options_gpus[] = {
-    { "topology", '\0', NULL, "how near they are to each other" },
-    { "record", '\0', "FILE", "save what is known of them, for --devices recorded:FILE" },
-    { "clear", '\0', "GPU",
-      "say that a GPU (number, NODE/NUMBER or UUID) was looked after, and is well" },
+    { "topology", '\0', NULL, "distances between the GPUs" },
+    { "record", '\0', "FILE", "save a description, for --devices recorded:FILE" },
+    { "clear", '\0', "GPU", "mark a faulty GPU (number, NODE/NUMBER or UUID) as repaired" },
     { 0 },
 };
 
@@ -48,7 +47,7 @@ static const char *made_up_word(const json_t *gpu)
     return field_is_true(gpu, "recorded") ? "recorded" : "synthetic";
 }
 
-/* "H100" of "h100"; what it is not is said. */
+/* "H100" for "h100", with "synthetic" or "recorded" where it applies. */
 static void add_model(struct table *table, const json_t *gpu)
 {
     AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
@@ -94,7 +93,7 @@ static void add_power(struct table *table, const json_t *reading)
                          field_real(reading, "power_limit"));
 }
 
-/* Why it is not given out, else who has it, else what is wrong. */
+/* Why it is not allocated, else its jobs, else its fault. */
 static void add_fate(struct table *table, const json_t *gpu)
 {
     AUTO_RELEASE(text) struct text jobs = { 0 };
@@ -218,7 +217,7 @@ static void print_topology(const json_t *gpus)
              json_array_size(gpus), count);
 }
 
-/* What a device is and says; nothing of who used it. */
+/* The description and readings of a device, without its users. */
 static json_t *recorded_gpus(const json_t *gpus)
 {
     static const char *const keys[] = {

@@ -11,8 +11,8 @@
 enum { INTERRUPT_IN, INTERRUPT_CANCEL };
 
 const struct option_entry options_interrupt[] = {
-    [INTERRUPT_IN] = { "in", 0, "TIME", "it goes after this time: 30s; 120s unless given" },
-    [INTERRUPT_CANCEL] = { "cancel", 0, NULL, "it stays after all" },
+    [INTERRUPT_IN] = { "in", 0, "TIME", "time until the node is taken away: 30s; default 120s" },
+    [INTERRUPT_CANCEL] = { "cancel", 0, NULL, "withdraw the announcement" },
     { 0 },
 };
 

@@ -182,7 +182,7 @@ static void add_percent(struct table *table, const json_t *queue, const char *ke
         table_add_text(table, "-");
 }
 
-/* Nothing is shown as such. */
+/* Zero is shown as "-". */
 static void add_some(struct table *table, const json_t *object, const char *key)
 {
     if (field_milli(object, key) == 0)

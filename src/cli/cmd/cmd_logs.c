@@ -13,9 +13,9 @@ enum { FOLLOW, RANK, ERROR, TAIL };
 enum { WAIT_MS = 60000 };
 
 const struct option_entry options_logs[] = {
-    [FOLLOW] = { "follow", 'f', NULL, "go on until the job has ended" },
-    [RANK] = { "rank", 'r', "N", "of this member; 0 unless given" },
-    [ERROR] = { "error", 'e', NULL, "standard error, where it has a file of its own" },
+    [FOLLOW] = { "follow", 'f', NULL, "continue until the job has ended" },
+    [RANK] = { "rank", 'r', "N", "output of this member; default 0" },
+    [ERROR] = { "error", 'e', NULL, "standard error, if it has a separate file" },
     [TAIL] = { "tail", 'n', "N", "the last N lines only" },
     { 0 },
 };
@@ -33,7 +33,7 @@ static void build_path(const char *id, const struct options *options, struct tex
         client_query_add(path, "follow", "1");
 }
 
-/* Bytes as the job wrote them. A reader that has gone ends it. */
+/* Bytes as the job wrote them. Ends when the reader closes the pipe. */
 static int copy_stream(struct session *session, struct client_stream *stream, struct error *err)
 {
     bool is_over;

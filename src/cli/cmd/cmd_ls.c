@@ -14,15 +14,15 @@
 enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER };
 
 const struct option_entry options_ls[] = {
-    [ALL] = { "all", 'a', NULL, "also those that have ended" },
+    [ALL] = { "all", 'a', NULL, "include ended jobs" },
     [STATE] = { "state", 's', "STATES",
                 "held, waiting, queued, granted, running, stopping, ended" },
-    [QUEUE] = { "queue", 0, "NAME", "only of this queue" },
-    [USER] = { "user", 'u', "NAME", "only of this user" },
-    [NAME] = { "name", 0, "NAME", "only with this name" },
-    [GROUP] = { "group", 'g', "ID", "only of this array, stage or pipeline" },
-    [COUNT] = { "count", 'n', "N", "at most this many, 1000 unless given" },
-    [AFTER] = { "after", 0, "ID", "only those behind this one" },
+    [QUEUE] = { "queue", 0, "NAME", "only jobs of this queue" },
+    [USER] = { "user", 'u', "NAME", "only jobs of this user" },
+    [NAME] = { "name", 0, "NAME", "only jobs with this name" },
+    [GROUP] = { "group", 'g', "ID", "only jobs of this array, stage or pipeline" },
+    [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
+    [AFTER] = { "after", 0, "ID", "only jobs after this one" },
     { 0 },
 };
 

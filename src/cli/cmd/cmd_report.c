@@ -13,10 +13,10 @@
 enum { LAST, BY, COUNT, CSV, WIDTH = 80, KEY_WIDTH = 14, DIAGNOSES_SHOWN = 3 };
 
 const struct option_entry options_report[] = {
-    [LAST] = { "last", '\0', "TIME", "of so long ago until now: 7d unless given" },
-    [BY] = { "by", '\0', "WHAT", "a line for each user, queue, job or model" },
-    [COUNT] = { "count", 'n', "N", "lines at most, 20 unless given" },
-    [CSV] = { "csv", '\0', NULL, "as comma-separated values" },
+    [LAST] = { "last", '\0', "TIME", "length of the period until now; default 7d" },
+    [BY] = { "by", '\0', "WHAT", "one line per user, queue, job or model" },
+    [COUNT] = { "count", 'n', "N", "at most N lines, default 20" },
+    [CSV] = { "csv", '\0', NULL, "print comma-separated values" },
     { 0 },
 };
 
@@ -111,7 +111,7 @@ static void print_rows(const json_t *report)
         printf("and %" PRId64 " more: -n N shows them\n", left);
 }
 
-/* ---- what is to be said ---- */
+/* ---- findings ---- */
 
 static void print_cut(const struct text *line)
 {
@@ -214,7 +214,7 @@ static void put_value(const json_t *value)
         put_cell(json_string_value(value));
 }
 
-/* Nothing between two commas is what nobody knows. */
+/* An empty field is an unknown value. */
 static void print_csv(const json_t *report)
 {
     static const char *const keys[] = {

@@ -27,15 +27,15 @@ const struct option_entry options_reserve[] = {
     [RESERVE_FOR] = { "for", 0, "WHOM", "queue:NAME, user:NAME or maintenance" },
     [RESERVE_WHEN] = { "when", 'w', "TIMES",
                        "'mon 14:00-16:00', '2030-01-31 08:00-12:00', a window" },
-    [RESERVE_GPUS] = { "gpus", 0, "N", "so many GPUs, of one model or any" },
-    [RESERVE_MODEL] = { "model", 0, "MODEL", "of this model" },
-    [RESERVE_NODES] = { "nodes", 0, "NAMES", "these machines, with a comma between" },
-    [RESERVE_REMOVE] = { "remove", 0, NULL, "it is no longer kept" },
+    [RESERVE_GPUS] = { "gpus", 0, "N", "number of GPUs, of one model or any" },
+    [RESERVE_MODEL] = { "model", 0, "MODEL", "only GPUs of this model" },
+    [RESERVE_NODES] = { "nodes", 0, "NAMES", "these nodes, separated by commas" },
+    [RESERVE_REMOVE] = { "remove", 0, NULL, "end the reservation" },
     { 0 },
 };
 const struct option_entry options_reservations[] = { { 0 } };
 const struct option_entry options_cron[] = {
-    [CRON_REMOVE] = { "remove", 0, NULL, "submit these no more" },
+    [CRON_REMOVE] = { "remove", 0, NULL, "remove these jobs" },
     { 0 },
 };
 

@@ -97,7 +97,7 @@ static void add_gpu_memory(struct text *line, const json_t *usage)
         text_printf(line, " of %s", units_format_mib(whole, field_number(usage, "device_memory")));
 }
 
-/* What it did with its GPUs, and what is to be said of that. */
+/* Its use of the GPUs, and findings about it. */
 static void add_gpu_usage(struct text *text, const json_t *job)
 {
     const json_t *usage = json_object_get(job, "gpu_usage"), *diagnosis;

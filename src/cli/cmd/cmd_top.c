@@ -27,9 +27,9 @@ enum { INTERVAL, ONCE, POOL, USER };
 enum { PLAIN_WIDTH = 132, PLAIN_WIDTH_MAX = 1000, RECALLED_MAX = 16 };
 
 const struct option_entry options_top[] = {
-    [INTERVAL] = { "interval", 'd', "SECONDS", "look again so often, 0.1 to 3600; 1 unless given" },
-    [ONCE] = { "once", '1', NULL, "print one picture, and no more" },
-    [POOL] = { "pool", 'p', "NAME", "only of this pool" },
+    [INTERVAL] = { "interval", 'd', "SECONDS", "refresh interval, 0.1 to 3600; default 1" },
+    [ONCE] = { "once", '1', NULL, "print one frame and exit" },
+    [POOL] = { "pool", 'p', "NAME", "only GPUs of this pool" },
     [USER] = { "user", 'u', "NAME", "only jobs of this user" },
     { 0 },
 };
@@ -62,7 +62,7 @@ static usec_t clock_now(void)
 
 /* ---- drawing ---- */
 
-/* A locale that nobody set says nothing; then signs are UTF-8, and ncurses is to know that. */
+/* An unset locale says nothing about the terminal: assume UTF-8, and tell ncurses. */
 static bool prepare_locale(void)
 {
     if (!screen_is_utf8())
@@ -263,7 +263,7 @@ static bool look_for_answer(struct top *top, usec_t now)
     return false;
 }
 
-/* Until it is time to ask again; who is not answered counts the seconds. */
+/* Time until the next request; without an answer the display counts the seconds. */
 static int wait_ms(const struct top *top, usec_t now)
 {
     usec_t wait = USEC_PER_SEC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whatif: who would start when, were things otherwise; nothing is changed */
+/* whatif: expected starts under a hypothetical change; changes nothing */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 enum { ADD_NODES, DRAIN, REMOVE, SUBMIT, CANCEL, SET, CONFIG_FILE, COUNT };
 
 const struct option_entry options_whatif[] = {
-    [ADD_NODES] = { "add-nodes", 0, "N:MODEL:GPUS[:spot]", "with N more machines: 2:h100:8" },
-    [DRAIN] = { "drain", 0, "NODE", "when a machine takes no new jobs" },
-    [REMOVE] = { "remove", 0, "NODE", "when a machine is gone, and what runs there is lost" },
-    [SUBMIT] = { "submit", 0, "FILE", "when this job file or script is submitted" },
-    [CANCEL] = { "cancel", 0, "ID", "when this job, array or pipeline is cancelled" },
-    [SET] = { "set", 0, "KEY=VALUE", "with a key of the configuration changed: order=fifo" },
-    [CONFIG_FILE] = { "file", 'f', "FILE", "under this configuration" },
+    [ADD_NODES] = { "add-nodes", 0, "N:MODEL:GPUS[:spot]", "add N nodes: 2:h100:8" },
+    [DRAIN] = { "drain", 0, "NODE", "drain a node" },
+    [REMOVE] = { "remove", 0, "NODE", "remove a node; its running jobs are lost" },
+    [SUBMIT] = { "submit", 0, "FILE", "submit this job file or script" },
+    [CANCEL] = { "cancel", 0, "ID", "cancel this job, array or pipeline" },
+    [SET] = { "set", 0, "KEY=VALUE", "change a key of the configuration: order=fifo" },
+    [CONFIG_FILE] = { "file", 'f', "FILE", "use this configuration" },
     [COUNT] = { "count", 'n', "N", "show at most N jobs" },
     { 0 },
 };
