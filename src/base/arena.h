@@ -2,7 +2,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
-/* arena - scratch memory that goes all at once
+/* arena - scratch memory that is freed all at once
  *
  * Order of calls:  zeroed, arena_take*, arena_clear (keeps one block) or arena_release
  */

@@ -2,7 +2,7 @@
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 
-/* compiler - the few extensions of gcc and clang that we lean on, each behind one name */
+/* compiler - the extensions of gcc and clang that tarn uses, each behind one macro */
 
 #include <stddef.h>
 
@@ -16,13 +16,13 @@
         type##_destroy(*object);                                                                   \
     }
 
-/* AUTO_RELEASE(text) struct text text = ...;   for what is used in place */
+/* AUTO_RELEASE(text) struct text text = ...;   for an object that is initialised in place */
 #define AUTO_RELEASE(type) __attribute__((cleanup(type##_release)))
 
 /* AUTO_FREE char *path = ...; */
 #define AUTO_FREE __attribute__((cleanup(mem_auto_free)))
 
-/* Hand the value on and forget it, so that its cleanup does nothing. */
+/* Pass the pointer on and set the variable to NULL, so that its cleanup does nothing. */
 #define TAKE(pointer)                                                                              \
     (__extension__({                                                                               \
         __typeof__(pointer) taken_ = (pointer);                                                    \

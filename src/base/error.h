@@ -2,11 +2,11 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
-/* error - what went wrong, in words for a person
+/* error - the message of a failure
  *
  * Functions that can fail return 0 or a negative errno and take a struct error
- * (which may be NULL) as their last argument. The words arise where the failure
- * does; on the way up a caller may put its place in front.
+ * (which may be NULL) as their last argument. The function that fails writes the message; a caller
+ * may prefix its own location.
  */
 
 #include "base/compiler.h"
@@ -17,13 +17,13 @@ struct error {
     char text[ERROR_TEXT_SIZE]; /* in place: reporting a failure cannot fail */
 };
 
-/* Fill err and hand the code back, so that a failure is one line:
+/* Fill err and return the code, so that a failure takes one line:
  *     return error_set(err, -EINVAL, "node %s: no GPUs", name);
  * Text that does not fit is cut.
  */
 int error_set(struct error *err, int code, const char *format, ...) PRINTF(3, 4);
 
-/* Put where we were in front: "pools.yaml:12: node a: no GPUs". */
+/* Prefix the location: "pools.yaml:12: node a: no GPUs". */
 int error_prefix(struct error *err, int code, const char *format, ...) PRINTF(3, 4);
 
 #endif

@@ -2,18 +2,19 @@
 #ifndef BASE_LOG2_H
 #define BASE_LOG2_H
 
-/* log2 - logarithms in parts of 2^8, without floats: exact at powers of two, to a part between */
+/* log2 - base-2 logarithms in units of 1/256, in integers: exact at powers of two, else to one unit
+ */
 
 #include <stdint.h>
 
 enum { LOG2_ONE = 256 };
 
-/* log2(1 + i/32) - i/32 in parts of 2^8. */
+/* log2(1 + i/32) - i/32 in units of 1/256. */
 static const uint8_t log2_bulge[] = { 0,  3,  6,  9,  12, 14, 15, 17, 18, 20, 20,
                                       21, 22, 22, 22, 22, 22, 21, 21, 20, 19, 18,
                                       17, 16, 15, 13, 12, 10, 8,  6,  4,  2,  0 };
 
-/* Of what is below 1: 0. */
+/* 0 for values below 1. */
 static inline int32_t log2_of(int64_t value)
 {
     if (value < 1)
@@ -26,7 +27,7 @@ static inline int32_t log2_of(int64_t value)
     return octave * LOG2_ONE + part + log2_bulge[(part + 4) / 8];
 }
 
-/* The other way round; above 2^62: 2^62. */
+/* The inverse; at most 2^62. */
 static inline int64_t log2_power(int32_t log)
 {
     if (log < 0)

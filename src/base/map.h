@@ -4,9 +4,8 @@
 
 /* map - from a 64-bit key to a 64-bit value, open addressing
  *
- * The caller hashes what is not a number itself (map_hash) and compares what it
- * finds: the map knows keys, not strings. Iteration order is not defined and
- * must not steer a decision; sort ids instead.
+ * The map stores 64-bit keys only: for strings the caller hashes (map_hash) and compares the result
+ * itself. Iteration order is not defined and must not steer a decision; sort ids instead.
  */
 
 #include <stdbool.h>
@@ -31,7 +30,7 @@ bool map_remove(struct map *map, uint64_t key);
 void map_release(struct map *map);
 
 uint64_t map_hash(const void *bytes, size_t length); /* the same on every machine */
-/* The same of whole words, which is faster. */
+/* The same for whole words; faster. */
 uint64_t map_hash_words(const uint64_t *words, size_t count);
 
 #endif

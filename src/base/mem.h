@@ -2,10 +2,10 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
-/* mem - memory that is there or the process is not
+/* mem - allocation that succeeds or ends the process
  *
- * Out of memory ends the process: every size that a user controls is bounded
- * before it comes here, and the journal makes a restart cheap.
+ * Out of memory ends the process. Callers bound every size that a user controls, and the journal
+ * makes a restart cheap.
  */
 
 #include <stddef.h>
@@ -29,7 +29,7 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
         size_t capacity;                                                                           \
     }
 
-/* Add a value at the end; what pointed into the list may have moved. */
+/* Append a value; pointers into the list become invalid. */
 #define list_add(list, ...)                                                                        \
     do {                                                                                           \
         (list)->items = mem_reserve((list)->items, (list)->count + 1, &(list)->capacity,           \

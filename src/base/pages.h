@@ -2,10 +2,10 @@
 #ifndef BASE_PAGES_H
 #define BASE_PAGES_H
 
-/* pages - from a number to a pointer, for numbers that count up
+/* pages - a map from number to pointer, for dense ascending numbers
  *
- * Neighbours share a page, so a full one costs little more than its pointers; a page goes with the
- * last of its numbers. Where numbers lie far apart a map (map.h) takes less.
+ * Adjacent numbers share a page, so a full page costs little more than its pointers; a page is
+ * freed with its last number. For sparse numbers a map (map.h) is smaller.
  */
 
 #include <stddef.h>
@@ -21,6 +21,6 @@ struct pages {
 void *pages_get(const struct pages *pages, uint64_t number);      /* NULL: none */
 void pages_set(struct pages *pages, uint64_t number, void *item); /* item is not NULL */
 void pages_remove(struct pages *pages, uint64_t number);          /* none: nothing happens */
-void pages_release(struct pages *pages); /* what they point to is the caller's */
+void pages_release(struct pages *pages); /* the items belong to the caller */
 
 #endif

@@ -108,7 +108,7 @@ static int64_t unzigzag(uint64_t value)
     return result;
 }
 
-/* A 0 that somebody wrote all the same is what is missing. */
+/* A stored 0 reads as missing; the writer never stores one. */
 static int64_t unbiased(const struct field *field, int64_t value)
 {
     return field->plus > 0 && value == 0 ? field->missing : value - field->plus;

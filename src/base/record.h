@@ -7,10 +7,10 @@
  * A record type lists the fields of a struct, each with a tag that never changes its meaning.
  * A number that is zero and a text that is empty are not written, and read as that when they are
  * missing; an unknown tag is skipped. So a field can be added at any time, and none is ever reused.
- * A number for which zero says something (RECORD_OPTION) has another value that is not written and
- * reads back when it is missing: ABSENT, or a default. Its bytes have the value plus a constant, so
- * that a zero is never written. Events and snapshots are both written this way, and both are
- * documented from these tables (doc/spec/01-journal.md, "Records").
+ * A number for which zero has a meaning (RECORD_OPTION) omits another value: ABSENT, or a default;
+ * it reads back when the field is missing. Its bytes have the value plus a constant, so that a zero
+ * is never written. Events and snapshots are both written this way, and both are documented from
+ * these tables (doc/spec/01-journal.md, "Records").
  *
  *   record := (key value)*          key := tag << 2 | form, a varint
  *   form 0: unsigned varint         form 1: zigzag varint
@@ -25,7 +25,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define ABSENT INT64_MIN /* a number that is not there */
+#define ABSENT INT64_MIN /* the number is absent */
 
 enum field_kind {
     FIELD_UINT,    /* unsigned of any size, also bool and enum bytes */
@@ -110,7 +110,7 @@ void record_encode(const struct record_type *type, const void *object, struct te
 int record_decode(const struct record_type *type, const void *bytes, size_t length,
                   struct arena *arena, void *ret_object, struct error *err);
 
-/* A varint, for those who frame records. Returns bytes used, 0 when it is cut short or too long. */
+/* A varint, for code that frames records. Returns the bytes used; 0 if truncated or too long. */
 void record_put_varint(struct text *out, uint64_t value);
 size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret);
 

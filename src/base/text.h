@@ -5,7 +5,7 @@
 /* text - a string that grows, for building replies, listings and records
  *
  * Order of calls:  TEXT_INIT or zeroed, (add | clear)*, release or text_take
- * Owner:           whoever declared it; text_take() hands the bytes on
+ * Owner: the code that declares it; text_take() passes on the bytes
  */
 
 #include <stdbool.h>
@@ -35,8 +35,9 @@ bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no 
 /* Whether UTF-8 contains a control character: C0, DEL or C1 (U+0080 to U+009F). Text that is shown
  * to other users must not. */
 bool string_has_control(const char *text);
-/* Words of others, like the name of a program, fit for people and for JSON: what is not UTF-8, and
- * control characters, become '?'; what has no room is cut between characters. ret may be bytes. */
+/* Untrusted text, such as a program name, made safe for terminals and JSON: invalid UTF-8 and
+ * control characters become '?'; text that does not fit is cut between characters. ret may be
+ * bytes. */
 void string_clean(char *ret, size_t size, const char *bytes, size_t length);
 char *string_copy_clean(const char *words);
 /* A name of a job, queue, pool ...: 1 to max bytes of letters, digits and "._-+@", not first '-'.

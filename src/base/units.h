@@ -5,10 +5,10 @@
 /* units - durations, sizes and sets of numbers as people write them
  *
  * Time is usec_t everywhere. Durations: "90s" "1h30m" "2d" "250ms", a plain
- * number (minutes, as Slurm has it, only in units_parse_slurm_time), and
+ * number (minutes, as in Slurm, only in units_parse_slurm_time), and
  * Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM:SS". Sizes: "20G" "24GB"
- * "512MiB" "1T", a plain number is MiB; one GB is one GiB, as Slurm and
- * nvidia-smi have it. Sets: "0-99", "1,3,5-9", "0-20:5".
+ * "512MiB" "1T", a plain number is MiB; one GB is one GiB, as in Slurm and nvidia-smi. Sets:
+ * "0-99", "1,3,5-9", "0-20:5".
  */
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ typedef int64_t usec_t; /* microseconds */
 #define USEC_PER_DAY  (24 * USEC_PER_HOUR)
 #define USEC_NEVER    INT64_MAX /* "no end": later than everything */
 
-/* So long after `start`; what has no end has none. */
+/* `start` plus a duration; an unlimited one stays unlimited. */
 static inline usec_t usec_after(usec_t start, usec_t duration)
 {
     return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;

@@ -2,9 +2,9 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-/* command - the verbs of tarn: one table for dispatch, help and completion
+/* command - the commands of tarn: one table for dispatch, help and completion
  *
- * Those of this room are in commands.def; who calls cli_main() adds its own. A run function gets
+ * commands.def lists those of this room; the caller of cli_main() adds its own. A run function gets
  * its verb as argv[0] and returns the exit status: 0 done, 1 refused or failed, 2 wrong usage.
  */
 
@@ -14,7 +14,7 @@
 
 struct command {
     const char *name;
-    const char *usage;   /* what stands behind the name: "[OPTIONS] ID..." */
+    const char *usage;   /* arguments: "[OPTIONS] ID..." */
     const char *summary; /* a few words, lower case */
     int (*run)(int argc, char **argv);
     const struct option_entry *options; /* ends with one without a name; NULL: it reads its own */
@@ -25,12 +25,12 @@ enum { COMMANDS_MAX = 64 };
 /* more ends with one without a name; NULL: none. Returns the exit status. */
 int cli_main(int argc, char **argv, const struct command *more);
 
-/* All commands, in the order of the alphabet; NULL-terminated. Set once, by cli_main(). */
+/* All commands, sorted by name; NULL-terminated. Set once, by cli_main(). */
 void commands_set(const struct command *const *commands);
 const struct command *const *commands_all(void);
 const struct command *command_find(const char *name); /* NULL: there is none */
 
-/* Print how a command is used, on standard output. */
+/* Print the usage of a command on standard output. */
 void command_help(const struct command *command);
 
 #define COMMAND(name, usage, summary)                                                              \

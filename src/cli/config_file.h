@@ -2,7 +2,7 @@
 #ifndef CLI_CONFIG_FILE_H
 #define CLI_CONFIG_FILE_H
 
-/* config_file - a configuration in YAML, checked where its lines are known */
+/* config_file - reads and checks a configuration in YAML, so that errors have line numbers */
 
 #include <jansson.h>
 

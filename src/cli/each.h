@@ -2,7 +2,7 @@
 #ifndef CLI_EACH_H
 #define CLI_EACH_H
 
-/* each - a command that does the same with one job after the other */
+/* each - a command that repeats an action for each of several jobs */
 
 #include "cli/options.h"
 #include "cli/select.h"

@@ -2,10 +2,10 @@
 #ifndef CLI_FIELDS_H
 #define CLI_FIELDS_H
 
-/* fields - values out of the API's replies, whatever is absent or of another kind
+/* fields - typed values from the API's replies, with defaults
  *
- * What is absent, null or of another kind is "" as text, 0 as a number, false, FIELD_ABSENT as a
- * duration and 0 as a time. Texts point into the reply.
+ * A value that is absent, null or of another type reads as "", 0, false, FIELD_ABSENT (a duration)
+ * or 0 (a time). Texts point into the reply.
  */
 
 #include <jansson.h>
@@ -26,12 +26,12 @@ bool field_is_true(const json_t *object, const char *key);
 bool field_is_null(const json_t *object, const char *key); /* or absent */
 usec_t field_seconds(const json_t *object, const char *key);
 time_t field_time(const json_t *object, const char *key);
-usec_t field_wall(const json_t *object, const char *key); /* the same to the millisecond */
+usec_t field_wall(const json_t *object, const char *key); /* to the millisecond */
 
 /* "4m12s", or "" when it is absent. Buffer of UNITS_TEXT_SIZE; returned. */
 const char *field_duration(const json_t *object, const char *key, char *buffer);
 
-/* A time as one says it: "14:20", "Tue 14:20", "2026-11-20 14:20"; local. */
+/* A local time: "14:20", "Tue 14:20", "2026-11-20 14:20". */
 enum { CLOCK_SIZE = 32 };
 const char *clock_format(char *buffer, time_t when);
 

@@ -2,7 +2,7 @@
 #ifndef CLI_JOB_VIEW_H
 #define CLI_JOB_VIEW_H
 
-/* job_view - a JOB of the API, as people read it (doc/spec/05-api.md) */
+/* job_view - formats a JOB of the API for people (doc/spec/05-api.md) */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 bool job_is_ended(const json_t *job);
-/* "queued"; of one that has ended its result: "ok". Points into the job. */
+/* "queued"; for an ended job its result: "ok". Points into the job. */
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);
 
@@ -28,7 +28,8 @@ void job_expected_add(const json_t *why,
 /* "job 7 ended ok · ran 4m12s", "job 7 failed: exit status 3 · ran 2s" */
 void job_end_add(const json_t *job, struct text *text);
 
-/* What a shell is told: its own exit status, 128 and the signal, 124 after a time-out, else 1. */
+/* The status for the shell: its own exit status, 128 plus the signal, 124 after its time limit,
+ * else 1. */
 int job_exit_status(const json_t *job);
 
 /* A table of jobs; new. */

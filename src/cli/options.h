@@ -5,7 +5,7 @@
 /* options - reads the options of one command from a table
  *
  * Every command also takes --json, -q (ids only), --socket PATH and --help. Options and words may
- * be mixed; after "--" all are words. What is not known is an error with the nearest that is.
+ * be mixed; after "--" all are words. An unknown option is an error that suggests the nearest one.
  */
 
 #include <stdbool.h>
@@ -14,13 +14,13 @@
 struct option_entry {
     const char *name;     /* without dashes; NULL ends the table */
     char letter;          /* '\0': none */
-    const char *argument; /* NULL: it takes none */
+    const char *argument; /* NULL: no argument */
     const char *meaning;
 };
 
 enum { OPTIONS_MAX = 16, OPTIONS_GIVEN_MAX = 256 };
 
-/* One that was given, of those that may be given more than once. */
+/* One occurrence of an option; options can be repeated. */
 struct option_given {
     size_t place; /* in the table */
     const char *value;
@@ -35,18 +35,18 @@ struct options {
     bool is_json, is_quiet;
 };
 
-/* Read what is behind the verb argv[0]; argv is put in another order. false: there is nothing more
- * to do, and *ret_status is the exit status. */
+/* Read the arguments after the verb argv[0]; reorders argv. false: the command is done, with exit
+ * status *ret_status. */
 bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 
 /* As options_read(), for a command that takes no words. */
 bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status);
 
-/* The options that every command has, by their places; ends with one without a name. */
+/* The options of all commands, by index; the last has no name. */
 enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];
 
-/* Say that the usage is wrong; returns 2. */
+/* Report wrong usage; returns 2. */
 int usage_wrong(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -39,7 +39,7 @@ void screen_look(FILE *stream, struct screen *ret)
         ret->height = HEIGHT_DEFAULT;
 }
 
-/* A locale that nobody has set (a container, a service) says nothing about the terminal. */
+/* An unset locale (a container, a service) says nothing about the terminal. */
 bool screen_is_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };

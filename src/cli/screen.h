@@ -2,11 +2,10 @@
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H
 
-/* screen - what a stream can show, and what we say on it
+/* screen - the capabilities of a stream, and output to it
  *
- * Results go to standard output, talk to standard error. Colours are used on a terminal only, and
- * not where NO_COLOR is set or TERM is "dumb". Where the locale is set to one that is not UTF-8,
- * our few signs beyond ASCII are replaced.
+ * Results go to standard output, messages to standard error. Colours are for terminals only, unless
+ * NO_COLOR is set or TERM is "dumb". In a locale other than UTF-8, signs beyond ASCII are replaced.
  */
 
 #include <stdbool.h>
@@ -20,24 +19,24 @@
 struct screen {
     bool is_terminal;
     bool has_colours;
-    bool has_cursor;      /* can be drawn on */
-    size_t width, height; /* 0: it is no terminal */
+    bool has_cursor;      /* supports cursor movement */
+    size_t width, height; /* 0: no terminal */
 };
 
 void screen_look(FILE *stream, struct screen *ret);
 
-/* Whether signs beyond ASCII may be written: unless the locale says that it is another one. */
+/* Whether signs beyond ASCII may be written: false only if the locale is not UTF-8. */
 bool screen_is_utf8(void);
-/* Write text; nothing is added. */
+/* Write text unchanged. */
 void screen_put(FILE *stream, const char *text);
 /* Print a table on standard output, as wide as its terminal. */
 void screen_table(const struct table *table);
 
 /* "tarn: words" on standard error. */
 void say(const char *format, ...) PRINTF(1, 2);
-/* A line on standard error, as it is. */
+/* A line on standard error, without a prefix. */
 void talk(const char *format, ...) PRINTF(1, 2);
-/* Say what went wrong; returns 1, the exit status. */
+/* Print the error; returns 1, the exit status. */
 int complain(const struct error *err);
 
 #endif

@@ -24,7 +24,7 @@ void selection_release(struct selection *selection)
     *selection = (struct selection){ 0 };
 }
 
-/* A number at *s, which moves on behind it. */
+/* A number at *s, which advances past it. */
 static bool take_number(const char **s, uint64_t *ret)
 {
     size_t digits = strspn(*s, "0123456789");

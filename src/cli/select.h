@@ -2,9 +2,9 @@
 #ifndef CLI_SELECT_H
 #define CLI_SELECT_H
 
-/* select - which jobs a command is about: "7", "7_3", "7-9"
+/* select - parses the jobs of a command: "7", "7_3", "7-9"
  *
- * Limits: SELECT_MAX jobs of one command
+ * Limits: SELECT_MAX jobs per command
  */
 
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct selection {
     size_t count;
 };
 
-/* Fails at the first word that names no job. */
+/* Fails at the first invalid word. */
 int selection_read(struct selection *selection, char *const *words, struct error *err);
 void selection_add(struct selection *selection, const char *id);
 void selection_release(struct selection *selection);

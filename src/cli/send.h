@@ -2,10 +2,10 @@
 #ifndef CLI_SEND_H
 #define CLI_SEND_H
 
-/* send - from the arguments of submit and run to a document that the daemon takes
+/* send - turns the arguments of submit and run into a document for the daemon
  *
  * Order of calls:  read, post*, release
- * On failure:      words ready to be said; is_usage tells wrong usage from wrong contents
+ * On failure:      a printable message; is_usage separates wrong usage from wrong contents
  */
 
 #include <jansson.h>
@@ -22,15 +22,15 @@ struct sending {
     bool is_dry;         /* --dry-run, --test-only */
     bool is_ids;         /* -q, --parsable */
     bool takes_stdin;    /* a script may come on standard input */
-    bool is_usage;       /* what failed is how it was called */
+    bool is_usage;       /* the failure is wrong usage */
     json_t *document;
 };
 
-/* Reads what is behind the verb argv[0]. With --help there is no document. */
+/* Reads the arguments after the verb argv[0]. With --help there is no document. */
 int sending_read(struct sending *sending, int argc, char **argv, struct error *err);
 void sending_release(struct sending *sending);
 
-/* Send it, with a daemon started when there is none; says the notes. *ret_reply is new. */
+/* Send it, starting a daemon if none runs; prints the notes. *ret_reply is new. */
 int sending_post(const struct sending *sending, struct session *session, json_t **ret_reply,
                  struct error *err);
 

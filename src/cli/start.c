@@ -65,7 +65,7 @@ static void settle_environment(const struct paths *paths)
         setenv("TARN_SOCKET", paths->socket, 1);
 }
 
-/* A daemon starts in "/", and a file's name is said from here. NULL stays so. */
+/* The daemon starts in "/", so make the path of a file absolute. NULL stays NULL. */
 static char *devices_from_here(const char *devices)
 {
     static const char prefix[] = "recorded:";
@@ -143,7 +143,7 @@ static bool is_locked(const char *state)
     return is_taken;
 }
 
-/* Somebody else's may be on its way up. */
+/* Another command may be starting a daemon. */
 static bool finds_another(const struct paths *paths)
 {
     const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };

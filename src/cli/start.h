@@ -2,11 +2,11 @@
 #ifndef CLI_START_H
 #define CLI_START_H
 
-/* start - a daemon in the background, for who has none
+/* start - starts a daemon in the background
  *
- * It is this same program with `serve --notify-fd 3`, in a session of its own; what it says goes
- * to STATE/daemon.log, whether it came up comes back over descriptor 3: "ready", or a line of what
- * went wrong. Of two that start one at the same time, both find the one that won.
+ * It runs this program with `serve --notify-fd 3` in a new session; its log goes to
+ * STATE/daemon.log. Descriptor 3 delivers "ready" or a line with the error. If two commands start a
+ * daemon at the same time, both find the winner.
  */
 
 #include "base/error.h"
@@ -14,7 +14,7 @@
 
 enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
 
-/* devices may be NULL. Says on standard error that it has started one. */
+/* devices may be NULL. Reports the start on standard error. */
 int daemon_start(const struct paths *paths, const char *devices, struct error *err);
 
 #endif

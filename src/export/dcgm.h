@@ -4,9 +4,9 @@
 
 /* dcgm - readings under the names, labels and units of dcgm-exporter
  *
- * So that dashboards and rules that people have work without DCGM. Added are hpc_job, user, queue
- * and pool of the job that holds a device alone; of a shared device what each job does is in our
- * own metrics (metrics.h): here one device is one series, so that sums over devices stay right.
+ * Existing dashboards and rules work without DCGM. Labels hpc_job, user, queue and pool name the
+ * job that holds a device alone. Each device is one series, so that sums over devices stay right;
+ * tarn's own metrics (metrics.h) have the jobs of a shared device.
  */
 
 #include "base/text.h"

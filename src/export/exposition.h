@@ -4,8 +4,8 @@
 
 /* exposition - metrics as the text that Prometheus reads (format 0.0.4)
  *
- * HELP and TYPE stand once before all samples of a metric, whatever the caller says: a metric
- * without a sample does not appear at all. Labels are escaped; names are the caller's to get right.
+ * HELP and TYPE appear once before all samples of a metric; a metric without samples does not
+ * appear at all. Labels are escaped; the caller passes valid names.
  *
  * Order of calls:  (metric, (label*, sample)*)*
  */
@@ -16,7 +16,7 @@
 
 struct exposition {
     struct text *out;
-    const char *name, *type, *help; /* of the metric that is under way */
+    const char *name, *type, *help; /* of the current metric */
     struct text labels;             /* of the next sample */
     bool has_head;                  /* its HELP and TYPE are written */
 };
@@ -24,12 +24,12 @@ struct exposition {
 /* type: "gauge", "counter", "histogram" ... */
 void exposition_metric(struct exposition *exposition, const char *name, const char *type,
                        const char *help);
-/* An empty value is left out: to Prometheus both are the same. */
+/* Omits an empty value: to Prometheus both are the same. */
 void exposition_label(struct exposition *exposition, const char *name, const char *value);
 void exposition_label_number(struct exposition *exposition, const char *name, uint64_t value);
 /* Labels that were written before, "a=\"b\",c=\"d\"". */
 void exposition_labels(struct exposition *exposition, const struct text *labels);
-/* Takes the labels. Whole numbers are written as such. */
+/* Consumes the labels. Writes whole numbers without a fraction. */
 void exposition_sample(struct exposition *exposition, double value);
 void exposition_release(struct exposition *exposition);
 

@@ -20,7 +20,7 @@ struct metrics_self {
     usec_t plan_sum, plan_max; /* how long plans took */
     uint64_t alerts_sent, alerts_failed, alerts_dropped;
     bool is_in_trouble; /* the journal can't be written */
-    bool has_no_jobs;   /* only devices: nobody plans, and who has them is not known */
+    bool has_no_jobs;   /* only devices: no scheduler runs, and allocations are not known */
 };
 
 /* watch may be NULL. */

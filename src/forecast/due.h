@@ -2,9 +2,9 @@
 #ifndef FORECAST_DUE_H
 #define FORECAST_DUE_H
 
-/* due - when which job's attempt is over: a heap, by time, then by job
+/* due - end times of job attempts: a heap, by time, then by job
  *
- * Nothing is taken out early: who takes one looks whether that attempt still runs.
+ * Entries are never removed early: the caller that takes one checks whether the attempt still runs.
  */
 
 #include <stdbool.h>

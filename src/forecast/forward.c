@@ -84,7 +84,7 @@ static void find_fate(struct forward *forward, const struct job *job, struct for
         ret->work = expected_work_waiting(forward, job);
 }
 
-/* ---- who there is ---- */
+/* ---- the jobs ---- */
 
 static struct forward_job *find(struct forward *forward, uint64_t id)
 {
@@ -163,7 +163,7 @@ static void keep_all(struct forward *forward)
     forward->last_id = forward->state->last_job ? forward->state->last_job->id : 0;
 }
 
-/* Those who came since. */
+/* The jobs that arrived since. */
 static void keep_new(struct forward *forward)
 {
     const struct job *job = forward->state->last_job;
@@ -260,7 +260,7 @@ static int tell_starts(struct forward *forward, const struct job *job, struct er
     return code;
 }
 
-/* One that is to end badly is cancelled: so nobody tries it again. */
+/* A job that is to fail is cancelled, so that it is not retried. */
 static int end(struct forward *forward, const struct job *job, bool is_bad, struct error *err)
 {
     struct event cancel = { .kind = EVENT_CANCEL, .cancel = { .job = job->id, .user = "" } };
@@ -320,8 +320,8 @@ static int start(struct forward *forward, const struct event_grant *decision, st
     return 0;
 }
 
-/* A job that is told of a second time was granted anew meanwhile: what was decided comes in order,
- * and the leases in it are not looked at. */
+/* A job in a second event was granted again meanwhile: decisions come in order, and their leases
+ * are not used. */
 static int carry_out(struct forward *forward, struct error *err)
 {
     LIST(struct event) decided = { 0 };
@@ -407,7 +407,7 @@ static bool advance(struct forward *forward, uint32_t idle)
     if (outside == USEC_NEVER && !has_waiting(forward))
         return false;
     if (next == USEC_NEVER && idle > IDLE_WAKEUPS_MAX)
-        return false; /* who still waits never starts */
+        return false; /* jobs that still wait never start */
     next = least(next, wakeup);
     if (next == USEC_NEVER)
         return false;
@@ -439,7 +439,7 @@ int forward_go(struct forward *forward, struct error *err)
         if (code < 0 || is_out_of_time(forward, ++instants) || !advance(forward, idle))
             return code;
         if (forward->now - forward->from > FORWARD_SPAN_MAX)
-            return 0; /* who still waits is told as one that never starts */
+            return 0; /* jobs that still wait are reported as never starting */
         code = end_those_due(forward, err);
         if (code == 0 && next_outside(forward) <= forward->now) {
             code = forward->options.come(forward->options.user, forward, forward->now, err);

@@ -2,23 +2,21 @@
 #ifndef FORECAST_FORWARD_H
 #define FORECAST_FORWARD_H
 
-/* forward - a state driven on in virtual time, by the brain that decides live
+/* forward - simulates a state in virtual time, with the brain that decides live
  *
- * Jobs that run end when they are expected to, those that wait run for as long as they usually
- * would: what their user says (estimate), else the median of their history, else their limit, as
- * `tarn when` takes it. Or `fate_of` knows it. All end well, unless that says otherwise. What is
- * granted starts at once, what is stopped ends at once; who is stopped for others keeps its work
- * and pays its restart cost at its next start. Nobody comes but whom `come` tells of.
+ * Running jobs end at their expected end. Waiting jobs run for their estimate, else the median of
+ * their history, else their limit, as in `tarn when`; `fate_of` overrides this. All jobs succeed
+ * unless `fate_of` differs. A granted job starts at once, a stopped one ends at once; a preempted
+ * job keeps its work and pays its restart cost at its next start. Only the jobs of `come` arrive.
  *
- * It is over when nobody waits any more and nobody is to come, or when nothing happens any more;
- * or, where it may take no more processor time than so much, when it has: `horizon` says how far
- * it came.
+ * The run ends when no job waits and none will arrive, when nothing happens any more, or when its
+ * limit of processor time is used up: `horizon` is the virtual time that it reached.
  *
- * While somebody waits, the brain may be asked only every so often (`grain`): what ends and comes
- * in between does so at its time, and starts are late by less than that.
+ * While jobs wait, the brain plans only every `grain`: ends and arrivals in between happen at their
+ * time, and starts are late by less than `grain`.
  *
- * Order of calls:  create, (tell)*, go, (what came of it), destroy
- * Owner:           the state and its brain are the caller's, and are changed
+ * Order of calls:  create, (tell)*, go, (results), destroy
+ * Owner:           state and brain belong to the caller, and are changed
  * Limits:          FORWARD_EVENTS_MAX events, FORWARD_SPAN_MAX of virtual time
  */
 
@@ -39,7 +37,7 @@ struct forward_job {
     uint64_t id;
     usec_t submitted;
     usec_t start; /* its first start from the beginning on; -1: none */
-    usec_t work;  /* as forward_fate; USEC_NEVER: nobody knows an end */
+    usec_t work;  /* as forward_fate; USEC_NEVER: unknown end */
     usec_t lost;  /* run time that its restarts cost, and what was not saved */
     usec_t end;   /* of the attempt that runs, or ran last, as planned */
     int64_t rate; /* of that one: what it costs in an hour, in micro; 0: no prices */
@@ -50,9 +48,9 @@ struct forward_job {
     uint32_t queue;
     bool is_bad;
     bool was_active;   /* it held resources at the beginning */
-    bool was_held;     /* then, somebody held it back */
+    bool was_held;     /* held by a user at that time */
     bool is_cancelled; /* and never started; known when all is over */
-    bool is_new;       /* it came later, or was told between create and go */
+    bool is_new;       /* it arrived later, or was told between create and go */
 };
 
 struct forward;
@@ -62,7 +60,7 @@ struct forward_options {
     struct brain *brain;
     usec_t now;       /* not before the state's */
     usec_t processor; /* time that it may take; 0: as much as it wants */
-    usec_t grain;     /* between plans while somebody waits; 0: at once */
+    usec_t grain;     /* between plans while jobs wait; 0: at once */
     void *user;
     /* What is known of a job's run; false: nothing. NULL: of none. */
     bool (*fate_of)(void *user, const struct job *job, struct forward_fate *ret);
@@ -70,7 +68,7 @@ struct forward_options {
      * nothing ever. */
     usec_t (*next)(void *user);
     int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
-    /* Every event in its order, decisions too. NULL: nobody wants them. */
+    /* Every event in its order, decisions too. NULL: none. */
     void (*told)(void *user, const struct event *event);
 };
 
@@ -86,11 +84,11 @@ struct forward {
     uint64_t last_id;
     uint64_t events;
     usec_t from, now;
-    usec_t drained; /* the last time that one that waited started; from: nobody waited */
+    usec_t drained; /* the last start of a waiting job; from: no job waited */
     usec_t horizon; /* what comes after it is not known; USEC_NEVER: all is */
     usec_t processor_from;
     usec_t planned;   /* when the brain was asked last */
-    bool had_waiting; /* somebody waited after that */
+    bool had_waiting; /* jobs waited after that */
     bool has_begun;
 };
 

@@ -351,7 +351,7 @@ static json_t *view_rows(struct outlook *outlook, json_t **ret_total)
     return queues;
 }
 
-/* How much later; who starts beyond what is known, or never, does so late. */
+/* How much later; a start beyond the horizon, or never, counts as late. */
 static usec_t difference(const struct outlook *outlook, const struct pair *pair)
 {
     usec_t late =

@@ -2,12 +2,11 @@
 #ifndef FORECAST_OUTLOOK_H
 #define FORECAST_OUTLOOK_H
 
-/* outlook - what came of driving the same state on twice, as it is and with a change, side by side
+/* outlook - compares two simulations of the same state, without and with a change
  *
- * Both were driven in processes of their own: what came of one are bytes that the other reads.
- * Jobs are told apart by id, queues by name. Waits are from the submission to the first start.
- * Where one was not driven to its end, what both know of is compared: what comes after that is
- * `beyond`.
+ * Each ran in a process of its own: the result of one is bytes that the other reads. Jobs are
+ * matched by id, queues by name. A wait is the time from submission to the first start. If one did
+ * not reach its end, the comparison covers the time that both reached; later starts are `beyond`.
  *
  * Spec: doc/spec/05-api.md, "What if"
  */
@@ -37,7 +36,7 @@ struct outlook_ask {
     void *user;
     /* Whether a job counts, and is shown; NULL: all that waited or came. */
     bool (*counts)(void *user, const struct forward_job *job);
-    /* Add what is said of a job: label, name ... */
+    /* Add the description of a job: label, name ... */
     void (*describe)(void *user, uint64_t id, json_t *view);
     usec_t from;       /* the state's time that seconds are counted from */
     usec_t wall_ahead; /* what to add to it for wall time */

@@ -146,7 +146,7 @@ static int keep(struct stage *stage, const struct journal_record *bytes, usec_t 
     return 0;
 }
 
-/* What came from outside is kept; of what the engine said, how long each ran. */
+/* Keep events from outside; of engine events keep only the run times. */
 static int note(struct stage *stage, const struct event *event, const struct journal_record *bytes,
                 struct error *err)
 {
@@ -185,7 +185,7 @@ static int note(struct stage *stage, const struct event *event, const struct jou
         if (record)
             record->is_forgotten = true;
         return 0;
-    default: /* what was configured, and what was decided: both are to be otherwise */
+    default: /* configuration and decisions: both will differ */
         return 0;
     }
 }
@@ -245,7 +245,7 @@ static bool takes_jobs(const struct state *state, const char *queue)
     return number > QUEUE_ROOT && state->queues.items[number].child_count == 0;
 }
 
-/* What says something of a job that is not there, or is over, says nothing. */
+/* Ignore events about jobs that do not exist or have ended. */
 static bool is_about_something(const struct stage *stage, const struct state *state,
                                const struct event *event)
 {

@@ -2,17 +2,17 @@
 #ifndef FORECAST_REHEARSE_H
 #define FORECAST_REHEARSE_H
 
-/* rehearse - the last days of a journal once more, under two configurations
+/* rehearse - repeats the last days of a journal under two configurations
  *
- * The journal is folded up to the first of these days. From there on the brain decides anew, twice:
- * machines come, go and change as they did, jobs come as they did and run as long as they did in
- * all their attempts. Who gave up waiting is cancelled when he was, if he still waits; who ended
- * badly does so again; who runs to this day is taken to end now, who waits to this day runs as
- * long as he usually would. Jobs of a queue that a configuration does not have go to `default`.
+ * The journal is folded up to the first of these days. From there the brain decides again, twice.
+ * Nodes and jobs arrive, leave and change as recorded; a job runs as long as it did in all its
+ * attempts. A job that was cancelled while waiting is cancelled at the same time if it still waits.
+ * A failed job fails again. A job that still runs ends now; one that still waits runs for its usual
+ * time. Jobs of a queue that a configuration lacks go to `default`.
  *
- * So that many jobs do not take long, of more than EXACT_JOBS (10,000) those that wait start up to
- * a ten-thousandth of the time late, or a tenth of the run time that three in four exceed (`grain`,
- * forward.h).
+ * To limit the computing time, with more than EXACT_JOBS (10,000) jobs the waiting ones start late:
+ * by up to 1/10,000 of the period, or a tenth of the run time that three of four jobs exceed
+ * (`grain`, forward.h).
  *
  * Limits: REHEARSE_EVENTS_MAX events of those days
  */
@@ -31,7 +31,7 @@ struct rehearsal {
     usec_t wall_ahead;
     usec_t processor; /* forward.h */
     uint32_t shown;
-    /* Whose names may be said of jobs that nobody lists any more; NULL: everybody's. */
+    /* The users whose names may be shown for jobs that are no longer listed; NULL: all. */
     const char *user;
     void *config;
     /* Tell what puts the configuration into force: the one there is, or the new one. */

@@ -2,17 +2,17 @@
 #ifndef FORECAST_TWICE_H
 #define FORECAST_TWICE_H
 
-/* twice - a state driven on as it is, and with a change, at the same time
+/* twice - simulates a state without and with a change, in parallel
  *
- * The first in a copy of this process (io/copy.h), the second in this one: state and brain are
- * the same for both, and used up.
+ * The first runs in a copy of this process (io/copy.h), the second in this one. Both start from the
+ * same state and brain, and consume them.
  */
 
 #include "forecast/outlook.h"
 
 struct twice_ask {
     struct forward_options forward;
-    /* Tell what is to be told before anything happens; in the copy for the first. */
+    /* Tell events before the start; for the first in the copy. */
     int (*prepare)(void *user, struct forward *forward, bool is_change, struct error *err);
     void *user;
 };

@@ -190,7 +190,7 @@ int client_call(struct client *client, const struct client_request *request,
     prepare_call(client, request, &call);
     curl_multi_add_handle(client->multi, client->call);
     while (!call.is_over && code == 0) {
-        /* What can be had at once needs no wait. */
+        /* Data that is already available needs no wait. */
         curl_multi_perform(client->multi, &running);
         take_messages(client);
         if (!call.is_over)
@@ -211,7 +211,7 @@ void client_reply_release(struct client_reply *reply)
     reply->status = 0;
 }
 
-/* Who does not take what comes makes the daemon wait, not this process grow. */
+/* A slow consumer makes the daemon wait, and does not make this process grow. */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 {
     struct client_stream *stream = user;

@@ -4,12 +4,12 @@
 
 /* client - an HTTP client of the daemon's Unix socket, on libcurl
  *
- * Calls wait for their reply. Streams deliver bytes while client_wait() runs: the caller looks
- * after each wait at what has come, takes it, and clears it. Connections are used again.
+ * Calls wait for their reply. Streams deliver bytes while client_wait() runs: after each wait the
+ * caller consumes the received bytes and clears them. Connections are reused.
  *
  * Order of calls:  create, (call | stream_open, wait*, stream_close)*, destroy
  * Owner:           the caller; streams are closed before the client is destroyed
- * On failure:      -ENOENT and -ECONNREFUSED when nobody listens, -EACCES when it may not,
+ * On failure:      -ENOENT and -ECONNREFUSED if no daemon listens, -EACCES without permission,
  *                  -EINTR when the watched descriptor became readable, -ETIMEDOUT, -EIO
  * Limits:          CLIENT_REPLY_MAX bytes of a reply, CLIENT_TIMEOUT_S seconds for a call
  */
@@ -78,8 +78,8 @@ struct client_event {
     char *data;
 };
 
-/* The next whole event of what has come; false: there is none yet. Who takes events does not
- * clear bytes. */
+/* The next complete event received; false: none yet. A caller that takes events must not clear
+ * bytes. */
 bool client_event_take(struct client_stream *stream, struct client_event *ret);
 void client_event_release(struct client_event *event);
 

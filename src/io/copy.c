@@ -121,7 +121,7 @@ int copy_end(struct copy *copy)
 {
     siginfo_t info = { .si_pid = 0 };
 
-    pidfd_send_signal(copy->pidfd, SIGKILL, NULL, 0); /* one that is gone does not mind */
+    pidfd_send_signal(copy->pidfd, SIGKILL, NULL, 0); /* fails harmlessly if it has ended */
     while (waitid(P_PIDFD, (id_t)copy->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         continue;
     close(copy->pidfd);

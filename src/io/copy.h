@@ -2,16 +2,16 @@
 #ifndef IO_COPY_H
 #define IO_COPY_H
 
-/* copy - a copy of this process that works something out and says it
+/* copy - a forked copy of this process that computes something and writes the result
  *
- * The copy has our memory as it is now, and whatever it does to it is its own. It has standard
- * error and the descriptor to write to, and no other; signals do what they do in a new program; it
- * is nice, first to go when memory runs out, and dies with us. It never returns: when the function
- * is done it is gone, without handlers, buffers or locks of ours being touched.
+ * The copy has a private snapshot of our memory. It keeps standard error and the descriptor to
+ * write to, and no other; signal handlers are reset; it runs at low priority, is the first victim
+ * when memory runs out, and dies with its parent. It never returns: it exits when the function is
+ * done, without running handlers, flushing buffers or touching locks of the parent.
  *
- * A pidfd stands for it: nobody else has its number.
+ * A pidfd identifies it, because a pid can be reused.
  *
- * On failure:  there is no copy
+ * On failure:  no copy exists
  */
 
 #include <stdbool.h>
@@ -27,13 +27,13 @@ typedef void copy_fn(void *user, int fd);
 
 int copy_start(copy_fn *fn, void *user, struct copy *ret, struct error *err);
 
-/* Read what there is; false: that was all, or no more can be read. Waits unless fd is set not to.
+/* Read the available bytes; false: end of data, or an error. Blocks unless fd is non-blocking.
  */
 bool copy_read(struct copy *copy, struct text *out);
 /* Ends it if it still runs. Returns its wait status. */
 int copy_end(struct copy *copy);
 
-/* All of it, in the copy; false: nobody reads. */
+/* Write all bytes, in the copy; false: the reader has closed. */
 bool copy_write(int fd, const void *bytes, size_t length);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Add a file's bytes to text, also of those whose size is not known before (/proc). Fails with
- * -EFBIG when there are more than bytes_max, or as open and read do. */
+/* Append a file's bytes to text; its size need not be known (/proc). Fails with -EFBIG above
+ * bytes_max, or as open and read do. */
 int file_read(const char *path, size_t bytes_max, struct text *text, struct error *err);
 
 /* Write into a file that is there, in one write, as the kernel's own files want it. */

@@ -449,7 +449,7 @@ void http_destroy(struct http_server *server)
     if (!server)
         return;
     uv_poll_stop(&server->poll);
-    server->is_closing = true; /* whoever asks from here on is refused, not kept waiting */
+    server->is_closing = true; /* refuse later requests instead of letting them wait */
     let_go(server);
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);

@@ -4,10 +4,10 @@
 
 /* http - a small HTTP/1.1 server on a Unix socket, in a libuv loop, on libmicrohttpd
  *
- * The handler gets each whole request and answers with http_reply(), at once or later; or with
- * http_stream(), which asks for bytes as long as there are some. Who is at the other end is asked
- * once per connection (io/peer.h), and every request carries it. Over TCP nobody can say: is_open
- * lets the handler see such requests, too, from IDENTITY_NOBODY.
+ * The handler gets each complete request and answers with http_reply(), at once or later, or with
+ * http_stream(), which pulls bytes until the stream is over. The identity of the peer is determined
+ * once per connection (io/peer.h) and is part of every request. TCP peers have no identity: is_open
+ * passes their requests to the handler as IDENTITY_NOBODY.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
@@ -53,34 +53,34 @@ struct http_options {
     http_handler_fn *handler;
     void *user;
     uid_t owner;
-    bool is_open; /* to those of whom the kernel does not say who they are */
+    bool is_open; /* to peers without an identity */
 };
 
 int http_create(const struct http_options *options, struct http_server **ret, struct error *err);
 void http_destroy(struct http_server *server); /* open connections are closed */
 
-/* A Unix socket that listens at path with these permissions. A socket that nobody listens on
- * is replaced; one with a living server fails with -EADDRINUSE. */
+/* A Unix socket that listens at path with these permissions. It replaces a stale socket; fails with
+ * -EADDRINUSE if a server listens there. */
 int http_listen(const char *path, mode_t mode, int *ret_fd, struct error *err);
 
 /* The same on TCP: "PORT" is this machine only, "HOST:PORT" an address of it, "*:PORT" all.
  * Fails with -EINVAL (not an address of that form) or as bind(2) does. */
 int http_listen_tcp(const char *address, int *ret_fd, struct error *err);
 
-/* NULL when the query has no such key; "" when it has no value. */
+/* NULL: the query has no such key; "": the key has no value. */
 const char *http_query(const struct http_request *request, const char *key);
 
 /* A key of the query that is none of these (NULL at the end); NULL: all are. */
 const char *http_query_unknown(const struct http_request *request, const char *const *keys);
 
-/* Whether the peer of a request that has no reply yet has gone. */
+/* Whether the peer of an unanswered request has disconnected. */
 bool http_is_left(const struct http_request *request);
 
 /* bytes are malloc'd and taken over. */
 void http_reply(struct http_request *request, unsigned status, const char *content_type,
                 char *bytes, size_t length);
 
-/* Add what there is to say, nothing when there is nothing new; true: it is over. */
+/* Append new bytes, or nothing if there are none; true: the stream is over. */
 struct http_stream {
     struct http_request *request;
     bool (*pull)(struct http_stream *stream, struct text *out);
@@ -93,7 +93,7 @@ struct http_stream {
 /* The stream belongs to the caller until on_gone. */
 void http_stream(struct http_request *request, const char *content_type,
                  struct http_stream *stream);
-/* Whether the peer has gone; a stream that has nothing to say does not notice by itself. */
+/* Whether the peer has disconnected; an idle stream does not notice by itself. */
 bool http_stream_is_left(const struct http_stream *stream);
 /* There may be something to say. */
 void http_stream_wake(struct http_stream *stream);

@@ -9,8 +9,7 @@
  *            else that same one when a daemon answers there; $XDG_RUNTIME_DIR/tarn/tarn.sock;
  *            STATE/tarn.sock
  *
- * Nothing is made here, only named. All paths are absolute. A variable that is set to nothing
- * counts as not set.
+ * This file creates nothing. All paths are absolute. An empty variable counts as unset.
  *
  * Owner:   paths_release() gives the strings back; a failed paths_find() leaves nothing to release
  * Limits:  PATHS_SOCKET_MAX bytes of socket: what the kernel takes
@@ -33,7 +32,7 @@ struct paths {
 int paths_find(struct paths *ret, struct error *err);
 void paths_release(struct paths *paths);
 
-/* Whether somebody listens there now. */
+/* Whether a process listens there now. */
 bool paths_is_listening(const char *socket);
 
 #endif

@@ -16,7 +16,7 @@ enum {
 
 static int file_open(const struct order *order, struct stream *stream, bool truncate)
 {
-    /* Not blocking: opening a FIFO that nobody reads must fail, not wait. */
+    /* Not blocking: opening a FIFO without a reader must fail, not wait. */
     int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
     struct stat info;
 

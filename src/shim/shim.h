@@ -2,10 +2,10 @@
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
 
-/* shim - the parts of tarn-shim, which keeps one member of one job
+/* shim - the parts of tarn-shim, which supervises one member of one job
  *
- * One process, one thread, no heap: what lives is in one struct shim. It needs
- * nothing from the other rooms, so that it stays small: there may be thousands.
+ * One process, one thread, no heap: all state is in one struct shim. It uses no other room and
+ * stays small, because thousands may run.
  *
  * Order of calls:  order_read, status_take, tree_prepare, streams_open, job_start,
  *                  the loop in main.c, tree_kill and reaping, record_end
@@ -29,7 +29,7 @@ struct deny_order {
     uint32_t major, minor;
 };
 
-/* The order, taken apart; strings point into its bytes. */
+/* The parsed order; strings point into its bytes. */
 struct order {
     const char *bytes;
     size_t length;
@@ -57,10 +57,10 @@ struct order {
     char **argv, **envp; /* NULL-terminated */
 };
 
-/* One pipe from the job, and the file that it is kept in. */
+/* One pipe from the job, and the file that stores its output. */
 struct stream {
     int pipe_fd;      /* our end; -1: closed */
-    int job_fd;       /* the job's end; -1 once it was started */
+    int job_fd;       /* the job's end; -1 after its start */
     int file_fd;      /* -1: lost, for reason lost_errno */
     const char *path; /* NULL: this stream is not used */
     bool rotates;     /* a regular file with a limit */
@@ -79,8 +79,8 @@ struct shim {
     struct stream streams[2];
     bool main_dead;   /* and reaped; wait_status is set */
     bool childless;   /* nothing of the job is left */
-    bool is_stopping; /* somebody asked */
-    bool was_killed;  /* the grace ran out, or was none */
+    bool is_stopping; /* a stop was requested */
+    bool was_killed;  /* the grace period is over, or was 0 */
     bool has_started; /* exec succeeded */
     int64_t deadline; /* monotonic milliseconds; when stopping turns into killing */
     char failure[ORDER_TEXT_SIZE];
@@ -91,14 +91,14 @@ struct shim {
 
 /* words.c: "no space left on device"; never NULL. */
 const char *words_errno(int code);
-/* Set the failure; the first one stays. */
+/* Set the failure; the first one wins. */
 void shim_fail(struct shim *shim, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int64_t clock_ms(void); /* monotonic */
 
-/* order.c: false when it is not a whole order. */
+/* order.c: false: incomplete order. */
 bool order_read(struct order *order, int fd);
-/* The n-th value (from 0) of a key that comes several times, or NULL. */
+/* The n-th value (from 0) of a repeated key, or NULL. */
 const char *order_value(const struct order *order, const char *key, size_t n);
 /* Up to count_max numbers; returns how many. */
 size_t order_groups(const struct order *order, gid_t *groups, size_t count_max);
@@ -108,35 +108,35 @@ enum status_answer { STATUS_OURS, STATUS_TAKEN, STATUS_FAILED };
 enum status_answer status_take(struct shim *shim);
 void record_forked(struct shim *shim);
 void record_started(struct shim *shim);
-/* The end or the failure: kept on disk first, then sent. */
+/* The end or the failure: stored on disk first, then sent. */
 void record_end(struct shim *shim, const char *usage);
-void notify_flush(struct shim *shim); /* send what is pending, as far as the pipe takes it */
+void notify_flush(struct shim *shim); /* send pending notes, as far as the pipe accepts them */
 
-/* user.c: whose rights output files are opened and written with. */
+/* user.c: switches to the user whose rights apply to output files. */
 void user_take_groups(const struct order *order);
 void user_begin(const struct order *order); /* from here on the job's user ... */
 void user_end(const struct order *order);   /* ... until here */
 
-/* fence.c: false, with the failure set, when devices that are to be kept from it can't be. */
+/* fence.c: false, with the failure set, if the forbidden devices cannot be blocked. */
 bool fence_raise(struct shim *shim);
 
-/* output.c: false, with the failure set, when a file or pipe can't be opened. */
+/* output.c: false, with the failure set, if a file or pipe cannot be opened. */
 bool streams_open(struct shim *shim);
-void stream_pump(const struct order *order, struct stream *stream); /* what is there now */
-void streams_drain(struct shim *shim);                              /* what is left, bounded */
+void stream_pump(const struct order *order, struct stream *stream); /* copy the available output */
+void streams_drain(struct shim *shim);                              /* copy the rest, bounded */
 
-/* job.c: false, with the failure set, when no process could be made. */
+/* job.c: false, with the failure set, if no process could be created. */
 bool job_start(struct shim *shim);
-/* Read how exec went; settles exec_fd. */
+/* Read the result of exec; settles exec_fd. */
 void job_read_exec(struct shim *shim);
 
 /* tree.c */
 bool tree_prepare(struct shim *shim); /* make the control groups and their limits */
 void tree_signal(const struct shim *shim, int signal); /* every process of the job */
-/* Only those that catch it; how many. */
+/* Only processes that catch it; returns how many. */
 size_t tree_signal_catching(const struct shim *shim, int signal);
 void tree_kill(const struct shim *shim); /* once; repeat until childless */
-void tree_reap(struct shim *shim);       /* who has died; sets main_dead, childless */
+void tree_reap(struct shim *shim);       /* reap dead processes; sets main_dead, childless */
 bool tree_was_oom(const struct shim *shim);
 void tree_remove(const struct shim *shim); /* the control groups */
 

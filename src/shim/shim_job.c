@@ -71,7 +71,7 @@ static void child_limit(const struct order *order, int pipe_fd)
     }
 }
 
-/* Near to its devices, as far as the kernel has such CPUs and memory: it runs elsewhere, too. */
+/* Run near the devices, as far as the kernel has such CPUs and memory; otherwise run elsewhere. */
 static void child_stay_near(const struct order *order)
 {
     const size_t bits = 8 * sizeof(unsigned long);
@@ -86,9 +86,10 @@ static void child_stay_near(const struct order *order)
     syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, ORDER_NODES_MAX);
 }
 
-/* A session keyring of its own: the daemon's may hold keys that are not the job's to use. A kernel
- * without keys has none to give away. EPERM and EACCES come from a sandbox alone, whose filter the
- * job has too. Past the quota of one's own user, job and daemon are the same user: they share. */
+/* A separate session keyring, because the daemon's may hold keys that the job must not use. A
+ * kernel without keyrings has no keys to leak. EPERM and EACCES come only from a sandbox, whose
+ * filter also applies to the job. Over the quota of the daemon's own user, job and daemon share the
+ * keyring. */
 static void child_leave_keys(const struct order *order, int pipe_fd)
 {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
@@ -126,8 +127,8 @@ static void child_enter_directory(const struct order *order, int pipe_fd)
                words_errno(errno));
 }
 
-/* Opened without waiting: a FIFO that nobody writes to, or a line without a carrier, would hold the
- * start for ever. The job itself reads as usual. */
+/* Opened without waiting: a FIFO without a writer, or a line without a carrier, would block the
+ * start forever. The job itself reads as usual. */
 static void child_take_input(const char *path, int pipe_fd)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -248,7 +249,7 @@ child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
 {
     const struct order *order = &shim->order;
 
-    /* Rights over other people's files end here, whatever the shim had switched to. */
+    /* Drop all rights to other users' files here, whatever user the shim had switched to. */
     user_end(order);
     setsid();
     child_join_groups(order, pipe_fd);

@@ -32,8 +32,8 @@ static bool signals_open(struct shim *shim)
     return false;
 }
 
-/* Whoever does not catch the job's own signal would die of it before the others have saved their
- * work: so only they get it. When nobody does, all are told as usual. */
+/* A process that does not catch the job's own signal would die before the others have saved their
+ * work: so only processes that catch it receive it. If none does, all get SIGTERM. */
 static void ask_to_stop(struct shim *shim)
 {
     if (shim->order.signal == 0 || tree_signal_catching(shim, shim->order.signal) == 0)

@@ -63,7 +63,7 @@ static bool text_key(struct order *order, const char *key, const char *value)
     return false;
 }
 
-/* To the kernel, the last one means "stay who you are", which is root. */
+/* The kernel takes the highest id as "no change", which would remain root. */
 static bool is_account(int64_t number)
 {
     return number < UINT32_MAX;

@@ -2,10 +2,10 @@
 #ifndef SHIM_SHIM_ORDER_H
 #define SHIM_SHIM_ORDER_H
 
-/* order - what the engine asks of one tarn-shim, and the records it answers with
+/* shim_order - the order of the engine to one tarn-shim, and the records in reply
  *
  * An order is a memfd on ORDER_FD: NUL-terminated strings, key and value
- * alternately. Keys that may come several times keep their sequence; an
+ * alternately. Repeated keys keep their sequence; an
  * unknown key makes the shim refuse the order. Records go to the status file
  * and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
  *
@@ -26,14 +26,14 @@ enum {
     ORDER_NODES_MAX = 1024,
     ORDER_RECORD_SIZE = 512,       /* a record fits, with its newline; below PIPE_BUF */
     ORDER_NOTE_MAX = 2048,         /* bytes of a note */
-    ORDER_TEXT_SIZE = 160,         /* the words of a failure, with the NUL */
-    ORDER_STATUS_BYTES_MAX = 8192, /* a status file is never longer */
+    ORDER_TEXT_SIZE = 160,         /* the message of a failure, with the NUL */
+    ORDER_STATUS_BYTES_MAX = 8192, /* maximum size of a status file */
 };
 
-/* How the shim leaves when it wrote no record of its own. */
+/* Exit status of a shim that wrote no record. */
 enum {
     SHIM_EXIT_DONE = 0,  /* the end is in the status file or was sent */
-    SHIM_EXIT_TAKEN = 3, /* this member has a status file: somebody else's start came first */
+    SHIM_EXIT_TAKEN = 3, /* this member has a status file: another start came first */
     SHIM_EXIT_ORDER = 4, /* the order could not be read */
 };
 
@@ -49,16 +49,16 @@ enum {
 #define ORDER_KEEP      "keep"      /* rotated files to keep */
 #define ORDER_UMASK     "umask"     /* decimal */
 #define ORDER_GRACE     "grace_ms"  /* between SIGTERM and SIGKILL */
-#define ORDER_SIGNAL    "signal"    /* instead of SIGTERM, to those who catch it; 1 to 64 */
+#define ORDER_SIGNAL    "signal"    /* instead of SIGTERM, to processes that catch it; 1 to 64 */
 #define ORDER_UID       "uid"       /* uid, gid, groups: absent: as the shim itself */
 #define ORDER_GID       "gid"
-#define ORDER_GROUPS    "groups"    /* numbers with a comma between */
+#define ORDER_GROUPS    "groups"    /* numbers, separated by commas */
 #define ORDER_RLIMIT    "rlimit"    /* NUMBER:SOFT:HARD */
 #define ORDER_CPUS      "cpus"      /* runs on these: 0-3,8-11; where the kernel lets it */
-#define ORDER_MEMORY    "memory"    /* takes its memory from this node first, where it can */
+#define ORDER_MEMORY    "memory"    /* allocates memory on this node first, if possible */
 #define ORDER_MKDIR     "mkdir"     /* make this control group, remove it at the end */
-#define ORDER_WRITE     "write"     /* PATH=VALUE; the job fails when that does */
-#define ORDER_TRY_WRITE "try_write" /* the same, but failing is fine */
+#define ORDER_WRITE     "write"     /* PATH=VALUE; a failure fails the job */
+#define ORDER_TRY_WRITE "try_write" /* PATH=VALUE; failures are ignored */
 #define ORDER_INTO      "into"      /* the job is born in this v2 control group */
 #define ORDER_JOIN      "join"      /* the job moves into this v1 control group */
 #define ORDER_KILL      "kill"      /* this v2 control group has cgroup.kill */
@@ -69,7 +69,7 @@ enum {
 #define ORDER_ARG "arg" /* one argument of the job */
 #define ORDER_ENV "env" /* one NAME=value of the job */
 
-/* What makes a record count: without it at the end the line was torn. */
+/* The end mark of a complete record; a line without it is torn. */
 #define ORDER_RECORD_END " .\n"
 
 #endif

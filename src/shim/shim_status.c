@@ -96,7 +96,7 @@ void notify_flush(struct shim *shim)
     ssize_t sent = write(ORDER_NOTIFY_FD, shim->pending, shim->pending_length);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    /* A note is below PIPE_BUF, so it went whole; or nobody is there to read it. */
+    /* A note is below PIPE_BUF, so it is written whole, or there is no reader. */
     shim->pending_length = 0;
 }
 
@@ -109,7 +109,8 @@ static void notify(struct shim *shim, const char *record)
     notify_flush(shim);
 }
 
-/* Who comes after a killed shim must tell this process from a later one with the same pid. */
+/* The successor of a killed shim must distinguish this process from a later one with the same pid.
+ */
 static uint64_t start_ticks(pid_t pid)
 {
     char path[32], stat[512];
@@ -160,7 +161,7 @@ static bool is_c1(const char *text)
     return (unsigned char)text[0] == 0xc2 && second >= 0x80 && second <= 0x9f;
 }
 
-/* Words from a user's path must not look like a record's end, nor steer a terminal. */
+/* Text from a user's path must not look like the end of a record, nor control a terminal. */
 static void text_clean(char *text)
 {
     for (; *text != '\0'; text++) {
@@ -173,8 +174,8 @@ static void text_clean(char *text)
     }
 }
 
-/* A full disk: the reserved block makes this rare. Wait for room as long as anybody may want to
- * know, which is until the file is removed. A torn line before is ended first. */
+/* A full disk: the reserved block makes this rare. Wait for room until the file is removed, because
+ * a reader may still need it. A torn line before is ended first. */
 static void record_retry(struct shim *shim, char *record)
 {
     struct stat info;

@@ -94,7 +94,7 @@ static void file_pids(const char *path, void (*visit)(void *user, pid_t pid), vo
     close(fd);
 }
 
-/* 0: it is gone, or nobody's. */
+/* 0: it has ended, or has no owner. */
 static pid_t parent_of(pid_t pid)
 {
     char path[32], stat[512];
@@ -113,8 +113,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* Everything of the job descends from us, who inherit whoever detaches. What is deeper than we
- * look comes nearer as those above it die. */
+/* All processes of the job descend from the shim, a subreaper that inherits detached ones.
+ * Processes below the search depth come nearer as their ancestors die. */
 static bool is_descendant(pid_t pid)
 {
     pid_t self = getpid();
@@ -127,8 +127,8 @@ static bool is_descendant(pid_t pid)
     return false;
 }
 
-/* A child of ours keeps its number until we reap it. Another's number may be somebody else's by
- * now: so it is held by a pidfd first, and then asked whose it is. */
+/* A child of ours keeps its number until we reap it. The number of another process may have been
+ * reused: open a pidfd first, then check its parent. */
 static void process_signal(pid_t pid, int signal)
 {
     siginfo_t info;
@@ -208,7 +208,7 @@ void tree_signal(const struct shim *shim, int signal)
     descendants_signal(signal);
 }
 
-/* Bit N-1 of the mask in its status is signal N; it may be gone, then it catches nothing. */
+/* Bit N-1 of the mask in its status is signal N; an ended process catches nothing. */
 static bool catches(pid_t pid, int signal)
 {
     char path[32], text[4096];
@@ -255,7 +255,7 @@ void tree_kill(const struct shim *shim)
     } else if (shim->pid > 0 && !shim->main_dead) {
         kill(-shim->pid, SIGKILL);
     }
-    /* Also with a control group: who left it is still a child of ours, sooner or later. */
+    /* Also with a control group: a process that left it eventually becomes our child. */
     descendants_signal(SIGKILL);
 }
 

@@ -20,7 +20,7 @@ void user_take_groups(const struct order *order)
 }
 
 /* The effective user, not that for files alone: the kernel asks for it at /proc/sys and the like.
- * Leaving user 0 takes all capabilities out of effect; coming back restores them. */
+ * Leaving user 0 clears all effective capabilities; returning restores them. */
 void user_begin(const struct order *order)
 {
     if (order->has_user && setresuid((uid_t)-1, order->uid, (uid_t)-1) < 0)

@@ -2,10 +2,10 @@
 #ifndef STORE_COMPRESS_H
 #define STORE_COMPRESS_H
 
-/* pack - bytes made smaller when that is worth it
+/* compress - compresses bytes when that saves space
  *
- * What is short, or does not shrink, stays as it is. The packed bytes belong to the packer and
- * hold until its next call.
+ * Short bytes, and bytes that do not shrink, stay as they are. The packed bytes belong to the
+ * packer and are valid until its next call.
  */
 
 #include <stddef.h>

@@ -203,7 +203,7 @@ uint64_t journal_last(struct journal *journal)
     return journal->last;
 }
 
-/* Check one row and hand it on. */
+/* Check one row and pass it on. */
 static int read_row(struct journal *journal, sqlite3_stmt *row, uint64_t expected,
                     journal_record_fn *fn, void *user, struct error *err)
 {

@@ -4,10 +4,10 @@
 
 /* journal - the events of a state directory, durable, on SQLite
  *
- * What is added collects in a batch in memory; journal_commit() makes the batch durable in one
- * transaction, or none of it. Records are opaque bytes, numbered from 1 without gaps, and never
- * deleted. A blob is stored once per content and has an id for ever. A snapshot is bytes that
- * stand for the records up to one; the newest two are kept.
+ * Additions collect in a batch in memory; journal_commit() makes the batch durable in one
+ * transaction, all or nothing. Records are opaque bytes, numbered from 1 without gaps, and never
+ * deleted. A blob is stored once per content and keeps its id forever. A snapshot replaces the
+ * records up to a number; the journal keeps the newest two.
  *
  * One process writes: it holds a lock on the directory. Any number may read meanwhile, also from
  * a read-only file system; a reader sees what is committed and changes nothing.
@@ -16,8 +16,8 @@
  * Owner:           the caller; bytes passed in are copied
  * On failure:      commit: nothing is stored, the batch is kept, and may be committed again or
  *                  discarded. Others: nothing has changed, and no ret_ parameter was written.
- *                  -ENOSPC: the disk is full. -EBADMSG: damaged. -EIO and others: see the words
- * Limits:          below; longer is a bug in the caller, who checks before, except where said
+ *                  -ENOSPC: the disk is full. -EBADMSG: damaged. -EIO and others: see the message
+ * Limits:          below; exceeding them is a bug in the caller, unless stated
  * Spec:            doc/spec/01-journal.md
  */
 
@@ -59,7 +59,7 @@ uint64_t journal_append(struct journal *journal, const void *bytes, size_t lengt
 /* The id of this content: that of an equal blob, stored or in the batch, or a new one. */
 uint64_t journal_blob_add(void *journal, const void *bytes, size_t length);
 
-/* Append a blob's bytes, also of one that is still in the batch. -ENOENT: no such blob. */
+/* Append a blob's bytes; the blob may still be in the batch. -ENOENT: no such blob. */
 int journal_blob_get(void *journal, uint64_t id, struct text *ret, struct error *err);
 
 /* A small string by name, in the batch too: format facts, boot id, clocks. Names of the store's
@@ -77,9 +77,9 @@ bool journal_batch_is_empty(const struct journal *journal);
 /* The number of the last durable record, 0 for none (a reader asks the file). */
 uint64_t journal_last(struct journal *journal);
 
-/* Hand the durable records from a number on, in order, to fn. It may call journal_blob_get() and
- * journal_meta_get(). What fn returns, when not 0, ends the reading and is returned; a negative
- * one has its words in err. Fails with -EBADMSG when a record is damaged or missing. */
+/* Pass the durable records from a number on, in order, to fn. It may call journal_blob_get() and
+ * journal_meta_get(). A result of fn other than 0 ends the reading and is returned; for a negative
+ * one, err has the message. Fails with -EBADMSG when a record is damaged or missing. */
 int journal_read(struct journal *journal, uint64_t from_sequence, journal_record_fn *fn, void *user,
                  struct error *err);
 

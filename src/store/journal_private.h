@@ -2,7 +2,7 @@
 #ifndef STORE_JOURNAL_PRIVATE_H
 #define STORE_JOURNAL_PRIVATE_H
 
-/* journal_private - what the files of the journal share; nobody else includes it */
+/* journal_private - shared by the files of the journal; no other file includes it */
 
 #include <sqlite3.h>
 #include <xxhash.h>
@@ -15,7 +15,7 @@
 enum {
     JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": file(1) and we know our files by it */
     SNAPSHOTS_KEPT = 2,
-    SNAPSHOT_PART_BYTES = 256 << 10, /* bounds what saving and loading need beside the bytes */
+    SNAPSHOT_PART_BYTES = 256 << 10, /* bounds the extra memory for saving and loading */
     WAL_PAGES_MAX = 2000, /* then a commit moves them, if journal_idle() was not called */
     WAL_PAGES_IDLE = 64,  /* fewer are not worth a sync */
 };

@@ -15,8 +15,8 @@
 /* Always the same length, so that a full disk has room for it the second time. */
 enum { PID_LENGTH = 20 };
 
-/* A daemon that was killed while it started a job: until that child has become the shim, the lock
- * is held by a copy that nobody will use. */
+/* If a daemon is killed while it starts a job, the forked child holds the lock until it executes
+ * the shim. */
 enum { DEAD_HOLDER_TRIES = 100, DEAD_HOLDER_WAIT_US = 20000 };
 
 static long holder_of(int fd)

@@ -27,8 +27,8 @@ static const char tables[] =
 static const char memory_settings[] =
     "PRAGMA cache_size = -2048; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF";
 
-/* Commands and environments are in it: nobody else's business. SQLite gives its other files the
- * mode of this one. */
+/* The file has commands and environments, so only its owner may read it. SQLite gives its other
+ * files the mode of this one. */
 static int make_file(const char *dir, const char *path, struct error *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -94,9 +94,8 @@ static int prepare_writer(struct journal *journal, struct error *err)
                     "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216", err);
 }
 
-/* On a file system that can't be written, SQLite can't make the file through which it shares the
- * log with others. Nobody writes there either: go without locks and keep the index of the log in
- * memory. */
+/* On a read-only file system SQLite cannot create the file that shares the log between processes.
+ * No process can write there either: go without locks and keep the index of the log in memory. */
 static int open_alone(struct journal *journal, struct error *err)
 {
     sqlite3_close(TAKE(journal->db));
@@ -140,7 +139,7 @@ static int create_tables(struct journal *journal, struct error *err)
     return journal_end(journal, code, err);
 }
 
-/* A format above ours is fine when its writer said that ours is enough. */
+/* A newer format is accepted if its writer recorded that our format can read it. */
 static int check_format(struct journal *journal, int64_t format, struct error *err)
 {
     AUTO_RELEASE(text) struct text needs = { 0 };
@@ -160,7 +159,8 @@ static int check_format(struct journal *journal, int64_t format, struct error *e
                      JOURNAL_FORMAT);
 }
 
-/* Is it ours, and can we read it? An empty file is a journal whose creation was cut short. */
+/* Check that the file is a journal in a readable format. An empty file is a journal whose creation
+ * was interrupted. */
 static int check_file(struct journal *journal, bool *ret_is_empty, struct error *err)
 {
     int64_t tables_count, application, format;
@@ -219,7 +219,7 @@ static int open_writer(struct journal *journal, const char *dir, struct error *e
         code = make_file(dir, journal->path, err);
     if (code == 0)
         code = open_database(journal, NULL, memory_settings, err);
-    /* First whether it is ours: what is not, stays as it is. */
+    /* Check first that the file is a journal: leave any other file unchanged. */
     if (code == 0)
         code = check_file(journal, &is_empty, err);
     if (code == 0)

@@ -30,7 +30,7 @@ struct readings {
     sqlite3_stmt *insert;
     LIST(struct minute) minutes;
     int64_t bytes_max;
-    usec_t pruned; /* when the oldest were looked at */
+    usec_t pruned; /* time of the last check for old rows */
 };
 
 static const char schema[] =

@@ -2,18 +2,18 @@
 #ifndef STORE_READINGS_H
 #define STORE_READINGS_H
 
-/* readings - what devices said, kept: the last hour by the second, 30 days by the minute
+/* readings - history of device readings: the last hour per second, 30 days per minute
  *
- * A file of its own beside the journal, which it never delays: it is written once a minute, without
- * waiting for the disk, and the last minute may be lost with a crash. A minute is the mean and the
- * largest of each reading (counters: their last); its seconds are packed beside it for an hour.
- * When the file reaches its limit, the oldest days go. A file that is damaged is begun anew: it is
- * history, no one's job.
+ * A separate file beside the journal, which it never delays: it is written once a minute, without
+ * waiting for the disk, so a crash may lose the last minute. A minute is the mean and the largest
+ * of each reading (counters: their last); its seconds are kept compressed for an hour. At its size
+ * limit the file loses its oldest days. A damaged file is replaced by an empty one, because no job
+ * depends on it.
  *
  * Times are wall time, microseconds since 1970.
  *
  * Order of calls:  open, (add | query)*, close
- * Limits:          READINGS_DEVICES_MAX devices; READINGS_BYTES_MAX unless told otherwise
+ * Limits:          READINGS_DEVICES_MAX devices; READINGS_BYTES_MAX by default
  */
 
 #include "base/text.h"
@@ -27,9 +27,9 @@ enum { READINGS_DEVICES_MAX = 4096, READINGS_DAYS = 30, READINGS_SECONDS = 3600 
 
 /* Fails with -EIO and words. bytes_max 0: READINGS_BYTES_MAX. */
 int readings_open(const char *path, int64_t bytes_max, struct readings **ret, struct error *err);
-void readings_close(struct readings *readings); /* the minute that is under way is kept; NULL */
+void readings_close(struct readings *readings); /* stores the current minute; accepts NULL */
 
-/* One reading of a device (its UUID). Those of a device come in the order of time. */
+/* One reading of a device (its UUID). The readings of a device come in order of time. */
 void readings_add(void *readings, const char *uuid, usec_t at, const struct reading *reading);
 
 /* fn is called step by step. */

@@ -2,7 +2,7 @@
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
 
-/* sql - the few calls of SQLite that the store uses, with our errors and words */
+/* sql - the SQLite calls that the store uses, with our error codes and messages */
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* The words for what failed last on db: "journal PATH: the disk is full". Codes: -ENOSPC (disk or
+/* The message of the last failure on db: "journal PATH: the disk is full". Codes: -ENOSPC (disk or
  * quota full), -EROFS, -EBUSY, -EACCES, -EBADMSG (damaged, or no database), -EIO for the rest. */
 int sql_error(sqlite3 *db, const char *path, struct error *err);
 

@@ -2,11 +2,11 @@
 #ifndef TIME_BEGIN_H
 #define TIME_BEGIN_H
 
-/* begin - when a job may start, as people write it
+/* begin - parses the earliest start time of a job
  *
  * "now", "now+1h", "now+30minutes", "90s", "1h30m": from now on. "14:30", "2030-01-31",
- * "2030-01-31T08:00[:00]": a time of day or a date, kept as text for who has a clock. "04:00" is
- * four in the morning, not four minutes.
+ * "2030-01-31T08:00[:00]": a time of day or a date, kept as text until code with a clock resolves
+ * it. "04:00" is 4 a.m., not four minutes.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct begin_fields {
     int hour, minute, second; /* 0 when there is only a date */
 };
 
-/* A time of day or a date as numbers. False: it is neither, or there is no such day or time. */
+/* A time of day or a date as numbers. False: neither, or no valid day or time. */
 bool begin_split(const char *text, struct begin_fields *ret);
 
 /* ret_at is new, or NULL when it is a delay. */

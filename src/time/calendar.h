@@ -2,7 +2,7 @@
 #ifndef TIME_CALENDAR_H
 #define TIME_CALENDAR_H
 
-/* calendar - times that come again, as people write them, and the spans that they are
+/* calendar - recurring times: their text form and the time spans they stand for
  *
  *   22:00-06:00                              every day, over midnight
  *   mon-fri 09:00-17:30    sat,sun           on weekdays; whole days
@@ -10,14 +10,14 @@
  *   2026-12-24..2026-12-27                   once; the last day is in it
  *   2026-12-24 08:00 .. 2026-12-27 18:00
  *   first mon 06:00-12:00  month-day 1,last  once a month
- *   cron 0 2 * * 1-5 for 4h                  from each firing (cron.h) so long
+ *   cron 0 2 * * 1-5 for 4h                  from each firing (cron.h), for a duration
  *
- * Several, with ';' between, are all of them together; those after "except" are taken out:
+ * ';' joins several into a union; "except" subtracts those after it:
  * "22:00-06:00; sat,sun except 2026-12-24..2026-12-27".
  *
- * The clock of the zone counts. A span lasts from the first moment when the clock shows a time of
- * it until the last such moment, so that one which begins where the clock jumps forward begins at
- * the jump, and one which ends in the hour that comes twice ends with the second.
+ * Times are wall times of the zone. A span lasts from the first to the last moment whose wall time
+ * is in it. A span that begins in a skipped hour begins at the jump; a span that ends in a repeated
+ * hour ends in its second occurrence.
  *
  * Spec:       doc/spec/08-calendar.md
  * Owner:      the caller of calendar_parse()
@@ -41,8 +41,8 @@ enum {
 
 struct calendar;
 
-/* Fails with -EINVAL (not such words, a time that there is not, nothing but exceptions), -ERANGE
- * (a value too large) or -E2BIG (too long, too many). */
+/* Fails with -EINVAL (syntax, no such time, only exceptions), -ERANGE (value too large) or -E2BIG
+ * (too long, too many). */
 int calendar_parse(const char *words, struct calendar **ret, struct error *err);
 
 void calendar_destroy(struct calendar *calendar); /* NULL is fine */

@@ -152,7 +152,7 @@ static int take_hours(struct cursor *cursor, struct calendar_rule *rule)
     return code;
 }
 
-/* "mon 06:00" behind "fri 20:00 -": the next such time. */
+/* "mon 06:00" after "fri 20:00 -": the next such time. */
 static int take_week_end(struct cursor *cursor, int weekday, struct calendar_rule *rule)
 {
     int minute = 0;
@@ -299,7 +299,7 @@ static int take_date(struct cursor *cursor, int64_t *ret)
     return 0;
 }
 
-/* " 08:00" or "T08:00" behind a date, where there is one; *ret stays where not. */
+/* An optional " 08:00" or "T08:00" after a date; without it *ret is unchanged. */
 static int take_date_clock(struct cursor *cursor, int *ret, bool *ret_there)
 {
     bool is_joined = take(cursor, "T");

@@ -36,10 +36,10 @@ struct cron {
     bool is_rhythm;   /* every hour */
 };
 
-/* Fails with -EINVAL for what is not five such fields, -ERANGE for a day that never comes. */
+/* Fails with -EINVAL (not five valid fields) or -ERANGE (a day that never occurs). */
 int cron_parse(const char *words, struct cron *ret, struct error *err);
 
-/* The first moment after `after` when it fires; USEC_NEVER: none within 40 years (there is one).
+/* The first firing after `after`; USEC_NEVER: none within 40 years, which does not occur.
  * `after` is within ZONE_TIME_MAX less 50 years. */
 usec_t cron_next(const struct cron *cron, const struct zone *zone, usec_t after);
 

@@ -2,12 +2,12 @@
 #ifndef TIME_SPAN_H
 #define TIME_SPAN_H
 
-/* span - stretches of time, and lists of them
+/* span - intervals of time, and lists of them
  *
- * A span has its first moment and not its last: [from, until). A list in order is sorted, and its
- * spans are not empty and neither overlap nor touch: of equal sets of moments there is one list.
+ * A span is half open: [from, until). A normalised list is sorted, and its spans are not empty, do
+ * not overlap and do not touch: equal sets of moments have equal lists.
  *
- * Owner:  whoever declared the list; zeroed is empty
+ * Owner: the code that declares the list; zeroed is empty
  */
 
 #include <stdbool.h>

@@ -148,7 +148,7 @@ static bool read_block(const unsigned char *bytes, size_t length, size_t time_si
     return true;
 }
 
-/* False: there is no such type, or no clock on earth is so far from UTC. */
+/* False: no such type, or an offset beyond ZONE_OFFSET_MAX. */
 static bool read_offset(const struct block *block, size_t type, usec_t *ret)
 {
     if (type >= block->type_count)

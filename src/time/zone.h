@@ -2,20 +2,20 @@
 #ifndef TIME_ZONE_H
 #define TIME_ZONE_H
 
-/* zone - what the clocks of a place show, and when
+/* zone - conversion between Unix time and the wall time of a time zone
  *
- * Moments are Unix time (microseconds, no leap seconds). What a clock shows is a wall time: the
- * number that UTC has at the moment when its clocks show the same, so that wall / USEC_PER_DAY is
- * the day (civil.h). Clocks jump: a wall time may never come, or come twice. Several zones can be
- * used at once; none touches the C library's.
+ * Moments are Unix time (microseconds, no leap seconds). A wall time is the Unix time at which UTC
+ * clocks show the same reading, so that wall / USEC_PER_DAY is the day (civil.h). Clocks jump: a
+ * wall time may be skipped, or repeated. Several zones can be used at once; none changes the C
+ * library's.
  *
- * Bytes are those of a TZif file (RFC 8536) of version 2 or later; after its table its rule goes
- * on for ever. Files that count leap seconds ("right/...") are refused.
+ * Bytes are those of a TZif file (RFC 8536) of version 2 or later; its rule applies after the end
+ * of its table. Files that count leap seconds ("right/...") are refused.
  *
  * Owner:      the caller of zone_parse() and the like
  * On failure: -EINVAL and words; no ret_ parameter was written
  * Limits:     ZONE_BYTES_MAX; moments and wall times within ZONE_TIME_MAX of 1970 (36,000 years);
- *             no clock is further than ZONE_OFFSET_MAX from UTC
+ *             offsets from UTC of at most ZONE_OFFSET_MAX
  */
 
 #include <stdbool.h>

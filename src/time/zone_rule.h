@@ -33,7 +33,7 @@ struct zone_rule {
     struct zone_date start, end; /* of the summer */
 };
 
-/* False: it is no such rule. */
+/* False: not a valid rule. */
 bool zone_rule_parse(const char *text, struct zone_rule *ret);
 
 /* When the summer of that year starts and ends; the start may be later. */

@@ -2,7 +2,7 @@
 #ifndef CLI_FOLLOW_CTRL_C_H
 #define CLI_FOLLOW_CTRL_C_H
 
-/* interrupt - Ctrl-C while a job is followed: it never loses the job
+/* ctrl_c - Ctrl-C while following a job: it never loses the job
  *
  * Order of calls:  open before anything is submitted, ask when the descriptor is readable, close
  */
@@ -11,14 +11,14 @@
 
 enum interrupt_answer { INTERRUPT_GO_ON, INTERRUPT_LEAVE, INTERRUPT_CANCEL };
 
-enum { INTERRUPT_STATUS = 128 }; /* and the signal: the status of who leaves */
+enum { INTERRUPT_STATUS = 128 }; /* plus the signal: the exit status after detaching */
 
-/* Block SIGINT, SIGTERM and SIGHUP and have them come over a descriptor. */
+/* Block SIGINT, SIGTERM and SIGHUP and receive them through a descriptor. */
 int interrupt_open(int *ret_fd, struct error *err);
 void interrupt_close(int fd);
 
-/* Take the signal that is there (*ret_signal; 0: none). On a terminal SIGINT asks what to do with
- * what ("job 7"); a second one, and everything elsewhere, leaves it running. */
+/* Take the pending signal (*ret_signal; 0: none). On a terminal SIGINT asks what to do with `what`
+ * ("job 7"); a second one, and any signal without a terminal, leaves the job running. */
 enum interrupt_answer interrupt_ask(int fd, const char *what, int *ret_signal);
 
 #endif

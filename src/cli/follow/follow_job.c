@@ -27,8 +27,8 @@ struct following {
     struct client_stream output;
     uint64_t offset;             /* bytes of output that have come */
     json_t *job;                 /* as last heard; NULL: not yet */
-    char *said;                  /* the last reason that was told */
-    bool is_introduced, is_deaf; /* who would read the output has gone */
+    char *said;                  /* the last reason shown */
+    bool is_introduced, is_deaf; /* the reader of the output has closed it */
     bool has_failed_output;
     time_t asked_at;
 };

@@ -2,9 +2,9 @@
 #ifndef CLI_FOLLOW_JOB_WATCH_H
 #define CLI_FOLLOW_JOB_WATCH_H
 
-/* watch - the changes of a job or group, also across a restart of the daemon
+/* job_watch - the changes of a job or group, also across a restart of the daemon
  *
- * Order of calls:  open, (client_wait, take*, mend when it is over too early)*, close
+ * Order of calls:  open, (client_wait, take*, mend if the stream ends early)*, close
  * Limits:          WATCH_AWAY_S seconds without a daemon
  */
 
@@ -23,18 +23,18 @@ struct watch {
     struct session *session;
     char id[ID_SIZE];
     struct client_stream events;
-    time_t away_since; /* 0: the daemon is there */
+    time_t away_since; /* 0: connected */
 };
 
 int watch_open(struct watch *watch, struct session *session, const char *id, struct error *err);
 void watch_close(struct watch *watch);
 
-/* The next change that has come, new; NULL: none yet. It is a group's when *ret_is_group. */
+/* The next change received, new; NULL: none yet. *ret_is_group: it is of a group. */
 json_t *watch_take(struct watch *watch, bool *ret_is_group);
 
 bool watch_is_over(const struct watch *watch);
 
-/* Its stream ended before the job did: look whether that is final, else connect once more. */
+/* The stream ended before the job: check whether that is final, else reconnect. */
 int watch_mend(struct watch *watch, struct error *err);
 
 #endif

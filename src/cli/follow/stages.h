@@ -2,7 +2,7 @@
 #ifndef CLI_FOLLOW_STAGES_H
 #define CLI_FOLLOW_STAGES_H
 
-/* stages - what is known of the jobs of an array or a pipeline, and how it adds up
+/* stages - the known jobs of an array or a pipeline, and their sums
  *
  * Order of calls:  read, hear*, sum*, release
  */
@@ -39,21 +39,20 @@ struct stages {
     uint64_t id;
     struct stage *items;
     size_t count;
-    json_t **jobs; /* each as last heard */
+    json_t **jobs; /* last known state of each */
     size_t job_count;
     struct map by_id; /* of a job, into jobs */
     size_t *stage_of; /* for each of jobs */
-    char *result;     /* "ok", "failed"; "" as long as it is not over */
+    char *result;     /* "ok", "failed"; "" until it has ended */
     usec_t submitted;
-    bool is_synthetic; /* some of its GPUs are */
+    bool is_synthetic; /* some of its GPUs are synthetic */
 };
 
 /* From the reply of GET /v1/jobs/ID. */
 void stages_read(struct stages *stages, const json_t *group);
 void stages_release(struct stages *stages);
 
-/* A job or the group has changed; it is taken over. Returns the job's stage where its state is
- * another than before, else NULL. */
+/* Take over a changed job or group. Returns the job's stage if its state changed, else NULL. */
 const struct stage *stages_hear(struct stages *stages, json_t *change, bool is_group);
 
 void stage_sum(const struct stages *stages, const struct stage *stage, struct stage_sum *ret);

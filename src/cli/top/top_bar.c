@@ -8,7 +8,7 @@ enum { LEVELS = 8, DIGITS = 10 };
 static const char *const levels[LEVELS] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 static const char *const levels_ascii[LEVELS] = { "_", ".", ":", "-", "=", "+", "*", "#" };
 
-/* Which of so many steps; each is as long as the others. */
+/* The index of one of `count` equal steps. */
 static size_t step_of(double part, size_t steps)
 {
     if (part <= 0)

@@ -118,9 +118,9 @@ static void draw_help(struct frame *frame, size_t lines)
     }
 }
 
-/* ---- who gets which lines ---- */
+/* ---- lines per list ---- */
 
-/* A line each in turn, to whoever wants more. */
+/* One line in turn to each list that needs more. */
 static void share_lines(const size_t *wanted, size_t lines, size_t *ret)
 {
     bool has_given = true;

@@ -2,18 +2,17 @@
 #ifndef CLI_TOP_TOP_DRAW_H
 #define CLI_TOP_TOP_DRAW_H
 
-/* top_draw - the picture of tarn top: a line of sums, the GPUs, the jobs, the queue, the keys
+/* top_draw - draws the frame of tarn top: a line of sums, the GPUs, the jobs, the queue, the keys
  *
- * The same world and view give the same picture. The lists share the lines that there are: each
- * gets what it needs, until there are no more; the rest is scrolled with the cursor. The one
- * number that is not known is '-'.
+ * The same world and view give the same frame. The lists share the available lines: each gets what
+ * it needs until none are left; the cursor scrolls the rest. An unknown number is '-'.
  */
 
 #include "cli/top/top_frame.h"
 #include "cli/top/top_view.h"
 #include "cli/top/top_world.h"
 
-/* The frame has been initialised with the view's width. Remembers in view what is scrolled. */
+/* The frame has been initialised with the view's width. Stores the scroll positions in view. */
 void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world);
 
 /* ---- its parts ---- */
@@ -26,11 +25,11 @@ struct top_window {
 /* A title line and the window's rows. */
 void draw_gpus(struct frame *frame, const struct top_view *view, const struct top_world *world,
                struct top_window window);
-/* One GPU and all that is known of it, in DETAIL_LINES lines. */
+/* All details of one GPU, in DETAIL_LINES lines. */
 enum { DETAIL_LINES = 5 };
 void draw_details(struct frame *frame, const struct top_view *view, const struct top_world *world,
                   const struct top_gpu *gpu);
-/* A title line and lines of machines, from the first of the window's. */
+/* A title line and the window's lines of nodes. */
 void draw_map(struct frame *frame, const struct top_view *view, const struct top_world *world,
               struct top_window window);
 void draw_jobs(struct frame *frame, const struct top_view *view, const struct top_world *world,

@@ -191,7 +191,7 @@ static void add_spark(struct frame *frame, size_t width, const struct top_world 
     add_field(frame, width, false, TABLE_GOOD, text_string(&spark));
 }
 
-/* Why it is not given out, who has it, what is wrong. */
+/* Why it is not allocated, its jobs, its fault. */
 static void add_fate(struct frame *frame, const struct top_gpu *gpu)
 {
     AUTO_RELEASE(text) struct text jobs = { 0 };

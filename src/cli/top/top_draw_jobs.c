@@ -9,7 +9,7 @@
 
 enum { WIDTH_WIDE = 100 };
 
-/* "4 (0-3)"; that they are made up stands elsewhere. */
+/* "4 (0-3)"; another column marks synthetic GPUs. */
 static void add_gpus(const json_t *job, struct text *text)
 {
     job_gpus_add(job, text);

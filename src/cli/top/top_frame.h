@@ -2,14 +2,14 @@
 #ifndef CLI_TOP_TOP_FRAME_H
 #define CLI_TOP_TOP_FRAME_H
 
-/* top_frame - one picture: lines of text in styles, as wide as a screen
+/* top_frame - one frame: styled lines of text, as wide as the screen
  *
- * It knows no terminal: whoever shows it asks for the spans of each line. What does not fit in the
- * width is cut with an ellipsis, control characters become '?', and where the terminal is not
- * UTF-8 every sign is replaced by as many ASCII ones as it is wide.
+ * It does not depend on a terminal: the code that shows it reads the spans of each line. Text
+ * beyond the width is cut with an ellipsis, and control characters become '?'. Without UTF-8, ASCII
+ * characters of the same width replace every sign.
  *
  * Order of calls:  init, (start_line, (add | pad)*)*, (span | format)*, clear or release
- * Owner:           whoever declared it
+ * Owner:           the code that declares it
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ struct frame {
     struct text bytes;
     LIST(struct frame_span) spans; /* line by line, from left to right */
     size_t line_count;
-    size_t column;       /* of the line that is being made */
+    size_t column;       /* of the current line */
     unsigned line_style; /* is added to that of each span of the line */
 };
 
@@ -45,10 +45,10 @@ void frame_release(struct frame *frame);
 void frame_start_line(struct frame *frame, unsigned style);
 void frame_add(struct frame *frame, unsigned style, const char *words);
 void frame_printf(struct frame *frame, unsigned style, const char *format, ...) PRINTF(3, 4);
-/* Words in a field of so many columns; what is longer is cut. */
+/* Text in a field of a fixed width; longer text is cut. */
 void frame_add_left(struct frame *frame, unsigned style, size_t width, const char *words);
 void frame_add_right(struct frame *frame, unsigned style, size_t width, const char *words);
-/* Blanks up to a column; nothing where the line is there already. */
+/* Blanks up to a column; none if the line is already that long. */
 void frame_pad(struct frame *frame, size_t column);
 
 const char *frame_text(const struct frame *frame, const struct frame_span *span);

@@ -2,7 +2,7 @@
 #ifndef CLI_TOP_TOP_INPUT_H
 #define CLI_TOP_TOP_INPUT_H
 
-/* top_input - the keyboard and the signals as descriptors, so that nothing is cut short by one
+/* top_input - keyboard and signals as descriptors, so that a signal interrupts nothing
  *
  * Order of calls:  open, signal*, close
  */
@@ -10,13 +10,13 @@
 #include "base/error.h"
 
 struct top_input {
-    int signals; /* readable when a signal is there */
+    int signals; /* readable when a signal is pending */
     int any;     /* readable when a signal or a key is */
 };
 
-/* Block SIGINT, SIGTERM, SIGHUP and SIGWINCH; on failure close is still to be called. */
+/* Block SIGINT, SIGTERM, SIGHUP and SIGWINCH; close must be called even after a failure. */
 int input_open(struct top_input *input, struct error *err);
 void input_close(struct top_input *input);
-int input_signal(struct top_input *input); /* the next that is there; 0: none */
+int input_signal(struct top_input *input); /* the next pending signal; 0: none */
 
 #endif

@@ -11,7 +11,7 @@ enum { NODE_WIDTH_MAX = 16 };
 
 static const double idle_part = 0.05; /* less use than this is none */
 
-/* Where nobody reads how it is used, what is given says something at least. */
+/* Without a utilization reading, show the allocated share. */
 static const char *sign_of(const struct frame *frame, const struct top_gpu *gpu,
                            unsigned *ret_style)
 {

@@ -146,7 +146,7 @@ int top_screen_key(void)
         if (key == keys[i].from)
             return keys[i].to;
     }
-    if (key > 0xff) /* one that nobody here knows */
+    if (key > 0xff) /* an unknown key */
         return 0;
     return key == ERR ? -1 : key;
 }

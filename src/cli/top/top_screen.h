@@ -2,10 +2,9 @@
 #ifndef CLI_TOP_TOP_SCREEN_H
 #define CLI_TOP_TOP_SCREEN_H
 
-/* top_screen - a terminal that frames are shown on, through ncurses; the only file that knows it
+/* top_screen - shows frames on a terminal; the only file that uses ncurses
  *
- * Signals do not come while it is open: whoever opens it has them blocked, and sees to it that
- * close is called whatever ends the program.
+ * The caller blocks signals while it is open, and calls close whatever ends the program.
  *
  * Order of calls:  open, (resize | show | key)*, close
  * Limits:          one at a time
@@ -17,14 +16,14 @@
 #include "base/error.h"
 #include "cli/top/top_frame.h"
 
-/* Fails with -ENOTTY where nothing can be drawn, in words that say what to do instead. */
+/* Fails with -ENOTTY if the terminal cannot be drawn on; the message names an alternative. */
 int top_screen_open(bool has_colours, struct error *err);
-void top_screen_close(void); /* one that is not open is fine */
+void top_screen_close(void); /* accepts one that is not open */
 
-/* Look how large the terminal is now. */
+/* Read the current size of the terminal. */
 void top_screen_resize(size_t *ret_width, size_t *ret_height);
 void top_screen_show(const struct frame *frame);
-/* The next key that was pressed, one of top_view.h's; -1: none is there. */
+/* The next key pressed, one of top_view.h's; -1: none. */
 int top_screen_key(void);
 
 #endif

@@ -90,7 +90,7 @@ void view_arrange(struct top_view *view, struct top_world *world)
     settle(view, world);
 }
 
-/* To the next list that has something, if there is one. */
+/* To the next list that is not empty, if any. */
 static bool leave_list(struct top_view *view, const struct top_world *world, bool is_down)
 {
     for (int list = (int)view->list + (is_down ? 1 : -1); list >= 0 && list < TOP_LISTS;

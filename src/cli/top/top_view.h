@@ -2,11 +2,11 @@
 #ifndef CLI_TOP_TOP_VIEW_H
 #define CLI_TOP_TOP_VIEW_H
 
-/* top_view - what a person looks at in tarn top, and what their keys do to it
+/* top_view - the selection of tarn top, and its reaction to keys
  *
- * One cursor goes through the GPUs, the jobs that run and those that wait. It stays with its GPU or
- * job, wherever that goes; when that is gone it stays where it was. Keys change only this; what is
- * to be done to the world is handed back.
+ * One cursor moves through the GPUs, the running jobs and the waiting ones. It follows its GPU or
+ * job; if that disappears, it keeps its position. Keys change only the view; actions on the world
+ * are returned to the caller.
  *
  * Order of calls:  init, (arrange when the world or the choice has changed, key*)*
  */
@@ -45,9 +45,9 @@ enum top_action {
 enum top_shape { SHAPE_AUTO, SHAPE_LIST, SHAPE_MAP };
 
 struct top_view {
-    size_t width, height; /* of the screen; height 0: as many lines as it takes, nobody's cursor */
+    size_t width, height; /* of the screen; height 0: unlimited lines, no cursor */
     bool is_utf8;
-    const char *user; /* who looks; may end their own jobs */
+    const char *user; /* the user, who may end their own jobs */
     struct top_choice choice;
     char words[TOP_WORDS_SIZE]; /* what choice.words points to */
     enum top_mode mode;
@@ -56,20 +56,20 @@ struct top_view {
     enum top_list list;
     size_t place;
     char key[TOP_KEY_SIZE];
-    size_t firsts[TOP_LISTS]; /* the first row that is shown; for who draws */
+    size_t firsts[TOP_LISTS]; /* the first visible row; set by top_draw */
     char target[ID_SIZE];     /* in MODE_CONFIRM */
     char message[TOP_MESSAGE_SIZE];
     char clock[16];  /* of what is shown */
     usec_t jobs_age; /* how old the list of jobs is */
-    long away_s;     /* since when there is no answer; 0: there is */
+    long away_s;     /* time of the last answer if the daemon is silent; else 0 */
 };
 
 void view_init(struct top_view *view, const char *user);
-/* Arrange the world as chosen, and find the cursor again. */
+/* Arrange the world as chosen, and restore the cursor. */
 void view_arrange(struct top_view *view, struct top_world *world);
 enum top_action view_key(struct top_view *view, const struct top_world *world, int key);
 
-/* Whether the GPUs are drawn as a map of machines, and how many machines a line of it has. */
+/* Whether the GPUs are drawn as a map of nodes, and the number of nodes per line. */
 bool view_is_map(const struct top_view *view, const struct top_world *world);
 size_t view_map_columns(const struct top_view *view, const struct top_world *world);
 size_t view_map_width(const struct top_world *world); /* of one machine */

@@ -57,7 +57,7 @@ static void draw_time(const json_t *series, const char *key, const char *title, 
     plot_draw(&plot, page);
 }
 
-/* A line for each size of jobs: how long so many percent of them took at most. */
+/* One line per job size: the completion time that a percentage of its jobs does not exceed. */
 static void draw_sizes(const json_t *series, const char *key, const char *title, struct text *page)
 {
     struct plot plot = {

@@ -2,9 +2,9 @@
 #ifndef SIM_REPORT_METRIC_H
 #define SIM_REPORT_METRIC_H
 
-/* wanted - which metrics an experiment measures, and how
+/* metric - the metrics that an experiment measures, and their parameters
  *
- * The list is metrics.def. Without `measure` the usual ones are taken.
+ * The list is metrics.def. Without `measure` an experiment has the usual ones.
  */
 
 #include <jansson.h>
@@ -35,7 +35,7 @@ struct wanted {
     usec_t tau; /* of bounded slowdown */
     struct percents allocation_at, fragmentation_at;
     enum ideal ideal;
-    double factor; /* contention: ideal times this is fair */
+    double factor; /* contention: up to ideal times this is fair */
     double unfair; /* above it is unfair: 1.05 */
     double gpu_busy_w, gpu_idle_w, node_w;
 };

@@ -4,7 +4,7 @@
 
 /* plot - line drawings and bars as inline SVG
  *
- * Colours are CSS classes (c0 to c7, axis, grid), so that a page decides how they look.
+ * Colours are CSS classes (c0 to c7, axis, grid), so that the page sets their look.
  */
 
 #include <jansson.h>
@@ -30,14 +30,14 @@ struct plot {
 
 void plot_draw(const struct plot *plot, struct text *page);
 
-/* A row of bars for each name: pairs of values, drawn to one scale. */
+/* One row of bars per name: pairs of values on one scale. */
 struct plot_bar {
     const char *name;
-    double value, mark; /* the mark is where it should be */
+    double value, mark; /* position of the target mark */
 };
 void plot_bars(const char *title, const struct plot_bar *bars, size_t count, struct text *page);
 
-/* With <, >, & and quotes made harmless, and control characters as '?'. */
+/* Escapes <, >, & and quotes; control characters become '?'. */
 void text_add_html(struct text *text, const char *words);
 
 #endif

@@ -386,7 +386,7 @@ static int compare_starts(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Who started when, in that order; those of one instant by number. */
+/* Starts of jobs in order of time; jobs of one instant by number. */
 static json_t *starts(const struct run *run)
 {
     size_t count = run->workload->jobs.count, started = 0;

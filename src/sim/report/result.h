@@ -11,10 +11,10 @@
 
 #include "sim/run/run.h"
 
-/* New reference. has_series: with what the report draws, under "series". */
+/* New reference. has_series: with the data of the plots, under "series". */
 json_t *result_of(const struct run *run, bool has_series);
 
-/* Element by element: numbers that all of the objects have, their mean; new reference. */
+/* The element-wise mean of the numbers that all objects have; new reference. */
 json_t *result_mean(const json_t *runs);
 
 #endif

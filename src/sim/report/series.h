@@ -2,7 +2,7 @@
 #ifndef SIM_REPORT_SERIES_H
 #define SIM_REPORT_SERIES_H
 
-/* series - what a report draws of a run */
+/* series - the data of a run that a report plots */
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 #ifndef SIM_REPORT_SPREAD_H
 #define SIM_REPORT_SPREAD_H
 
-/* spread - many numbers, and what is typical of them
+/* spread - a set of numbers and its quantiles
  *
  * A quantile p of n numbers is the ceil(p n)-th smallest.
  */

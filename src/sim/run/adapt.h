@@ -2,23 +2,23 @@
 #ifndef SIM_TRACE_ADAPT_H
 #define SIM_TRACE_ADAPT_H
 
-/* adapt - a trace's jobs made into those of one run
+/* adapt - derives the jobs of one run from those of a trace
  *
  *   shuffle     sorted by name, then shuffled by the seed
- *   inflate     jobs cloned at random and appended until the GPUs asked for reach that part of the
- *               cluster's; a list that is above it is pruned at random (openb's published
- * procedure) load        jobs drawn at random, with replacement, arriving as a Poisson process
- * whose rate offers that part of the cluster's GPUs; run times are the trace's slices      some
- * consecutive jobs, by their own submit times fit         gangs wider than a machine become members
- * of whole machines
+ *   inflate     clones random jobs until the requested GPUs reach that part of the cluster's;
+ *               prunes random jobs of a longer list (openb's published procedure)
+ *   load        draws jobs at random, with replacement, as a Poisson process whose rate
+ *               offers that part of the cluster's GPUs; keeps the run times of the trace
+ *   slices      takes some consecutive jobs, with their own submit times
+ *   fit         splits gangs wider than a machine into members of whole machines
  *
  * Same workload, options and seed: same jobs.
  */
 
 #include "sim/run/experiment.h"
 
-/* slice: -1 for none. Strings of the new workload are those of the old one, which must live as
- * long. ret is empty. */
+/* slice: -1 for none. The new workload uses the strings of the old one, which must outlive it. ret
+ * is empty. */
 int adapt_workload(const struct experiment *experiment, const struct workload *from, uint64_t seed,
                    int64_t slice, struct workload *ret, struct error *err);
 

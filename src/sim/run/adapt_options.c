@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of `workload`: what is made of the trace's jobs, and what is made up. */
+/* The keys of `workload`: transformations of a trace, and the generator. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -40,7 +40,7 @@ struct batch {
     uint64_t *progress; /* shared; one for each part */
 };
 
-/* For the signal handler: who is to go with us. */
+/* For the signal handler: the processes to end. */
 static volatile pid_t processes[PROCESSES_MAX];
 
 static void on_interrupt(int number)

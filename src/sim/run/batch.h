@@ -4,8 +4,7 @@
 
 /* batch - the runs of an experiment, each in a process of its own, several at a time
  *
- * Results come in the order of seeds and slices, whatever ends first. SIGINT ends all at once,
- * with status 130.
+ * Results are in the order of seeds and slices. SIGINT ends all runs at once, with status 130.
  */
 
 #include <jansson.h>
@@ -15,7 +14,7 @@
 struct batch_options {
     unsigned jobs; /* processes at a time */
     bool skip_bad;
-    bool has_series;   /* results with what the report draws */
+    bool has_series;   /* results include the data of the plots */
     bool has_progress; /* a line on standard error */
 };
 

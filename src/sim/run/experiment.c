@@ -234,8 +234,8 @@ static int read_document(const struct reader *reader, const json_t *document,
     return code;
 }
 
-/* What stands in `from` goes over what stands in `to`; maps are gone into. Depth is bounded by
- * that of the document. */
+/* Merge `from` into `to`: values of `from` take precedence, maps are merged recursively. Depth is
+ * bounded by that of the document. */
 static void merge(json_t *to, const json_t *from)
 {
     const char *key;
@@ -260,8 +260,8 @@ static bool is_known_key(const char *key)
     return false;
 }
 
-/* A configuration as somebody has it in force, beneath what the experiment says itself. What says
- * nothing of how jobs are scheduled is passed over. */
+/* A configuration file as the base of the experiment, whose own keys take precedence. Keys that do
+ * not affect scheduling are ignored. */
 static int take_config(const struct reader *reader, json_t *document, const char *folder)
 {
     AUTO_RELEASE(text) struct text text = { 0 };

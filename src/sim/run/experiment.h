@@ -2,10 +2,10 @@
 #ifndef SIM_RUN_EXPERIMENT_H
 #define SIM_RUN_EXPERIMENT_H
 
-/* experiment - what a file tells to simulate
+/* experiment - the parsed experiment file
  *
- * One document gives one experiment, or several that differ in what its variants change. Policy,
- * pools and queues are said in the words of a configuration (wire/config/config.h).
+ * One document gives one experiment, or one per variant. Policy, pools and queues are as in a
+ * configuration (wire/config/config.h).
  *
  * On failure:  "FILE:LINE: WHERE: KEY: words"
  * Limits:      EXPERIMENT_SEEDS_MAX seeds, EXPERIMENT_SLICES_MAX slices, EXPERIMENT_VARIANTS_MAX
@@ -36,19 +36,19 @@ struct speed {
     double factor;
 };
 
-/* What is made of the trace's jobs before they are run. */
+/* Transformations of the jobs of the trace before the run. */
 struct adapt {
     bool shuffle;
     double inflate;    /* GPUs asked for, as a part of the cluster's; 0: as it is */
     bool departures;   /* false: no job ever ends */
-    double load;       /* arrivals are drawn so that so much is offered; 0: as it is */
+    double load;       /* offered load, for which arrivals are drawn; 0: as in the trace */
     uint32_t count;    /* jobs to take (with load: to draw); 0: all */
     usec_t run_max;    /* longer ones are cut; USEC_NEVER */
     double time_scale; /* of the times between arrivals */
     bool gpu_only;     /* leave out jobs without GPUs */
     uint32_t gpus_max; /* leave out jobs that ask for more in all; 0: none */
-    uint32_t teams;    /* users are dealt to so many queues; 0: they are not */
-    uint32_t team;     /* the jobs of this one alone, from 1; 0: of all */
+    uint32_t teams;    /* number of queues that users are assigned to; 0: none */
+    uint32_t team;     /* only the jobs of this team, from 1; 0: all */
     enum estimates estimates;
     bool preemption;
     usec_t restart_cost;
@@ -63,17 +63,17 @@ struct adapt {
 struct experiment {
     char *name;    /* of the file, or what it says */
     char *variant; /* "" when there are none */
-    char *folder;  /* relative paths begin here */
+    char *folder;  /* base of relative paths */
     json_t *document;
     struct cluster cluster;
     const struct format *format;
-    char *path; /* of the workload; NULL: made up */
+    char *path; /* of the workload; NULL: generated */
     struct generator generator;
     struct adapt adapt;
     struct config *config;
-    double window_from, window_to; /* of the time of arrivals; to 0: until all is over */
+    double window_from, window_to; /* of the time of arrivals; to 0: until the run ends */
     bool is_dropping;              /* on_misfit: drop */
-    usec_t starts;                 /* what the clock of its place shows at the workload's zero */
+    usec_t starts;                 /* wall time at the workload's zero */
     uint64_t *seeds;
     size_t seed_count;
     struct wanted wanted;
@@ -86,7 +86,7 @@ struct experiment_list {
 /* changes: "policy.order=fifo"; NULL-terminated, or NULL. */
 int experiment_read(const char *path, char *const *changes, struct experiment_list *list,
                     struct error *err);
-/* The same from text; source names it in errors. */
+/* The same from text; errors name it as source. */
 int experiment_parse(const char *text, size_t length, const char *source, const char *folder,
                      char *const *changes, struct experiment_list *list, struct error *err);
 void experiment_list_release(struct experiment_list *list);

@@ -4,9 +4,9 @@
 
 /* fragment - idle GPU that typical jobs cannot use
  *
- * As FGD defines it: the typical jobs are the most frequent shapes that make up 95 % of them, with
- * how frequent each is. On a machine where such a job cannot run (no CPU, too few GPUs, a wrong
- * model), and for a job without GPUs, all idle GPU is a fragment; else what is idle on GPUs with
+ * As FGD defines it: the typical jobs are the most frequent shapes that make up 95 % of the jobs,
+ * with their frequencies. On a machine where such a job cannot run (no CPU, too few GPUs, a wrong
+ * model), and for a job without GPUs, all idle GPU is a fragment; else the idle part of GPUs with
  * less than the job's share. The sum over machines, weighted, is in percent of the cluster's GPUs.
  */
 

@@ -2,7 +2,7 @@
 #ifndef SIM_RUN_LATENCY_H
 #define SIM_RUN_LATENCY_H
 
-/* latency - how long something took, many times: a histogram with steps of 1/16 */
+/* latency - a histogram of durations with steps of 1/16 */
 
 #include <stdint.h>
 

@@ -107,7 +107,7 @@ void meter_use(struct meter *meter, uint32_t number, int64_t milli)
     meter->used_milli += milli;
 }
 
-/* A queue that had somebody waiting all day long, and got less than it is entitled to, lacked. */
+/* A queue with waiting jobs all day that got less than its entitlement counts as deprived. */
 static void end_windows(struct meter *meter, const double *shares)
 {
     while (meter->now >= meter->window_end) {

@@ -4,8 +4,8 @@
 
 /* meter - sums over time while a run goes on
  *
- * What is held, who waits and what is idle is summed between instants; some moments are kept as
- * samples, spread over the run (when there are too many, every second one goes).
+ * The meter integrates held, waiting and idle resources between instants, and keeps samples spread
+ * over the run (when there are too many, it drops every second one).
  *
  * Order of calls:  init, (advance, change*, settle)*, finish, release
  */
@@ -35,21 +35,21 @@ struct meter_queue {
     int64_t used_milli, waiting_milli;
     double sum;     /* milli x us, all the time */
     double window;  /* the same, of this day */
-    usec_t at;      /* until when both are summed */
-    usec_t idle_at; /* when it last had nobody waiting, or began to */
+    usec_t at;      /* end of both sums */
+    usec_t idle_at; /* when its last job stopped waiting, or its first began to */
     double lack;    /* largest so far, part of the capacity */
 };
 
 struct meter {
     int64_t capacity_milli;
     usec_t began, now;
-    usec_t from, to; /* only what is between is summed */
+    usec_t from, to; /* only the time in between is summed */
     int64_t used_milli, waiting_milli;
     uint64_t waiting_jobs;
     double used, blocked, contention; /* milli x us; us; us weighted by demand over capacity */
     double busy_gpus;                 /* the same as used */
     bool is_blocked;
-    /* Who waits for how much: counts by demand, smallest first. */
+    /* Waiting jobs: counts by demand, smallest first. */
     uint32_t *demand_counts;
     const int64_t *demands;
     uint32_t demand_count, demand_least;
@@ -60,17 +60,17 @@ struct meter {
     struct fragment *fragment; /* NULL: not measured */
 };
 
-/* demands: what jobs ask for, ascending, each once. */
+/* demands: the distinct demands of jobs, ascending. */
 void meter_init(struct meter *meter, int64_t capacity_milli, usec_t began, usec_t span,
                 const int64_t *demands, uint32_t demand_count, size_t queue_count);
 void meter_release(struct meter *meter);
 
 void meter_advance(struct meter *meter, usec_t now);
-/* How long is summed, up to now. */
+/* The time summed so far. */
 usec_t meter_time(const struct meter *meter);
 void meter_wait(struct meter *meter, uint32_t queue, uint32_t demand, int sign);
 void meter_use(struct meter *meter, uint32_t queue, int64_t milli);
-/* The instant is over. shares: what each queue is entitled to, parts of the capacity. */
+/* The instant is over. shares: the entitlement of each queue, as parts of the capacity. */
 void meter_settle(struct meter *meter, const double *shares, bool is_last);
 uint32_t meter_demand_of(const struct meter *meter, int64_t milli);
 

@@ -218,7 +218,7 @@ static int settle(struct run *run, struct error *err)
     return code;
 }
 
-/* What does not fit at its arrival is gone. */
+/* A job that does not fit at its arrival is dropped. */
 static int drop(struct run *run, uint32_t number, struct error *err)
 {
     struct outcome *outcome = &run->outcomes[number];
@@ -350,7 +350,7 @@ int run_go(struct run *run, struct error *err)
         usec_t next = next_instant(run), wakeup = sched_next_wakeup(inside->brain);
         if (next == USEC_NEVER &&
             (inside->over == run->workload->jobs.count || inside->idle_wakeups > IDLE_WAKEUPS_MAX))
-            break; /* who still waits will never run */
+            break; /* jobs that still wait will never run */
         next = wakeup < next ? wakeup : next;
         if (next == USEC_NEVER)
             break;

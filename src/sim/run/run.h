@@ -4,14 +4,13 @@
 
 /* run - a workload on a cluster, on a virtual clock, with the brain that runs live
  *
- * At each instant all that happens then is told to the brain in one order (ends by job, then
- * submissions), and the brain plans until it wants no more. What it grants starts at once, what
- * it stops ends at once. Who is stopped for others keeps its work, and pays the restart cost at
- * its next start.
+ * At each instant the brain gets all events in one order (ends by job, then submissions), and plans
+ * until it has no more decisions. A granted job starts at once, a stopped one ends at once. A
+ * preempted job keeps its work, and pays the restart cost at its next start.
  *
  * Same experiment, workload and seed: same run.
  *
- * Order of calls:  create, run_go, (what came of it), destroy
+ * Order of calls:  create, run_go, (results), destroy
  */
 
 #include "core/state/state.h"
@@ -20,15 +19,15 @@
 #include "sim/run/latency.h"
 #include "sim/run/meter.h"
 
-/* What the brain says of a start when asked; times. NULL: it can't say. */
+/* The start that the brain estimates; times. NULL: no estimate. */
 struct sim_estimate {
     usec_t low, median, high;
-    usec_t limits_only; /* as one would say who knows time limits alone; 0: not known */
+    usec_t limits_only; /* estimate from time limits alone; 0: not known */
 };
 typedef bool sim_estimate_fn(const struct brain *brain, struct inquiry *inquiry,
                              const struct job *job, struct sim_estimate *ret);
 
-/* What the room can't do itself. */
+/* Services from outside the room. */
 struct sim_ports {
     journal_read_fn *read_journal;
     sim_estimate_fn *estimate_start;
@@ -36,15 +35,15 @@ struct sim_ports {
 
 enum fate { FATE_WAITS, FATE_RUNS, FATE_DONE, FATE_TIMEOUT, FATE_DROPPED };
 
-/* What became of a job. Times are the run's own; -1: not yet. */
+/* The result of a job. Times are the run's; -1: not yet. */
 struct outcome {
     usec_t start, end;  /* first start */
     usec_t began;       /* of this attempt */
     usec_t done;        /* work done in earlier attempts */
-    usec_t paid, owed;  /* run time that restarts cost, and will at the next start */
-    usec_t promised;    /* when it was to start, as said when it came; 0: nothing was */
+    usec_t paid, owed;  /* run time lost to restarts, including the next one */
+    usec_t promised;    /* the start estimated at submission; 0: none */
     usec_t held;        /* time on GPUs */
-    double contention;  /* the meter's, when it came; then what passed while it was there */
+    double contention;  /* the meter's at arrival; later the difference */
     double speed;       /* of this attempt */
     int64_t used_milli; /* now */
     struct sim_estimate estimate;
@@ -78,7 +77,7 @@ struct run {
     size_t at_count;
     uint64_t events, plans, grants, backfills, narrowed;
     bool has_report;    /* sample fragmentation, too */
-    uint64_t *progress; /* jobs that are over, for others to look at; may be NULL */
+    uint64_t *progress; /* ended jobs, for other code to read; may be NULL */
     double seconds;     /* that it took */
     usec_t origin;      /* the run's time of the workload's 0 */
     struct run_inside *inside;

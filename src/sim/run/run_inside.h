@@ -2,12 +2,12 @@
 #ifndef SIM_RUN_RUN_INSIDE_H
 #define SIM_RUN_RUN_INSIDE_H
 
-/* run_inside - what run.c and run_jobs.c share: the clock's side, and the jobs' */
+/* run_inside - shared by run.c (the clock) and run_jobs.c (the jobs) */
 
 #include "forecast/due.h"
 #include "sim/run/run.h"
 
-/* A grant to be carried out: what must be known when the lease may be gone. */
+/* A grant to be carried out: the data needed after the lease may have ended. */
 struct granted {
     uint32_t job, attempt, members;
     int64_t milli;
@@ -50,14 +50,14 @@ static inline uint64_t run_id(const struct run *run, uint32_t job)
 /* Tell the brain, now. */
 int run_tell(struct run *run, struct event *event, struct error *err);
 
-/* run_times.c: windows, before queues name them; then what hangs on them. */
+/* run_times.c: windows, before queues name them; then their dependents. */
 int run_tell_windows(const struct run *run, run_tell_fn *tell, void *user, struct error *err);
 int run_tell_times(const struct run *run, run_tell_fn *tell, void *user, struct error *err);
 
-/* run_jobs.c: what happens to jobs, told to the brain and noted. */
+/* run_jobs.c: events of jobs, told to the brain and recorded. */
 int run_job_submit(struct run *run, uint32_t number, struct error *err);
 int run_end_those_due(struct run *run, struct error *err);
-void run_take_decisions(struct run *run); /* before anything else is told: leases do not last */
+void run_take_decisions(struct run *run); /* before any other event: leases are short-lived */
 int run_job_start(struct run *run, const struct granted *granted, struct error *err);
 int run_job_stop(struct run *run, const struct stopped *stopped, struct error *err);
 void run_job_over(struct run *run, uint32_t number, enum fate fate);

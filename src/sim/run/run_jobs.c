@@ -142,7 +142,7 @@ static double speed_of(const struct run *run, const struct lease *lease)
     return speed;
 }
 
-/* Note the decisions before anything else is told: leases do not outlive that. */
+/* Record the decisions before telling the brain anything else, because leases may end then. */
 void run_take_decisions(struct run *run)
 {
     struct run_inside *inside = run->inside;

@@ -6,8 +6,7 @@
  *
  * From {format: openb | muri, file: ...}, or from groups of alike machines: {nodes: 8, gpus: 8,
  * model: v100, cpus: 96, memory: 700GiB, gpu_memory: 32GB, racks: 2, numa: 2, mig: true}, or a list
- * of such. What a group does not say is never short: its machines have as many CPUs and as much
- * memory as anything asks for.
+ * of such groups. CPUs and memory that a group does not give are unlimited.
  *
  * Limits: CLUSTER_NODES_MAX machines, CLUSTER_GPUS_MAX devices
  */
@@ -29,7 +28,7 @@ struct cluster_node {
     int64_t cpu_milli, memory_mib;
     int64_t gpu_memory_mib; /* of each; 0: not known */
     uint32_t gpus;
-    uint32_t numa; /* memories that the GPUs stand next to, in equal parts; 0: not known */
+    uint32_t numa; /* NUMA nodes, each with an equal part of the GPUs; 0: not known */
     bool mig;      /* its GPUs are split into MIG instances */
 };
 
@@ -40,14 +39,14 @@ struct cluster {
     uint32_t gpus_max; /* of one machine */
 };
 
-/* folder: where relative paths begin. */
+/* folder: base of relative paths. */
 int cluster_read(const struct reader *reader, const json_t *object, const char *folder,
                  struct cluster *cluster, struct error *err);
 void cluster_release(struct cluster *cluster);
 
 typedef int cluster_event_fn(void *user, const struct event *event, struct error *err);
 
-/* The events that put up its machines, in order. */
+/* The events that create its machines, in order. */
 int cluster_tell(const struct cluster *cluster, cluster_event_fn *fn, void *user,
                  struct error *err);
 

@@ -22,7 +22,7 @@ struct dice dice_of(uint64_t seed)
 
 uint64_t dice_below(struct dice *dice, uint64_t count)
 {
-    uint64_t rest = UINT64_MAX % count + 1, value; /* of the values, so many would be too likely */
+    uint64_t rest = UINT64_MAX % count + 1, value; /* number of values to reject, to avoid a bias */
 
     do
         value = dice_next(dice);

@@ -2,7 +2,7 @@
 #ifndef SIM_TRACE_DICE_H
 #define SIM_TRACE_DICE_H
 
-/* dice - chance that a seed repeats, the same on every machine (splitmix64) */
+/* dice - reproducible random numbers from a seed, the same on every machine (splitmix64) */
 
 #include <stdint.h>
 

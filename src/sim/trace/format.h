@@ -4,9 +4,9 @@
 
 /* format - the readers of workloads, by name
  *
- * A reader adds the jobs of a file to a workload. What is wrong in a file fails with -EBADMSG and
- * "FILE:LINE:COLUMN: ..., expected ..."; with skip_bad such a line is counted instead. A file
- * without a job is wrong, too.
+ * A reader adds the jobs of a file to a workload. A bad line fails with -EBADMSG and
+ * "FILE:LINE:COLUMN: ..., expected ..."; with skip_bad it is counted instead. A file without a job
+ * fails, too.
  */
 
 #include <jansson.h>
@@ -17,7 +17,7 @@
 #include "sim/trace/workload.h"
 
 struct format_ask {
-    const char *path; /* as it is opened, and named in errors */
+    const char *path; /* the path to open, also used in errors */
     bool skip_bad;
     journal_read_fn *read_journal; /* NULL: there is no journal to read */
     const struct generator *generator;

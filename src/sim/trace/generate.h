@@ -2,12 +2,12 @@
 #ifndef SIM_TRACE_GENERATE_H
 #define SIM_TRACE_GENERATE_H
 
-/* generate - a made-up workload, for people without a trace
+/* generate - a synthetic workload, for use without a trace
  *
- * Arrivals are Poisson, or come in bursts of `burst` jobs on average; by day there are more than
- * by night (`diurnal`: 0 no difference, 1 none at all at night). Run times are log-normal with a
- * tail: a part of them (`tail`) is ten times as long. Limits are two to ten times the run time,
- * as people give them. The mean time between arrivals follows from the load, when that is given.
+ * Arrivals are Poisson, or come in bursts of `burst` jobs on average; the rate is higher by day
+ * than by night (`diurnal`: 0 no difference, 1 no arrivals at night). Run times are log-normal with
+ * a tail: a part of them (`tail`) is ten times as long. Limits are two to ten times the run time,
+ * as users request them. The load, if given, determines the mean time between arrivals.
  */
 
 #include <stdint.h>

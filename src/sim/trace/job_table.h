@@ -2,11 +2,10 @@
 #ifndef SIM_TRACE_JOB_TABLE_H
 #define SIM_TRACE_JOB_TABLE_H
 
-/* job_table - a file with a header line and a job a line
+/* job_table - a file with a header line and one job per line
  *
- * A format says which column is what (several names of one column: the first that is there), in
- * which unit times are, and what else must be made of a row (finish). Columns that it does not
- * name are not looked at.
+ * A format maps columns to fields (of several names of one column, the first present one), and
+ * defines the unit of times and a function that completes a row (finish). It ignores other columns.
  */
 
 #include "sim/trace/format.h"

@@ -62,7 +62,7 @@ int read_openb(const struct format_ask *ask, struct workload *workload, struct e
     return job_table_read(&table, ask, workload, err);
 }
 
-/* Service is iterations by the time of one; duration is what the original trace said. */
+/* Service is iterations times the time of one; duration is from the original trace. */
 static int finish_muri(const struct row *row, struct sim_job *job, struct error *err)
 {
     double iterations = 0, each = 0;
@@ -136,7 +136,7 @@ int read_philly(const struct format_ask *ask, struct workload *workload, struct 
     return job_table_read(&table, ask, workload, err);
 }
 
-/* A strict job is to be over so long after its submission; best effort has no deadline. */
+/* A strict job has a deadline after its submission; a best-effort job has none. */
 static int finish_chronus(const struct row *row, struct sim_job *job, struct error *err)
 {
     double expect = 0;

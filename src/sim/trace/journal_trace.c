@@ -73,7 +73,7 @@ static int on_record(void *user, const struct journal_record *record, struct err
     return 0;
 }
 
-/* Jobs that never ran to an end are left out: nobody knows how long they would have run. */
+/* Omit jobs that never ran to an end, because their run time is unknown. */
 static void leave_out(struct workload *workload)
 {
     size_t kept = 0;

@@ -102,7 +102,7 @@ int read_swf(const struct format_ask *ask, struct workload *workload, struct err
             continue;
         }
         if (job.run < 0 || job.gpus == 0)
-            workload->left_out++; /* never ran, or nobody knows on what */
+            workload->left_out++; /* never ran, or on unknown processors */
         else
             code = workload_add(workload, &job, err);
     }

@@ -143,7 +143,7 @@ int cells_number(const struct cells *cells, uint32_t index, double min, double m
     return cells_fail(cells, index, err, expected);
 }
 
-/* So many digits, and what must follow; NULL: not there. */
+/* A fixed number of digits, and the text that must follow; NULL: no match. */
 static const char *take_digits(const char *at, int count, int *ret)
 {
     *ret = 0;

@@ -2,10 +2,10 @@
 #ifndef SIM_TRACE_TRACE_CELLS_H
 #define SIM_TRACE_TRACE_CELLS_H
 
-/* cells - the fields of a line, and what they say
+/* trace_cells - the fields of a line, and their values
  *
- * A field may stand in quotes ("" inside is one); blanks around it are not part of it. Errors are
- * "FILE:LINE:COLUMN: 'what': words, expected what".
+ * A field may be quoted ("" inside is one); blanks around it are not part of it. Errors are
+ * "FILE:LINE:COLUMN: 'field': problem, expected form".
  *
  * Limits: CELLS_MAX fields a line
  */

@@ -2,10 +2,10 @@
 #ifndef SIM_TRACE_WORKLOAD_H
 #define SIM_TRACE_WORKLOAD_H
 
-/* workload - the jobs of an experiment, as a trace tells of them
+/* workload - the jobs of an experiment, as described by a trace
  *
- * Times are microseconds from a zero of the file's own. What a file does not say is 0 or "", and
- * never NULL. Strings live in the workload's arena, equal ones of a column are stored once.
+ * Times are microseconds from a zero of the file's own. A missing value is 0 or "", never NULL.
+ * Strings live in the workload's arena, equal ones of a column are stored once.
  *
  * Limits: WORKLOAD_JOBS_MAX jobs, times and durations up to WORKLOAD_TIME_MAX
  */
@@ -46,12 +46,12 @@ struct workload {
     struct arena strings;
     struct map known;  /* hash of a string -> where it is */
     uint64_t skipped;  /* bad lines that --skip-bad passed over */
-    uint64_t left_out; /* lines that are no jobs to run: cancelled before they ran ... */
+    uint64_t left_out; /* lines without a job to run, such as jobs cancelled before their start */
 };
 
 void workload_release(struct workload *workload);
 
-/* One member with nothing said. */
+/* One member, all else at its default. */
 struct sim_job sim_job_default(void);
 
 /* Fails with -E2BIG above WORKLOAD_JOBS_MAX. */
@@ -61,7 +61,7 @@ int workload_add(struct workload *workload, const struct sim_job *job, struct er
 const char *workload_string(struct workload *workload, const char *string);
 const char *workload_lower(struct workload *workload, const char *string);
 
-/* By submission, the file's order among equals. */
+/* By submission time; stable. */
 void workload_sort(struct workload *workload);
 
 /* All its GPUs in milli; in double where products follow. */
