@@ -4,12 +4,12 @@
 
 /* api - the HTTP API: routes, identity, rights, views, streams
  *
- * Reads are answered from the state at once. A request that changes something becomes a change
- * (control/control.h): the daemon runs it in the order of arrival, and it is answered when what it
- * emitted is durable, or when it was refused. So an acknowledgement is never sent too early.
+ * Reads are answered from the state at once. A request that modifies the state becomes a change
+ * (control/control.h): the daemon runs changes in the order of arrival, and answers when the
+ * emitted events are durable, or when it refuses. So an acknowledgement is never sent too early.
  *
- * Rights: everybody who can connect may look. Jobs are changed, and their output is read, by their
- * owner and by administrators (base/identity.h).
+ * Rights: every user who can connect may read the state. Only the owner of a job and administrators
+ * (base/identity.h) may change it and read its output.
  *
  * Spec: doc/spec/05-api.md
  */
@@ -24,7 +24,7 @@ void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */
 void api_handle(void *user, struct http_request *request);
-/* Serves /metrics and below only; for a socket that is open to everybody. */
+/* Serves only /metrics and below; for a public socket. */
 void api_handle_metrics(void *user, struct http_request *request);
 
 /* The changes of these jobs are durable: tell the followers. */

@@ -2,9 +2,9 @@
 #ifndef API_CALL_H
 #define API_CALL_H
 
-/* call - one request on its way through a handler: what it asks for, and how it is answered
+/* call - one request in a handler: its parameters and its reply
  *
- * The lowest file of this room. A call that was answered or refused is over.
+ * The lowest file of this room. A call ends when it is answered or refused.
  */
 
 #include <jansson.h>

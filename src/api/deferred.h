@@ -15,7 +15,7 @@ struct deferred;
 struct deferred_ops {
     /* Inside the change. */
     int (*run)(struct deferred *deferred, struct error *err);
-    /* It is durable: what has to follow, and the answer. */
+    /* The change is durable: run the follow-up actions, and answer. */
     json_t *(*answer)(struct deferred *deferred);
     /* What it owns, without itself; NULL: nothing. */
     void (*release)(struct deferred *deferred);
@@ -34,7 +34,7 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
 /* code: of reading the request; 0: the change is enqueued. Takes it over. */
 void deferred_begin(struct deferred *deferred, int code, const struct error *err);
 
-/* A question that a study answers. Whoever asks fills its study, and says what it owns. */
+/* A question that a study process answers. The caller fills its study, and states what it owns. */
 struct asked {
     struct api_study study;
     struct api *api;

@@ -2,7 +2,8 @@
 #ifndef API_PORTS_H
 #define API_PORTS_H
 
-/* ports - what the HTTP API needs from the daemon, beside the use cases (control/control.h)
+/* ports - services that the HTTP API needs from the daemon, besides the use cases
+ * (control/control.h)
  *
  * A port is filled with an object and its functions directly. NULL: the feature is not available.
  */
@@ -35,14 +36,14 @@ struct api_attempts {
     /* Where a member's output is; rank's standard error when it has one of its own. */
     int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
-    void (*kill)(void *user, uint64_t job); /* what runs of it, without a grace period */
+    void (*kill)(void *user, uint64_t job); /* end its running members without a grace period */
     struct engine_isolation isolation;      /* what a job would get */
 };
 
 struct api_devices {
     void *user;
     const struct watch *watch; /* health and readings; NULL: not watched */
-    /* An administrator says that a device is healthy; inside run only. */
+    /* An administrator marks a device as healthy; inside run only. */
     int (*clear)(void *user, uint32_t device, struct error *err);
 };
 
@@ -70,7 +71,7 @@ struct api_study {
     uint32_t shown;
     /* What if: change the state of a copy of the daemon. NULL: a rehearsal */
     int (*change)(struct api_study *study, const struct control *copy, struct error *err);
-    /* Rehearsal: the last days, under the configuration that there is and a new one. */
+    /* Rehearsal: the last days, under the current configuration and a new one. */
     usec_t last;
     json_t *old_config, *new_config; /* the asker's */
     const char *hides_from;          /* whose name: (forecast/rehearse.h), or NULL */

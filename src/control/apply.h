@@ -24,7 +24,7 @@ struct apply {
     uint64_t undo;         /* its number; 0 with is_undo: the last one's */
     uint64_t seen;         /* the last change that its author has seen */
     bool is_undo, is_dry_run, has_seen;
-    /* What came of it: */
+    /* The result: */
     uint64_t number;     /* of the change; 0: nothing was different */
     struct text changes; /* a line each */
 };
@@ -37,8 +37,8 @@ int apply_find(const struct control *control, uint64_t number, const struct conf
                struct error *err);
 int apply_document(const struct control *control, uint64_t blob, json_t **ret, struct error *err);
 
-/* Emit what puts a configuration (a document) into force in a state of another time: queues that
- * are elsewhere in the tree go first. For rehearsals. */
+/* Emit the events that apply a configuration (a document) to an earlier state: first remove queues
+ * at another place of the tree. For rehearsals. */
 int apply_impose(const struct control *control, const json_t *config, struct error *err);
 
 #endif

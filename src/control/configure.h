@@ -13,11 +13,11 @@
 /* The configuration in force. */
 struct config *config_of_state(const struct state *state);
 
-/* Look up what is called by name here and counts by number: Unix groups. Before it is checked. */
+/* Replace names by numbers (Unix groups). Call it before the check. */
 int configure_settle(struct config *config, struct error *err);
 
-/* Whether the programs of its health commands are here, as far as they are new. Fails with -ENOENT,
- * -EACCES ...; words name them. */
+/* Check that the programs of new health commands exist. Fails with -ENOENT, -EACCES ...; the
+ * message names them. */
 int configure_find_programs(const struct state *state, const struct config *config,
                             struct error *err);
 
@@ -25,7 +25,7 @@ int configure_find_programs(const struct state *state, const struct config *conf
  * they could not be any more. */
 int configure_check(const struct state *state, const struct config *config, struct error *err);
 
-/* Emit what makes it so. It was checked. */
+/* Emit the events that apply it. It has been checked. */
 void configure_emit(const struct control *control, const struct config *config);
 
 #endif

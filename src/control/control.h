@@ -6,7 +6,7 @@
  *
  * A use case checks a request against the state and emits events; it knows no HTTP and no JSON
  * views. It runs inside a change: the daemon runs changes in the order of arrival, each against
- * the state of that moment, and answers when what was emitted is durable. A what-if and a
+ * the state of that moment, and answers when the emitted events are durable. A what-if and a
  * rehearsal run the same use cases in a copy of the state.
  *
  * On failure: a use case that fails has emitted nothing; its code is a refusal
@@ -21,9 +21,9 @@
 #include "core/state/event.h"
 #include "core/state/state.h"
 
-/* Why a request is refused. The values are those of errno, because what a parser, the store or the
- * system says on the way (-EINVAL, -ENOSPC, ...) is handed on as it is; api/call.c has the one
- * table from codes to HTTP. */
+/* Why a request is refused. The values are those of errno, because codes of a parser, the store or
+ * the system (-EINVAL, -ENOSPC, ...) are passed on unchanged; api/call.c has the one table from
+ * codes to HTTP. */
 enum refusal {
     REFUSED_BAD = -EINVAL,         /* the request is wrong in every state */
     REFUSED_FORBIDDEN = -EACCES,   /* the requester may not do it */
@@ -49,7 +49,7 @@ struct control_world {
 struct control_clock {
     const void *user;
     usec_t (*now)(const void *user);        /* journal time */
-    usec_t (*wall_ahead)(const void *user); /* what to add to it for wall time */
+    usec_t (*wall_ahead)(const void *user); /* offset to wall time */
 };
 
 /* Blobs, stored once per content. NULL in a copy of the state: nothing is stored. */
@@ -59,7 +59,7 @@ struct control_blobs {
     int (*get)(void *user, uint64_t id, struct text *ret, struct error *err);
 };
 
-/* Who is told after a change; NULL: nobody. */
+/* The listener after a change; NULL: none. */
 struct control_watchers {
     void *user;
     void (*tend_soon)(void *user); /* call tend() soon */
@@ -72,7 +72,7 @@ struct control {
     struct control_blobs blobs;
     struct control_watchers watchers;
     usec_t grace; /* default grace period of a job */
-    uid_t owner;  /* whom the daemon runs as */
+    uid_t owner;  /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)

@@ -4,11 +4,11 @@
 
 /* drain - a node or a GPU gets no new jobs: an administrator drains it, or its owner takes it away
  *
- * Running jobs of what is drained go on. The journal keeps it: neither a restart of the daemon nor
- * what a node reports of itself ends it; a node that goes down comes back undrained. A node that
- * will be taken away (spot) is interrupted: its preemptible jobs save their work and leave.
+ * Running jobs on a drained node or GPU continue. A drain is in the journal: neither a restart of
+ * the daemon nor a report of the node ends it; a node that goes down comes back undrained. A node
+ * that will be taken away (spot) is interrupted: its preemptible jobs save their work and leave.
  *
- * All of it inside a change.
+ * Call all functions inside a change.
  */
 
 #include "control/control.h"

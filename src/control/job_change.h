@@ -16,7 +16,7 @@ struct job_change {
     uint64_t id;          /* a job or a group */
     enum event_kind kind; /* CANCEL, HOLD, RELEASE, REQUEUE, CHECKPOINT, UPDATE */
     const char *verb;     /* for refusals */
-    /* Of an update: what changes. */
+    /* The changes of an update. */
     bool has_priority, has_begin;
     int32_t priority;
     char queue[REQUEST_NAME_SIZE]; /* "": stays */

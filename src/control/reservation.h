@@ -11,7 +11,7 @@
 
 struct config;
 
-/* maker: who asks. config has the windows that asked names. */
+/* maker: the requesting user. config has the windows that asked names. */
 int reserve(const struct control *control, const char *maker, const struct config *config,
             const struct event_reservation *asked, struct error *err);
 /* Refused for a reservation of the configuration. */

@@ -21,7 +21,7 @@ struct submit {
     const struct identity *who;    /* the caller's */
     json_t *body;                  /* one document, or a list of them */
     struct submission **submissions;
-    uint64_t *ids; /* what each became: a job, a group or a repeating job */
+    uint64_t *ids; /* the result of each: a job, a group or a repeating job */
     size_t count;
     char home[512];
     bool is_dry_run; /* checked only */

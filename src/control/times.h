@@ -2,10 +2,10 @@
 #ifndef CONTROL_TIMES_H
 #define CONTROL_TIMES_H
 
-/* times - windows from words: "mon-fri 18:00-8:00" becomes spans for some time ahead
+/* times - expands windows such as "mon-fri 18:00-8:00" into spans for some time ahead
  *
- * For a configuration that is applied, for a reservation that somebody asks for, and again as time
- * goes on (tend.h). All words are read in the time zone of the configuration.
+ * Used when a configuration is applied, when a user requests a reservation, and as time passes
+ * (tend.h). Times are in the time zone of the configuration.
  */
 
 #include "control/control.h"
