@@ -21,7 +21,7 @@ int64_t watch_unowned(const struct reading *reading, const struct probe_process 
     int64_t used = reading->values[READING_MEMORY_USED] >> 20;
     for (uint32_t i = 0; i < count; i++) {
         if (processes[i].memory_bytes < 0)
-            return -1; /* it has some, and nobody says how much */
+            return -1; /* it has some, of unknown size */
         used -= processes[i].memory_bytes >> 20;
     }
     return used > 0 ? used : 0;

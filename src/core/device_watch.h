@@ -2,7 +2,7 @@
 #ifndef CORE_DEVICE_WATCH_H
 #define CORE_DEVICE_WATCH_H
 
-/* watch - the port through which those who show and export see how the devices do
+/* watch - the port through which views and exporters read the condition of the devices
  *
  * What is behind the pointers is good until the next turn of the loop.
  */
@@ -41,10 +41,10 @@ struct watch_device {
     const struct health *health;
     const struct probe_process *processes;
     uint32_t process_count;
-    bool has_processes;                              /* else it is not known who uses it */
+    bool has_processes;                              /* else its processes are not known */
     int64_t foreign_mib;                             /* of processes that were not started here, */
     uint32_t foreign_count;                          /* of so many */
-    struct watch_foreign foreign[WATCH_FOREIGN_MAX]; /* who has most of it, most first */
+    struct watch_foreign foreign[WATCH_FOREIGN_MAX]; /* the largest users first */
     uint64_t askings, failures;                      /* since the daemon runs */
     usec_t took;                                     /* the last time, in the driver */
     struct watch_xid xids[WATCH_XIDS_MAX];

@@ -31,7 +31,7 @@
 /* How strictly the grant of a resource is kept. */
 enum isolation {
     ISOLATION_ACCOUNTED, /* tracked at allocation, not enforced */
-    ISOLATION_WATCHED,   /* measured; who takes more is reported or ended, after the fact */
+    ISOLATION_WATCHED,   /* measured; a job that uses more is reported or stopped, after the fact */
     ISOLATION_ISOLATED,  /* the kernel or the device refuses more */
 };
 
@@ -100,7 +100,7 @@ struct engine_launch {
     bool append;              /* keep what is in output and error */
     int64_t output_bytes_max; /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;
-    uint32_t uid, gid;      /* who it runs as; ignored unless the engine is root */
+    uint32_t uid, gid;      /* user that it runs as; ignored unless the engine is root */
     const uint32_t *groups; /* all groups of that user; NULL: gid alone */
     uint32_t group_count;
     usec_t grace;        /* between SIGTERM and SIGKILL */

@@ -108,7 +108,7 @@ struct probe_ops {
     /* Everything that can be read of one device. ret->at is left alone. Fails with -ENODEV (it is
      * gone from the bus), -EIO (it needs a reset, or the driver failed); words in err. */
     int (*sample)(struct probe *probe, uint32_t device, struct reading *ret, struct error *err);
-    /* Who uses it; malloc'd. Fails as sample does, and with -ENOTSUP (this driver can't say). */
+    /* Its processes; malloc'd. Fails as sample does, and with -ENOTSUP (this driver can't say). */
     int (*processes)(struct probe *probe, uint32_t device, struct probe_process **ret,
                      uint32_t *ret_count, struct error *err);
     /* Wait for something that the driver reports; 1: ret is filled, 0: nothing in this time. */
@@ -116,7 +116,7 @@ struct probe_ops {
                 struct error *err);
     /* How near two devices are. */
     struct probe_link (*link)(struct probe *probe, uint32_t a, uint32_t b);
-    /* MIG. The mode of a device that nobody uses (-EBUSY else; -EAGAIN: after a reset). */
+    /* MIG. The mode of an unused device (-EBUSY else; -EAGAIN: after a reset). */
     int (*mig_mode)(struct probe *probe, uint32_t device, bool is_on, struct error *err);
     /* The instances of a device; malloc'd. */
     int (*mig_list)(struct probe *probe, uint32_t device, struct probe_instance **ret,

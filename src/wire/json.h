@@ -2,7 +2,7 @@
 #ifndef WIRE_JSON_H
 #define WIRE_JSON_H
 
-/* json - JSON text from strangers into values, within limits
+/* json - untrusted JSON text into values, within limits
  *
  * Refused, with the line and column: text that is not UTF-8, a key given twice, a NUL in a string,
  * more than JSON_DEPTH_MAX levels, more than size_max bytes, anything after the value.

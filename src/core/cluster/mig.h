@@ -80,7 +80,7 @@ uint32_t mig_hold_of_slice(const struct slice *slice);
 
 /* Two on one memory slice, or with media, or more compute than any board has. */
 bool mig_is_overlapping(uint32_t held);
-/* What is not held at either time: good for whoever is there at both. */
+/* What is held at either of two times: the rest is free for a job that spans both. */
 uint32_t mig_join(uint32_t held, uint32_t other);
 
 uint32_t mig_mask(uint32_t held); /* bit i: memory slice i is held */

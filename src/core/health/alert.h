@@ -2,14 +2,13 @@
 #ifndef CORE_HEALTH_ALERT_H
 #define CORE_HEALTH_ALERT_H
 
-/* alert - when people are told of what is wrong: once when it begins, again after hours, once when
- * it is over
+/* alert - which alerts to send: one when a problem begins, reminders, one when it has ended
  *
- * Whoever looks says each time all that is wrong then; what to tell follows from how that differs
- * from the time before. What goes away and comes back within ALERT_HOLD_S never went away. Silence
- * keeps back that something begins or goes on; when it is at an end, what is wrong still begins.
- * What was told to begin is told to be over, silence or not; what was not, is not. It sends
- * nothing, and reads no clock. What there is that can be wrong is in health.h and alert_of.h.
+ * Each call gets the complete list of current problems; the messages follow from the difference to
+ * the list before. A problem that returns within ALERT_HOLD_S has not ended. A silence suppresses
+ * the messages for begin and reminder; if the problem outlasts the silence, its begin is sent then.
+ * An end is sent if and only if the begin was sent, also during a silence. This module sends
+ * nothing and reads no clock. The problems are defined in health.h and job_alert.h.
  *
  * Order of calls:  recall*, (look, take_back*)*, release
  * Limits:          one entry for each name and subject that is wrong
@@ -42,14 +41,14 @@ struct alert_thing {
     int64_t gpu; /* number of the device on its node; -1: none */
     enum health_severity severity;
     uint64_t job;                 /* that it is about; 0: none */
-    char owner[ALERT_OWNER_SIZE]; /* the user who is told; "": the administrators are */
+    char owner[ALERT_OWNER_SIZE]; /* user that gets the alert; "": the administrators */
 };
 
 struct alert_things {
     LIST(struct alert_thing) list;
 };
 
-/* What somebody wants to hear nothing of for a while. */
+/* Alerts that a user or an administrator has silenced. */
 struct alert_silence {
     char name[ALERT_NAME_SIZE];       /* "*": any */
     char subject[ALERT_SUBJECT_SIZE]; /* the same */
@@ -94,8 +93,8 @@ struct alert_ask {
 
 /* What to tell is added to ret, in the order in which it began. */
 void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret);
-/* Nobody could be told after all: as if that look had told nothing of it. The next one does. Before
- * that one. */
+/* The message could not be delivered: the next alerts_look() sends it again. To be called before
+ * that. */
 void alerts_take_back(struct alerts *alerts, const struct alert_message *message);
 /* This was told before a restart, and not to be over: it is, unless it is seen again within
  * ALERT_RECALL_S. */

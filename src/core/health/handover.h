@@ -4,10 +4,11 @@
 
 /* handover - a device between two jobs
  *
- * When a job gave a device back, or its part of one, the device is looked at before another job
- * starts there: nothing of the old one runs on it; and, when nobody else has any of it, its memory
- * and its compute mode are as they were without jobs. All well, the first look says so. A mode that
- * can't be set back harms less than a device that nobody gets: after a while it stays.
+ * After a job has released a device, or its share of one, the device is checked before another job
+ * starts on it: no process of the old job runs there; and, if no other job holds a share, its
+ * memory and its compute mode are as they were without jobs. If all is well, the first check says
+ * so. If the compute mode cannot be restored, it is accepted after a while: that harms less than a
+ * device that no job can use.
  *
  * Order of calls:  begin, judge* until is_open is not set; judge at any other time keeps it up
  */
@@ -20,25 +21,25 @@
 enum { HANDOVER_WORDS_SIZE = 112, HANDOVER_RESET_S = 3 };
 
 struct handover {
-    bool is_open;      /* nobody starts there now */
-    bool is_after;     /* what is found is of the last job; until all is well */
-    usec_t since;      /* looks that began earlier say nothing */
-    uint64_t job;      /* who gave it back */
+    bool is_open;      /* no job may start there now */
+    bool is_after;     /* what is found belongs to the last job; until all is well */
+    usec_t since;      /* checks that began earlier do not count */
+    uint64_t job;      /* the job that released it */
     int64_t usual_mib; /* the least without a job that no process has, plus one; 0: not known */
     int usual_mode;    /* compute mode, as it was last without a job, plus one; 0: not known */
-    bool was_shared;   /* whoever serves shares makes it exclusive, and is a little late to end */
-    usec_t reset;      /* since when another is to be set back; 0: none */
+    bool was_shared;   /* the MPS server makes it exclusive, and ends a little later */
+    usec_t reset;      /* since when another mode is to be restored; 0: none */
     bool is_mode_kept; /* that did not help */
     char words[HANDOVER_WORDS_SIZE]; /* what is left; "": nothing */
 };
 
 struct handover_look {
     usec_t began;                  /* when the device was asked */
-    const struct reading *reading; /* what it said */
-    bool is_used;                  /* a job that runs has some of it */
-    bool is_shared;                /* it is given out in parts, to whomever */
-    int64_t unowned_mib;           /* used, and no process has it; -1: not known */
-    uint32_t left_pid;             /* a process of a job that is over; 0: none */
+    const struct reading *reading; /* its reading */
+    bool is_used;                  /* a running job holds a share of it */
+    bool is_shared;                /* it is allocated in shares */
+    int64_t unowned_mib;           /* in use, but of no process; -1: not known */
+    uint32_t left_pid;             /* a process of an ended job; 0: none */
     const char *left_name;         /* its program's */
     uint64_t left_job;
 };

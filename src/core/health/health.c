@@ -72,7 +72,7 @@ uint32_t fault_mask_stays(void)
     return mask;
 }
 
-/* What nobody has heard of is for support. */
+/* An unknown XID is for support. */
 enum xid_action xid_action(uint32_t xid)
 {
     for (size_t i = 0; i < COUNT_OF(xids); i++) {

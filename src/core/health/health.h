@@ -2,12 +2,12 @@
 #ifndef CORE_HEALTH_HEALTH_H
 #define CORE_HEALTH_HEALTH_H
 
-/* health - whether a device may be given out, from what it says and what its driver reports
+/* health - whether a device may be allocated, by its readings and the reports of its driver
  *
- * What is wrong with a device is a set of faults. A fault either goes away by itself when the
- * readings are well again (heat, a link), or stays until somebody reset the device: that shows in
- * its readings (a driver that starts anew counts from 0), or somebody says so. Which of them keep
- * a device from being given out is in the list; what it costs a job that runs there, too.
+ * A device has a set of faults. A fault either clears when the readings are normal again (heat, a
+ * link), or lasts until the device is reset. A reset shows in the readings (a driver that starts
+ * anew counts from 0), or an administrator declares it. fault.def lists which faults keep a device
+ * from being allocated, and their effect on jobs that run there.
  *
  * FAULT(ID, name, severity, DRAINS or TELLS, STAYS or PASSES, harm, words)
  */
@@ -73,7 +73,7 @@ struct health_ask {
     int code;                      /* of the last asking: -ENODEV, -EIO ... */
     usec_t silent;                 /* it has not answered for so long */
     bool is_leased;                /* a job holds some of it */
-    int64_t foreign_mib;           /* of processes that nobody started through tarn */
+    int64_t foreign_mib;           /* of foreign processes */
     int64_t unowned_mib;           /* used, and no process has it; -1: not known */
     bool has_left;                 /* something of a job that does not hold it any more is there */
 };
@@ -93,7 +93,7 @@ bool health_is_seen(const struct health *health, enum health_fault fault);
 /* Its MIG mode is about to be changed, or that is over. */
 void health_change(struct health *health, bool is_changing, usec_t now);
 
-/* Somebody looked after it: what stays is forgotten. */
+/* An administrator declares the device healthy: faults that last are cleared. */
 void health_clear(struct health *health);
 
 /* Of those that hold, the worst that keeps it from being given out; FAULTS: it may be. */

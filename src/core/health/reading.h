@@ -39,7 +39,7 @@ enum reading_id {
 enum { READING_RATIO_ONE = 1000000 };
 
 struct reading {
-    usec_t at;    /* of whoever's clock took it; 0: nothing was ever read */
+    usec_t at;    /* by the clock of the reader; 0: never read */
     uint64_t has; /* bit i: value i is there */
     int64_t values[READINGS];
 };

@@ -2,19 +2,19 @@
 #ifndef CORE_HEALTH_TALLY_H
 #define CORE_HEALTH_TALLY_H
 
-/* tally - who used what of a device, added up while jobs run (usage.h)
+/* tally - device usage of running jobs, summed up by job (usage.h)
  *
- * Told what a device said over a stretch of time, and who held it. One holder has all of it. Of
- * several each has the part that its processes' use was of all use; when the driver does not tell
- * them apart, or nobody did anything, equal parts. So the parts always sum up to the device's own
- * reading. Memory is what each one's processes have, never guessed.
+ * Input: the readings of a device over an interval, and the jobs that hold it. A single holder gets
+ * all of the usage. Several holders share it in proportion to the use of their processes; if the
+ * driver does not report use by process, or there was none, in equal parts. The parts always sum up
+ * to the device's own reading. Memory is that of a job's own processes and is never estimated.
  */
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/health/usage.h"
 
-/* What a holder's own processes did. */
+/* The usage of one holder's processes. */
 struct tally_part {
     uint64_t job;
     uint32_t attempt, rank;
@@ -39,9 +39,9 @@ struct tally {
 };
 
 void tally_add(struct tally *tally, const struct tally_ask *ask);
-/* What is known so far; NULL: nothing. Good until the next call. */
+/* The usage so far; NULL: none. Valid until the next call. */
 const struct usage *tally_look(const struct tally *tally, uint64_t job, uint32_t attempt);
-/* For how long none of its devices has done anything; 0: one did, or nothing is known. */
+/* How long all its devices have been idle; 0: one is busy, or nothing is known. */
 int64_t tally_idle_ms(const struct tally *tally, uint64_t job);
 void tally_forget(struct tally *tally, uint64_t job);
 void tally_release(struct tally *tally);

@@ -4,10 +4,10 @@
 
 /* usage - what a job did with the devices that it held, as sums of readings over time
  *
- * A device's time counts for whoever held it: of a shared one, a job has what its own processes
- * did where the driver tells them apart (use, memory), and of what it does not (power) the part
- * that its use was of all use, or equal parts of an idle one, so that the jobs of a device sum up
- * to the device's own reading. Sums are integers: many small steps come to the same as one.
+ * A device's time counts for the job that holds it: of a shared one, a job has what its own
+ * processes did where the driver tells them apart (use, memory), and of what it does not (power)
+ * the part that its use was of all use, or equal parts of an idle one, so that the jobs of a device
+ * sum up to the device's own reading. Sums are integers: many small steps come to the same as one.
  *
  * Means are over device-time: two GPUs for an hour, one of them idle, have a mean of half.
  */

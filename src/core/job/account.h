@@ -9,8 +9,8 @@
  *
  * rate is what is held times its prices, in millionths of the currency for an hour (rounded down
  * once, when it is taken). The factor of the tariff changes with time; its integral is the tariff's
- * clock (agenda.h), so that nobody needs to be charged at each of its edges. What is left over in a
- * division is kept for the next one: many small steps come to the same as one.
+ * clock (agenda.h), so that no account needs to be charged at each of its edges. What is left over
+ * in a division is kept for the next one: many small steps come to the same as one.
  */
 
 #include <stdint.h>

@@ -24,7 +24,7 @@ enum need_kind {
 enum need_answer { NEED_OPEN, NEED_MET, NEED_BROKEN };
 
 struct need {
-    uint64_t job; /* who waits; 0: free place */
+    uint64_t job; /* the job that waits; 0: unused entry */
     uint64_t on;
     uint32_t next;        /* waiting for the same, plus one; 0: last */
     uint32_t next_of_job; /* what the same job waits for, plus one; 0: last */

@@ -16,8 +16,8 @@
  *          | 'nvlink'                        the GPUs must be linked
  *
  * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
- * byte for byte up to their roles, which are an array of whoever made it (that is how classes are
- * interned).
+ * byte for byte up to their roles, which are an array owned by the request's creator (classes are
+ * interned by this).
  *
  * Limits: REQUEST_ALTERNATIVES_MAX alternatives, REQUEST_GPUS_MAX devices a member,
  *         REQUEST_MEMBERS_MAX members
@@ -45,7 +45,7 @@ enum {
 typedef char request_model[REQUEST_MODEL_SIZE];
 
 enum share_kind {
-    SHARE_WHOLE,    /* nobody else on it */
+    SHARE_WHOLE,    /* the whole device, exclusively */
     SHARE_FRACTION, /* milli-GPU and MiB, both counted */
     SHARE_MIG,      /* one MIG instance of a profile */
     SHARE_MPS,      /* a fraction, enforced by CUDA MPS */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request may be, whoever made it: a person, a configuration or a journal. */
+/* The limits of a request from any source: a user, a configuration or a journal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -6,12 +6,12 @@
  *
  * A request with roles is one of a gang: they start together, or not at all. Its members are those
  * of all roles, in the order of the roles; its own gpus, cpus and memory are those of its most
- * demanding role, for who looks at one member only. What is true of the whole (pool, spot) is said
- * once, in the request. A gang with roles is not elastic, and says nothing of machines.
+ * demanding role, for code that considers one member only. What applies to the whole gang (pool,
+ * spot) is in the request once. A gang with roles is not elastic and has no machine bounds.
  *
- * Whoever adds up goes over the parts: a plain request has one, itself.
+ * Sums go over the parts: a plain request has one part, itself.
  *
- * Owner:   whoever made the request; class_claim() keeps a copy
+ * Owner:   the creator of the request; class_claim() keeps a copy
  * Limits:  REQUEST_ROLES_MAX roles
  */
 

@@ -86,7 +86,7 @@ static const struct history_ring *find(const struct history *history, uint64_t k
     return found ? &history->rings.items[found - 1] : NULL;
 }
 
-/* A new ring takes the place of one that nobody added to since the hand came by last. */
+/* A new ring replaces one that has had no addition since the hand last passed it. */
 static struct history_ring *claim(struct history *history, uint64_t key)
 {
     uint64_t found = 0;
@@ -285,7 +285,7 @@ static void note_error(struct history_errors *errors, uint32_t most,
     errors->count = (uint32_t)count;
 }
 
-/* Whoever has no limit, or was cut off at it, says nothing about the upper end. */
+/* A job without a limit, or cut off at it, carries no information about the upper quantile. */
 static void note_offset(struct history *history, const struct history_job *job,
                         const struct history_guess *guess, int32_t run)
 {

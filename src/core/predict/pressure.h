@@ -2,12 +2,12 @@
 #ifndef CORE_PREDICT_PRESSURE_H
 #define CORE_PREDICT_PRESSURE_H
 
-/* pressure - how much is asked of the GPUs: now, and lately
+/* pressure - demand for GPUs: current, and over recent time
  *
- * The fair clock goes as fast as a job would get on if all GPUs were dealt out evenly to all that
- * want some: a second takes max(1, wanted / capacity) seconds. A job that came at fair time F and
- * needs T alone has had its fair share when the clock shows F + T: the contention that it met
- * counts, not an average that somebody else measured.
+ * The fair clock runs as fast as a job would progress if all GPUs were shared evenly among all jobs
+ * that want some: one of its seconds takes max(1, wanted / capacity) seconds. A job that arrives at
+ * fair time F and runs for T alone has had its fair share when the clock shows F + T. So the
+ * contention that the job itself met counts, not a measured average.
  *
  * Arrivals is the work that was submitted with an estimate, as sums that halve in 1 min, 2 min,
  * 4 min ...: how much came in the last while, for any while. Part of the state.
@@ -32,7 +32,7 @@ usec_t pressure_clock(const struct pressure *pressure, usec_t now, int64_t capac
 /* Bring the clock up to now; before what is wanted or the capacity changes. */
 void pressure_advance(struct pressure *pressure, usec_t now, int64_t capacity_milli);
 
-/* Somebody submitted so much work. */
+/* Work was submitted. */
 void pressure_arrival(struct pressure *pressure, usec_t now, uint64_t work);
 /* Bring the sums up to now in ret: for pressure_lately. */
 void pressure_arrivals(const struct pressure *pressure, usec_t now, uint64_t ret[PRESSURE_LEVELS]);

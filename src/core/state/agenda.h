@@ -2,12 +2,12 @@
 #ifndef CORE_STATE_AGENDA_H
 #define CORE_STATE_AGENDA_H
 
-/* agenda - what the state knows of times: windows, and what hangs on them
+/* agenda - windows, and what depends on them: tariffs, reservations, recurring submissions
  *
- * A window (window.h) is spans of journal time, for as long ahead as who has a clock worked them
- * out. Queues and pools have other bounds while one is open, tariffs another factor, reservations
- * keep machines. A window whose name has a blank belongs to one thing alone ("tariff peak",
- * "reservation course", "each month"); the others are those of a configuration.
+ * A window (window.h) is a list of spans of journal time, computed some time ahead by a caller that
+ * has a clock. While a window is open, queues and pools can have other bounds, prices another
+ * factor, and machines can be reserved. A window whose name has a blank belongs to one object
+ * ("tariff peak", "reservation course", "each month"); the others are those of a configuration.
  *
  * Periods are windows, too: one begins whenever "each month" opens or closes.
  *
@@ -46,18 +46,18 @@ struct reservation {
     char *owner; /* the queue or user; "" for maintenance */
     char *model; /* "": any */
     char *nodes; /* comma-separated; "": any */
-    char *maker; /* who asked for it; "": the configuration */
+    char *maker; /* user that created it; "": the configuration */
     uint32_t window;
     uint32_t user; /* number of the user in the state, for a user's */
     uint32_t gpus; /* 0: whole machines */
     uint8_t kind;  /* enum reservation_kind */
 };
 
-/* Something that is submitted again and again. */
+/* A recurring submission. */
 struct cron_entry {
     uint64_t id;
     char *name, *user, *schedule;
-    char *trouble; /* why the last one was refused; "": it was not */
+    char *trouble; /* why the last submission was refused; "": it was not */
     uint64_t document;
     uint64_t count, job;
     usec_t next, fired;

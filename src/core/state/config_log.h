@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_CONFIG_LOG_H
 #define CORE_STATE_CONFIG_LOG_H
 
-/* config_log - who changed the configuration, when, and how
+/* config_log - the changes of the configuration: user, time, content
  *
  * The newest CONFIG_LOG_KEPT changes, oldest first; numbers only rise. What was configured before
  * and after each stands in blobs of the journal: the brain does not read them.

@@ -97,7 +97,7 @@ void fold_stop(struct state *state, struct job *job, const struct event_stop *ev
     state_notify(state, job, false);
 }
 
-/* Whom it is about: a place in the lease, or false for what is of an earlier time. */
+/* The member's place in the lease; false: a report about an earlier attempt. */
 static bool find_member(const struct job *job, uint32_t attempt, uint32_t rank, uint32_t *ret_place)
 {
     if (!job_is_active(job) || job->run->attempt != attempt)
@@ -148,7 +148,7 @@ static void note_usage(struct job *job, const struct event_ended *event)
         end->memory_kib_max = event->memory_kib_max;
 }
 
-/* The books of the job's end: the first member that did not end well speaks for it. */
+/* The end of the job is that of the first member that did not end well. */
 static void note_end(struct job *job, const struct event_ended *event)
 {
     struct job_end *end = &job_claim_run(job)->end;
@@ -195,7 +195,7 @@ static enum job_result result_of(const struct job *job)
     return end->kind == ENGINE_LOST ? RESULT_LOST : RESULT_FAILED;
 }
 
-/* A command that can't be run won't be there the next time either. */
+/* A command that cannot be run fails the next time, too. */
 static bool is_to_be_tried_again(const struct job *job, enum job_result result)
 {
     if (result != RESULT_FAILED && result != RESULT_LOST && result != RESULT_OUT_OF_MEMORY)
@@ -206,8 +206,7 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
            !job->run->is_cancel_wanted;
 }
 
-/* It goes on later where it was, but for what was not saved. What the restart cost brought nothing.
- */
+/* The job will continue later without its unsaved work. The restart cost is not progress. */
 static void note_progress_but(struct state *state, struct job *job, usec_t unsaved)
 {
     bool has_run = job->run->members_started > 0 && job->run->started >= job->run->granted;
@@ -228,7 +227,7 @@ static void note_progress(struct state *state, struct job *job)
     note_progress_but(state, job, job_unsaved(job, state->now));
 }
 
-/* It was stopped to start again at once: it comes before all others that wait. */
+/* The job was stopped to restart at once: it precedes all waiting jobs. */
 static void come_back(struct state *state, struct job *job)
 {
     note_progress(state, job);
@@ -239,7 +238,7 @@ static void come_back(struct state *state, struct job *job)
     state_notify(state, job, false);
 }
 
-/* The gang ends as a unit, and goes on as one. */
+/* A gang ends and restarts as a unit. */
 static bool is_to_be_healed(const struct job *job, enum job_result result)
 {
     bool is_bad =
@@ -248,7 +247,7 @@ static bool is_to_be_healed(const struct job *job, enum job_result result)
     return is_bad && job_may_heal(job);
 }
 
-/* Those that failed or were cancelled say nothing of how long the good ones take. */
+/* Failed and cancelled jobs carry no information about run times. */
 static void learn(struct state *state, const struct job *job)
 {
     struct history_job described;
@@ -258,7 +257,7 @@ static void learn(struct state *state, const struct job *job)
     history_learn(&state->history, &described, run > 0 ? run : 0);
 }
 
-/* Every job that came to its end by itself says how far jobs come. */
+/* Each job that was not stopped contributes to the residual run times. */
 static void note_residual(struct state *state, const struct job *job)
 {
     uint32_t class = residual_class(job->run->gpus_milli_last);
@@ -271,8 +270,8 @@ static void note_residual(struct state *state, const struct job *job)
     residual_end(&state->residual, class, to);
 }
 
-/* Is this the loss of a member that the gang can do without? All of it must have run, so that what
- * can't be started is not taken for a loss. */
+/* Whether the gang can continue without the member that ended. All members must have run, so that a
+ * failed start is not taken for a loss. */
 static bool goes_on_without(const struct state *state, const struct job *job,
                             const struct event_ended *event)
 {
@@ -284,8 +283,8 @@ static bool goes_on_without(const struct state *state, const struct job *job,
            run->lease->members_count > state_request(state, job)->members;
 }
 
-/* Its part is given back. What the gang is charged for follows: a part of each share, by GPUs as
- * they are priced now. */
+/* Release the member's part of the lease. The shares that the gang is charged for follow: by GPUs
+ * at current prices. */
 static void lose_member(struct state *state, struct job *job, uint32_t place)
 {
     struct job_run *run = job_claim_run(job);
@@ -303,8 +302,7 @@ static void lose_member(struct state *state, struct job *job, uint32_t place)
     state_charge(state, job, 1);
 }
 
-/* Its device is sick, and it was stopped for that or fell by itself: this attempt is not charged.
- */
+/* The job was stopped because of a sick device, or failed with it: the attempt is not charged. */
 static bool is_to_be_rescued(const struct state *state, const struct job *job,
                              enum job_result result, enum harm harm)
 {
@@ -318,7 +316,7 @@ static bool is_to_be_rescued(const struct state *state, const struct job *job,
            run->end.kind != ENGINE_FAILED && rescue_may(state, job, harm);
 }
 
-/* Nothing of this is its doing: it is first. */
+/* The job is not at fault: put it at the head of the queue. */
 static void rescue(struct state *state, struct job *job, enum harm harm)
 {
     struct job_run *run = job_claim_run(job);
@@ -359,7 +357,7 @@ static void end_attempt(struct state *state, struct job *job)
         run->preemptions++;
         state_settle(state, job);
         if (job->run->stop_rule == STOP_FOR_MACHINE && job->state == JOB_QUEUED) {
-            job->is_awaited = AWAITED_FROM_OTHERS; /* it is first: nothing of this is its doing */
+            job->is_awaited = AWAITED_FROM_OTHERS; /* the job is not at fault: it goes first */
             state_notify(state, job, false);
         }
         return;
@@ -420,7 +418,7 @@ void fold_ended(struct state *state, struct job *job, const struct event_ended *
         end_attempt(state, job);
 }
 
-/* Also while it stops: then nothing is lost of what was counted as lost. */
+/* Also while it stops: work that was counted as lost is then saved. */
 void fold_checkpoint(struct state *state, struct job *job, uint32_t attempt)
 {
     if ((job->state != JOB_RUNNING && job->state != JOB_STOPPING) || job->run->attempt != attempt)

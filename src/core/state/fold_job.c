@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fold that is about jobs: from their submission to their end.
  *
- * What an engine or a person says about a job that is further on already changes nothing: it
- * was true when it was said.
+ * A report or command about a job that has progressed since then changes nothing.
  */
 #include <assert.h>
 #include <errno.h>
@@ -208,7 +207,7 @@ static int fold_update(struct state *state, struct job *job, const struct event_
             return error_set(err, -EBADMSG, "job %" PRIu64 ": no queue '%s'", job->id,
                              event->queue);
         job->queue = (uint32_t)queue;
-        job->is_awaited = AWAITED_NOT; /* those who made room for it are of the other queue */
+        job->is_awaited = AWAITED_NOT; /* the jobs that made room for it are of the other queue */
     }
     if (event->has_priority)
         job->priority = event->priority;
@@ -264,8 +263,8 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
     return error_set(err, -EBADMSG, "forget: %" PRIu64 " is not over", id);
 }
 
-/* Jobs whose begin time has come, or who may go to other machines now. next_begin and next_spot
- * keep this from looking at all jobs each time. */
+/* Jobs whose begin time has come, or that may go to other machines now. next_begin and next_spot
+ * avoid a walk over all jobs each time. */
 static void fold_plan(struct state *state)
 {
     state->plan_from = state->plan_until;
@@ -322,7 +321,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
     }
 }
 
-/* Of a job that was forgotten meanwhile nothing is kept. */
+/* The usage of a job that was forgotten meanwhile is dropped. */
 static int fold_usage(struct state *state, const struct event_usage *event, struct error *err)
 {
     struct job *job = state_job(state, event->job);

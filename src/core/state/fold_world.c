@@ -17,7 +17,7 @@ static void set_reason(char **where, const char *string)
     *where = copy;
 }
 
-/* It went down, or its owner says that it will: each time once, with or without the notice. */
+/* A machine went down, or its provider announced it: counted once, with or without the notice. */
 static void note_interruption(struct state *state, const struct node *node,
                               const struct event_node *event, bool is_new)
 {
@@ -65,8 +65,7 @@ static int fold_node(struct state *state, const struct event_node *event)
     return 0;
 }
 
-/* With what a program of somebody's is called, or says: older journals have its bytes as they were.
- */
+/* The text may contain the name or output of a user's program: older journals have it unchecked. */
 static void set_sick(struct device *device, const char *words)
 {
     char *copy = words && words[0] ? string_copy_clean(words) : NULL;
@@ -265,7 +264,7 @@ static int set_cells(struct queue *queue, const struct event_queue *event, struc
     return 0;
 }
 
-/* Jobs that hold something, or wait, keep a removed queue's number: nothing is lost. */
+/* Jobs of a removed queue keep its number. */
 static int fold_queue(struct state *state, const struct event_queue *event, struct error *err)
 {
     int64_t parent =

@@ -2,14 +2,13 @@
 #ifndef CORE_STATE_LEDGER_H
 #define CORE_STATE_LEDGER_H
 
-/* ledger - who had how many GPUs in a stretch of time, and how well they were used
+/* ledger - GPU-time of jobs in an interval, allocated and used
  *
- * Kept beside a state while events are folded into it. What was held is exact: each lease from its
- * grant to its end, as far as it is within the stretch. What was used is what USAGE events say; of
- * an attempt that began before the stretch it is the part that its GPU-time within has of the
- * whole. Where nobody looked there is nothing: `watched` says of how much GPU-time the rest speaks.
- * Idle is GPU-time in which less than a tenth of a GPU was used. Of a share, use is what was used
- * of what was given.
+ * Kept beside a state while events are folded into it. Allocated GPU-time is exact: each lease from
+ * its grant to its end, clipped to the interval. Used GPU-time comes from USAGE events; for an
+ * attempt that began before the interval it is scaled by the part of its GPU-time within. `watched`
+ * is the GPU-time for which usage is known. Idle is GPU-time in which less than a tenth of a GPU
+ * was used. For a share, use is relative to what was allocated.
  *
  * Order of calls:  begin, (pass, state_apply, note)*, finish, note* (what those that still run did
  *                  so far), release

@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_MOVE_H
 #define CORE_STATE_MOVE_H
 
-/* move - jobs that start again elsewhere so that another one finds room
+/* move - jobs that restart elsewhere to make room for another job (defragmentation)
  *
  * A move is a STOP with cause STOP_MOVE. What it loses is GPU-time: the job's GPUs x the run time
  * that is done again. The settings say how much of it may be lost in an hour; an hour begins with
@@ -31,9 +31,9 @@ int64_t move_loss(const struct lease *lease, usec_t again);
 int64_t moves_left(const struct state *state, usec_t at);
 usec_t moves_renew_at(const struct state *state);
 
-/* It is stopped to be moved: where it was, for whom, and what of the hour that takes. */
+/* The job is stopped to be moved: note its place, the job it makes room for, and the loss. */
 void move_begin(struct state *state, struct job *job, const struct event_stop *event);
-/* It has a place again. */
+/* The moved job has been started again. */
 void move_end(const struct state *state, struct job_run *run);
 
 #endif

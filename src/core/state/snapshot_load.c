@@ -27,7 +27,7 @@ static char *text_or_null(const char *string)
     return string && string[0] ? mem_string(string) : NULL;
 }
 
-/* Older ones have the bytes of what a program of somebody's is called, or says. */
+/* Older snapshots have such a text unchecked, with the bytes of a user's program. */
 static char *clean_or_null(const char *string)
 {
     return string && string[0] ? string_copy_clean(string) : NULL;

@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_STATE_H
 #define CORE_STATE_STATE_H
 
-/* state - the world as the events tell it
+/* state - machines, pools, queues and jobs, folded from the events
  *
  * state = fold(events): state_apply() is the only thing that changes it. It is pure, and applying
  * the same events in the same order gives the same state on any machine.
@@ -38,7 +38,7 @@
 #include "core/state/move.h"
 #include "core/state/settings.h"
 
-/* Of machines that are up, and devices that are well. */
+/* Of machines that are up and devices that are healthy. */
 struct capacity {
     int64_t milli; /* GPUs */
     int64_t cpu_milli;
@@ -65,14 +65,14 @@ struct state {
     struct map node_names, device_names; /* hash -> number plus one of the last with it */
     struct room room;                    /* what is free now */
     struct class_table classes;
-    struct demand demand;           /* what is asked for mostly */
+    struct demand demand;           /* the most frequent requests */
     struct history history;         /* how long jobs ran */
-    struct residual residual;       /* and how far they came */
-    struct pressure pressure;       /* how much is asked of the GPUs */
-    struct mtbf mtbf;               /* how long machines last */
-    struct moves moves;             /* what moves have lost lately */
-    struct calibration calibration; /* how estimates of waits turned out */
-    struct config_log config_log;   /* who changed the configuration, and how */
+    struct residual residual;       /* and how long they went on at each age */
+    struct pressure pressure;       /* demand for GPUs */
+    struct mtbf mtbf;               /* mean time between interruptions of machines */
+    struct moves moves;             /* work lost by moves in the last hour */
+    struct calibration calibration; /* errors of predicted waits */
+    struct config_log config_log;   /* the latest changes of the configuration */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
     struct pages jobs; /* id -> struct job * */
@@ -85,11 +85,11 @@ struct state {
     usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
     usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
 
-    /* Told when machines have less room by a job's lease (sign 1), or more again (-1). */
+    /* Called when a lease is taken from what is free (sign 1), or given back (-1). */
     void (*on_lease)(void *user, struct job *job, int sign);
     void *on_lease_user;
 
-    /* Told whenever a job's standing may have changed, and before it goes (is_gone). */
+    /* Called when a job's standing may have changed, and before it is destroyed (is_gone). */
     void (*on_job)(void *user, struct job *job, bool is_gone);
     void *on_job_user;
 };
@@ -116,10 +116,10 @@ int64_t state_find_queue(const struct state *state, const char *name);  /* -1: n
 /* The queue, or one of those it stands below, is that one. */
 bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
 
-/* What a GPU counts for beside others, in micro: its price; 1 (a million) when it has none. */
+/* Weight of a GPU relative to others, in micro: its price; 1 (a million) if it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
 
-/* Left out where its numbers make no sense. */
+/* A type with numbers out of range is ignored. */
 void state_add_node_type(struct state *state, const struct node_type *type);
 void state_add_device_type(struct state *state, const struct device_type *type);
 /* Of which described type a device is; NULL: a driver's. */
@@ -132,7 +132,7 @@ void state_describe_node(const struct node *node, struct event_node *ret);
 void state_describe_device(const struct state *state, const struct device *device,
                            struct event_device *ret);
 
-/* How long a job has that is stopped now: its grace, and no longer than its machines are there. */
+/* Grace period of a job that is stopped now: its own, or the time until its machines go away. */
 usec_t state_grace(const struct state *state, const struct job *job);
 
 /* Mean time between interruptions of the machines that an active job has. */
@@ -144,19 +144,19 @@ void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource
 /* What a lease takes of each resource. */
 void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);
 
-/* What holding this costs, without the tariff's factor: millionths of the currency an hour. */
+/* Price of a lease without the tariff's factor: millionths of the currency per hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
 int64_t state_rate_of(const struct state *state, const struct amounts *held);
-/* What a job cost until then, of all its attempts: millionths. Not before the state's time. */
+/* Cost of all attempts of a job up to a time, in millionths. Not before the state's time. */
 int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
 
 /* The accounts of a queue at a time. Not before the state's time. */
 void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret);
 
-/* How much there is of a resource. */
+/* The capacity of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
 
-/* Whether what `on` did so far decides a need for it. */
+/* Whether a need for the job or group `on` is decided. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
 
 bool device_is_usable(const struct state *state, const struct device *device);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The amounts of a queue: bounds by resource, limits of people, cells, budgets, and what holds
- * while a window is open. Who is guaranteed GPUs of some models is guaranteed at least as many
- * GPUs. */
+ * while a window is open. A queue with guaranteed GPUs of some models is guaranteed at least as
+ * many GPUs. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

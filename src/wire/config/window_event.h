@@ -20,7 +20,7 @@
 #define WINDOW_AHEAD (40 * USEC_PER_DAY)
 enum { WINDOW_FEW = 1000 };
 
-/* When and where somebody asks. */
+/* The time and time zone of the caller. */
 struct window_place {
     const struct zone *zone;
     usec_t now;        /* journal time */

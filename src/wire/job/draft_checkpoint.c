@@ -96,7 +96,7 @@ int draft_read_checkpoint(const struct draft_source *source, struct job_draft *d
     return code < 0 ? code : read_grace(source, &inner, draft);
 }
 
-/* Who may be stopped may be so with its machine. */
+/* A preemptible job may also run on spot machines. */
 int draft_read_spot(const struct draft_source *source, struct job_draft *draft)
 {
     static const char *const words[] = { "never", "allow", "prefer", "only", NULL };

@@ -495,8 +495,8 @@ static void set_plain(struct sbatch *sbatch)
                             json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));
 }
 
-/* [{R|B}:]SIGNAL[@SECONDS]. Whom Slurm means by B or R, the batch shell or its steps, does not
- * matter here: whoever catches the signal gets it, when the job is stopped. */
+/* [{R|B}:]SIGNAL[@SECONDS]. B and R (the batch shell or its steps) make no difference
+ * here: all processes of the job get the signal when it is stopped. */
 static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_SIGNAL);

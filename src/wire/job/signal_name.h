@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* The number, or -EINVAL with words: no such signal, or one that nobody can catch. */
+/* The number, or -EINVAL with words: no such signal, or one that cannot be caught. */
 int signal_parse(const char *text, struct error *err);
 /* "USR1"; NULL for a number that has no name here. */
 const char *signal_name(int number);

@@ -7,7 +7,7 @@
  * The document is what POST /v1/jobs takes as JSON and what `tarn run -f` reads as YAML: the same
  * values in two spellings. It is one job (it has run, command or script) or a pipeline (it has
  * stages). Nothing is looked up here: whether a queue, a pool or a needed job exists, what the
- * clock says and who sent it is the caller's business. What this version does not act on is
+ * clock says and which user sent it is left to the caller. What this version does not act on is
  * accepted and named in notes.
  *
  * Owner:       the caller of submission_parse owns the submission; it points into nothing else
@@ -72,8 +72,9 @@ struct job_draft {
     bool hold;
     bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
-    usec_t begin_delay;    /* from now; 0: at once */
-    char *begin_at;        /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for who has a clock; NULL */
+    usec_t begin_delay; /* from now; 0: at once */
+    char *
+        begin_at; /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for a caller that has a clock; NULL */
     usec_t estimate;       /* how long it will run, as its user says; 0: he does not */
     usec_t deadline_delay; /* from now; 0: none, or deadline_at */
     char *deadline_at;     /* as begin_at */
