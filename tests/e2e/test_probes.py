@@ -278,7 +278,7 @@ def test_described_devices_survive_a_restart_and_go_with_their_description(make_
 
 
 @pytest.mark.parametrize("change,words", [
-    ({"model": None}, "device tpu: model: expected the model name that jobs request, like v5e"),
+    ({"model": None}, "device tpu: expected model, like v5e"),
     ({"count": 65}, "device tpu: count: 65, expected 1 to 64"),
     ({"env": {"1A": "x"}}, "device tpu: 1A: is no name of a variable"),
     ({"env": {"A": "${index}"}},
