@@ -4,8 +4,8 @@
 
 /* fuzz - runs the brain in random worlds until an invariant does not hold
  *
- * The first failure ends it. It is made small (fuzz_shrink.h) and printed as a world, which
- * --replay reads; with a folder to save to it is written there as well, as SEED-INVARIANT.world.
+ * The first failure ends the run. It is minimised (fuzz_shrink.h) and printed as a world, which
+ * --replay reads; with an output directory it is also written there, as SEED-INVARIANT.world.
  */
 
 #include <stdbool.h>

@@ -4,9 +4,9 @@
 
 /* fuzz_check - the invariants, each a small named function in one table (fuzz_check.def)
  *
- * They ask the shadow (fuzz_shadow.h), and of the brain only what it says: decisions, reasons, when
- * it wants to be called. Those of policies 3.7 that need something else (twice the same run, a
- * snapshot) are part of the run itself (fuzz_run.c).
+ * They use the shadow (fuzz_shadow.h), and only the outputs of the brain: decisions, reasons, its
+ * next wakeup. Those of policies 3.7 that need more (a second run, a snapshot) are part of the run
+ * itself (fuzz_run.c).
  */
 
 #include "worlds/fuzz_run.h"

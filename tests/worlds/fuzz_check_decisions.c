@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants of single decisions: what is granted to whom, who is stopped and why. */
+/* The invariants of single decisions: grants, and stops with their reasons. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants of those that wait: nobody waits who could run, and the reason is true. */
+/* The invariants of waiting jobs: no job waits that could run, and the reason is true. */
 #include <errno.h>
 #include <inttypes.h>
 

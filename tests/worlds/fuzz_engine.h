@@ -2,11 +2,11 @@
 #ifndef WORLDS_FUZZ_ENGINE_H
 #define WORLDS_FUZZ_ENGINE_H
 
-/* fuzz_engine - an engine that starts and stops nothing, and says all that an engine may say
+/* fuzz_engine - a simulated engine that sends every kind of report that an engine may send
  *
- * What becomes of an attempt is drawn from the world's seed, the job and the attempt, so it does
- * not hang on what else happens. Outcomes come late, twice, before others that they should follow,
- * or not at all: a member may fall silent until its machine or the engine is started again.
+ * The outcome of an attempt is drawn from the world's seed, the job and the attempt, so it does not
+ * depend on other events. Outcomes arrive late, twice, out of order, or not at all: a member may
+ * fall silent until its machine or the engine restarts.
  */
 
 #include "core/state/event.h"

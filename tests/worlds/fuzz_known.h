@@ -2,17 +2,17 @@
 #ifndef WORLDS_FUZZ_KNOWN_H
 #define WORLDS_FUZZ_KNOWN_H
 
-/* fuzz_known - what the brain is known to do wrong, so that what is found is new
+/* fuzz_known - known defects of the brain, so that every reported failure is new
  *
- * One line a finding, each as narrow as it can be told apart. Whoever mends one takes its line out,
- * and from then on the fuzzer sees to it that it stays mended. --strict takes none into account.
+ * One line per defect, as narrow as possible. A fix removes its line; from then on the fuzzer
+ * guards it. --strict ignores the list.
  */
 
 #include "worlds/fuzz_run.h"
 
-/* Something is wrong with a job that waits for this reason: is that known? */
+/* Whether a failure of a job that waits for this reason is a known defect. */
 bool fuzz_is_known(const struct fuzz_run *run, const struct shadow_job *job, const struct why *why);
-/* The same of one that nobody submitted: it may be refused though it fits. */
+/* The same for a request that was not submitted: it may be refused although it fits. */
 bool fuzz_is_known_to_be_refused(const struct fuzz_run *run, const struct request *request);
 
 #endif

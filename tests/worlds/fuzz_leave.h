@@ -2,10 +2,10 @@
 #ifndef WORLDS_FUZZ_LEAVE_H
 #define WORLDS_FUZZ_LEAVE_H
 
-/* fuzz_leave - who has to be gone by when, for a reservation, a window's limit or a budget
+/* fuzz_leave - the jobs that must stop by a time, for a reservation, a window's limit or a budget
  *
- * As doc/policies/time.md and money.md have it, asked of the shadow. Of the brain only when it
- * expects jobs to end is used, where somebody or history said how long they run.
+ * Computed from the shadow by the rules of doc/policies/time.md and money.md. Of the brain it uses
+ * only the expected ends of jobs with an estimate or a history.
  */
 
 #include "worlds/fuzz_run.h"

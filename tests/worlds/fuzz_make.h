@@ -4,8 +4,8 @@
 
 /* fuzz_make - the parts that a random world is made of, and the acts that happen in it
  *
- * Two tables. A part is made once, at the beginning; an act is done again and again, as often as
- * its weight says, and adds one action or several at the time it is. Both draw from the same dice.
+ * Two tables. A part is created once, at the beginning. An act repeats with a frequency of its
+ * weight, and adds one or more actions at the current time. Both draw from the same dice.
  */
 
 #include "sim/trace/dice.h"

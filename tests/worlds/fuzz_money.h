@@ -2,10 +2,10 @@
 #ifndef WORLDS_FUZZ_MONEY_H
 #define WORLDS_FUZZ_MONEY_H
 
-/* fuzz_money - what jobs cost and queues spend: the shadow's own account
+/* fuzz_money - costs of jobs and spending of queues: the shadow's own account
  *
- * As doc/policies/money.md has it, without a division: sums of rate x factor x time, and of GPUs x
- * time, are kept whole. Whenever time passes, all that is held is paid for.
+ * By doc/policies/money.md, without a division: sums of rate x factor x time, and of GPUs x time,
+ * are exact. Whenever time passes, all allocations are charged.
  */
 
 #include "base/wide.h"

@@ -2,10 +2,11 @@
 #ifndef WORLDS_FUZZ_QUOTA_H
 #define WORLDS_FUZZ_QUOTA_H
 
-/* fuzz_quota - what queues may have, borrow and lend, and what they hold: the shadow's own account
+/* fuzz_quota - limits, borrowing, lending and use of queues: the shadow's own account
  *
- * As core/cluster/quota.h has the words. Amounts are by resource: GPUs of any model (thousandths),
- * CPUs (thousandths), memory (MiB), then each model that a quota or a price named, in that order.
+ * The terms are those of core/cluster/quota.h. Amounts are by resource: GPUs of any model
+ * (thousandths), CPUs (thousandths), memory (MiB), then each model that a quota or a price named,
+ * in that order.
  */
 
 #include "base/mem.h"

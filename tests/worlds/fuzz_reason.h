@@ -2,9 +2,9 @@
 #ifndef WORLDS_FUZZ_REASON_H
 #define WORLDS_FUZZ_REASON_H
 
-/* fuzz_reason - why a job waits, as the brain says it, and whether that is so
+/* fuzz_reason - checks the reasons that the brain gives for waiting jobs
  *
- * Each reason has a small check of its own that asks the shadow: would it be allowed now?
+ * Each reason has a small check that asks the shadow whether the start would be allowed now.
  */
 
 #include "worlds/fuzz_run.h"

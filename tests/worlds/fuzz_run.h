@@ -2,12 +2,12 @@
 #ifndef WORLDS_FUZZ_RUN_H
 #define WORLDS_FUZZ_RUN_H
 
-/* fuzz_run - a world and an engine around one brain, on a virtual clock, with everything looked at
+/* fuzz_run - a world and an engine around one brain, on a virtual clock, with all invariants
+ * checked
  *
- * Actions that nobody could take (cancel a job that is not there, remove a queue with jobs in it)
- * are passed over, so any part of a world's actions is a world. The brain is used as the daemon
- * uses it: events are told, then it plans as long as it wants to; what it grants and stops goes to
- * the engine.
+ * Impossible actions (cancel a job that does not exist, remove a queue with jobs) are skipped, so
+ * any part of a world's actions is a world. The brain is used as in the daemon: it gets events,
+ * then plans until it is done; grants and stops go to the engine.
  */
 
 #include "sched/sched.h"

@@ -2,11 +2,11 @@
 #ifndef WORLDS_FUZZ_SHADOW_H
 #define WORLDS_FUZZ_SHADOW_H
 
-/* fuzz_shadow - who holds what and stands where, worked out a second time
+/* fuzz_shadow - an independent second account of jobs, allocations and nodes
  *
- * From the events alone, as the specification has them (doc/spec/01, 02, core/cluster/pool.h,
- * core/cluster/mig.h), in the simplest way. It calls nothing of the state and of the brain, so what
- * both say must agree. Of core it uses plain values: events, requests, leases.
+ * Computed from the events alone, by the specification (doc/spec/01, 02, core/cluster/pool.h,
+ * core/cluster/mig.h), in the simplest way. It calls neither the state nor the brain, so both
+ * accounts must agree. Of core it uses plain values: events, requests, leases.
  *
  * Numbers of machines, devices, pools and queues are the state's: in the order of their first
  * event.

@@ -4,9 +4,9 @@
 
 /* fuzz_shrink - the smallest world in which the same invariant still does not hold
  *
- * Delta debugging (Zeller 2002): parts of the actions are left out, halves, quarters ... single
- * ones, as long as it fails the same way. Then what a job or a queue says is made plain, field by
- * field. Machines and jobs go with the actions that bring them.
+ * Delta debugging (Zeller 2002): it removes parts of the actions, halves, quarters ... single ones,
+ * as long as the failure stays the same. Then it resets the fields of jobs and queues one by one.
+ * Machines and jobs disappear with the actions that create them.
  */
 
 #include "worlds/fuzz_run.h"

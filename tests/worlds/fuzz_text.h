@@ -4,12 +4,11 @@
 
 /* fuzz_text - a record as a line that a person can read and change, and back
  *
- *   record := (NAME '=' value)*          value := NUMBER | 'TEXT' | '{' record '}' | '[' ('{'
- * record
- * '}')* ']'
+ *   record := (NAME '=' value)*
+ *   value  := NUMBER | 'TEXT' | '{' record '}' | '[' ('{' record '}')* ']'
  *
- * Goes by the record tables (base/record.h), so that a new event or a new field needs nothing here.
- * What is zero or empty is not written. Texts have no quotes in them. At most 64 in a list.
+ * It uses the record tables (base/record.h), so that a new event or field needs no code here. Zero
+ * and empty values are omitted. Texts contain no quotes. A list has at most 64 items.
  */
 
 #include "base/record.h"

@@ -4,8 +4,8 @@
 
 /* fuzz_times - windows, tariffs and reservations: the shadow's own
  *
- * Every question is answered by a look at all spans. Numbers of windows are the state's: in the
- * order in which they are named first. A reservation's is its place, as the state has it.
+ * Every query scans all spans. Windows are numbered as in the state, in the order of their first
+ * use; reservations by their place in the state.
  */
 
 #include "base/mem.h"

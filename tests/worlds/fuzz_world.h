@@ -2,19 +2,19 @@
 #ifndef WORLDS_FUZZ_WORLD_H
 #define WORLDS_FUZZ_WORLD_H
 
-/* fuzz_world - a random world from a seed: machines, queues, pools, settings, and all that will be
- * done to it
+/* fuzz_world - a random world from a seed: machines, queues, pools, settings and actions
  *
  * A world is a list of actions, each at its time: events as people, probes and the configuration
- * send them, and what happens to the programs (restarts, lost memory). What the engine says is not
- * in it: the engine (fuzz_engine.h) makes that up from the seed, the job and the attempt. So any
- * part of the list is a world of its own, in which the engine behaves as before: that is what makes
- * it small again when something is wrong (fuzz_shrink.h).
+ * send them, and what happens to the programs (restarts, lost memory). Reports of the engine are
+ * not in it: the engine (fuzz_engine.h) derives them from the seed, the job and the attempt. So any
+ * part of the list is a world of its own, in which the engine behaves as before. This makes
+ * minimisation possible (fuzz_shrink.h).
  *
  * To add a policy: a line in the table of parts or of acts (fuzz_world.c), and its invariants
  * (fuzz_check.c).
  *
- * As text, one action a line:  "TIME NAME field=value ...", after a line "world ..." (fuzz_text.h)
+ * As text, one action per line:  "TIME NAME field=value ...", after a line "world ..."
+ * (fuzz_text.h)
  */
 
 #include "base/mem.h"

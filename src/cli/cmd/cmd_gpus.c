@@ -39,8 +39,8 @@ static void add_jobs(const json_t *gpu, struct text *text)
     }
 }
 
-/* What stands for a device that is not there; "" for a real one. */
-static const char *made_up_word(const json_t *gpu)
+/* "synthetic" or "recorded"; "" for a real device. */
+static const char *synthetic_word(const json_t *gpu)
 {
     if (!field_is_true(gpu, "synthetic"))
         return "";
@@ -55,7 +55,7 @@ static void add_model(struct table *table, const json_t *gpu)
     for (char *s = model; *s; s++)
         *s = (char)toupper((unsigned char)*s);
     table_add_format(table, "%s%s%s", model, field_is_true(gpu, "synthetic") ? " " : "",
-                     made_up_word(gpu));
+                     synthetic_word(gpu));
 }
 
 /* What is in use where that is known, else what was given. */
@@ -137,7 +137,7 @@ static void add_row(struct table *table, const json_t *gpu)
 static void print_footer(const json_t *gpus)
 {
     char given[UNITS_TEXT_SIZE];
-    const char *made_up = "";
+    const char *synthetic = "";
     int64_t milli = 0;
     size_t i, busy = 0, read = 0;
     const json_t *gpu;
@@ -146,7 +146,7 @@ static void print_footer(const json_t *gpus)
     {
         const json_t *reading = json_object_get(gpu, "reading");
         milli += field_milli(gpu, "given");
-        made_up = made_up[0] ? made_up : made_up_word(gpu);
+        synthetic = synthetic[0] ? synthetic : synthetic_word(gpu);
         read += !field_is_null(reading, "gpu_use");
         busy += field_real(reading, "gpu_use") >= 0.05;
     }
@@ -156,8 +156,8 @@ static void print_footer(const json_t *gpus)
                 units_format_milli(given, milli));
     if (read > 0)
         text_printf(&words, ", %zu busy", busy);
-    if (made_up[0])
-        text_printf(&words, " · %s: no real device is behind them", made_up);
+    if (synthetic[0])
+        text_printf(&words, " · %s: no real device is behind them", synthetic);
     talk("%s", text_string(&words));
 }
 

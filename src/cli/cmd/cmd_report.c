@@ -267,7 +267,7 @@ static void print(const json_t *report, const struct options *options)
         return;
     }
     if (json_array_size(json_object_get(report, "rows")) == 0)
-        talk("nobody ran, or ended, anything");
+        talk("no job ran or ended in this period");
     else
         print_rows(report);
     print_diagnoses(report);

@@ -98,7 +98,7 @@ static void print(const json_t *reply, const struct options *options, size_t cou
     if (!field_is_null(reply, "note"))
         say("%s", field_text(reply, "note"));
     if (jobs == 0) {
-        talk("nobody waits, and nobody would");
+        talk("no job waits, now or under the change");
         return;
     }
     size_t shown = outlook_print_jobs(reply, count > 0 ? count : outlook_rows(reply), false);

@@ -76,7 +76,7 @@ static void write_all(int fd, const char *bytes, size_t length)
 /* In the process of its own: run it, and write what came of it. */
 static void do_part(const struct batch *batch, const struct part *part, uint64_t *progress, int fd)
 {
-    struct workload workload = { 0 }, made_up = { 0 };
+    struct workload workload = { 0 }, generated = { 0 };
     const struct workload *from = batch->workload;
     struct error err = { "" };
     int code = 0;
@@ -84,8 +84,8 @@ static void do_part(const struct batch *batch, const struct part *part, uint64_t
     if (!batch->experiment->format->has_file) { /* another one for each seed */
         struct generator generator = batch->experiment->generator;
         generator.seed += part->seed - batch->experiment->seeds[0];
-        code = generate(&generator, &made_up, &err);
-        from = &made_up;
+        code = generate(&generator, &generated, &err);
+        from = &generated;
     }
     if (code == 0)
         code = adapt_workload(batch->experiment, from, part->seed, part->slice, &workload, &err);
@@ -114,7 +114,7 @@ static void do_part(const struct batch *batch, const struct part *part, uint64_t
         write_all(fd, err.text, strlen(err.text));
     }
     workload_release(&workload);
-    workload_release(&made_up);
+    workload_release(&generated);
 }
 
 static int start_part(struct batch *batch, struct error *err)
