@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "core/job/job.h"
 #include "core/job/why.h"
-#include "core/state/event.h"
-#include "core/state/snapshot.h"
+#include "core/journal/event.h"
+#include "core/snapshot/snapshot.h"
 
 enum { DOCUMENT_MAX = 1 << 20, TYPES_MAX = 32 };
 
@@ -24,7 +24,7 @@ static const char records_mark[] = "\n## Records\n";
 
 static const char records_intro[] =
     "\n"
-    "*Made by `tools/gen_spec` from `core/state/event.def` and the field tables of the code.*\n"
+    "*Made by `tools/gen_spec` from `core/journal/event.def` and the field tables of the code.*\n"
     "\n"
     "    record := (key value)*       key := tag << 2 | form\n"
     "    event  := kind time record   a row of the table `record`: its `bytes`\n"
@@ -52,7 +52,7 @@ static const char job_intro[] =
     "# Jobs\n"
     "\n"
     "*Made by `tools/gen_spec` from `core/job/job_state.def`, `core/job/why.def` and "
-    "`core/state/event.def`.*\n"
+    "`core/journal/event.def`.*\n"
     "\n"
     "A job has one state at a time. Events change it; `state = fold(events)`. An attempt begins\n"
     "with a grant and ends when all members of the job have ended. What an engine says late,\n"

@@ -18,7 +18,7 @@
 #include "base/identity.h"
 #include "base/text.h"
 #include "core/change.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "core/state/state.h"
 
 /* Why a request is refused. The values are those of errno, because codes of a parser, the store or

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "io/log.h"
 
 enum {

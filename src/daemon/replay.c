@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "daemon/daemon.h"
 #include "io/paths.h"
 #include "sched/sched.h"

@@ -5,7 +5,7 @@
 /* decisions - what a plan decided, as events in their order */
 
 #include "base/mem.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 struct decisions {
     LIST(struct event) events; /* leases are valid until the next step */

@@ -2,7 +2,7 @@
 #include "control/drain.h"
 
 #include "control/lookup.h"
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "desk.h"
 
 static const struct node *node_a(const struct desk *desk)

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core/snapshot/snapshot.h"
 #include "core/state/fold.h"
-#include "core/state/snapshot.h"
 
 static void tell_at(struct state *state, usec_t at, struct event event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/config_log.h"
+#include "core/journal/config_log.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 static void tell(struct state *state, usec_t at, uint64_t number, const char *words)
 {

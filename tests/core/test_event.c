@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 #include <errno.h>
 #include <setjmp.h>

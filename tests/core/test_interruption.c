@@ -10,7 +10,7 @@
 
 #include "core/job/checkpoint_interval.h"
 #include "core/job/deadline_start.h"
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "core/state/state.h"
 
 /* The formula as it stands in the paper; here floats are fine. */

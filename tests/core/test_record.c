@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 struct part {
     int64_t size;

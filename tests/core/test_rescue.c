@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "core/health/health.h"
+#include "core/snapshot/snapshot.h"
 #include "core/state/rescue.h"
-#include "core/state/snapshot.h"
 #include "core/state/state.h"
 
 static void tell(struct state *state, usec_t at, struct event event)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 static void tell(struct state *state, const struct event *event)
 {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/state/event.h"
-#include "core/state/snapshot.h"
+#include "core/journal/event.h"
+#include "core/snapshot/snapshot.h"
 #include "fuzz.h"
 
 static void must(bool holds)

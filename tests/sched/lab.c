@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 static void give_up(const char *what, const struct error *err)
 {

@@ -12,7 +12,7 @@
 
 #include "chaos.h"
 #include "core/job/gang_size.h"
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 static struct request gang(uint32_t least, uint32_t most, enum request_sizes sizes)
 {

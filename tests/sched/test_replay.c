@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 enum { SEEDS = 40, STEPS = 250 };
 

@@ -12,7 +12,7 @@
 
 #include "../store/scratch.h"
 #include "chaos.h"
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "daemon/daemon.h"
 
 /* Some life, recorded. Returns how many records there are; the snapshot is after `until` steps. */

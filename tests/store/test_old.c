@@ -5,7 +5,7 @@
  * old/snapshot-0.1.bin is what that program saved of the state that those records fold to. */
 #include "scratch.h"
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "core/state/state.h"
 
 static const char *folder; /* old/ */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_known.h"
 

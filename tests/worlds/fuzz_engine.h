@@ -9,7 +9,7 @@
  * fall silent until its machine or the engine restarts.
  */
 
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "worlds/fuzz_world.h"
 
 struct fuzz_engine;

@@ -10,7 +10,7 @@
 
 #include "base/wide.h"
 #include "core/job/account.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 struct shadow;
 struct shadow_job;

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "core/job/job.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "worlds/fuzz_money.h"
 #include "worlds/fuzz_times.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_text.h"
 

@@ -9,7 +9,7 @@
  */
 
 #include "base/mem.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 struct shadow;
 struct shadow_job;

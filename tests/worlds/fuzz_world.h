@@ -18,7 +18,7 @@
  */
 
 #include "base/mem.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 /* How the world behaves, beyond its actions. Percent, unless it says otherwise. */
 struct fuzz_temper {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 #include "sched/brain.h"
 #include "sched/sched.h"
 

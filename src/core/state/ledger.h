@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "core/health/diagnosis.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "core/state/state.h"
 
 /* GPU-time in GPU-milliseconds. */

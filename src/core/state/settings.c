@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/settings.h"
 
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 static bool is_within(int64_t value, int64_t least, int64_t most)
 {

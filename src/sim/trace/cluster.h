@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "sim/trace/workload.h"
 #include "wire/reader.h"
 

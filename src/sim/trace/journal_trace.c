@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/engine.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "sim/trace/format.h"
 
 struct lines_read {

@@ -13,7 +13,7 @@
  */
 
 #include "base/arena.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 #include "time/period.h"
 #include "time/zone.h"
 

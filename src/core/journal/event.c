@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -118,7 +118,7 @@ const struct record_type device_type_record = { "device_type", sizeof(struct dev
     }                                                                                              \
     }                                                                                              \
     ;
-#include "core/state/event.def"
+#include "core/journal/event.def"
 
 enum event_about { WORLD, JOB, DECISION, OTHER };
 
@@ -132,7 +132,7 @@ static const struct {
                                COUNT_OF(event##_fields) - 1 },                                     \
                      .meaning = meaning_,                                                          \
                      .about = subject },
-#include "core/state/event.def"
+#include "core/journal/event.def"
 };
 
 static enum event_about about(enum event_kind kind)

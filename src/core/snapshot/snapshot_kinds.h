@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_STATE_SNAPSHOT_KINDS_H
-#define CORE_STATE_SNAPSHOT_KINDS_H
+#ifndef CORE_SNAPSHOT_SNAPSHOT_KINDS_H
+#define CORE_SNAPSHOT_SNAPSHOT_KINDS_H
 
 /* snapshot_kinds - the records of a snapshot: their numbers, and what is written where the state
  * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c and

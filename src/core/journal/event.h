@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_STATE_EVENT_H
-#define CORE_STATE_EVENT_H
+#ifndef CORE_JOURNAL_EVENT_H
+#define CORE_JOURNAL_EVENT_H
 
 /* event - one thing that happened, or one decision, as the journal keeps it
  *
@@ -67,7 +67,7 @@ struct event_span {
 enum event_kind {
     EVENT_NONE,
 #define EVENT(number, ID, name, subject, meaning) EVENT_##ID = number,
-#include "core/state/event.def"
+#include "core/journal/event.def"
     EVENT_KIND_MAX,
 };
 
@@ -84,14 +84,14 @@ enum event_kind {
     char empty_;                                                                                   \
     }                                                                                              \
     ;
-#include "core/state/event.def"
+#include "core/journal/event.def"
 
 struct event {
     enum event_kind kind;
     usec_t at;
     union {
 #define EVENT(number, ID, name, subject, meaning) struct event_##name name;
-#include "core/state/event.def"
+#include "core/journal/event.def"
     };
 };
 

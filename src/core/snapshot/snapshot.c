@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "core/state/snapshot_kinds.h"
+#include "core/snapshot/snapshot_kinds.h"
 
 static void put(struct text *out, enum snapshot_kind kind, const void *object, struct text *scratch)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/config_log.h"
+#include "core/journal/config_log.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 static void release_change(struct config_change *change)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/state/snapshot_kinds.h"
+#include "core/snapshot/snapshot_kinds.h"
 
-#include "core/state/snapshot.h"
+#include "core/snapshot/snapshot.h"
 
 static const struct field world_fields[] = {
     RECORD_INT(struct state, 1, now, "journal time"),

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/snapshot/snapshot.h"
+#include "core/snapshot/snapshot_kinds.h"
 #include "core/state/fold.h"
 #include "core/state/rescue.h"
-#include "core/state/snapshot.h"
-#include "core/state/snapshot_kinds.h"
 
 static struct queue_during load_during(const struct saved_during *saved)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_STATE_SNAPSHOT_H
-#define CORE_STATE_SNAPSHOT_H
+#ifndef CORE_SNAPSHOT_SNAPSHOT_H
+#define CORE_SNAPSHOT_SNAPSHOT_H
 
 /* snapshot - the whole state as bytes
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_STATE_CONFIG_LOG_H
-#define CORE_STATE_CONFIG_LOG_H
+#ifndef CORE_JOURNAL_CONFIG_LOG_H
+#define CORE_JOURNAL_CONFIG_LOG_H
 
 /* config_log - the changes of the configuration: user, time, content
  *

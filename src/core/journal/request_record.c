@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a request is stored. Apart from request.c, which reads what people write. */
 #include "core/job/role.h"
-#include "core/state/event.h"
+#include "core/journal/event.h"
 
 static const struct field gpu_ask_fields[] = {
     RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
