@@ -285,12 +285,12 @@ def test_described_devices_survive_a_restart_and_go_with_their_description(make_
      "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
     ({"env": {"A": "a\nB=c"}},
      "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
-    ({"env": {"A": "x" * 2000}}, "device tpu: env: more than 1022 bytes in all"),
+    ({"env": {"A": "x" * 2000}}, "device tpu: env: longer than 1023 letters in all"),
     ({"files": ["/etc/passwd"]},
      "device tpu: files: expected files below /dev, in which ${index} stands for the number of a device"),
     ({"files": ["/dev/accel"]}, "device tpu: files: expected ${index} in each, because there are several devices"),
     ({"labels": {}}, "device tpu: labels: expected a name or a list of names, like [edge, low-power]"),
-    ({"labels": ["l%03d" % i for i in range(99)]}, "device tpu: labels: more than 255 bytes in all"),
+    ({"labels": ["l%03d" % i for i in range(99)]}, "device tpu: labels: longer than 255 letters in all"),
     ({"lables": ["a"]}, "device tpu: unknown key 'lables'; did you mean 'labels'"),
 ])
 def test_bad_descriptions_change_nothing(daemon, change, words):
