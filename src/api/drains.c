@@ -45,8 +45,8 @@ static int count_jobs(const struct state *state, bool is_gpu, uint32_t number)
 {
     int count = 0;
 
-    for (const struct job *job = state->first_job; job; job = job->next)
-        count += job_is_active(job) && is_there(job->run->lease, is_gpu, number);
+    for (const struct job *job = state->first_active; job; job = job->run->active_next)
+        count += is_there(job->run->lease, is_gpu, number);
     return count;
 }
 

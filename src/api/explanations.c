@@ -25,9 +25,9 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
     AUTO_RELEASE(text) struct text text = { 0 };
     size_t named = 0;
 
-    for (const struct job *other = state->first_job; other; other = other->next) {
+    for (const struct job *other = state->first_active; other; other = other->run->active_next) {
         AUTO_RELEASE(text) struct text label = { 0 };
-        if (!job_is_active(other) || (wants_gpus && other->run->lease->slices_count == 0))
+        if (wants_gpus && other->run->lease->slices_count == 0)
             continue;
         usec_t limit = other->max_duration;
         usec_t start = other->state == JOB_GRANTED ? other->run->granted : other->run->started;

@@ -24,8 +24,8 @@ static json_t *view_holders(const struct api *api, uint32_t device)
     const struct state *state = api_state(api);
     json_t *jobs = json_array();
 
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
             AUTO_RELEASE(text) struct text label = { 0 };
             if (job->run->lease->slices[i].device != device)
                 continue;

@@ -24,9 +24,9 @@ static json_t *view_live(const struct api *api)
     static const char digits[] = "0123456789abcdef";
     json_t *list = json_array();
 
-    for (const struct job *job = api_state(api)->first_job; watch && job; job = job->next) {
-        const struct usage *usage =
-            job_is_active(job) ? watch->ops->usage(watch, job->id, job->run->attempt) : NULL;
+    for (const struct job *job = api_state(api)->first_active; watch && job;
+         job = job->run->active_next) {
+        const struct usage *usage = watch->ops->usage(watch, job->id, job->run->attempt);
         AUTO_RELEASE(text) struct text bytes = { 0 }, words = { 0 };
         if (!usage || usage->watched_ms == 0)
             continue;

@@ -333,11 +333,11 @@ static size_t needs_of(const struct submission *submission)
 
 static size_t unfinished_of(const struct state *state, const char *user)
 {
-    size_t count = 0;
-
-    for (const struct job *job = state->first_job; job; job = job->next)
-        count += job->state != JOB_ENDED && strcmp(state_user(state, job->user), user) == 0;
-    return count;
+    for (size_t i = 0; i < state->users.count && i < state->unfinished.count; i++) {
+        if (strcmp(state->users.items[i], user) == 0)
+            return state->unfinished.items[i];
+    }
+    return 0;
 }
 
 static int check_count(const struct submit *submit, struct error *err)

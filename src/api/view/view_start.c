@@ -47,8 +47,8 @@ json_t *view_start(const struct api *api, const struct start_estimate *start)
 /* The first running job without a time limit. */
 static const struct job *endless(const struct state *state)
 {
-    for (const struct job *job = state->first_job; job; job = job->next) {
-        if (job_is_active(job) && job->max_duration == USEC_NEVER)
+    for (const struct job *job = state->first_active; job; job = job->run->active_next) {
+        if (job->max_duration == USEC_NEVER)
             return job;
     }
     return NULL;
