@@ -387,7 +387,7 @@ def test_the_table_is_bounded_and_says_what_changed(shell, api):
 
 
 def test_with_nobody_waiting_there_is_nothing_to_tell(shell):
-    assert "nobody waits" in shell.run("whatif", "--add-nodes", "1:h100:4")
+    assert "no job waits" in shell.run("whatif", "--add-nodes", "1:h100:4")
 
 
 @pytest.mark.parametrize("body, status, words", [
