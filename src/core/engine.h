@@ -11,9 +11,8 @@
  * from inside an operation.
  *
  * An engine may know more than one node. What it says of them goes up through engine_reports: which
- * nodes with which devices there are, what others occupy there, which devices an attempt was really
- * assigned, and readings. What it can do is said by engine_abilities; what it cannot do is not
- * asked of it.
+ * nodes with which devices there are, the memory that others use on them, and readings. What it can
+ * do is said by engine_abilities.
  *
  * Order of calls:  create (by each engine), recover, (start | stop | forget)*, destroy
  * Owner:           strings of a launch belong to the caller and are copied
@@ -47,9 +46,8 @@ struct engine_isolation {
 struct engine_abilities {
     struct engine_isolation isolation; /* of a member that asks for everything */
     bool can_fence;                    /* keeps device files from a member */
-    bool has_exact_devices; /* a member gets the devices that tarn chose; else `assigned` says which
-                             */
-    bool has_fractions;     /* shares of a device, MPS and MIG instances */
+    bool has_exact_devices;            /* a member gets the devices that tarn chose */
+    bool has_fractions;                /* shares of a device, MPS and MIG instances */
     bool has_own_nodes; /* it says which nodes there are; else the daemon's machine is the one */
     bool has_output;    /* the daemon can read the output paths of launches */
     bool has_readings;  /* of its nodes' devices */
@@ -149,13 +147,6 @@ struct engine_node {
     uint32_t device_count;
 };
 
-/* The devices that a member was given, where the engine chooses them itself. */
-struct engine_assigned {
-    struct member_id id;
-    const char *const *uuids;
-    uint32_t count;
-};
-
 /* What an engine reports; copied before the call returns. While the daemon's disk is full what is
  * said of nodes is not taken: an engine with nodes of its own says all of them at least once a
  * minute. */
@@ -165,7 +156,6 @@ struct engine_reports {
     /* A node is there, or changed. is_last: all nodes were said since the engine was created, so
      * any other that is known is gone. */
     void (*node)(void *user, const struct engine_node *node, bool is_last);
-    void (*assigned)(void *user, const struct engine_assigned *assigned);
     /* A device said this (reading.at is journal time's clock, sampler_now()). */
     void (*reading)(void *user, const char *uuid, const struct reading *reading);
 };

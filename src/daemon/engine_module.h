@@ -12,7 +12,8 @@
 #include "core/engine.h"
 
 /* Fails with -ENOENT (there is none of this name), -ENOEXEC (not a module, or of another version of
- * the port), and what its create fails with. It stays loaded. */
+ * the port), -ENOTSUP (it chooses devices itself), and what its create fails with. It stays
+ * loaded. */
 int engine_module_open(const char *name, const struct engine_options *options, struct engine **ret,
                        struct error *err);
 
