@@ -38,8 +38,7 @@ char *arena_string(struct arena *arena, const char *bytes, size_t length)
 {
     char *string = arena_take(arena, length + 1, 1);
 
-    if (length > 0)
-        memcpy(string, bytes, length);
+    mem_copy(string, bytes, length);
     return string;
 }
 

@@ -59,6 +59,24 @@ void mem_auto_free(void *pointer_to_pointer)
     free(block);
 }
 
+void mem_clear(void *items, size_t size)
+{
+    if (size > 0)
+        memset(items, 0, size);
+}
+
+void mem_copy(void *to, const void *from, size_t size)
+{
+    if (size > 0)
+        memcpy(to, from, size);
+}
+
+void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    if (count > 1)
+        qsort(items, count, size, compare);
+}
+
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count <= *capacity)

@@ -40,10 +40,26 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 #define list_reserve(list, wanted)                                                                 \
     ((list)->items =                                                                               \
          mem_reserve((list)->items, (wanted), &(list)->capacity, sizeof((list)->items[0])))
+/* Set the number of items; those that are new have no value yet. */
+#define list_resize(list, wanted) (list_reserve(list, wanted), (void)((list)->count = (wanted)))
+/* As many items as wanted, all zero. */
+#define list_zero(list, wanted)                                                                    \
+    (list_resize(list, wanted), mem_clear((list)->items, (list)->count * sizeof((list)->items[0])))
+/* The items of another list of the same type. */
+#define list_copy(list, from)                                                                      \
+    (list_resize(list, (from)->count),                                                             \
+     mem_copy((list)->items, (from)->items, (list)->count * sizeof((list)->items[0])))
+#define list_sort(list, compare)                                                                   \
+    mem_sort((list)->items, (list)->count, sizeof((list)->items[0]), (compare))
 #define list_remove(list, index)                                                                   \
     mem_remove((list)->items, &(list)->count, (index), sizeof((list)->items[0]))
 #define list_release(list)                                                                         \
     (free((list)->items), (list)->items = NULL, (list)->count = (list)->capacity = 0)
+
+/* As memset(), memcpy() and qsort(), also for a NULL without items. */
+void mem_clear(void *items, size_t size);
+void mem_copy(void *to, const void *from, size_t size);
+void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
 
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size);
 void mem_remove(void *items, size_t *count, size_t index, size_t size);

@@ -18,8 +18,7 @@ static void reserve(struct text *text, size_t more)
 void text_add_bytes(struct text *text, const void *bytes, size_t length)
 {
     reserve(text, length);
-    if (length > 0)
-        memcpy(text->bytes + text->length, bytes, length);
+    mem_copy(text->bytes + text->length, bytes, length);
     text->length += length;
     text->bytes[text->length] = '\0';
 }

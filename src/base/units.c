@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -264,7 +263,7 @@ int units_parse_set(const char *string, size_t count_max, uint32_t value_max, ui
             break;
     }
 
-    qsort(values.items, values.count, sizeof(values.items[0]), compare_u32);
+    list_sort(&values, compare_u32);
     size_t kept = 1;
     for (size_t i = 1; i < values.count; i++) {
         if (values.items[i] != values.items[kept - 1])

@@ -2,7 +2,6 @@
 #include "sched/brain.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "sched/job_facts.h"
 
@@ -49,14 +48,12 @@ void brain_query(struct brain *brain, const struct job *job, struct place_query 
 
 void brain_make_cells(struct brain *brain)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
     cells_make(&brain->cells, &brain->layout, brain->state);
     if (!cells_is_any(&brain->cells))
         return;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        cells_take(&brain->cells, &brain->layout, entry->job->run->lease,
-                   cells_guest_of(&brain->cells, entry->job->queue, entry->job->is_preemptible), 1);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at))
+        cells_take(&brain->cells, &brain->layout, at.job->run->lease,
+                   cells_guest_of(&brain->cells, at.job->queue, at.job->is_preemptible), 1);
 }
 
 void brain_shut_gates(struct brain *brain)
@@ -84,13 +81,11 @@ void brain_refresh(struct brain *brain)
 /* Jobs that ended long before their limits: their deadlines must not pile up. */
 static void forget_deadlines(struct brain *brain)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
     if (brain->time_limits.heap.count < 4 * brain->ends.count + 1024)
         return;
     time_limits_release(&brain->time_limits);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
         usec_t end = job_end_of(brain->state, job);
         if (job_has_limit(job) && end != USEC_NEVER)
             time_limit_add(&brain->time_limits, end, job->id);
@@ -131,7 +126,5 @@ void brain_list_awaited(struct brain *brain)
                 list_add(&brain->awaited, job);
         }
     }
-    if (brain->awaited.count > 1)
-        qsort(brain->awaited.items, brain->awaited.count, sizeof(brain->awaited.items[0]),
-              compare_awaited);
+    list_sort(&brain->awaited, compare_awaited);
 }

@@ -32,11 +32,15 @@ struct ends {
     int64_t area;       /* sum of end (ms) x share */
 };
 
-/* The position of a walk from the earliest end on. */
+/* A walk in the order of ends:
+ *     for (struct ends_walk at = ends_first(ends); at.job; ends_next(&at))
+ */
 struct ends_walk {
     const struct ends *ends;
     size_t block;
     uint32_t entry;
+    struct job *job; /* NULL: it is over */
+    usec_t end;
 };
 
 void ends_add(struct ends *ends, usec_t end, struct job *job);
@@ -46,18 +50,24 @@ void ends_release(struct ends *ends);
 /* Remaining work of the running jobs, share (2^10) x ms; a job without an end counts an hour. */
 int64_t ends_work(const struct ends *ends, usec_t now);
 
-/* The next in order; NULL: that was the last. */
-static inline const struct ends_entry *ends_next(struct ends_walk *walk)
+static inline struct ends_walk ends_at(const struct ends *ends, size_t block, uint32_t number)
 {
-    if (walk->block == walk->ends->blocks.count)
-        return NULL;
-    const struct ends_block *block = walk->ends->blocks.items[walk->block];
-    const struct ends_entry *entry = &block->entries[walk->entry];
-    if (++walk->entry == block->count) {
-        walk->block++;
-        walk->entry = 0;
-    }
-    return entry;
+    if (block == ends->blocks.count)
+        return (struct ends_walk){ .ends = ends, .block = block, .end = USEC_NEVER };
+    const struct ends_entry *entry = &ends->blocks.items[block]->entries[number];
+    return (struct ends_walk){ ends, block, number, entry->job, entry->end };
+}
+
+static inline struct ends_walk ends_first(const struct ends *ends)
+{
+    return ends_at(ends, 0, 0);
+}
+
+static inline void ends_next(struct ends_walk *walk)
+{
+    bool is_last = walk->entry + 1 == walk->ends->blocks.items[walk->block]->count;
+
+    *walk = ends_at(walk->ends, walk->block + is_last, is_last ? 0 : walk->entry + 1);
 }
 
 #endif

@@ -3,7 +3,6 @@
 #include "sched/plan.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/wide.h"
@@ -40,20 +39,18 @@ static bool is_on_going(const struct state *state, const struct job *job)
 static void stop_on_going(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
     LIST(uint64_t) ids = { 0 };
 
     if (!brain->is_going)
         return;
     brain->is_going = false;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
         if (job->is_preemptible && job->state != JOB_STOPPING && is_on_going(state, job) &&
             job_stop_wanted(state, job) == STOP_NONE)
             list_add(&ids, job->id);
     }
-    if (ids.count > 1)
-        qsort(ids.items, ids.count, sizeof(ids.items[0]), compare_ids);
+    list_sort(&ids, compare_ids);
     for (size_t i = 0; i < ids.count; i++) {
         const struct job *job = state_job(state, ids.items[i]);
         struct event stop = { .kind = EVENT_STOP,
@@ -72,21 +69,19 @@ static void stop_on_going(struct brain *brain, struct decisions *decisions)
 static void stop_on_sick(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
     LIST(uint64_t) ids = { 0 };
     uint32_t device = 0;
 
     if (!brain->is_sick)
         return;
     brain->is_sick = false;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
         if (job->state != JOB_STOPPING && job_stop_wanted(state, job) == STOP_NONE &&
             rescue_may(state, job, rescue_harm(state, job, &device)))
             list_add(&ids, job->id);
     }
-    if (ids.count > 1)
-        qsort(ids.items, ids.count, sizeof(ids.items[0]), compare_ids);
+    list_sort(&ids, compare_ids);
     for (size_t i = 0; i < ids.count; i++) {
         const struct job *job = state_job(state, ids.items[i]);
         enum harm harm = rescue_harm(state, job, &device);
@@ -115,7 +110,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
     stop_on_sick(brain, decisions);
     if (brain->attention.count == 0)
         return;
-    qsort(brain->attention.items, brain->attention.count, sizeof(uint64_t), compare_ids);
+    list_sort(&brain->attention, compare_ids);
     for (size_t i = 0; i < brain->attention.count; i++) {
         struct job *job = state_job(state, brain->attention.items[i]);
         if (!job)
@@ -235,8 +230,7 @@ static bool start_shorts(struct brain *brain, struct pending_queue *queue, const
         if (bucket != job->pending_bucket && bucket->most <= most && fits_somewhere(brain, bucket))
             list_add(&shorts, rank_of_bucket(&brain->ranker, bucket));
     }
-    if (shorts.count > 0)
-        qsort(shorts.items, shorts.count, sizeof(shorts.items[0]), compare_ranks);
+    list_sort(&shorts, compare_ranks);
     for (size_t i = 0; i < shorts.count; i++) {
         struct pending_bucket *bucket = shorts.items[i].bucket;
         bool is_started = true;

@@ -45,13 +45,12 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
 static void extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
     LIST(struct job *) late = { 0 };
 
-    for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= state->now;
-         entry = ends_next(&walk)) {
-        if (entry->job->state != JOB_STOPPING && job_end_of(state, entry->job) > state->now)
-            list_add(&late, entry->job);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job && at.end <= state->now;
+         ends_next(&at)) {
+        if (at.job->state != JOB_STOPPING && job_end_of(state, at.job) > state->now)
+            list_add(&late, at.job);
     }
     for (size_t i = 0; i < late.count; i++) {
         job_claim_run(late.items[i])->window = run_time_window(state, late.items[i]);

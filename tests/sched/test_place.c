@@ -135,12 +135,13 @@ static void the_ends_are_sorted_whatever_comes_and_goes(void **state)
         one->is_in = !one->is_in;
         if (step % 5000 != 0)
             continue;
-        struct ends_walk walk = { .ends = &ends };
-        const struct ends_entry *last = NULL, *entry;
+        struct ends_walk last = { 0 };
         size_t count = 0;
-        for (; (entry = ends_next(&walk)); last = entry, count++)
-            assert_true(!last || last->end < entry->end ||
-                        (last->end == entry->end && last->job->id < entry->job->id));
+        for (struct ends_walk at = ends_first(&ends); at.job; ends_next(&at), count++) {
+            assert_true(!last.job || last.end < at.end ||
+                        (last.end == at.end && last.job->id < at.job->id));
+            last = at;
+        }
         assert_int_equal(count, ends.count);
     }
     ends_release(&ends);

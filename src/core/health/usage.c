@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -52,8 +51,7 @@ struct usage *usage_copy(const struct usage *usage)
     *copy = *usage;
     copy->gpus = (struct usage_gpu *)(copy + 1);
     copy->gpus_count = count;
-    if (count > 0)
-        memcpy(copy->gpus, usage->gpus, bytes);
+    mem_copy(copy->gpus, usage->gpus, bytes);
     return copy;
 }
 

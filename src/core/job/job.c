@@ -17,8 +17,7 @@ struct job *job_create(const char *name)
 
     job->run = &job_no_run;
     job->name = (char *)(job + 1);
-    if (length > 0)
-        memcpy(job->name, name, length);
+    mem_copy(job->name, name, length);
     return job;
 }
 

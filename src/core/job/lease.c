@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
@@ -153,12 +152,9 @@ struct lease *lease_copy(const struct lease *lease)
     char *members = roles + roles_size;
 
     *copy = *lease;
-    if (slices_size > 0)
-        memcpy(slices, lease->slices, slices_size);
-    if (roles_size > 0)
-        memcpy(roles, lease->roles, roles_size);
-    if (members_size > 0)
-        memcpy(members, lease->members, members_size);
+    mem_copy(slices, lease->slices, slices_size);
+    mem_copy(roles, lease->roles, roles_size);
+    mem_copy(members, lease->members, members_size);
     copy->slices = (const struct slice *)(void *)slices;
     copy->roles = (const struct lease_role *)(void *)roles;
     copy->members = (const struct lease_member *)(void *)members;

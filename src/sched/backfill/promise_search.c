@@ -2,7 +2,6 @@
 #include "sched/backfill/promise_search.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum {
     WALK_WORTH = 128,   /* leases walked through for each job that ended */
@@ -79,10 +78,9 @@ static void book_all(struct reserve *reserve)
 struct schedule {
     struct reserve *reserve;
     struct place_query query;
-    struct ends_walk ends;
-    const struct ends_entry *leaving; /* the next; NULL: none */
-    size_t booked;                    /* the next */
-    uint64_t members;                 /* of a gang that fit somewhere */
+    struct ends_walk leaving;
+    size_t booked;    /* the next */
+    uint64_t members; /* of a gang that fit somewhere */
     usec_t now;
     usec_t opens; /* when a reservation that bars it ends next; USEC_NEVER */
     int openings; /* how many of these were looked at */
@@ -100,9 +98,9 @@ static void touch(struct schedule *walk, const struct lease *lease)
     }
 }
 
-static usec_t time_of(const struct schedule *walk, const struct ends_entry *entry)
+static usec_t next_end(const struct schedule *walk)
 {
-    return entry->end > walk->now ? entry->end : walk->now;
+    return walk->leaving.end > walk->now ? walk->leaving.end : walk->now;
 }
 
 static struct keepout_ask ask_from(const struct schedule *walk, usec_t from)
@@ -145,12 +143,10 @@ static bool step(struct schedule *walk, usec_t *ret_at)
 {
     struct reserve *reserve = walk->reserve;
     const struct booking *bookings = reserve->bookings.items;
-    usec_t at = USEC_NEVER;
-    bool is_over = walk->leaving == NULL;
+    usec_t at = next_end(walk);
+    bool is_over = !walk->leaving.job;
 
     reserve->touched.count = 0;
-    if (walk->leaving)
-        at = time_of(walk, walk->leaving);
     for (size_t i = walk->booked; i < reserve->bookings.count; i++) {
         if (bookings[i].sign > 0)
             continue;
@@ -162,11 +158,10 @@ static bool step(struct schedule *walk, usec_t *ret_at)
         at = walk->opens;
     if (is_over && walk->opens == USEC_NEVER)
         return false;
-    for (; walk->leaving && time_of(walk, walk->leaving) <= at;
-         walk->leaving = ends_next(&walk->ends)) {
-        fleet_take(&reserve->ahead, walk->leaving->job->run->lease, -1);
+    for (; walk->leaving.job && next_end(walk) <= at; ends_next(&walk->leaving)) {
+        fleet_take(&reserve->ahead, walk->leaving.job->run->lease, -1);
         reserve->walked++;
-        touch(walk, walk->leaving->job->run->lease);
+        touch(walk, walk->leaving.job->run->lease);
     }
     for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
          walk->booked++) {
@@ -214,8 +209,7 @@ static void start_counting(struct schedule *walk)
     struct reserve *reserve = walk->reserve;
     size_t nodes = reserve->ahead.nodes.count;
 
-    list_reserve(&reserve->counts, nodes);
-    memset(reserve->counts.items, 0, nodes * sizeof(reserve->counts.items[0]));
+    list_zero(&reserve->counts, nodes);
     for (uint32_t i = 0; i < alternatives_of(walk); i++) {
         struct shape *shape = shape_of(walk, i);
         shape_catch_up(shape, walk->query.scorer, walk->query.fleet);
@@ -242,7 +236,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
                   usec_t duration, struct arena *arena, usec_t *ret_at)
 {
     struct schedule walk = {
-        .reserve = reserve, .query = *query, .ends = { .ends = ends }, .now = query->state->now
+        .reserve = reserve, .query = *query, .leaving = ends_first(ends), .now = query->state->now
     };
     bool is_gang = query->request->members > 1;
     /* Members that are alike can be counted first, which is less than a look for their places. */
@@ -260,7 +254,6 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     reserve_finish(reserve);
     book_all(reserve);
     fleet_follow(&reserve->ahead, query->fleet);
-    walk.leaving = ends_next(&walk.ends);
     walk.opens = next_opening(&walk, walk.now);
     if (is_counted)
         start_counting(&walk);

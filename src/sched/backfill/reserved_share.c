@@ -18,24 +18,20 @@ void reserved_share_make(struct reserved_shares *reserved_shares, const struct s
 {
     struct reserved_share turn = { .queue = why->queue, .resource = why->resource, .job = job->id };
     int64_t left = why->free - why->wanted;
-    struct ends_walk walk = { .ends = ends };
 
     assert(why->kind == WHY_QUOTA && why->resource < state->resources.count);
     if (reserved_share_of(reserved_shares, why->queue))
         return;
     turn.at = state->now;
     /* Without backfill nobody passes. All that end at the same time count. */
-    while (state->settings.backfill_depth > 0) {
-        struct ends_walk ahead = walk;
-        const struct ends_entry *entry = ends_next(&ahead);
-        usec_t end = !entry ? USEC_NEVER : entry->end > state->now ? entry->end : state->now;
-        if (!entry || (left >= 0 && end > turn.at))
-            break;
-        walk = ahead;
-        if (!state_is_below(state, entry->job->queue, why->queue))
-            continue;
+    for (struct ends_walk next = ends_first(ends); next.job; ends_next(&next)) {
+        usec_t end = next.end > state->now ? next.end : state->now;
         struct amounts held;
-        amounts_of_lease(state, entry->job->run->lease, &held);
+        if (state->settings.backfill_depth == 0 || (left >= 0 && end > turn.at))
+            break;
+        if (!state_is_below(state, next.job->queue, why->queue))
+            continue;
+        amounts_of_lease(state, next.job->run->lease, &held);
         left += held.of[why->resource];
         turn.at = end;
     }

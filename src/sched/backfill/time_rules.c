@@ -67,11 +67,10 @@ static usec_t next_edge(const struct state *state, const struct queue *queue, us
 static int64_t held_at(const struct brain *brain, uint32_t queue, uint32_t resource, usec_t at,
                        bool is_firm)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
     int64_t held = 0;
 
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk walk = ends_first(&brain->ends); walk.job; ends_next(&walk)) {
+        const struct job *job = walk.job;
         struct amounts amounts;
         usec_t end = job_end_of(brain->state, job);
         if ((is_firm && job->is_preemptible) || job->state == JOB_STOPPING ||

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void note(struct fleet *fleet, uint32_t node)
 {
@@ -31,12 +30,9 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
     if (!fleet->log)
         fleet->log = mem_zero(FLEET_LOG_SIZE, sizeof(fleet->log[0]));
     fleet->layout = layout;
-    list_reserve(&fleet->nodes, layout->nodes.count);
-    list_reserve(&fleet->slots, layout->slots.count);
-    list_reserve(&fleet->pools, state->pools.count);
-    fleet->nodes.count = layout->nodes.count;
-    fleet->slots.count = layout->slots.count;
-    fleet->pools.count = state->pools.count;
+    list_resize(&fleet->nodes, layout->nodes.count);
+    list_resize(&fleet->slots, layout->slots.count);
+    list_resize(&fleet->pools, state->pools.count);
     for (uint32_t i = 0; i < layout->slots.count; i++) {
         uint32_t device = layout->slots.items[i].device;
         const struct room_device *room = &state->room.devices.items[device];
@@ -123,27 +119,16 @@ static void copy_node(struct fleet *to, const struct fleet *from, uint32_t numbe
 
     to->nodes.items[number] = from->nodes.items[number];
     to->nodes.items[number].change = change;
-    if (at->count > 0)
-        memcpy(&to->slots.items[at->first], &from->slots.items[at->first],
-               at->count * sizeof(to->slots.items[0]));
+    mem_copy(to->slots.items + at->first, from->slots.items + at->first,
+             at->count * sizeof(to->slots.items[0]));
 }
 
 static void copy_all(struct fleet *to, const struct fleet *from)
 {
-    list_reserve(&to->nodes, from->nodes.count);
-    list_reserve(&to->slots, from->slots.count);
-    to->nodes.count = from->nodes.count;
-    to->slots.count = from->slots.count;
+    list_resize(&to->nodes, from->nodes.count);
+    list_resize(&to->slots, from->slots.count);
     for (uint32_t i = 0; i < from->nodes.count; i++)
         copy_node(to, from, i);
-}
-
-static void copy_pools(struct fleet *to, const struct fleet *from)
-{
-    list_reserve(&to->pools, from->pools.count);
-    to->pools.count = from->pools.count;
-    for (size_t i = 0; i < from->pools.count; i++)
-        to->pools.items[i] = from->pools.items[i];
 }
 
 /* Its own log is only used for this: it starts again each time. */
@@ -164,7 +149,7 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
         ahead->layout = now->layout;
         copy_all(ahead, now);
     }
-    copy_pools(ahead, now);
+    list_copy(&ahead->pools, &now->pools);
     ahead->changes = 0;
     ahead->followed = now->changes;
 }
@@ -176,7 +161,7 @@ void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
     assert(own != now && own->layout->nodes.count == now->nodes.count);
     if (!own->log)
         own->log = mem_zero(FLEET_LOG_SIZE, sizeof(own->log[0]));
-    copy_pools(own, now);
+    list_copy(&own->pools, &now->pools);
     if (is_near) {
         for (uint64_t i = own->followed; i < now->changes; i++) {
             copy_node(own, now, fleet_log_at(now, i));

@@ -2,7 +2,6 @@
 #include "sched/capacity/keepout.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sched/job_facts.h"
@@ -223,13 +222,12 @@ static void shut_devices(struct choosing *choosing, const struct ends *ends, str
     const struct state *state = choosing->state;
     const struct layout *layout = choosing->layout;
     struct candidate *candidates = arena_take(arena, state->devices.count + 1, sizeof(*candidates));
-    struct ends_walk walk = { .ends = ends };
     uint32_t count = 0;
 
     choosing->keep = arena_take(arena, state->devices.count + 1, 1);
     memset(choosing->keep, KEEP_FREE, state->devices.count);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        note_holder(choosing, entry->job);
+    for (struct ends_walk at = ends_first(ends); at.job; ends_next(&at))
+        note_holder(choosing, at.job);
     for (uint32_t i = 0; i < state->devices.count; i++) {
         const struct device *device = &state->devices.items[i];
         uint32_t slot = layout->slot_of_device.items[i] - layout->nodes.items[device->node].first;
@@ -237,8 +235,7 @@ static void shut_devices(struct choosing *choosing, const struct ends *ends, str
             !is_taken(choosing, device->node, slot))
             candidates[count++] = (struct candidate){ i, device->node, slot, choosing->keep[i] };
     }
-    if (count > 1)
-        qsort(candidates, count, sizeof(candidates[0]), compare_candidates);
+    mem_sort(candidates, count, sizeof(candidates[0]), compare_candidates);
     for (uint32_t i = 0; i < count && i < choosing->reservation->gpus; i++)
         shut_device(choosing, &candidates[i]);
 }
@@ -253,13 +250,6 @@ static bool are_as_before(const struct keepouts *keepouts)
                    keepouts->items.count * sizeof(keepouts->items.items[0])) == 0);
 }
 
-static void remember(struct keepouts *keepouts)
-{
-    keepouts->before.count = 0;
-    for (size_t i = 0; i < keepouts->items.count; i++)
-        list_add(&keepouts->before, keepouts->items.items[i]);
-}
-
 bool keepouts_make(struct keepouts *keepouts, const struct state *state,
                    const struct layout *layout, const struct ends *ends, struct arena *arena)
 {
@@ -268,7 +258,7 @@ bool keepouts_make(struct keepouts *keepouts, const struct state *state,
     keepouts->passed = agenda->passed;
     if (agenda->reservations.count == 0 && keepouts->items.count == 0)
         return false;
-    remember(keepouts);
+    list_copy(&keepouts->before, &keepouts->items);
     keepouts->items.count = 0;
     for (int pass = 0; pass < 2; pass++) { /* machines first: they leave no choice */
         for (uint32_t i = 0; i < agenda->reservations.count; i++) {

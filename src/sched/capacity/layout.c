@@ -91,7 +91,7 @@ static uint32_t number_places(struct layout *layout, const struct state *state, 
         const char *name = is_block ? node->block : node->rack;
         names[i] = (struct place_name){ name ? name : "", i };
     }
-    qsort(names, count, sizeof(names[0]), compare_place_names);
+    mem_sort(names, count, sizeof(names[0]), compare_place_names);
     for (size_t i = 0; i < count; i++) {
         struct layout_node *node = &layout->nodes.items[names[i].node];
         if (names[i].name[0] && (i == 0 || strcmp(names[i].name, names[i - 1].name) != 0))
@@ -114,9 +114,8 @@ static void pack_slots(struct layout *layout, const struct state *state)
         first += layout->nodes.items[i].count;
         layout->nodes.items[i].count = 0;
     }
-    list_reserve(&layout->slots, state->devices.count);
-    list_reserve(&layout->slot_of_device, state->devices.count);
-    layout->slots.count = layout->slot_of_device.count = state->devices.count;
+    list_resize(&layout->slots, state->devices.count);
+    list_resize(&layout->slot_of_device, state->devices.count);
     for (uint32_t i = 0; i < state->devices.count; i++) {
         struct layout_node *node = &layout->nodes.items[state->devices.items[i].node];
         uint32_t at = node->first + node->count++;

@@ -68,9 +68,8 @@ static struct promise promise_in(struct arena *arena, const struct layout *layou
         memcpy(spot->slots, promise->spots.items[i].slots, slots * sizeof(spot->slots[0]));
     }
     copy.pools.items = arena_take(arena, promise->pools.count + 1, sizeof(copy.pools.items[0]));
-    if (promise->pools.count > 0)
-        memcpy(copy.pools.items, promise->pools.items,
-               promise->pools.count * sizeof(copy.pools.items[0]));
+    mem_copy(copy.pools.items, promise->pools.items,
+             promise->pools.count * sizeof(copy.pools.items[0]));
     return copy;
 }
 

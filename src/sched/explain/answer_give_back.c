@@ -11,7 +11,6 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
     struct brain *own = inquiry_follow(inquiry, brain);
     struct reclaim *reclaim = &own->reclaim;
     const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
     usec_t review = reclaim->review;
     struct amounts wanted;
     int64_t most = 0;
@@ -21,8 +20,8 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
     if (wanted.of[RESOURCE_GPUS] == 0 || !reclaim_share_is_borrowed(state))
         return;
     room_made_count_shares(own, job->id);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *other = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *other = at.job;
         struct amounts held;
         amounts_of_lease(state, other->run->lease, &held);
         enum stop_rule rule = other->state == JOB_STOPPING

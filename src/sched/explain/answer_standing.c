@@ -12,16 +12,14 @@ static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
     struct reclaim *reclaim = &brain->reclaim;
     const struct state *state = brain->state;
     const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
-    struct ends_walk walk = { .ends = &brain->ends };
     usec_t review = reclaim->review;
     int64_t sum = 0;
 
     if (!reclaim_share_is_borrowed(state))
         return 0;
     room_made_count_shares(brain, 0);
-    for (const struct ends_entry *entry = ends_next(&walk); entry && sum < most;
-         entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job && sum < most; ends_next(&at)) {
+        const struct job *job = at.job;
         struct amounts held, taken = { 0 };
         amounts_of_lease(state, job->run->lease, &held);
         enum stop_rule rule =

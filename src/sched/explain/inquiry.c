@@ -77,9 +77,7 @@ static void share_gates(struct inquiry *inquiry, const struct brain *brain)
 
     if (brain->keepouts.passed == brain->state->agenda.passed)
         return;
-    inquiry->keepouts.items.count = 0;
-    for (size_t i = 0; i < brain->keepouts.items.count; i++)
-        list_add(&inquiry->keepouts.items, brain->keepouts.items.items[i]);
+    list_copy(&inquiry->keepouts.items, &brain->keepouts.items);
     if (keepouts_make(&inquiry->keepouts, brain->state, &own->layout, &brain->ends, &own->arena))
         own->reserve.promises.count = 0;
     own->keepouts = inquiry->keepouts;

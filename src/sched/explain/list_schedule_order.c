@@ -57,11 +57,10 @@ void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidat
 
     estimator->needs.count = 0;
     order_usage_start(&estimator->usage, count);
-    estimator->offers.count = estimator->extra_share.count = estimator->extra_milli.count = 0;
+    list_zero(&estimator->offers, count);
+    list_zero(&estimator->extra_share, count);
+    list_zero(&estimator->extra_milli, count);
     for (size_t i = 0; i < count; i++) {
-        list_add(&estimator->offers, 0);
-        list_add(&estimator->extra_share, 0);
-        list_add(&estimator->extra_milli, 0);
         if (estimator->lines.count <= i)
             list_add(&estimator->lines, (struct estimate_line){ 0 });
         estimator->lines.items[i].heap.count = 0;

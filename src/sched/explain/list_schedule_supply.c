@@ -55,7 +55,6 @@ void schedule_refresh(struct brain *brain)
 {
     struct estimator *estimator = &brain->estimator;
     const struct layout *layout = &brain->layout;
-    struct ends_walk walk = { .ends = &brain->ends };
     uint8_t next = 0;
 
     if (estimator->layout == layout->version)
@@ -76,8 +75,8 @@ void schedule_refresh(struct brain *brain)
         }
         list_add(&estimator->lane_of_kind, lane);
     }
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk))
-        add_lease(estimator, layout, entry->job->run->lease, 1, estimator->held);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at))
+        add_lease(estimator, layout, at.job->run->lease, 1, estimator->held);
 }
 
 const struct request *schedule_request(const struct schedule *walk, const struct job *job)
@@ -176,13 +175,12 @@ static void add_running(struct schedule *walk)
 {
     struct estimator *estimator = walk->estimator;
     const struct brain *brain = walk->brain;
-    struct ends_walk ends = { .ends = &brain->ends };
     size_t most = walk->wanted ? ESTIMATE_RUNNING : RUNNING_WHOLE;
     size_t each = (brain->ends.count + most - 1) / most, number = 0;
 
     estimator->releases.count = 0;
-    for (const struct ends_entry *entry = ends_next(&ends); entry; entry = ends_next(&ends)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
         struct estimate_release release = { 0 };
         if (each > 1 && number++ % each != each / 2)
             continue;
@@ -196,9 +194,7 @@ static void add_running(struct schedule *walk)
     }
     if (each > 1)
         add_rest(estimator);
-    if (estimator->releases.count > 0)
-        qsort(estimator->releases.items, estimator->releases.count,
-              sizeof(estimator->releases.items[0]), compare_releases);
+    list_sort(&estimator->releases, compare_releases);
     for (size_t i = 0; i < estimator->releases.count; i++)
         profile_give_back(&estimator->profile, estimator->releases.items[i].at,
                           estimator->releases.items[i].amounts);

@@ -86,9 +86,7 @@ static void list_jobs(struct scaling *scaling)
                                                      .cpu_milli = request_cpus(request),
                                                      .memory_mib = request_memory(request) });
     }
-    if (scaling->jobs.count > 0)
-        qsort(scaling->jobs.items, scaling->jobs.count, sizeof(scaling->jobs.items[0]),
-              compare_candidates);
+    list_sort(&scaling->jobs, compare_candidates);
     if (scaling->jobs.count > SCALE_JOBS_MAX)
         scaling->jobs.count = SCALE_JOBS_MAX;
 }
@@ -103,9 +101,7 @@ static void list_offers(struct scaling *scaling)
         if (type->spot_micro > 0)
             list_add(&scaling->offers, (struct offer){ i, true, type->spot_micro });
     }
-    if (scaling->offers.count > 0)
-        qsort(scaling->offers.items, scaling->offers.count, sizeof(scaling->offers.items[0]),
-              compare_offers);
+    list_sort(&scaling->offers, compare_offers);
 }
 
 /* Whether its queue and user could have it beside what was poured for that queue before. */
@@ -136,12 +132,10 @@ static bool may_have(struct scaling *scaling, const struct job *job)
 
 static void free_by(struct brain *brain, usec_t at, struct fleet *ahead)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
     fleet_follow(ahead, &brain->fleet);
-    for (const struct ends_entry *entry = ends_next(&walk); entry && entry->end <= at;
-         entry = ends_next(&walk))
-        fleet_take(ahead, entry->job->run->lease, -1);
+    for (struct ends_walk walk = ends_first(&brain->ends); walk.job && walk.end <= at;
+         ends_next(&walk))
+        fleet_take(ahead, walk.job->run->lease, -1);
 }
 
 static bool finds_room(struct scaling *scaling, struct fleet *ahead, const struct job *job)
@@ -280,15 +274,13 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
                              state->pools.items[state_find_pool(state, request->pool)].is_static))
         return false; /* a static pool's machines are named */
     struct dream *before = mem_zero(count + 1, sizeof(*before));
-    if (count > 0)
-        memcpy(before, scaling->dreams.items, count * sizeof(*before));
+    mem_copy(before, scaling->dreams.items, count * sizeof(*before));
     for (uint32_t i = 0, number; i < request->members && is_placed; i++)
         is_placed = dream_member(scaling, type, wish,
                                  request_part(request, request_part_of(request, i, &number)), most);
     assert(scaling->dreams.count >= count);
     if (!is_placed) {
-        if (count > 0)
-            memcpy(scaling->dreams.items, before, count * sizeof(*before));
+        mem_copy(scaling->dreams.items, before, count * sizeof(*before));
         scaling->dreams.count = count;
     }
     free(before);
@@ -338,7 +330,7 @@ static void pour(struct scaling *scaling, const struct offer *offer)
     uint32_t full = UINT32_MAX; /* the class that found no room last */
 
     free_by(scaling->brain, there_at, &ahead);
-    memset(scaling->poured.items, 0, scaling->poured.count * sizeof(scaling->poured.items[0]));
+    list_zero(&scaling->poured, state->queues.count);
     for (size_t i = 0; i < scaling->jobs.count; i++) {
         struct candidate *candidate = &scaling->jobs.items[i];
         if (!may_have(scaling, candidate->job) || candidate->is_done)
@@ -390,10 +382,8 @@ static bool is_empty(const struct state *state, uint32_t number)
 /* Also one that asks for neither CPU nor memory holds its machine. */
 static bool is_held(const struct brain *brain, uint32_t number)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct lease *lease = entry->job->run->lease;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct lease *lease = at.job->run->lease;
         for (uint32_t i = 0; i < lease->members_count; i++) {
             if (lease->members[i].node == number)
                 return true;
@@ -435,8 +425,6 @@ void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
     *ret = (struct scale_plan){ 0 };
     scaling.brain->budgets.items.count = 0;
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
-    for (size_t i = 0; i < brain->state->queues.count; i++)
-        list_add(&scaling.poured, (struct amounts){ 0 });
     list_jobs(&scaling);
     list_offers(&scaling);
     for (size_t i = 0; i < scaling.offers.count; i++)

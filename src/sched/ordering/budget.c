@@ -40,13 +40,12 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
     const struct state *state = brain->state;
     usec_t period = period_end(state, &state->queues.items[queue].accounts[kind]);
     uint64_t now = agenda_clock(&state->agenda, state->now);
-    struct ends_walk walk = { .ends = &brain->ends };
     struct agenda_time then = { state->now, now };
     int64_t sum = 0;
 
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
-        usec_t until = counts_until(state, entry->end, period);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
+        usec_t until = counts_until(state, at.end, period);
         if (until <= state->now || !state_is_below(state, job->queue, queue))
             continue;
         if (until > then.at) /* they are in the order of their ends */

@@ -42,10 +42,8 @@ static void count_wanted(struct fair *fair, const struct state *state,
     size_t count = state->queues.count;
     LIST(int64_t) below = { 0 };
 
-    for (size_t i = 0; i < count; i++) {
-        list_add(&fair->queues, (struct fair_queue){ 0 });
-        list_add(&below, 0);
-    }
+    list_zero(&fair->queues, count);
+    list_zero(&below, count);
     for (uint32_t i = (uint32_t)count; i-- > 0;) {
         const struct queue *queue = &state->queues.items[i];
         int64_t bound = quota_bound(state, i, RESOURCE_GPUS), own = queue->used.of[RESOURCE_GPUS];
@@ -213,7 +211,6 @@ void fair_divide(struct fair *fair, const struct state *state, const struct pend
 {
     struct dealing dealing = { .fair = fair, .state = state };
 
-    fair->queues.count = 0;
     count_wanted(fair, state, pending);
     assert(fair->queues.count == state->queues.count);
     struct fair_queue *root = &fair->queues.items[QUEUE_ROOT];

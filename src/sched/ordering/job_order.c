@@ -57,13 +57,10 @@ static void list_children(struct order *order)
     const struct state *state = order->state;
     size_t count = state->queues.count;
 
-    order->first_child.count = order->children.count = 0;
-    for (size_t i = 0; i <= count + 1; i++)
-        list_add(&order->first_child, 0);
-    for (size_t i = 1; i < count; i++) {
+    list_zero(&order->first_child, count + 2);
+    list_zero(&order->children, count - 1);
+    for (size_t i = 1; i < count; i++)
         order->first_child.items[state->queues.items[i].parent + 2]++;
-        list_add(&order->children, 0);
-    }
     for (size_t i = 2; i <= count + 1; i++)
         order->first_child.items[i] += order->first_child.items[i - 1];
     for (uint32_t i = 1; i < count; i++)

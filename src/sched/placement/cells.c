@@ -156,8 +156,7 @@ static void find_cells(struct cells_kind *kind, const struct layout *layout,
                 list_add(&found, (struct gathered){ key, i, device_is_usable(state, device) });
         }
     }
-    if (found.count > 1)
-        qsort(found.items, found.count, sizeof(found.items[0]), compare_gathered);
+    list_sort(&found, compare_gathered);
     for (size_t i = 0, end; i < found.count; i = end) {
         for (end = i; end < found.count && found.items[end].key == found.items[i].key;)
             end++;
@@ -199,8 +198,7 @@ static void find_owners(struct cells *cells, const struct state *state)
 
 static void place_kinds(struct cells *cells, const struct layout *layout, const struct state *state)
 {
-    if (cells->kinds.count > 1)
-        qsort(cells->kinds.items, cells->kinds.count, sizeof(struct cells_kind), compare_kinds);
+    list_sort(&cells->kinds, compare_kinds);
     for (size_t i = 0; i < cells->kinds.count; i++) {
         struct cells_kind *kind = &cells->kinds.items[i];
         find_cells(kind, layout, state);
@@ -323,8 +321,7 @@ static int64_t count_inside(const struct cells_kind *larger, const struct cells_
         if (is_counted(&larger->cells.items[i], keeper->queue))
             inside[open++] = inside[i];
     }
-    if (open > 1)
-        qsort(inside, open, sizeof(*inside), compare_counts);
+    mem_sort(inside, open, sizeof(*inside), compare_counts);
     for (size_t i = 0; i < open && (int64_t)i < keeper->guaranteed; i++)
         sum += inside[i];
     free(inside);

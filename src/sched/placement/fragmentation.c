@@ -31,8 +31,7 @@ static void set_needs(struct fragmentation *typical, const struct state *state,
     size_t kinds = layout->kinds.count;
 
     list_reserve(&typical->needs, kinds * TYPICAL_MAX + 1);
-    typical->needs.count = kinds * TYPICAL_MAX;
-    memset(typical->needs.items, 0, kinds * TYPICAL_MAX * sizeof(typical->needs.items[0]));
+    list_zero(&typical->needs, kinds * TYPICAL_MAX);
     for (size_t k = 0; k < kinds; k++) {
         const struct device *device = &state->devices.items[layout->kinds.items[k].device];
         for (uint32_t m = 0; m < typical->count; m++) {
@@ -208,17 +207,14 @@ void fragmentation_copy(struct fragmentation *own, const struct fragmentation *t
     memcpy(&copy.needs, &own->needs, sizeof(own->needs));
     copy.scarcity = own->scarcity;
     *own = copy;
-    own->needs.count = 0;
-    for (size_t i = 0; i < typical->needs.count; i++)
-        list_add(&own->needs, typical->needs.items[i]);
-    scarcity_copy(&own->scarcity, &typical->scarcity);
-    assert(own->needs.count == typical->needs.count);
+    list_copy(&own->needs, &typical->needs);
+    list_copy(&own->scarcity.weights, &typical->scarcity.weights);
 }
 
 void fragmentation_release(struct fragmentation *typical)
 {
     list_release(&typical->needs);
-    scarcity_release(&typical->scarcity);
+    list_release(&typical->scarcity.weights);
 }
 
 /* Free GPU beyond what free CPUs (or memory) go with. */

@@ -95,8 +95,7 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
     promise->is_stale = false;
     for (uint32_t i = 0; i < lease->members_count; i++)
         list_add(&promise->spots, (struct promise_spot){ .node = lease->members[i].node });
-    qsort(promise->spots.items, promise->spots.count, sizeof(promise->spots.items[0]),
-          compare_spots);
+    list_sort(&promise->spots, compare_spots);
     size_t kept = 0;
     for (size_t i = 0; i < promise->spots.count; i++) {
         uint32_t node = promise->spots.items[i].node;
@@ -107,15 +106,13 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
                                      .whole = (int32_t)rest->nodes.items[node].whole,
                                      .rest = rest->nodes.items[node] };
         spot.slots = mem_zero(at_node->count + 1u, sizeof(spot.slots[0]));
-        if (at_node->count > 0)
-            memcpy(spot.slots, rest->slots.items + at_node->first,
-                   at_node->count * sizeof(spot.slots[0]));
+        mem_copy(spot.slots, rest->slots.items + at_node->first,
+                 at_node->count * sizeof(spot.slots[0]));
         promise->spots.items[kept++] = spot;
     }
     assert(kept > 0);
     promise->spots.count = kept;
-    for (size_t i = 0; i < rest->pools.count; i++)
-        list_add(&promise->pools, rest->pools.items[i]);
+    list_copy(&promise->pools, &rest->pools);
     for (size_t i = 0; i < promises->count; i++) {
         struct promise *other = &promises->held.items[i];
         if (other->at > at && is_over(other, end))

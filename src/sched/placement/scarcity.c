@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/scarcity.h"
 
-#include <string.h>
-
 enum { NEVER_ASKED = DEMAND_ONE / 16 };
 
 /* By kind and profile. */
@@ -137,32 +135,17 @@ void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const 
         if (layout->kinds.items[k].board)
             count = layout->kinds.count * MIG_PROFILES_MAX;
     }
-    scarcity->weights.count = 0;
+    list_zero(&scarcity->weights, count);
     if (count == 0)
         return;
-    for (size_t i = 0; i < count; i++) {
-        list_add(&weighing.options, 0);
-        list_add(&weighing.weights, 0);
-        list_add(&scarcity->weights, 0);
-    }
+    list_zero(&weighing.options, count);
+    list_zero(&weighing.weights, count);
     count_options(&weighing, fleet);
     weigh_demand(&weighing);
     weigh_unasked(&weighing);
     set_weights(scarcity, &weighing);
     list_release(&weighing.options);
     list_release(&weighing.weights);
-}
-
-void scarcity_copy(struct scarcity *own, const struct scarcity *scarcity)
-{
-    own->weights.count = 0;
-    for (size_t i = 0; i < scarcity->weights.count; i++)
-        list_add(&own->weights, scarcity->weights.items[i]);
-}
-
-void scarcity_release(struct scarcity *scarcity)
-{
-    list_release(&scarcity->weights);
 }
 
 int32_t scarcity_cost(const struct scarcity *scarcity, const struct layout *layout, uint32_t kind,

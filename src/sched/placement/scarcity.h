@@ -24,8 +24,6 @@ struct scarcity {
 
 void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const struct fleet *fleet,
                     bool is_fgd);
-void scarcity_copy(struct scarcity *own, const struct scarcity *scarcity);
-void scarcity_release(struct scarcity *scarcity);
 
 /* The cost of changing what is held of a device from `before` to `after`. */
 int32_t scarcity_cost(const struct scarcity *scarcity, const struct layout *layout, uint32_t kind,

@@ -42,10 +42,7 @@ static void measure_largest(struct scorer *scorer, const struct state *state,
 static void forget_costs(struct scorer *scorer, size_t nodes)
 {
     scorer->version++;
-    list_reserve(&scorer->memos, nodes);
-    scorer->memos.count = nodes;
-    for (size_t i = 0; i < nodes; i++)
-        scorer->memos.items[i] = (struct score_memo){ 0 };
+    list_zero(&scorer->memos, nodes);
 }
 
 void scorer_refresh(struct scorer *scorer, const struct state *state, const struct fleet *fleet)
@@ -91,10 +88,8 @@ void scorer_set_kept(struct scorer *scorer, const uint8_t *kept)
 
     if (count == scorer->kept.count && (count == 0 || memcmp(kept, scorer->kept.items, count) == 0))
         return;
-    list_reserve(&scorer->kept, count);
-    scorer->kept.count = count;
-    if (count > 0)
-        memcpy(scorer->kept.items, kept, count);
+    list_resize(&scorer->kept, count);
+    mem_copy(scorer->kept.items, kept, count);
     scorer->version++;
 }
 

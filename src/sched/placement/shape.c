@@ -195,10 +195,8 @@ static uint32_t look_at_all(struct shape *shape, struct scorer *scorer, const st
     uint32_t nodes = (uint32_t)fleet->nodes.count;
     uint32_t blocks = (nodes + SHAPE_BLOCK - 1) / SHAPE_BLOCK;
 
-    list_reserve(&shape->costs, (size_t)blocks * SHAPE_BLOCK);
-    list_reserve(&shape->least, blocks);
-    shape->costs.count = (size_t)blocks * SHAPE_BLOCK;
-    shape->least.count = blocks;
+    list_resize(&shape->costs, (size_t)blocks * SHAPE_BLOCK);
+    list_resize(&shape->least, blocks);
     for (uint32_t i = 0; i < shape->costs.count; i++) {
         struct spot spot;
         if (i < nodes)

@@ -46,8 +46,8 @@ static void hide_cells(const struct visible *visible, struct spot *spot)
     const uint32_t *cell_of =
         is_of_cell ? visible->query->cells->kinds.items[visible->cell_kind].cell_of.items : NULL;
 
-    if (spot->slots != seen && spot->at->count > 0)
-        memcpy(seen, spot->slots, spot->at->count * sizeof(seen[0]));
+    if (spot->slots != seen)
+        mem_copy(seen, spot->slots, spot->at->count * sizeof(seen[0]));
     for (uint32_t i = 0; i < spot->at->count; i++) {
         uint32_t slot = spot->at->first + i;
         bool is_hidden =

@@ -2,7 +2,6 @@
 #include "sched/preemption/contender.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/wide.h"
 #include "sched/job_facts.h"
@@ -41,13 +40,12 @@ static bool add_claim(struct contenders *claims, const struct state *state, stru
 bool contenders_collect(struct contenders *claims, const struct state *state, uint32_t queue,
                         const struct pending *pending, const struct ends *ends)
 {
-    struct ends_walk walk = { .ends = ends };
     bool is_any = false;
 
     claims->items.count = 0;
     claims->review = USEC_NEVER;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(ends); at.job; ends_next(&at)) {
+        struct job *job = at.job;
         if (job->queue != queue || !job->is_preemptible || job->state == JOB_STOPPING ||
             job->run->is_cancel_wanted || job->run->is_requeue_wanted)
             continue;
@@ -294,6 +292,5 @@ void contenders_sort(struct contenders *claims, const struct state *state)
     }
     for (size_t i = 0; i < claims->items.count; i++)
         rank_claim(claims, &claims->items.items[i], state, &load);
-    if (claims->items.count > 0)
-        qsort(claims->items.items, claims->items.count, sizeof(claims->items.items[0]), compare);
+    list_sort(&claims->items, compare);
 }

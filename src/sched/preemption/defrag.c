@@ -2,7 +2,6 @@
 #include "sched/preemption/defrag.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/wide.h"
 #include "sched/brain.h"
@@ -241,8 +240,7 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
         for (size_t k = 0; k < queue->buckets.count; k++)
             list_add(&waiting, queue->buckets.items[k]->first);
     }
-    if (waiting.count > 1)
-        qsort(waiting.items, waiting.count, sizeof(waiting.items[0]), compare_waiting);
+    list_sort(&waiting, compare_waiting);
     for (size_t i = 0; i < waiting.count && i < DEFRAG_LOOKS && asked < DEFRAG_ASKED; i++) {
         if (move_for(brain, waiting.items[i], &asked, decisions))
             break; /* one set at a time: when they have moved, all is looked at again */

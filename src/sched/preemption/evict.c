@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/preemption/evict.h"
 
-#include <stdlib.h>
-
 #include "base/wide.h"
 #include "sched/brain.h"
 #include "sched/job_facts.h"
@@ -83,14 +81,11 @@ static int compare_ids(const void *left, const void *right)
 
 static void collect(const struct brain *brain, job_list *jobs)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (may_be_stopped(entry->job))
-            list_add(jobs, entry->job);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        if (may_be_stopped(at.job))
+            list_add(jobs, at.job);
     }
-    if (jobs->count > 1)
-        qsort(jobs->items, jobs->count, sizeof(jobs->items[0]), compare_ids);
+    list_sort(jobs, compare_ids);
 }
 
 static void evict_for_keepouts(struct brain *brain, const job_list *jobs,
@@ -158,9 +153,7 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
                      (struct leaver){ job, amounts.of[excess->resource], job->run->lease->milli,
                                       evict_lost(job, state->now) });
     }
-    if (leavers->items.count > 1)
-        qsort(leavers->items.items, leavers->items.count, sizeof(leavers->items.items[0]),
-              compare_leavers);
+    list_sort(&leavers->items, compare_leavers);
 }
 
 static void evict_excess(struct brain *brain, const job_list *jobs, struct excess excess,

@@ -128,15 +128,14 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 {
     struct contenders *claims = &brain->preempt.claims;
     int64_t held = 0, free = 0, awaited = 0, stopping = 0;
-    struct ends_walk walk = { .ends = &brain->ends };
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct contender *claim = &claims->items.items[i];
         held += claim->is_running ? claim->milli : 0;
         awaited += !claim->is_running && claim->job->is_awaited ? claim->milli : 0;
     }
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *job = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *job = at.job;
         if (is_coming_free(brain->state, job, queue))
             stopping += job->run->lease->milli;
         else
@@ -378,20 +377,19 @@ static void keep_for(struct brain *brain, struct fleet *ahead, const struct job 
 static void look_ahead(struct brain *brain, uint32_t queue)
 {
     struct fleet *ahead = &brain->preempt.pack.ahead;
-    struct ends_walk walk = { .ends = &brain->ends };
 
     fleet_follow(ahead, &brain->fleet);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_moved = entry->job->run->stop_cause == STOP_MOVE;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        bool is_moved = at.job->run->stop_cause == STOP_MOVE;
         bool is_gone = brain->awaited.count > 0 || is_moved
-                           ? job_is_leaving(entry->job)
-                           : is_coming_free(brain->state, entry->job, queue);
+                           ? job_is_leaving(at.job)
+                           : is_coming_free(brain->state, at.job, queue);
         const struct lease *kept =
-            job_is_back(entry->job) ? room_made_place(&brain->reclaim, entry->job->id) : NULL;
-        if ((entry->job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
+            job_is_back(at.job) ? room_made_place(&brain->reclaim, at.job->id) : NULL;
+        if ((at.job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
-            fleet_take(ahead, entry->job->run->lease, -1);
+            fleet_take(ahead, at.job->run->lease, -1);
         if (is_gone && kept)
             fleet_take(ahead, kept, 1);
     }

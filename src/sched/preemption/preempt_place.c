@@ -335,9 +335,8 @@ bool preempt_place_make(struct preempt_place *pack, struct contenders *claims,
     packing.query.fleet = &pack->ahead;
     packing.query.shapes = NULL;
     packing.query.quota = PLACE_QUOTA_EVER;
-    pack->nodes.count = pack->order.count = pack->takers.count = 0;
-    for (size_t i = 0; i < pack->ahead.nodes.count; i++)
-        list_add(&pack->takers, 0);
+    pack->nodes.count = pack->order.count = 0;
+    list_zero(&pack->takers, pack->ahead.nodes.count);
     for (uint32_t i = 0; i < claims->items.count; i++) {
         struct contender *claim = &claims->items.items[i];
         claim->node_count = 0;

@@ -2,8 +2,6 @@
 #include "sched/preemption/reclaim.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/wide.h"
 #include "sched/brain.h"
@@ -84,33 +82,29 @@ static void collect(struct search *search)
     const struct job *job = search->job;
     struct reclaim *reclaim = &brain->reclaim;
     const struct state *state = brain->state;
-    struct ends_walk walk = { .ends = &brain->ends };
 
     reclaim->victims.count = reclaim->chosen.count = 0;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        struct victim victim = { .job = entry->job };
-        if (entry->job->queue == job->queue || entry->job->run->lease->milli == 0 ||
-            shrink_takes_from(&search->donors, entry->job))
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        struct victim victim = { .job = at.job };
+        if (at.job->queue == job->queue || at.job->run->lease->milli == 0 ||
+            shrink_takes_from(&search->donors, at.job))
             continue;
-        amounts_of_lease(state, entry->job->run->lease, &victim.held);
-        if (rule_for(search, entry->job->queue, &victim.held) == STOP_IN_QUEUE ||
-            !victim_may_stop(reclaim, state, entry->job))
+        amounts_of_lease(state, at.job->run->lease, &victim.held);
+        if (rule_for(search, at.job->queue, &victim.held) == STOP_IN_QUEUE ||
+            !victim_may_stop(reclaim, state, at.job))
             continue;
-        victim.cost = cost_of(entry->job, state->now);
+        victim.cost = cost_of(at.job, state->now);
         list_add(&reclaim->victims, victim);
     }
     assert(reclaim->chosen.count == 0);
-    if (reclaim->victims.count > 1)
-        qsort(reclaim->victims.items, reclaim->victims.count, sizeof(struct victim),
-              compare_victims);
+    list_sort(&reclaim->victims, compare_victims);
 }
 
 /* Victims by machine, each once, cheapest first: a counting sort. */
 static void sort_by_node(struct reclaim *reclaim, size_t nodes)
 {
-    reclaim->first_of.count = reclaim->by_node.count = 0;
-    for (size_t i = 0; i <= nodes + 1; i++)
-        list_add(&reclaim->first_of, 0);
+    reclaim->by_node.count = 0;
+    list_zero(&reclaim->first_of, nodes + 2);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < reclaim->victims.count; i++) {
             const struct lease *lease = reclaim->victims.items[i].job->run->lease;
@@ -526,8 +520,7 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
     size_t count = reclaim->chosen.count;
     for (size_t i = 0; i < count; i++)
         chosen[i] = reclaim->victims.items[reclaim->chosen.items[i]];
-    if (count > 1)
-        qsort(chosen, count, sizeof(struct victim), compare_jobs);
+    mem_sort(chosen, count, sizeof(chosen[0]), compare_jobs);
     for (size_t i = 0; i < count; i++)
         stop(brain, job, &chosen[i], decisions);
     bool is_any = shrink_settle(brain, job, &lease, &search.donors, decisions) || count > 0;

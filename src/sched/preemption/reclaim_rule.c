@@ -8,11 +8,10 @@
 
 void reclaim_shares_start(struct reclaim_shares_ahead *shares, const struct state *state)
 {
-    shares->used.count = shares->was_fair.count = 0;
-    for (size_t i = 0; i < state->queues.count; i++) {
-        list_add(&shares->used, state->queues.items[i].used);
-        list_add(&shares->was_fair, false);
-    }
+    list_zero(&shares->was_fair, state->queues.count);
+    list_resize(&shares->used, state->queues.count);
+    for (size_t i = 0; i < state->queues.count; i++)
+        shares->used.items[i] = state->queues.items[i].used;
 }
 
 void reclaim_shares_release(struct reclaim_shares_ahead *shares)

@@ -2,7 +2,6 @@
 #include "sched/preemption/relocate.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/wide.h"
 #include "core/job/gang_size.h"
@@ -129,14 +128,13 @@ void relocation_collect(struct relocation *search)
 {
     struct brain *brain = search->brain;
     struct defrag *defrag = &brain->defrag;
-    struct ends_walk walk = { .ends = &brain->ends };
     usec_t review = brain->reclaim.review;
 
     defrag->movers.count = defrag->chosen.count = 0;
     brain->reclaim.review = USEC_NEVER;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        struct mover mover = { .job = entry->job };
-        if (!may_move(search, entry->job))
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        struct mover mover = { .job = at.job };
+        if (!may_move(search, at.job))
             continue;
         mover.again = job_unsaved(mover.job, brain->state->now) + job_restart_cost(mover.job);
         mover.loss = move_loss(mover.job->run->lease, mover.again);
@@ -144,8 +142,7 @@ void relocation_collect(struct relocation *search)
     }
     look_later(search, brain->reclaim.review);
     brain->reclaim.review = review;
-    if (defrag->movers.count > 1)
-        qsort(defrag->movers.items, defrag->movers.count, sizeof(struct mover), compare_movers);
+    list_sort(&defrag->movers, compare_movers);
 }
 
 /* ---- machine by machine ---- */
@@ -222,8 +219,7 @@ static void price_nodes(struct relocation *search)
             defrag->nodes.items[kept++] = defrag->nodes.items[i];
     }
     defrag->nodes.count = kept;
-    if (kept > 1)
-        qsort(defrag->nodes.items, kept, sizeof(struct cleared), compare_cleared);
+    list_sort(&defrag->nodes, compare_cleared);
 }
 
 static bool is_on(const struct lease *lease, uint32_t node)
@@ -573,7 +569,7 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     for (size_t i = 0; i < count; i++)
         movers[i] = &defrag->movers.items[defrag->chosen.items[i]];
     relocation_drop(search);
-    qsort(movers, count, sizeof(movers[0]), compare_numbers);
+    mem_sort(movers, count, sizeof(movers[0]), compare_numbers);
     for (size_t i = 0; i < count; i++)
         move(brain, movers[i], search->job->id, decisions);
     room_made_keep(&brain->reclaim, search->job->id, &search->lease);

@@ -2,7 +2,6 @@
 #include "sched/preemption/resize.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
@@ -180,8 +179,7 @@ void plan_shrinks(struct brain *brain, struct decisions *decisions)
                 list_add(&waiting, queue->buckets.items[k]->first);
         }
     }
-    if (waiting.count > 1)
-        qsort(waiting.items, waiting.count, sizeof(waiting.items[0]), compare_waiting);
+    list_sort(&waiting, compare_waiting);
     for (size_t i = 0, tries = 0; i < waiting.count && tries < ELASTIC_TRIES; i++) {
         if (!finds_no_room(brain, waiting.items[i]))
             continue;
@@ -314,9 +312,8 @@ void plan_grows(struct brain *brain, struct decisions *decisions)
     if (count == 0)
         return;
     jobs = arena_take(&brain->arena, count, sizeof(*jobs));
-    for (size_t i = 0; i < count; i++)
-        jobs[i] = elastic->active.items[i];
-    qsort(jobs, count, sizeof(*jobs), compare_waiting);
+    mem_copy(jobs, elastic->active.items, count * sizeof(*jobs));
+    mem_sort(jobs, count, sizeof(*jobs), compare_waiting);
     look_ahead(brain);
     for (size_t i = 0; i < count; i++) {
         const struct request *request = state_request(brain->state, jobs[i]);

@@ -75,12 +75,11 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
 {
     const struct state *state = brain->state;
     struct reclaim_shares_ahead *shares = &brain->reclaim.shares;
-    struct ends_walk walk = { .ends = &brain->ends };
     struct amounts amounts;
 
     reclaim_shares_start(shares, state);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job *other = entry->job;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *other = at.job;
         bool is_preempted = other->state == JOB_STOPPING &&
                             other->run->stop_cause == STOP_PREEMPT &&
                             other->run->stop_rule != STOP_IN_QUEUE;
@@ -103,12 +102,10 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
 /* As if those that are stopping already were gone, and those for whom they are were there. */
 static void look_ahead(struct brain *brain, uint64_t job)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
     fleet_follow(&brain->reclaim.ahead, &brain->fleet);
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        if (job_is_leaving(entry->job))
-            fleet_take(&brain->reclaim.ahead, entry->job->run->lease, -1);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        if (job_is_leaving(at.job))
+            fleet_take(&brain->reclaim.ahead, at.job->run->lease, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
         const struct made_room *made = &brain->reclaim.made.items[i];
@@ -139,17 +136,15 @@ void room_made_take(struct brain *brain, uint64_t job, int sign)
 
 static bool is_under_way(const struct brain *brain, const struct job *job)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
-
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        const struct job_run *run = entry->job->run;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job_run *run = at.job->run;
+        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
             run->stopped_for == job->id)
             return true;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
+        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
             run->resized_for == job->id)
             return true;
-        if (entry->job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
+        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
             run->moved_for == job->id)
             return true;
     }
@@ -160,7 +155,6 @@ static bool is_under_way(const struct brain *brain, const struct job *job)
  * given up for others is theirs. */
 static usec_t earliest(const struct brain *brain, uint64_t job, const struct amounts *wanted)
 {
-    struct ends_walk walk = { .ends = &brain->ends };
     int64_t free = brain->state->capacity.milli -
                    brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
 
@@ -170,11 +164,11 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
     }
     if (free >= wanted->of[RESOURCE_GPUS])
         return brain->state->now;
-    for (const struct ends_entry *entry = ends_next(&walk); entry; entry = ends_next(&walk)) {
-        bool is_healed = entry->job->state == JOB_STOPPING && !job_is_leaving(entry->job);
-        free += is_healed ? 0 : entry->job->run->lease->milli;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        bool is_healed = at.job->state == JOB_STOPPING && !job_is_leaving(at.job);
+        free += is_healed ? 0 : at.job->run->lease->milli;
         if (free >= wanted->of[RESOURCE_GPUS])
-            return entry->end;
+            return at.end;
     }
     return USEC_NEVER;
 }

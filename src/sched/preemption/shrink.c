@@ -2,7 +2,6 @@
 #include "sched/preemption/shrink.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
@@ -50,8 +49,7 @@ static size_t collect_donors(struct brain *brain, const struct job *job, struct 
             continue;
         donors[count++] = (struct donor){ other, request, members, members, 0 };
     }
-    if (count > 1)
-        qsort(donors, count, sizeof(donors[0]), compare_donors);
+    mem_sort(donors, count, sizeof(donors[0]), compare_donors);
     *ret = donors;
     return count;
 }
