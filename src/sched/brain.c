@@ -16,10 +16,19 @@ void brain_decide(struct brain *brain, const struct event *decision, struct deci
     list_add(&decisions->events, *decision);
 }
 
-void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
-                     struct place_query *query)
+void brain_stop(struct brain *brain, const struct job *job, struct event_stop stop,
+                struct decisions *decisions)
 {
-    *query = (struct place_query){
+    stop.job = job->id;
+    brain_decide(brain,
+                 &(struct event){ .kind = EVENT_STOP, .at = brain->state->now, .stop = stop },
+                 decisions);
+}
+
+struct place_query brain_query_for(struct brain *brain, const struct job *job,
+                                   const struct request *request)
+{
+    return (struct place_query){
         .state = brain->state,
         .scorer = &brain->scorer,
         .fleet = &brain->fleet,
@@ -36,14 +45,25 @@ void brain_query_for(struct brain *brain, const struct job *job, const struct re
         .keepouts = brain->keepouts.items.count > 0 ? &brain->keepouts : NULL,
         .from = brain->state->now,
         .stay = job_stay(job),
+        .role_places =
+            request->roles_count > 0 ? role_places_of(&brain->reserve.role_places, job->id) : NULL,
     };
-    if (query->request->roles_count > 0)
-        query->role_places = role_places_of(&brain->reserve.role_places, job->id);
 }
 
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query)
+struct place_query brain_query(struct brain *brain, const struct job *job)
 {
-    brain_query_for(brain, job, state_request(brain->state, job), query);
+    return brain_query_for(brain, job, state_request(brain->state, job));
+}
+
+struct place_query brain_query_ahead(struct brain *brain, const struct job *job,
+                                     struct fleet *ahead, enum place_quota quota)
+{
+    struct place_query query = brain_query(brain, job);
+
+    query.fleet = ahead;
+    query.shapes = NULL;
+    query.quota = quota;
+    return query;
 }
 
 void brain_make_cells(struct brain *brain)
@@ -107,13 +127,6 @@ void brain_watch(struct brain *brain, struct job *job)
     }
 }
 
-static int compare_awaited(const void *left, const void *right)
-{
-    struct job *const *a = left, *const *b = right;
-
-    return (*a)->id < (*b)->id ? -1 : 1;
-}
-
 /* Of a bucket they are the first. */
 void brain_list_awaited(struct brain *brain)
 {
@@ -126,5 +139,5 @@ void brain_list_awaited(struct brain *brain)
                 list_add(&brain->awaited, job);
         }
     }
-    list_sort(&brain->awaited, compare_awaited);
+    list_sort(&brain->awaited, job_compare_ids);
 }

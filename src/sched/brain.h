@@ -49,11 +49,11 @@ struct brain {
     struct defrag defrag;
     struct time_limits time_limits;
     struct estimator estimator;
-    struct ends ends;           /* expected ends of the jobs that hold resources */
-    LIST(uint64_t) attention;   /* active jobs that may have to be stopped */
-    LIST(struct job *) awaited; /* in this plan: jobs for which others were stopped */
-    LIST(uint64_t) fits;        /* by class: 2 * plan, plus one if a machine has room */
-    uint64_t number;            /* no other brain of this process has it */
+    struct ends ends;         /* expected ends of the jobs that hold resources */
+    LIST(uint64_t) attention; /* active jobs that may have to be stopped */
+    job_list awaited;         /* in this plan: jobs for which others were stopped */
+    LIST(uint64_t) fits;      /* by class: 2 * plan, plus one if a machine has room */
+    uint64_t number;          /* no other brain of this process has it */
     uint64_t plans;
     uint64_t passed;    /* edges of the agenda that were handled */
     uint64_t world;     /* counts changes of machines, pools and limits */
@@ -70,11 +70,18 @@ struct brain {
 /* Add a decision, and fold it in. */
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
+/* Stop the job; what of the event is about its id and the time is filled in. */
+void brain_stop(struct brain *brain, const struct job *job, struct event_stop stop,
+                struct decisions *decisions);
+
 /* A query for the job as it is now: machines, caches, keepouts, quotas. */
-void brain_query(struct brain *brain, const struct job *job, struct place_query *query);
+struct place_query brain_query(struct brain *brain, const struct job *job);
+/* The same on a fleet that looks ahead, of which there are no caches. */
+struct place_query brain_query_ahead(struct brain *brain, const struct job *job,
+                                     struct fleet *ahead, enum place_quota quota);
 /* The same for a request that is not the job's own. */
-void brain_query_for(struct brain *brain, const struct job *job, const struct request *request,
-                     struct place_query *query);
+struct place_query brain_query_for(struct brain *brain, const struct job *job,
+                                   const struct request *request);
 
 /* Bring layout, fleet, cells, keepouts and weights up to the state. Weights decide: for plans
  * alone.

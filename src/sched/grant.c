@@ -56,18 +56,20 @@ bool brain_may_take(struct brain *brain, const struct job *job, const struct amo
     return time_rules_allow(brain, job, amounts, why) && budget_allows(brain, job, amounts, why);
 }
 
+bool brain_rules_allow(struct brain *brain, const struct job *job, const struct quota_ask *ask,
+                       struct why *why)
+{
+    return time_rules_allow(brain, job, &ask->amounts, why) &&
+           quota_allows(brain->state, ask, why) && budget_allows(brain, job, &ask->amounts, why);
+}
+
 bool brain_may_start(struct brain *brain, const struct job *job, struct why *why)
 {
-    const struct state *state = brain->state;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
+    struct quota_ask ask = quota_ask_of(job);
 
     *why = (struct why){ .kind = WHY_NONE };
-    quota_least(state, state_request(state, job), &ask.amounts);
-    return time_rules_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           budget_allows(brain, job, &ask.amounts, why);
+    quota_least(brain->state, state_request(brain->state, job), &ask.amounts);
+    return brain_rules_allow(brain, job, &ask, why);
 }
 
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
@@ -76,21 +78,12 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
     const struct state *state = brain->state;
     struct keepout_ask shut = { job->queue, job->user, state->now,
                                 usec_after(state->now, job_stay(job)) };
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
+    struct quota_ask ask = quota_ask_of(job);
 
-    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
-        const struct keepout *keepout = &brain->keepouts.items.items[i];
-        if (!keepout_bars(keepout, state, &shut) || !keepout_has(keepout, &brain->layout, lease))
-            continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
+    if (!keepouts_allow(&brain->keepouts, state, &brain->layout, &shut, lease, why))
         return false;
-    }
     amounts_of_lease(state, lease, &ask.amounts);
-    return time_rules_allow(brain, job, &ask.amounts, why) && quota_allows(state, &ask, why) &&
-           budget_allows(brain, job, &ask.amounts, why);
+    return brain_rules_allow(brain, job, &ask, why);
 }
 
 /* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
@@ -138,24 +131,17 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
 static void name_reservation(struct brain *brain, const struct job *job, struct place_query *query,
                              struct why *why)
 {
-    const struct state *state = brain->state;
     struct keepout_ask ask = { job->queue, job->user, query->from,
                                usec_after(query->from, query->stay) };
     const struct keepouts *keepouts = query->keepouts;
-    struct why without;
     struct lease lease;
 
     query->keepouts = NULL;
     bool is_kept =
-        keepouts && why_lacks_room(why->kind) && place_job(query, &brain->arena, &lease, &without);
+        keepouts && why_lacks_room(why->kind) && place_job(query, &brain->arena, &lease, NULL);
     query->keepouts = keepouts;
-    for (size_t i = 0; is_kept && i < keepouts->items.count; i++) {
-        const struct keepout *keepout = &keepouts->items.items[i];
-        if (!keepout_bars(keepout, state, &ask) || !keepout_has(keepout, &brain->layout, &lease))
-            continue;
-        *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
-        return;
-    }
+    if (is_kept)
+        keepouts_allow(keepouts, brain->state, &brain->layout, &ask, &lease, why);
 }
 
 /* Find a place beside the promises; if there is none, say what is missing. */
@@ -163,10 +149,9 @@ static bool try_place(struct brain *brain, const struct job *job, const struct r
                       usec_t end, struct lease *ret_lease, struct why *why)
 {
     struct promises *promises = &brain->reserve.promises;
-    struct place_query query;
+    struct place_query query = brain_query(brain, job);
     struct why without;
 
-    brain_query(brain, job, &query);
     query.request = request;
     query.promises = promises;
     query.end = end;
@@ -208,9 +193,7 @@ static bool try_request(struct trial *trial, const struct request *request)
     struct lease lease;
 
     quota_least(brain->state, request, &trial->ask.amounts);
-    if (!time_rules_allow(brain, trial->job, &trial->ask.amounts, &trial->why) ||
-        !quota_allows(brain->state, &trial->ask, &trial->why) ||
-        !budget_allows(brain, trial->job, &trial->ask.amounts, &trial->why) ||
+    if (!brain_rules_allow(brain, trial->job, &trial->ask, &trial->why) ||
         !reserved_share_allows(&brain->reserved_shares, brain->state, &turn, &trial->why) ||
         !try_place(brain, trial->job, request, trial->end, &lease, &trial->why))
         return false;
@@ -248,10 +231,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
     struct trial trial = { .brain = brain,
                            .job = job,
                            .end = usec_after(state->now, bucket->most),
-                           .ask = { .queue = job->queue,
-                                    .user = job->user,
-                                    .gid = job->gid,
-                                    .is_preemptible = job->is_preemptible } };
+                           .ask = quota_ask_of(job) };
 
     assert(job->state == JOB_QUEUED && bucket->count > 0);
     *why = (struct why){ .kind = WHY_NONE };

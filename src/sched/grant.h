@@ -12,6 +12,7 @@
 
 #include "core/job/why.h"
 #include "sched/ordering/pending.h"
+#include "sched/ordering/quota_check.h"
 
 struct brain;
 struct decisions;
@@ -21,7 +22,10 @@ struct lease;
 bool brain_array_allows(const struct state *state, const struct pending_bucket *bucket,
                         struct why *why);
 
-/* Hours, quotas and budgets allow the least that it asks for. */
+/* Hours, quotas and budgets allow what is asked for. */
+bool brain_rules_allow(struct brain *brain, const struct job *job, const struct quota_ask *ask,
+                       struct why *why);
+/* The same for the least that it asks for. */
 bool brain_may_start(struct brain *brain, const struct job *job, struct why *why);
 /* Hours and budgets allow these amounts. */
 bool brain_may_take(struct brain *brain, const struct job *job, const struct amounts *amounts,

@@ -3,6 +3,22 @@
 
 #include <assert.h>
 
+int job_compare_ids(const void *left, const void *right)
+{
+    struct job *const *a = left, *const *b = right;
+
+    return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
+int job_compare_priority(const void *left, const void *right)
+{
+    struct job *const *a = left, *const *b = right;
+
+    if ((*a)->priority != (*b)->priority)
+        return (*a)->priority > (*b)->priority ? -1 : 1;
+    return job_compare_ids(left, right);
+}
+
 /* ---- its end ---- */
 
 usec_t job_end_of(const struct state *state, const struct job *job)
@@ -96,6 +112,11 @@ bool job_is_leaving(const struct job *job)
 {
     return job->state == JOB_STOPPING &&
            (job->run->stop_cause != STOP_HEAL || job->run->is_cancel_wanted);
+}
+
+usec_t job_lost(const struct job *job, usec_t now)
+{
+    return job_unsaved(job, now) + job->restart_cost;
 }
 
 usec_t job_restart_cost(const struct job *job)

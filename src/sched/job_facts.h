@@ -8,6 +8,7 @@
  * of the job and the time.
  */
 
+#include "base/mem.h"
 #include "core/job/job.h"
 #include "core/state/state.h"
 
@@ -17,6 +18,12 @@ enum {
     FACTS_URGENT = 16,     /* a deadline is near when the slack is at most estimate / this */
 };
 #define FACTS_WORTH USEC_PER_MIN /* the least run time that makes a start worthwhile */
+
+typedef LIST(struct job *) job_list;
+
+/* For list_sort() of a job_list: by id; by priority, then id. */
+int job_compare_ids(const void *left, const void *right);
+int job_compare_priority(const void *left, const void *right);
 
 /* When a job that holds resources reaches its time limit. */
 usec_t job_end_of(const struct state *state, const struct job *job);
@@ -46,6 +53,8 @@ bool job_is_moving(const struct job *job);
 bool job_is_leaving(const struct job *job);
 /* All members run, and no stop is wanted. */
 bool job_is_settled(const struct job *job);
+/* Run time that is repeated if it stops now: since its last checkpoint, and the restart. */
+usec_t job_lost(const struct job *job, usec_t now);
 /* The cost of a restart, as stated or assumed. */
 usec_t job_restart_cost(const struct job *job);
 /* When it is old enough for one more restart (Sia's factor); 0: it is now. */

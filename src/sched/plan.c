@@ -34,66 +34,43 @@ static bool is_on_going(const struct state *state, const struct job *job)
     return false;
 }
 
-/* Whoever may be stopped saves his work while his machine is still there; all others run on until
- * it goes. */
-static void stop_on_going(struct brain *brain, struct decisions *decisions)
+/* On a machine that is going away, jobs that may be stopped save their work while it is there; all
+ * others run on until it goes. On a sick device, those stop that may go on elsewhere. */
+static void stop_on_failing(struct brain *brain, struct decisions *decisions)
 {
     const struct state *state = brain->state;
-    LIST(uint64_t) ids = { 0 };
-
-    if (!brain->is_going)
-        return;
-    brain->is_going = false;
-    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
-        const struct job *job = at.job;
-        if (job->is_preemptible && job->state != JOB_STOPPING && is_on_going(state, job) &&
-            job_stop_wanted(state, job) == STOP_NONE)
-            list_add(&ids, job->id);
-    }
-    list_sort(&ids, compare_ids);
-    for (size_t i = 0; i < ids.count; i++) {
-        const struct job *job = state_job(state, ids.items[i]);
-        struct event stop = { .kind = EVENT_STOP,
-                              .at = state->now,
-                              .stop = { .job = job->id,
-                                        .cause = STOP_PREEMPT,
-                                        .rule = STOP_FOR_MACHINE,
-                                        .lost =
-                                            job_unsaved(job, state->now) + job->restart_cost } };
-        brain_decide(brain, &stop, decisions);
-    }
-    list_release(&ids);
-}
-
-/* Who holds a sick device and may go on elsewhere. */
-static void stop_on_sick(struct brain *brain, struct decisions *decisions)
-{
-    const struct state *state = brain->state;
-    LIST(uint64_t) ids = { 0 };
+    bool is_going = brain->is_going, is_sick = brain->is_sick;
+    job_list jobs = { 0 };
     uint32_t device = 0;
 
-    if (!brain->is_sick)
+    if (!is_going && !is_sick)
         return;
+    brain->is_going = false;
     brain->is_sick = false;
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
-        const struct job *job = at.job;
-        if (job->state != JOB_STOPPING && job_stop_wanted(state, job) == STOP_NONE &&
-            rescue_may(state, job, rescue_harm(state, job, &device)))
-            list_add(&ids, job->id);
+        if (at.job->state != JOB_STOPPING && job_stop_wanted(state, at.job) == STOP_NONE)
+            list_add(&jobs, at.job);
     }
-    list_sort(&ids, compare_ids);
-    for (size_t i = 0; i < ids.count; i++) {
-        const struct job *job = state_job(state, ids.items[i]);
+    list_sort(&jobs, job_compare_ids);
+    for (size_t i = 0; is_going && i < jobs.count; i++) {
+        const struct job *job = jobs.items[i];
+        struct event_stop stop = { .cause = STOP_PREEMPT,
+                                   .rule = STOP_FOR_MACHINE,
+                                   .lost = job_lost(job, state->now) };
+        if (job->is_preemptible && is_on_going(state, job))
+            brain_stop(brain, job, stop, decisions);
+    }
+    for (size_t i = 0; is_sick && i < jobs.count; i++) {
+        const struct job *job = jobs.items[i];
         enum harm harm = rescue_harm(state, job, &device);
-        usec_t lost = rescue_unsaved(job, harm, state->now) + job->restart_cost;
-        struct event stop = {
-            .kind = EVENT_STOP,
-            .at = state->now,
-            .stop = { .job = job->id, .cause = STOP_RESCUE, .lost = lost, .device = device + 1 }
-        };
-        brain_decide(brain, &stop, decisions);
+        struct event_stop stop = { .cause = STOP_RESCUE,
+                                   .lost =
+                                       rescue_unsaved(job, harm, state->now) + job->restart_cost,
+                                   .device = device + 1 };
+        if (job->state != JOB_STOPPING && rescue_may(state, job, harm))
+            brain_stop(brain, job, stop, decisions);
     }
-    list_release(&ids);
+    list_release(&jobs);
 }
 
 void plan_stops(struct brain *brain, struct decisions *decisions)
@@ -106,8 +83,7 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
         if (job && job_is_active(job))
             brain_watch(brain, job);
     }
-    stop_on_going(brain, decisions);
-    stop_on_sick(brain, decisions);
+    stop_on_failing(brain, decisions);
     if (brain->attention.count == 0)
         return;
     list_sort(&brain->attention, compare_ids);
@@ -117,12 +93,8 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
             continue;
         job_claim_run(job)->wants_attention = false;
         enum stop_cause cause = job_stop_wanted(state, job);
-        if (cause == STOP_NONE)
-            continue;
-        struct event stop = { .kind = EVENT_STOP,
-                              .at = state->now,
-                              .stop = { .job = job->id, .cause = (uint8_t)cause } };
-        brain_decide(brain, &stop, decisions);
+        if (cause != STOP_NONE)
+            brain_stop(brain, job, (struct event_stop){ .cause = (uint8_t)cause }, decisions);
     }
     brain->attention.count = 0;
 }
@@ -132,7 +104,6 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
 static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
 {
     struct brain *brain = user;
-    struct place_query query;
 
     if (bucket->is_settled)
         return false;
@@ -140,7 +111,7 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
         list_add(&brain->fits, 0);
     uint64_t *fits = &brain->fits.items[bucket->class];
     if (*fits / 2 != brain->plans || brain->layout.has_static_pools) {
-        brain_query(brain, bucket->first, &query);
+        struct place_query query = brain_query(brain, bucket->first);
         *fits = 2 * brain->plans + place_may_fit(&query);
     }
     return *fits % 2 != 0;
@@ -149,14 +120,13 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
 static void promise_start(struct brain *brain, struct job *job, struct why *why)
 {
     const struct pending_bucket *bucket = job->pending_bucket;
-    struct place_query query;
+    struct place_query query = brain_query(brain, job);
     usec_t at;
 
     assert(bucket->first);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return; /* it is not room that it waits for */
-    brain_query(brain, job, &query);
     if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, &brain->arena, &at))
         return;
     why->at = at;
@@ -250,12 +220,10 @@ static void let_slip(struct brain *brain, struct pending_queue *queue, struct jo
 {
     struct state *state = brain->state;
     usec_t most = job->pending_bucket->most, at = state->now, later;
-    struct place_query query;
+    struct place_query query = brain_query(brain, job);
     struct lease lease;
-    struct why why;
 
-    brain_query(brain, job, &query);
-    if (place_job(&query, &brain->arena, &lease, &why))
+    if (place_job(&query, &brain->arena, &lease, NULL))
         reserve_keep(&brain->reserve, &query, &lease, at, usec_after(at, most));
     else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
         return;

@@ -45,7 +45,7 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
 static void extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
-    LIST(struct job *) late = { 0 };
+    job_list late = { 0 };
 
     for (struct ends_walk at = ends_first(&brain->ends); at.job && at.end <= state->now;
          ends_next(&at)) {

@@ -175,7 +175,7 @@ static uint32_t assert_caches(struct lab *lab)
         struct why why;
         if (job->state != JOB_QUEUED)
             continue;
-        brain_query(lab->brain, job, &query);
+        query = brain_query(lab->brain, job);
         bool is_cached = place_job(&query, &lab->arena, &cached, &why);
         query.shapes = NULL;
         assert_int_equal(place_job(&query, &lab->arena, &looked, &why), is_cached);

@@ -46,7 +46,7 @@ static uint32_t compare_choices(struct brain *brain, uint64_t seed)
         struct why why;
         if (job->state != JOB_QUEUED)
             continue;
-        brain_query(brain, job, &query);
+        query = brain_query(brain, job);
         bool is_cached = place_job(&query, &arena, &cached, &why);
         query.shapes = NULL;
         bool is_looked = place_job(&query, &arena, &looked, &why);

@@ -212,7 +212,7 @@ static void a_place_is_found_where_there_is_one(void **state)
         uint64_t id = submit(&world, &request);
         const struct job *job = lab_job(world.lab, id);
         brain_refresh(world.lab->brain);
-        brain_query(world.lab->brain, job, &query);
+        query = brain_query(world.lab->brain, job);
         bool is_placed = place_job(&query, &world.lab->brain->arena, &lease, &why);
         bool could_be = is_possible(world.lab->state, &request);
         if (is_placed && !could_be)

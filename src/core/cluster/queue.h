@@ -23,6 +23,8 @@
 
 enum { QUEUE_ROOT = 0, QUEUE_DEFAULT = 1, QUEUE_SHARE_ONE = 1 << 20 };
 
+#define QUEUE_NONE UINT32_MAX
+
 #define QUEUE_HALF_LIFE_DEFAULT (7 * USEC_PER_DAY)
 #define QUEUE_HALF_LIFE_MAX     (90 * USEC_PER_DAY)
 
@@ -59,6 +61,12 @@ struct queue {
 };
 
 void queue_release(struct queue *queue);
+
+/* The queue above one of these; QUEUE_NONE: it is the root. */
+static inline uint32_t queue_above(const struct queue *queues, uint32_t number)
+{
+    return number == QUEUE_ROOT ? QUEUE_NONE : queues[number].parent;
+}
 
 /* What the usage of one kind is at now, with what runs since usage_at. */
 uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life);

@@ -243,7 +243,6 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     bool is_counted = is_gang && query->request->roles_count == 0;
     /* Room that opens elsewhere can matter when it is a pool's budget that is missing. */
     bool is_local = !is_gang && !query->scorer->layout->has_bounds;
-    struct why why;
     usec_t at;
     bool is_made = false;
 
@@ -277,7 +276,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->only = is_counted ? reserve->roomy.items : is_local ? reserve->touched.items : NULL;
         then->only_count = (uint32_t)(is_counted ? reserve->roomy.count : reserve->touched.count);
         reserve->promises.from = at == USEC_NEVER ? at : at + 1;
-        is_made = place_job(then, arena, lease, &why);
+        is_made = place_job(then, arena, lease, NULL);
         then->shapes = query->shapes;
         then->fleet = query->fleet;
         reserve->promises.from = 0;

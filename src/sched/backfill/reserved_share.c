@@ -66,8 +66,8 @@ bool reserved_share_allows(const struct reserved_shares *reserved_shares, const 
                            const struct reserved_share_ask *ask, struct why *why)
 {
     assert(ask->queue < state->queues.count);
-    for (uint32_t at = ask->queue; reserved_shares->held.count > 0;
-         at = state->queues.items[at].parent) {
+    for (uint32_t at = ask->queue; at != QUEUE_NONE && reserved_shares->held.count > 0;
+         at = queue_above(state->queues.items, at)) {
         const struct reserved_share *turn = reserved_share_of(reserved_shares, at);
         if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
             ask->amounts->of[turn->resource] > 0 &&
@@ -77,8 +77,6 @@ bool reserved_share_allows(const struct reserved_shares *reserved_shares, const 
             };
             return false;
         }
-        if (at == QUEUE_ROOT)
-            break;
     }
     return true;
 }
@@ -86,13 +84,11 @@ bool reserved_share_allows(const struct reserved_shares *reserved_shares, const 
 void reserved_share_take(struct reserved_shares *reserved_shares, const struct state *state,
                          uint32_t queue, const struct amounts *amounts, usec_t end)
 {
-    for (uint32_t at = queue; reserved_shares->held.count > 0;
-         at = state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE && reserved_shares->held.count > 0;
+         at = queue_above(state->queues.items, at)) {
         struct reserved_share *turn = reserved_share_of(reserved_shares, at);
         if (turn && is_over(end, turn->at))
             turn->spare -= amounts->of[turn->resource];
-        if (at == QUEUE_ROOT)
-            break;
     }
 }
 

@@ -143,12 +143,11 @@ bool time_rules_allow(struct brain *brain, const struct job *job, const struct a
 
     if (!tariff_allows(brain, job, why))
         return false;
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+    for (uint32_t at = job->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         if (state->queues.items[at].during.count > 0 && !queue_allows(brain, job, at, wanted, why))
             return false;
-        if (at == QUEUE_ROOT)
-            return true;
     }
+    return true;
 }
 
 /* The last one that says something of the resource is the one that counts. */

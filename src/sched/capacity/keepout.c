@@ -95,6 +95,20 @@ bool keepout_has(const struct keepout *keepout, const struct layout *layout,
     return false;
 }
 
+bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
+                    const struct layout *layout, const struct keepout_ask *ask,
+                    const struct lease *lease, struct why *why)
+{
+    for (size_t i = 0; i < keepouts->items.count; i++) {
+        const struct keepout *keepout = &keepouts->items.items[i];
+        if (!keepout_bars(keepout, state, ask) || !keepout_has(keepout, layout, lease))
+            continue;
+        *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
+        return false;
+    }
+    return true;
+}
+
 /* ---- whole machines ---- */
 
 static bool is_named(const struct reservation *reservation, const char *node)

@@ -18,6 +18,7 @@
  */
 
 #include "base/arena.h"
+#include "core/job/why.h"
 #include "sched/capacity/fleet.h"
 #include "sched/ends.h"
 
@@ -59,5 +60,9 @@ usec_t keepout_opens_at(const struct keepout *keepout, const struct state *state
 /* A lease holds a part of what it keeps. */
 bool keepout_has(const struct keepout *keepout, const struct layout *layout,
                  const struct lease *lease);
+/* Nothing of the lease is closed to the asker. False: why is RESERVATION. */
+bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
+                    const struct layout *layout, const struct keepout_ask *ask,
+                    const struct lease *lease, struct why *why);
 
 #endif

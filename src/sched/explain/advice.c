@@ -105,12 +105,8 @@ static bool fits_now(const struct stranger *stranger)
     const struct group *array = state_group(state, stranger->bucket.array);
     usec_t window = stranger->bucket.most;
     usec_t end = usec_after(state->now, window);
-    struct quota_ask ask = { .queue = stranger->job.queue,
-                             .user = stranger->job.user,
-                             .gid = stranger->job.gid,
-                             .is_preemptible = stranger->job.is_preemptible };
+    struct quota_ask ask = quota_ask_of(&stranger->job);
     struct reserved_share_ask turn = { stranger->job.id, stranger->job.queue, &ask.amounts, end };
-    struct place_query query;
     struct promises promises;
     struct lease lease;
     struct why why;
@@ -122,7 +118,7 @@ static bool fits_now(const struct stranger *stranger)
         return false;
     arena_clear(&brain->arena);
     promises_of_others(brain, stranger->job.id, &promises);
-    brain_query_for(brain, &stranger->job, stranger->request, &query);
+    struct place_query query = brain_query_for(brain, &stranger->job, stranger->request);
     query.shapes = NULL;
     query.promises = &promises;
     query.end = end;

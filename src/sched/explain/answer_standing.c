@@ -40,14 +40,13 @@ static int64_t left_of(const struct state *state, uint32_t queue)
 {
     int64_t least = INT64_MAX;
 
-    for (uint32_t at = queue;; at = state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
         int64_t left = bound - state->queues.items[at].used.of[RESOURCE_GPUS];
         if (bound != QUOTA_NONE && left < least)
             least = left > 0 ? left : 0;
-        if (at == QUEUE_ROOT)
-            return least;
     }
+    return least;
 }
 
 void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret)

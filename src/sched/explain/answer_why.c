@@ -22,25 +22,23 @@ static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
     struct place_query other = *query;
     struct request any = *query->request;
     struct lease lease;
-    struct why why;
 
     other.shapes = NULL;
     if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
-        place_job(&other, &own->arena, &lease, &why))
+        place_job(&other, &own->arena, &lease, NULL))
         return false; /* it is something else that keeps it */
     any.spot = SPOT_ALLOW;
     other.request = &any;
-    return place_job(&other, &own->arena, &lease, &why);
+    return place_job(&other, &own->arena, &lease, NULL);
 }
 
 /* There was no room: what exactly was missing is found out when somebody asks. */
 static void why_no_room(struct brain *own, const struct job *job, struct why *why)
 {
-    struct place_query query;
+    struct place_query query = brain_query(own, job);
     struct why admitted = { .kind = WHY_NONE };
     usec_t at = why->at;
 
-    brain_query(own, job, &query);
     if (at == 0)
         sched_admit(own->state, query.request, job->queue, job->is_preemptible, &admitted);
     if (admitted.kind != WHY_NONE) {

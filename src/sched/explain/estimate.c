@@ -94,12 +94,10 @@ static uint32_t share_of(const struct schedule *walk, const struct profile_need 
 
 static void charge(struct schedule *walk, uint32_t queue, uint32_t share, int64_t milli)
 {
-    for (uint32_t at = queue; walk->line_count > 1;
-         at = walk->brain->state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE && walk->line_count > 1;
+         at = queue_above(walk->brain->state->queues.items, at)) {
         walk->estimator->extra_share.items[at] += share;
         walk->estimator->extra_milli.items[at] += milli < INT64_MAX ? milli : 0;
-        if (at == QUEUE_ROOT)
-            return;
     }
 }
 

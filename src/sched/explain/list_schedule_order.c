@@ -22,10 +22,9 @@ static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
 
 static void count_offers(struct schedule *walk, uint32_t queue, uint32_t more)
 {
-    for (uint32_t at = queue;; at = walk->brain->state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE;
+         at = queue_above(walk->brain->state->queues.items, at)) {
         walk->estimator->offers.items[at] += more;
-        if (at == QUEUE_ROOT)
-            return;
     }
 }
 

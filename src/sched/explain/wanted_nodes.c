@@ -108,10 +108,7 @@ static void list_offers(struct scaling *scaling)
 static bool may_have(struct scaling *scaling, const struct job *job)
 {
     const struct state *state = scaling->brain->state;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
+    struct quota_ask ask = quota_ask_of(job);
     struct amounts *poured = &scaling->poured.items[job->queue];
     struct amounts own;
     struct why why;
@@ -140,15 +137,10 @@ static void free_by(struct brain *brain, usec_t at, struct fleet *ahead)
 
 static bool finds_room(struct scaling *scaling, struct fleet *ahead, const struct job *job)
 {
-    struct place_query query;
+    struct place_query query = brain_query_ahead(scaling->brain, job, ahead, PLACE_QUOTA_NONE);
     struct lease lease;
-    struct why why;
 
-    brain_query(scaling->brain, job, &query);
-    query.fleet = ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_NONE;
-    if (!place_job(&query, &scaling->brain->arena, &lease, &why))
+    if (!place_job(&query, &scaling->brain->arena, &lease, NULL))
         return false;
     fleet_take(ahead, &lease, 1);
     for (uint32_t i = 0; i < lease.members_count; i++)

@@ -119,15 +119,14 @@ bool budget_allows(struct brain *brain, const struct job *job, const struct amou
 {
     const struct state *state = brain->state;
 
-    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+    for (uint32_t at = job->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
             if (state->queues.items[at].accounts[kind].most != ACCOUNT_NO_BUDGET &&
                 !account_allows(brain, job, at, kind, amounts, why))
                 return false;
         }
-        if (at == QUEUE_ROOT)
-            return true;
     }
+    return true;
 }
 
 void budget_take(struct brain *brain, const struct job *job, const struct amounts *amounts)

@@ -182,10 +182,8 @@ static void choose_all(struct order *order, bool with_stuck)
 /* Something of this queue, or what it used, is no longer as it was. */
 static void choose_above(struct order *order, uint32_t queue)
 {
-    for (uint32_t at = queue;; at = order->state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE; at = queue_above(order->state->queues.items, at)) {
         choose(order, at);
-        if (at == QUEUE_ROOT)
-            return;
     }
 }
 

@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "sched/job_facts.h"
-
 static uint64_t bounding_array(const struct state *state, const struct job *job)
 {
     for (const struct group *group = state_group(state, job->group); group;
@@ -54,12 +52,11 @@ static uint32_t reserved_for(const struct state *state, uint32_t user)
 
 bool pending_is_limited(const struct state *state, uint32_t queue)
 {
-    for (;; queue = state->queues.items[queue].parent) {
+    for (; queue != QUEUE_NONE; queue = queue_above(state->queues.items, queue)) {
         if (state->queues.items[queue].subjects.count > 0)
             return true;
-        if (queue == QUEUE_ROOT)
-            return false;
     }
+    return false;
 }
 
 /* How long it may count on staying tells those that may be stopped apart. */
@@ -217,6 +214,16 @@ void pending_update(struct pending *pending, const struct state *state, struct j
     link_job(claim_bucket(pending, &wanted), job);
     join_line(&pending->queues.items[job->queue], job);
     pending->count++;
+}
+
+void pending_list_heads(const struct pending *pending, job_list *ret)
+{
+    for (size_t i = 0; i < pending->queues.count; i++) {
+        const struct pending_queue *queue = &pending->queues.items[i];
+        for (size_t k = 0; k < queue->buckets.count; k++)
+            list_add(ret, queue->buckets.items[k]->first);
+    }
+    list_sort(ret, job_compare_priority);
 }
 
 void pending_release(struct pending *pending)

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "core/job/why.h"
 #include "core/state/state.h"
+#include "sched/job_facts.h"
 
 struct pending_bucket {
     uint32_t queue, class;
@@ -65,6 +66,8 @@ bool pending_is_limited(const struct state *state, uint32_t queue);
 /* Move the job to its bucket if it is queued, else out of any. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);
 void pending_remove(struct pending *pending, struct job *job);
+/* Add the first of each bucket, by priority and id. */
+void pending_list_heads(const struct pending *pending, job_list *ret);
 void pending_release(struct pending *pending);
 
 #endif

@@ -2,7 +2,6 @@
 #include "sched/ordering/quota_check.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "core/job/role.h"
 
@@ -208,12 +207,10 @@ static bool others_allow(const struct state *state, const struct quota_ask *ask,
 bool quota_allows(const struct state *state, const struct quota_ask *ask, struct why *why)
 {
     assert(ask->queue < state->queues.count);
-    for (uint32_t at = ask->queue;; at = state->queues.items[at].parent) {
+    for (uint32_t at = ask->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         if (!queue_allows(state, at, ask, why) ||
             (ask->user != QUOTA_NOBODY && !subjects_allow(state, at, ask, why)))
             return false;
-        if (at == QUEUE_ROOT)
-            break;
     }
     for (uint32_t i = 0; i < state->resources.count; i++) {
         if (ask->amounts.of[i] > 0 && any_lends_less(state, i) && !others_allow(state, ask, i, why))

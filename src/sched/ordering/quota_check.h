@@ -23,6 +23,15 @@ struct quota_ask {
 
 #define QUOTA_NOBODY UINT32_MAX
 
+/* For the job itself; the amounts are still to be set. */
+static inline struct quota_ask quota_ask_of(const struct job *job)
+{
+    return (struct quota_ask){ .queue = job->queue,
+                               .user = job->user,
+                               .gid = job->gid,
+                               .is_preemptible = job->is_preemptible };
+}
+
 /* False: why is QUOTA, NEVER_QUOTA, LENT or USER_LIMIT. */
 bool quota_allows(const struct state *state, const struct quota_ask *ask, struct why *why);
 

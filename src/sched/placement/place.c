@@ -636,7 +636,9 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
                                .arena = arena,
                                .visible = { query, arena, .cell_kind = CELLS_NONE } };
     bool is_placed = false, is_first = true;
+    struct why unused;
 
+    ret_why = ret_why ? ret_why : &unused;
     *ret_why = (struct why){ .kind = WHY_NONE };
     if (has_never(query, ret_why))
         return false;

@@ -53,7 +53,7 @@ struct place_query {
 };
 
 /* ret_lease is in the arena; its share is 0. False: if there is no room, why is GPUS, CPUS or
- * MEMORY without numbers (place_explain). */
+ * MEMORY without numbers (place_explain); ret_why may be NULL. */
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why);
 

@@ -100,13 +100,12 @@ void defrag_keep_turns(struct brain *brain)
         const struct job *job = state_job(state, made->job);
         if (!job || job->state != JOB_QUEUED || !defrag_is_under_way(brain, job))
             continue;
-        for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        for (uint32_t at = job->queue; at != QUEUE_NONE;
+             at = queue_above(state->queues.items, at)) {
             int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
             if (bound != QUOTA_NONE)
                 reserved_share_keep(&brain->reserved_shares, state, job, bound, at,
                                     made->lease->milli);
-            if (at == QUEUE_ROOT)
-                break;
         }
     }
 }
@@ -121,30 +120,17 @@ void defrag_respect(const struct brain *brain, const struct job *job, struct pla
 
 /* ---- for whom ---- */
 
-static int compare_waiting(const void *left, const void *right)
-{
-    struct job *const *a = left, *const *b = right;
-
-    if ((*a)->priority != (*b)->priority)
-        return (*a)->priority > (*b)->priority ? -1 : 1;
-    return (*a)->id < (*b)->id ? -1 : 1;
-}
-
 /* By every rule but room it could start, as plan_grants will see it. */
 static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t end)
 {
     const struct state *state = brain->state;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
+    struct quota_ask ask = quota_ask_of(job);
     struct reserved_share_ask turn = { job->id, job->queue, &ask.amounts, end };
     struct why why = { 0 };
 
     quota_least(state, state_request(state, job), &ask.amounts);
     if (brain_array_allows(state, job->pending_bucket, &why) &&
-        time_rules_allow(brain, job, &ask.amounts, &why) && quota_allows(state, &ask, &why) &&
-        budget_allows(brain, job, &ask.amounts, &why))
+        brain_rules_allow(brain, job, &ask, &why))
         return reserved_share_allows(&brain->reserved_shares, state, &turn, &why);
     if (why.kind == WHY_QUOTA && brain_is_possible(brain, job))
         reserved_share_make(&brain->reserved_shares, state, &brain->ends, job, &why);
@@ -155,14 +141,12 @@ static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t 
 static bool fits_now(struct relocation *search)
 {
     struct brain *brain = search->brain;
-    struct place_query query;
+    struct place_query query = brain_query(brain, search->job);
     struct lease lease;
-    struct why why;
 
-    brain_query(brain, search->job, &query);
     query.promises = search->promises;
     query.end = search->end;
-    if (!place_job(&query, &brain->arena, &lease, &why))
+    if (!place_job(&query, &brain->arena, &lease, NULL))
         return false;
     list_add(&brain->defrag.soon, lease);
     return true;
@@ -173,9 +157,8 @@ static int64_t gain_of(struct relocation *search)
 {
     struct brain *brain = search->brain;
     usec_t now = brain->state->now, at;
-    struct place_query query;
+    struct place_query query = brain_query(brain, search->job);
 
-    brain_query(brain, search->job, &query);
     if (!reserve_make(&brain->reserve, &query, &brain->ends, search->job->pending_bucket->most,
                       &brain->arena, &at) ||
         (at != USEC_NEVER && at <= now + DEFRAG_WAIT_S * USEC_PER_SEC))
@@ -228,19 +211,14 @@ static bool move_for(struct brain *brain, struct job *job, uint32_t *asked,
 
 void plan_moves(struct brain *brain, struct decisions *decisions)
 {
-    const struct pending *pending = &brain->pending;
-    LIST(struct job *) waiting = { 0 };
+    job_list waiting = { 0 };
     uint32_t asked = 0;
 
-    if (brain->state->settings.defrag_most == 0 || pending->count == 0 || brain->preempt.count == 0)
+    if (brain->state->settings.defrag_most == 0 || brain->pending.count == 0 ||
+        brain->preempt.count == 0)
         return;
     brain->defrag.soon.count = 0;
-    for (size_t i = 0; i < pending->queues.count; i++) {
-        const struct pending_queue *queue = &pending->queues.items[i];
-        for (size_t k = 0; k < queue->buckets.count; k++)
-            list_add(&waiting, queue->buckets.items[k]->first);
-    }
-    list_sort(&waiting, compare_waiting);
+    pending_list_heads(&brain->pending, &waiting);
     for (size_t i = 0; i < waiting.count && i < DEFRAG_LOOKS && asked < DEFRAG_ASKED; i++) {
         if (move_for(brain, waiting.items[i], &asked, decisions))
             break; /* one set at a time: when they have moved, all is looked at again */

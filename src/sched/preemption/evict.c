@@ -6,11 +6,6 @@
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 
-usec_t evict_lost(const struct job *job, usec_t now)
-{
-    return job_unsaved(job, now) + job->restart_cost;
-}
-
 static bool may_be_stopped(const struct job *job)
 {
     return (job->state == JOB_RUNNING || job->state == JOB_GRANTED) &&
@@ -20,22 +15,16 @@ static bool may_be_stopped(const struct job *job)
 static void stop(struct brain *brain, const struct job *job, enum stop_rule rule,
                  struct decisions *decisions)
 {
-    struct event event = { .kind = EVENT_STOP,
-                           .at = brain->state->now,
-                           .stop = { .job = job->id,
-                                     .cause = STOP_PREEMPT,
-                                     .rule = (uint8_t)rule,
-                                     .lost = evict_lost(job, brain->state->now) } };
+    struct event_stop stop = { .cause = STOP_CANCEL, .rule = (uint8_t)rule };
 
-    if (!decisions) {
+    if (job->is_preemptible) {
+        stop.cause = STOP_PREEMPT;
+        stop.lost = job_lost(job, brain->state->now);
+    }
+    if (decisions)
+        brain_stop(brain, job, stop, decisions);
+    else
         brain_review(brain, brain->state->now); /* at once, in a plan of its own */
-        return;
-    }
-    if (!job->is_preemptible) {
-        event.stop.cause = STOP_CANCEL;
-        event.stop.lost = 0;
-    }
-    brain_decide(brain, &event, decisions);
 }
 
 /* It is to be gone at `at`: is it time to tell it? */
@@ -69,23 +58,14 @@ static usec_t shut_at(const struct brain *brain, const struct job *job)
     return first;
 }
 
-typedef LIST(struct job *) job_list;
-
-/* By id: what is decided does not hang on when they are expected to end. */
-static int compare_ids(const void *left, const void *right)
-{
-    struct job *const *a = left, *const *b = right;
-
-    return (*a)->id < (*b)->id ? -1 : 1;
-}
-
+/* By id: what is decided does not depend on when they are expected to end. */
 static void collect(const struct brain *brain, job_list *jobs)
 {
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         if (may_be_stopped(at.job))
             list_add(jobs, at.job);
     }
-    list_sort(jobs, compare_ids);
+    list_sort(jobs, job_compare_ids);
 }
 
 static void evict_for_keepouts(struct brain *brain, const job_list *jobs,
@@ -151,7 +131,7 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
         if (job->is_preemptible && amounts.of[excess->resource] > 0)
             list_add(&leavers->items,
                      (struct leaver){ job, amounts.of[excess->resource], job->run->lease->milli,
-                                      evict_lost(job, state->now) });
+                                      job_lost(job, state->now) });
     }
     list_sort(&leavers->items, compare_leavers);
 }

@@ -20,7 +20,4 @@ struct decisions;
  * that have started since. */
 void plan_evictions(struct brain *brain, struct decisions *decisions);
 
-/* Run time that is repeated if it stops now: since its last checkpoint, and the restart. */
-usec_t evict_lost(const struct job *job, usec_t now);
-
 #endif

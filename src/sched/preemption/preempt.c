@@ -77,14 +77,13 @@ static int64_t within_limits(const struct state *state, uint32_t queue, int64_t 
 {
     int64_t most = INT64_MAX;
 
-    for (uint32_t at = queue;; at = state->queues.items[at].parent) {
+    for (uint32_t at = queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
         int64_t here = bound - state->queues.items[at].used.of[RESOURCE_GPUS] + held;
         if (bound != QUOTA_NONE && here < most)
             most = here;
-        if (at == QUEUE_ROOT)
-            return most;
     }
+    return most;
 }
 
 /* For the queue: a job of its own that stops, but not for another queue's. */
@@ -195,43 +194,23 @@ static uint64_t stopped_for(const struct brain *brain, const struct contender *c
     return 0;
 }
 
-static void stop_claim(struct brain *brain, const struct contender *claim,
-                       struct decisions *decisions)
-{
-    struct event stop = {
-        .kind = EVENT_STOP,
-        .at = brain->state->now,
-        .stop = { .job = claim->job->id,
-                  .cause = STOP_PREEMPT,
-                  .other = stopped_for(brain, claim) },
-    };
-
-    brain_decide(brain, &stop, decisions);
-}
-
 /* False: its place is not free yet. */
 static bool start_claim(struct brain *brain, const struct contender *claim,
                         struct decisions *decisions)
 {
-    struct place_query query;
+    struct place_query query = brain_query(brain, claim->job);
+    struct amounts amounts;
     struct lease lease;
     struct why why;
 
-    if (!brain_may_start(brain, claim->job, &why)) {
-        claim->job->pending_bucket->why = why;
-        return false;
-    }
-    brain_query(brain, claim->job, &query);
     query.only = &brain->preempt.pack.nodes.items[claim->first_node];
     query.only_count = claim->node_count;
     defrag_respect(brain, claim->job, &query);
-    if (!place_job(&query, &brain->arena, &lease, &why)) {
-        claim->job->pending_bucket->why = why;
-        return false;
-    }
-    struct amounts amounts;
-    amounts_of_lease(brain->state, &lease, &amounts);
-    if (!brain_may_take(brain, claim->job, &amounts, &why)) {
+    bool is_placed =
+        brain_may_start(brain, claim->job, &why) && place_job(&query, &brain->arena, &lease, &why);
+    if (is_placed)
+        amounts_of_lease(brain->state, &lease, &amounts);
+    if (!is_placed || !brain_may_take(brain, claim->job, &amounts, &why)) {
         claim->job->pending_bucket->why = why;
         return false;
     }
@@ -257,7 +236,6 @@ static void explain(struct brain *brain, uint64_t holder)
 {
     const struct contenders *claims = &brain->preempt.claims;
     const struct job *job = holder != 0 ? state_job(brain->state, holder) : NULL;
-    struct place_query query;
 
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct contender *claim = &claims->items.items[i];
@@ -265,7 +243,7 @@ static void explain(struct brain *brain, uint64_t holder)
         bool is_alike = bucket && job && bucket == job->pending_bucket; /* what keeps that one */
         if (!bucket || !bucket->is_settled || claim->is_selected || is_alike)
             continue;
-        brain_query(brain, claim->job, &query);
+        struct place_query query = brain_query(brain, claim->job);
         if (holder == 0) {
             explain_cells(brain, claim->job, &query);
             continue;
@@ -284,14 +262,13 @@ static bool may_have_more(const struct brain *brain, const struct contender *cla
 static bool start_largest(struct brain *brain, const struct contender *claim,
                           struct decisions *decisions)
 {
-    struct pending_bucket *bucket = claim->job->pending_bucket;
     struct why why;
 
     contenders_note_start(&brain->preempt.claims, claim, brain->state);
-    bool is_started = brain_try_grant(brain, claim->job, claim->tier, decisions, &why);
-    if (!is_started)
-        bucket->why = why;
-    return is_started;
+    if (brain_try_grant(brain, claim->job, claim->tier, decisions, &why))
+        return true;
+    claim->job->pending_bucket->why = why;
+    return false;
 }
 
 /* Everybody has a place, and nobody has to go for it. */
@@ -315,7 +292,10 @@ static void decide(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct contender *claim = &claims->items.items[i];
         if (claim->is_running && !claim->is_kept)
-            stop_claim(brain, claim, decisions);
+            brain_stop(
+                brain, claim->job,
+                (struct event_stop){ .cause = STOP_PREEMPT, .other = stopped_for(brain, claim) },
+                decisions);
     }
     for (size_t i = 0; i < claims->items.count; i++) {
         const struct contender *claim = &claims->items.items[i];
@@ -357,19 +337,12 @@ static void unsettle(struct brain *brain)
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
     const struct lease *known = room_made_place(&brain->reclaim, job->id);
-    struct place_query query;
+    struct place_query query = brain_query_ahead(brain, job, ahead, PLACE_QUOTA_NONE);
     struct lease lease;
-    struct why why;
 
-    if (known && fleet_has(ahead, known)) {
+    if (known && fleet_has(ahead, known))
         fleet_take(ahead, known, 1);
-        return;
-    }
-    brain_query(brain, job, &query);
-    query.fleet = ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_NONE;
-    if (place_job(&query, &brain->arena, &lease, &why))
+    else if (place_job(&query, &brain->arena, &lease, NULL))
         fleet_take(ahead, &lease, 1);
 }
 
@@ -448,7 +421,6 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
 {
     struct preempt *preempt = &brain->preempt;
     struct contenders *claims = &preempt->claims;
-    struct place_query query;
     bool is_alone = !others_wait(brain, queue);
 
     note_times(brain, queue);
@@ -461,7 +433,7 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
         settle(preempt, claims->items.items[i].job->pending_bucket);
     size_up(brain, queue, left_out);
     contenders_sort(claims, brain->state);
-    brain_query(brain, claims->items.items[0].job, &query);
+    struct place_query query = brain_query(brain, claims->items.items[0].job);
     for (int round = 0;; round++) {
         select_claims(claims, round == ROUNDS_MOST);
         look_ahead(brain, queue);

@@ -72,7 +72,6 @@ static bool try_nodes(struct packing *packing, struct contender *claim)
 {
     struct place_query *query = &packing->query;
     struct lease lease;
-    struct why why;
 
     query->request = state_request(query->state, claim->job);
     query->class = claim->job->class;
@@ -83,7 +82,7 @@ static bool try_nodes(struct packing *packing, struct contender *claim)
     query->stay = job_stay(claim->job);
     query->only = packing->pack->fitting.items;
     query->only_count = (uint32_t)packing->pack->fitting.count;
-    if (query->only_count == 0 || !place_job(query, packing->arena, &lease, &why))
+    if (query->only_count == 0 || !place_job(query, packing->arena, &lease, NULL))
         return false;
     note_place(packing, claim, &lease);
     return true;

@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "sched/brain.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/room_made.h"
 #include "sched/preemption/shrink.h"
@@ -40,7 +41,7 @@ struct search {
 
 static int64_t cost_of(const struct job *job, usec_t now)
 {
-    usec_t lost = job_unsaved(job, now) + job->restart_cost + USEC_PER_SEC;
+    usec_t lost = job_lost(job, now) + USEC_PER_SEC;
     wide_t cost = (wide_t)(uint64_t)(lost / 1000) * (uint64_t)job->run->lease->milli *
                   (1 + job->run->preemptions);
 
@@ -310,11 +311,10 @@ static bool choose_nodes(struct search *search)
 static bool try_place(struct search *search, bool only_chosen, struct lease *ret_lease)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
-    struct why why;
 
     search->query.only = only_chosen ? reclaim->nodes.items : NULL;
     search->query.only_count = (uint32_t)reclaim->nodes.count;
-    return place_job(&search->query, &search->brain->arena, ret_lease, &why);
+    return place_job(&search->query, &search->brain->arena, ret_lease, NULL);
 }
 
 /* All that may go, cheapest first, twice as many each time. */
@@ -400,23 +400,6 @@ static bool search_alternatives(struct search *search, struct lease *ret_lease)
     return choose_greedily(search, ret_lease);
 }
 
-static void stop(struct brain *brain, const struct job *job, const struct victim *victim,
-                 struct decisions *decisions)
-{
-    usec_t lost = job_unsaved(victim->job, brain->state->now) + victim->job->restart_cost;
-    struct event event = {
-        .kind = EVENT_STOP,
-        .at = brain->state->now,
-        .stop = { .job = victim->job->id,
-                  .cause = STOP_PREEMPT,
-                  .other = job->id,
-                  .rule = victim->rule,
-                  .lost = lost },
-    };
-
-    brain_decide(brain, &event, decisions);
-}
-
 static int compare_jobs(const void *left, const void *right)
 {
     const struct victim *a = left, *b = right;
@@ -433,10 +416,7 @@ static bool search_victims(struct search *search, struct lease *ret_lease)
     if (brain->reclaim.victims.count == 0)
         return false;
     sort_by_node(&brain->reclaim, brain->fleet.nodes.count);
-    brain_query(brain, search->job, &search->query);
-    search->query.fleet = &brain->reclaim.ahead;
-    search->query.shapes = NULL;
-    search->query.quota = PLACE_QUOTA_EVER;
+    search->query = brain_query_ahead(brain, search->job, &brain->reclaim.ahead, PLACE_QUOTA_EVER);
     return search_alternatives(search, ret_lease);
 }
 
@@ -466,13 +446,10 @@ static bool meet_quota(struct search *search, const struct lease *lease)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
     const struct job *job = search->job;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible,
-                             .used = reclaim->shares.used.items };
+    struct quota_ask ask = quota_ask_of(job);
     struct why why;
 
+    ask.used = reclaim->shares.used.items;
     amounts_of_lease(search->brain->state, lease, &ask.amounts);
     fleet_take(&reclaim->ahead, lease, 1);
     bool is_met = quota_allows(search->brain->state, &ask, &why);
@@ -522,7 +499,12 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
         chosen[i] = reclaim->victims.items[reclaim->chosen.items[i]];
     mem_sort(chosen, count, sizeof(chosen[0]), compare_jobs);
     for (size_t i = 0; i < count; i++)
-        stop(brain, job, &chosen[i], decisions);
+        brain_stop(brain, chosen[i].job,
+                   (struct event_stop){ .cause = STOP_PREEMPT,
+                                        .other = job->id,
+                                        .rule = chosen[i].rule,
+                                        .lost = job_lost(chosen[i].job, brain->state->now) },
+                   decisions);
     bool is_any = shrink_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
     if (is_any)
         room_made_keep(reclaim, job->id, &lease);

@@ -129,10 +129,8 @@ void reclaim_shares_take(struct reclaim_shares_ahead *shares, const struct state
     uint32_t a, b;
 
     assert(queue < state->queues.count && other < state->queues.count);
-    for (uint32_t at = other;; at = state->queues.items[at].parent) {
+    for (uint32_t at = other; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         amounts_add(&shares->used.items[at], held, sign);
-        if (at == QUEUE_ROOT)
-            break;
     }
     if (rule == STOP_FOR_FAIR && reclaim_share_branches(state, queue, other, &a, &b))
         shares->was_fair.items[b] = sign < 0;

@@ -278,17 +278,14 @@ static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
 static bool try_place(struct relocation *search, uint32_t node, struct lease *ret)
 {
     struct brain *brain = search->brain;
-    struct place_query query;
-    struct why why;
+    struct place_query query =
+        brain_query_ahead(brain, search->job, &brain->reclaim.ahead, PLACE_QUOTA_NOW);
 
-    brain_query(brain, search->job, &query);
-    query.fleet = &brain->reclaim.ahead;
-    query.shapes = NULL;
     query.promises = search->promises;
     query.end = search->end;
     query.only = search->request->members == 1 ? &node : NULL;
     query.only_count = 1;
-    return place_job(&query, &brain->arena, ret, &why);
+    return place_job(&query, &brain->arena, ret, NULL);
 }
 
 /* From this machine on, as many as it takes. */
@@ -334,10 +331,7 @@ static void fill_back(struct relocation *search)
 /* It could start there, as far as quotas, hours and budgets go: what it has now is its own. */
 static bool may_have(struct brain *brain, const struct job *job, const struct lease *place)
 {
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
+    struct quota_ask ask = quota_ask_of(job);
     struct amounts whole, held;
     struct why why;
 
@@ -364,21 +358,17 @@ static bool place_mover(struct relocation *search, struct mover *mover)
     struct brain *brain = search->brain;
     const struct job *job = mover->job;
     const struct request *request = state_request(brain->state, job);
-    struct place_query query;
+    struct place_query query =
+        brain_query_ahead(brain, job, &brain->reclaim.ahead, PLACE_QUOTA_EVER);
     struct request sized;
-    struct why why;
 
-    brain_query(brain, job, &query);
     if (request_is_elastic(request)) {
         request_resize(request, job->run->lease->members_count, &sized);
         query.request = &sized;
     }
-    query.fleet = &brain->reclaim.ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_EVER;
     query.promises = search->promises;
     query.end = usec_after(job->run->expected_end, job_restart_cost(job));
-    if (!place_job(&query, &brain->arena, &mover->place, &why) ||
+    if (!place_job(&query, &brain->arena, &mover->place, NULL) ||
         !may_have(brain, job, &mover->place))
         return false;
     hold(search, job, &mover->place, 1);
@@ -542,19 +532,14 @@ static int compare_numbers(const void *left, const void *right)
 static void move(struct brain *brain, const struct mover *mover, uint64_t job,
                  struct decisions *decisions)
 {
-    struct event event = {
-        .kind = EVENT_STOP,
-        .at = brain->state->now,
-        .stop = { .job = mover->job->id,
-                  .cause = STOP_MOVE,
-                  .other = job,
-                  .rule = STOP_TO_MOVE,
-                  .lost = mover->again,
-                  .members = mover->place.members_count },
-    };
+    struct event_stop stop = { .cause = STOP_MOVE,
+                               .other = job,
+                               .rule = STOP_TO_MOVE,
+                               .lost = mover->again,
+                               .members = mover->place.members_count };
 
     room_made_keep(&brain->reclaim, mover->job->id, &mover->place);
-    brain_decide(brain, &event, decisions);
+    brain_stop(brain, mover->job, stop, decisions);
 }
 
 /* Who moves holds again what he has, as far as the cells go, before that is decided. */

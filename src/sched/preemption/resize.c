@@ -140,51 +140,31 @@ void plan_back(struct brain *brain, struct decisions *decisions)
     }
 }
 
-static int compare_waiting(const void *left, const void *right)
-{
-    struct job *const *a = left, *const *b = right;
-
-    if ((*a)->priority != (*b)->priority)
-        return (*a)->priority > (*b)->priority ? -1 : 1;
-    return (*a)->id < (*b)->id ? -1 : 1;
-}
-
 static bool finds_no_room(struct brain *brain, const struct job *job)
 {
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
-    struct place_query query;
+    struct quota_ask ask = quota_ask_of(job);
+    struct place_query query = brain_query(brain, job);
     struct lease lease;
     struct why why;
 
-    brain_query(brain, job, &query);
     quota_least(brain->state, query.request, &ask.amounts);
     return quota_allows(brain->state, &ask, &why) &&
-           !place_job(&query, &brain->arena, &lease, &why);
+           !place_job(&query, &brain->arena, &lease, NULL);
 }
 
 void plan_shrinks(struct brain *brain, struct decisions *decisions)
 {
-    const struct pending *pending = &brain->pending;
-    LIST(struct job *) waiting = { 0 };
+    job_list waiting = { 0 };
 
-    if (brain->elastic.active.count == 0 || pending->count == 0)
+    if (brain->elastic.active.count == 0 || brain->pending.count == 0)
         return;
-    for (size_t i = 0; i < pending->queues.count; i++) {
-        const struct pending_queue *queue = &pending->queues.items[i];
-        for (size_t k = 0; k < queue->buckets.count; k++) {
-            if (queue->buckets.items[k]->first->is_awaited <= AWAITED_IN_QUEUE)
-                list_add(&waiting, queue->buckets.items[k]->first);
-        }
-    }
-    list_sort(&waiting, compare_waiting);
+    pending_list_heads(&brain->pending, &waiting);
     for (size_t i = 0, tries = 0; i < waiting.count && tries < ELASTIC_TRIES; i++) {
-        if (!finds_no_room(brain, waiting.items[i]))
+        struct job *job = waiting.items[i];
+        if (job->is_awaited > AWAITED_IN_QUEUE || !finds_no_room(brain, job))
             continue;
         tries++;
-        shrink_for(brain, waiting.items[i], 0, decisions);
+        shrink_for(brain, job, 0, decisions);
     }
     list_release(&waiting);
 }
@@ -242,23 +222,17 @@ static bool fits_ahead(void *user, uint32_t members)
     struct growth *growth = user;
     struct brain *brain = growth->brain;
     const struct job *job = growth->job;
-    struct quota_ask ask = { .queue = job->queue,
-                             .user = job->user,
-                             .gid = job->gid,
-                             .is_preemptible = job->is_preemptible };
-    struct place_query query;
+    struct quota_ask ask = quota_ask_of(job);
+    struct place_query query =
+        brain_query_ahead(brain, job, &brain->reclaim.ahead, PLACE_QUOTA_EVER);
     struct request sized;
     struct amounts held;
     struct lease lease;
     struct why why;
 
     request_resize(growth->request, members, &sized);
-    brain_query(brain, job, &query);
     query.request = &sized;
-    query.fleet = &brain->reclaim.ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_EVER;
-    if (!place_job(&query, &brain->arena, &lease, &why))
+    if (!place_job(&query, &brain->arena, &lease, NULL))
         return false;
     amounts_of_lease(brain->state, &lease, &ask.amounts);
     amounts_of_lease(brain->state, job->run->lease, &held);
@@ -313,7 +287,7 @@ void plan_grows(struct brain *brain, struct decisions *decisions)
         return;
     jobs = arena_take(&brain->arena, count, sizeof(*jobs));
     mem_copy(jobs, elastic->active.items, count * sizeof(*jobs));
-    mem_sort(jobs, count, sizeof(*jobs), compare_waiting);
+    mem_sort(jobs, count, sizeof(*jobs), job_compare_priority);
     look_ahead(brain);
     for (size_t i = 0; i < count; i++) {
         const struct request *request = state_request(brain->state, jobs[i]);

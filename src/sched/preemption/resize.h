@@ -27,8 +27,7 @@
  */
 
 #include "base/arena.h"
-#include "core/job/job.h"
-#include "core/state/state.h"
+#include "sched/job_facts.h"
 
 struct brain;
 struct decisions;
@@ -39,9 +38,9 @@ enum {
 };
 
 struct elastic {
-    LIST(struct job *) active; /* gangs that hold resources and may be resized, by id */
-    LIST(struct job *) back;   /* gangs that wait to start again, by id */
-    usec_t review;             /* when a gang may be old enough to grow; USEC_NEVER */
+    job_list active; /* gangs that hold resources and may be resized, by id */
+    job_list back;   /* gangs that wait to start again, by id */
+    usec_t review;   /* when a gang may be old enough to grow; USEC_NEVER */
 };
 
 /* The state of a job may have changed. */

@@ -129,21 +129,15 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
 void shrink_resize(struct brain *brain, const struct job *job, const struct lease *lease,
                    uint64_t taker, uint8_t rule, struct decisions *decisions)
 {
-    usec_t now = brain->state->now;
-    struct event event = {
-        .kind = EVENT_STOP,
-        .at = now,
-        .stop = { .job = job->id,
-                  .cause = STOP_RESIZE,
-                  .other = taker,
-                  .rule = rule,
-                  .lost = job_unsaved(job, now) + job->restart_cost,
-                  .members = lease->members_count },
-    };
+    struct event_stop stop = { .cause = STOP_RESIZE,
+                               .other = taker,
+                               .rule = rule,
+                               .lost = job_lost(job, brain->state->now),
+                               .members = lease->members_count };
 
     assert(job_is_settled(job) && lease->members_count > 0);
     room_made_keep(&brain->reclaim, job->id, lease);
-    brain_decide(brain, &event, decisions);
+    brain_stop(brain, job, stop, decisions);
 }
 
 bool shrink_squeeze(struct brain *brain, const struct job *job, const struct amounts *wanted,
@@ -194,17 +188,13 @@ static bool try_to_shrink(struct brain *brain, struct job *job, struct decisions
     struct amounts wanted;
     struct donors donors;
     struct lease lease;
-    struct why why;
 
     room_made_look_ahead(brain, job->id);
     quota_least(brain->state, state_request(brain->state, job), &wanted);
     if (!shrink_squeeze(brain, job, &wanted, &donors))
         return false;
-    brain_query(brain, job, &query);
-    query.fleet = &brain->reclaim.ahead;
-    query.shapes = NULL;
-    query.quota = PLACE_QUOTA_EVER;
-    if (!place_job(&query, &brain->arena, &lease, &why) ||
+    query = brain_query_ahead(brain, job, &brain->reclaim.ahead, PLACE_QUOTA_EVER);
+    if (!place_job(&query, &brain->arena, &lease, NULL) ||
         !shrink_settle(brain, job, &lease, &donors, decisions))
         return false;
     room_made_keep(&brain->reclaim, job->id, &lease);
