@@ -77,6 +77,30 @@ void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void 
         qsort(items, count, size, compare);
 }
 
+void mem_sift(void *items, size_t count, size_t size, size_t at, mem_before_fn *before)
+{
+    char *bytes = items, swap[64];
+
+    assert(size <= sizeof(swap));
+    for (;;) {
+        size_t first = at;
+        for (size_t below = 2 * at + 1; below <= 2 * at + 2 && below < count; below++)
+            first = before(bytes + below * size, bytes + first * size) ? below : first;
+        if (first == at)
+            return;
+        memcpy(swap, bytes + at * size, size);
+        memcpy(bytes + at * size, bytes + first * size, size);
+        memcpy(bytes + first * size, swap, size);
+        at = first;
+    }
+}
+
+void mem_heap(void *items, size_t count, size_t size, mem_before_fn *before)
+{
+    for (size_t at = count / 2; at-- > 0;)
+        mem_sift(items, count, size, at, before);
+}
+
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count <= *capacity)

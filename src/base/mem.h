@@ -8,6 +8,7 @@
  * makes a restart cheap.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,6 +52,12 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
      mem_copy((list)->items, (from)->items, (list)->count * sizeof((list)->items[0])))
 #define list_sort(list, compare)                                                                   \
     mem_sort((list)->items, (list)->count, sizeof((list)->items[0]), (compare))
+/* A heap: the item at `at` goes down to where none below comes before it. */
+#define list_sift(list, at, before)                                                                \
+    mem_sift((list)->items, (list)->count, sizeof((list)->items[0]), (at), (before))
+/* Make it a heap. */
+#define list_heap(list, before)                                                                    \
+    mem_heap((list)->items, (list)->count, sizeof((list)->items[0]), (before))
 #define list_remove(list, index)                                                                   \
     mem_remove((list)->items, &(list)->count, (index), sizeof((list)->items[0]))
 #define list_release(list)                                                                         \
@@ -60,6 +67,9 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 void mem_clear(void *items, size_t size);
 void mem_copy(void *to, const void *from, size_t size);
 void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
+typedef bool mem_before_fn(const void *a, const void *b);
+void mem_sift(void *items, size_t count, size_t size, size_t at, mem_before_fn *before);
+void mem_heap(void *items, size_t count, size_t size, mem_before_fn *before);
 
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size);
 void mem_remove(void *items, size_t *count, size_t index, size_t size);

@@ -12,7 +12,6 @@
 #include "sched/backfill/reserved_share.h"
 #include "sched/backfill/time_rules.h"
 #include "sched/capacity/keepout.h"
-#include "sched/decisions.h"
 #include "sched/ends.h"
 #include "sched/explain/estimate.h"
 #include "sched/ordering/budget.h"
@@ -25,6 +24,7 @@
 #include "sched/preemption/preempt.h"
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
+#include "sched/sched.h"
 #include "sched/time_limit.h"
 
 struct brain {
@@ -102,5 +102,20 @@ static inline void brain_review(struct brain *brain, usec_t at)
 {
     brain->review = at < brain->review ? at : brain->review;
 }
+
+/* The steps of a plan that are about all jobs: who must stop, and who may start
+ *
+ * sched.h says in which order they and those of the policies follow each other.
+ */
+
+struct brain;
+struct decisions;
+
+/* Stop jobs at their limit, cancelled ones, and those whose machine or device goes. */
+void plan_stops(struct brain *brain, struct decisions *decisions);
+/* Start the jobs for which others were stopped. They come before all others. */
+void plan_awaited(struct brain *brain, struct decisions *decisions);
+/* Start waiting jobs in their order; promise the first that find no room a start. */
+void plan_grants(struct brain *brain, struct decisions *decisions);
 
 #endif

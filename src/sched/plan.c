@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan: first those that must be stopped, then, in order, those that may start. */
-#include "sched/plan.h"
 
 #include <assert.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/preemption/reclaim.h"
-#include "sched/preemption/room_made.h"
 
 static int compare_ids(const void *a, const void *b)
 {

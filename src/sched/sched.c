@@ -7,8 +7,7 @@
 
 #include "sched/brain.h"
 #include "sched/job_facts.h"
-#include "sched/plan.h"
-#include "sched/preemption/room_made.h"
+#include "sched/preemption/reclaim.h"
 
 /* When it is expected to end; not before its window is over. */
 static usec_t expected_end(const struct state *state, const struct job *job)

@@ -28,10 +28,15 @@
  * Version:  SCHED_VERSION changes when the same events may give other decisions
  */
 
+#include "base/mem.h"
+#include "core/journal/event.h"
 #include "core/state/state.h"
-#include "sched/decisions.h"
 #include "sched/explain/questions.h"
 #include "sched/placement/admit.h"
+
+struct decisions {
+    LIST(struct event) events; /* leases are valid until the next step */
+};
 
 enum { SCHED_VERSION = 7 };
 

@@ -3,8 +3,10 @@
 
 #include <assert.h>
 
-static bool is_before(const struct time_limit *a, const struct time_limit *b)
+static bool is_before(const void *left, const void *right)
 {
+    const struct time_limit *a = left, *b = right;
+
     return a->at != b->at ? a->at < b->at : a->job < b->job;
 }
 
@@ -32,21 +34,9 @@ bool time_limit_take(struct time_limits *time_limits, usec_t now, uint64_t *ret_
 
     if (time_limit_first(time_limits) > now || time_limits->heap.count == 0)
         return false;
-    assert(items[0].at <= now);
     *ret_job = items[0].job;
-
-    struct time_limit last = items[--time_limits->heap.count];
-    size_t count = time_limits->heap.count, i = 0;
-    for (size_t child = 1; child < count; child = 2 * i + 1) {
-        if (child + 1 < count && is_before(&items[child + 1], &items[child]))
-            child++;
-        if (!is_before(&items[child], &last))
-            break;
-        items[i] = items[child];
-        i = child;
-    }
-    if (count > 0)
-        items[i] = last;
+    items[0] = items[--time_limits->heap.count];
+    list_sift(&time_limits->heap, 0, is_before);
     return true;
 }
 

@@ -103,7 +103,7 @@ struct job_run {
     usec_t warned;                           /* the last time */
     struct usage *usage;                     /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
-    uint8_t tier; /* of its last grant (sched/preemption/contender.h) */
+    uint8_t tier; /* of its last grant (sched/preemption/preempt.h) */
     bool is_backfill;
     uint8_t stop_cause;   /* enum stop_cause */
     uint8_t stop_rule;    /* of the last time that it was stopped for others (enum stop_rule) */

@@ -2,8 +2,7 @@
 /* What other queues could give back to a waiting job, and why they do not. */
 #include "sched/explain/inquiry.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/victim.h"
+#include "sched/preemption/reclaim.h"
 
 void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                      struct give_back *ret)
@@ -11,7 +10,6 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
     struct brain *own = inquiry_follow(inquiry, brain);
     struct reclaim *reclaim = &own->reclaim;
     const struct state *state = brain->state;
-    usec_t review = reclaim->review;
     struct amounts wanted;
     int64_t most = 0;
 
@@ -32,16 +30,15 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
         if (rule == STOP_IN_QUEUE)
             continue;
         ret->rule = rule;
-        reclaim->review = USEC_NEVER;
+        usec_t review = USEC_NEVER;
         if (!other->is_preemptible)
             ret->firm += milli;
-        else if (victim_may_stop(reclaim, state, other))
+        else if (victim_may_stop(state, other, &review))
             ret->could += milli;
         else {
             ret->young += milli;
-            if (reclaim->review != USEC_NEVER &&
-                (ret->young_until == 0 || reclaim->review < ret->young_until))
-                ret->young_until = reclaim->review;
+            if (review != USEC_NEVER && (ret->young_until == 0 || review < ret->young_until))
+                ret->young_until = review;
         }
         const struct queue *queue = &state->queues.items[other->queue];
         if (queue->used.of[RESOURCE_GPUS] > most) {
@@ -49,5 +46,4 @@ void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const s
             ret->queue = other->queue;
         }
     }
-    reclaim->review = review;
 }

@@ -3,7 +3,6 @@
 #include "sched/explain/inquiry.h"
 #include "sched/job_facts.h"
 #include "sched/preemption/defrag.h"
-#include "sched/preemption/relocate.h"
 
 static uint32_t count_moving(const struct state *state, const struct reclaim *reclaim, uint64_t id)
 {

@@ -3,8 +3,7 @@
 #include "sched/explain/inquiry.h"
 #include "sched/ordering/fair_share.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/victim.h"
+#include "sched/preemption/reclaim.h"
 
 /* What jobs of this queue could take back from others now, one after the other; milli-GPUs. */
 static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
@@ -12,7 +11,7 @@ static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
     struct reclaim *reclaim = &brain->reclaim;
     const struct state *state = brain->state;
     const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
-    usec_t review = reclaim->review;
+    usec_t review = USEC_NEVER;
     int64_t sum = 0;
 
     if (!reclaim_share_is_borrowed(state))
@@ -24,14 +23,13 @@ static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
         amounts_of_lease(state, job->run->lease, &held);
         enum stop_rule rule =
             reclaim_rule_of(&reclaim->shares, state, queue, &wanted, job->queue, &held);
-        if (rule == STOP_IN_QUEUE || !victim_may_stop(reclaim, state, job))
+        if (rule == STOP_IN_QUEUE || !victim_may_stop(state, job, &review))
             continue;
         taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
         reclaim_shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
         reclaim_shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
         sum += held.of[RESOURCE_GPUS];
     }
-    reclaim->review = review;
     return sum < most ? sum : most;
 }
 

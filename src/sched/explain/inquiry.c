@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "sched/preemption/room_made.h"
+#include "sched/preemption/reclaim.h"
 
 /* Of no brain. */
 static void start_afresh(struct inquiry *inquiry)

@@ -3,21 +3,11 @@
 
 #include "sched/explain/list_schedule.h"
 
-static void sift_down(struct estimate_entry *heap, size_t count, size_t at)
+static bool before(const void *a, const void *b)
 {
-    for (;;) {
-        size_t first = at, left = 2 * at + 1, right = left + 1;
-        if (left < count && rank_is_before(&heap[left].rank, &heap[first].rank))
-            first = left;
-        if (right < count && rank_is_before(&heap[right].rank, &heap[first].rank))
-            first = right;
-        if (first == at)
-            return;
-        struct estimate_entry entry = heap[at];
-        heap[at] = heap[first];
-        heap[first] = entry;
-        at = first;
-    }
+    const struct estimate_entry *left = a, *right = b;
+
+    return rank_is_before(&left->rank, &right->rank);
 }
 
 static void count_offers(struct schedule *walk, uint32_t queue, uint32_t more)
@@ -74,8 +64,7 @@ void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidat
         }
         if (candidate && candidate->queue == i)
             list_add(&line->heap, entry_as_guessed(walk, candidate));
-        for (size_t k = line->heap.count / 2; k-- > 0;)
-            sift_down(line->heap.items, line->heap.count, k);
+        list_heap(&line->heap, before);
         if (line->heap.count == 0)
             continue;
         walk->line_count++;
@@ -144,5 +133,5 @@ void schedule_advance(struct schedule *walk, uint32_t number)
                     walk->estimator->lines.items[i].heap.count > 0 ? i : walk->last_line;
         }
     }
-    sift_down(line->heap.items, line->heap.count, 0);
+    list_sift(&line->heap, 0, before);
 }

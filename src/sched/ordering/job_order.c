@@ -3,7 +3,9 @@
 
 #include <assert.h>
 
+#include "base/log2.h"
 #include "base/wide.h"
+#include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 
 enum { CHARGE_AHEAD_MS = 3600 * 1000 }; /* what runs counts as if it had run an hour more */
@@ -67,29 +69,9 @@ static void list_children(struct order *order)
         order->children.items[order->first_child.items[state->queues.items[i].parent + 1]++] = i;
 }
 
-/* ---- a heap of entries ---- */
-
-static void sift_down(struct rank_entry *heap, size_t count, size_t at)
+static bool before(const void *a, const void *b)
 {
-    for (;;) {
-        size_t first = at, left = 2 * at + 1, right = left + 1;
-        if (left < count && rank_is_before(&heap[left], &heap[first]))
-            first = left;
-        if (right < count && rank_is_before(&heap[right], &heap[first]))
-            first = right;
-        if (first == at)
-            return;
-        struct rank_entry entry = heap[at];
-        heap[at] = heap[first];
-        heap[first] = entry;
-        at = first;
-    }
-}
-
-static void make_heap(struct rank_entry *heap, size_t count)
-{
-    for (size_t i = count / 2; i-- > 0;)
-        sift_down(heap, count, i);
+    return rank_is_before(a, b);
 }
 
 static void set_size(struct order *order, size_t count)
@@ -208,8 +190,8 @@ void order_start(struct order *order, const struct state *state, const struct ra
             else
                 list_add(&line->stuck, entry);
         }
-        make_heap(line->ready.items, line->ready.count);
-        make_heap(line->stuck.items, line->stuck.count);
+        list_heap(&line->ready, before);
+        list_heap(&line->stuck, before);
     }
     choose_all(order, true);
 }
@@ -225,32 +207,116 @@ struct pending_bucket *order_next(struct order *order, bool with_stuck)
     return best_of(order, order->queue, &order->was_stuck)->bucket;
 }
 
-void order_block(struct order *order)
+/* Where the bucket that order_next returned is the first. */
+static order_heap *heap_at_hand(struct order *order)
 {
     struct order_line *line = &order->lines.items[order->queue];
 
     assert(order->queue != NOBODY);
-    if (order->was_stuck) {
-        line->stuck.items[0] = line->stuck.items[--line->stuck.count];
-        sift_down(line->stuck.items, line->stuck.count, 0);
-    } else {
-        line->ready.items[0] = line->ready.items[--line->ready.count];
-        sift_down(line->ready.items, line->ready.count, 0);
-    }
+    return order->was_stuck ? &line->stuck : &line->ready;
+}
+
+void order_block(struct order *order)
+{
+    order_heap *heap = heap_at_hand(order);
+
+    heap->items[0] = heap->items[--heap->count];
+    list_sift(heap, 0, before);
     choose_above(order, order->queue);
 }
 
 void order_served(struct order *order, bool is_gone)
 {
-    struct order_line *line = &order->lines.items[order->queue];
+    order_heap *heap = heap_at_hand(order);
 
     if (is_gone) {
         order_block(order);
         return;
     }
-    struct rank_entry *top = order->was_stuck ? &line->stuck.items[0] : &line->ready.items[0];
-    *top = rank_of_bucket(order->ranker, top->bucket);
-    sift_down(order->was_stuck ? line->stuck.items : line->ready.items,
-              order->was_stuck ? line->stuck.count : line->ready.count, 0);
+    heap->items[0] = rank_of_bucket(order->ranker, heap->items[0].bucket);
+    list_sift(heap, 0, before);
     choose_above(order, order->queue);
+}
+
+enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
+
+static int64_t least_10_s(usec_t time)
+{
+    return time < 10 * USEC_PER_SEC ? 10 * USEC_PER_SEC : time;
+}
+
+/* In 1/10 of 1/256 of an octave. */
+static int64_t key_by_length(const struct ranker *ranker, const struct pending_bucket *bucket)
+{
+    usec_t limit = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
+    usec_t usual = bucket->usual;
+    usec_t age = ranker->state->now - bucket->first->submitted;
+    usec_t unit = ranker->drain / LOG2_ONE + 1;
+
+    limit = limit == USEC_NEVER ? usual : limit;
+    if (usual == USEC_NEVER)
+        usual = limit = USEC_PER_DAY; /* nothing is known of it */
+    int64_t key = 3 * log2_of(least_10_s(usual) / 1000) +
+                  7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) + log2_of(bucket->share);
+    int64_t aged = age / unit;
+    return key - 20 * (aged < AGE_MOST * LOG2_ONE ? aged : AGE_MOST * LOG2_ONE);
+}
+
+/* Deadlines that are near before those that can be kept before the rest; the least work first. */
+static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *entry)
+{
+    const struct pending_bucket *bucket = entry->bucket;
+
+    entry->band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
+    if (entry->band < 2)
+        entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
+}
+
+void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    if (bucket->guess_version == 0 || ranker->stride < 2 ||
+        (bucket->first->id + ranker->turn) % ranker->stride == 0)
+        run_time_bucket(ranker->state, bucket);
+}
+
+struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    struct rank_entry entry = { .bucket = bucket,
+                                .priority = bucket->priority,
+                                .id = bucket->first->id };
+
+    assert(bucket->count > 0);
+    switch ((enum ordering)ranker->state->settings.order) {
+    case ORDER_DEFAULT:
+        entry.key = key_by_length(ranker, bucket);
+        rank_by_deadline(ranker, &entry);
+        break;
+    case ORDER_SHORTEST:
+        entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
+        break;
+    case ORDER_LEAST_ATTAINED:
+        entry.key = bucket->first->run->attained / 1024 * bucket->share;
+        break;
+    case ORDER_DEADLINE:
+        entry.key = bucket->first->deadline > 0 ? bucket->first->deadline : USEC_NEVER;
+        break;
+    default:
+        break;
+    }
+    return entry;
+}
+
+struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    rank_guess(ranker, bucket);
+    return rank_as_guessed(ranker, bucket);
+}
+
+bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->band != b->band)
+        return a->band < b->band;
+    return a->key != b->key ? a->key < b->key : a->id < b->id;
 }

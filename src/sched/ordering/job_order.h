@@ -16,7 +16,7 @@
  * holds does not count against its siblings. These are the two known flaws of a dominant share
  * that is summed up a tree (policies 2.3).
  *
- * Inside a queue: the higher priority, then the order of rank.h, then the lower job number. Usage
+ * Inside a queue: the higher priority, then the rank, then the lower job number. Usage
  * halves every half-life (core/cluster/queue.h), so a queue that was served less comes first, and
  * starting many jobs at once counts at once. Tree and weights follow Slurm's Fair Tree
  * (policies 2.1), in integers.
@@ -28,7 +28,41 @@
  */
 
 #include "sched/ordering/pending.h"
-#include "sched/ordering/rank.h"
+#include "sched/ordering/run_time.h"
+
+/* The order of jobs inside a queue
+ *
+ *   default          0.3 log2(usual run time) + 0.7 log2(limit) + 0.1 log2(share) - 2 age / drain
+ *   fifo             the job number
+ *   shortest         the limit
+ *   least-attained   the run time so far, times its share
+ *   deadline         the deadline; jobs without one last
+ *
+ * Prediction and limit are both informative: their mean in the log domain beats either alone. Age
+ * is counted in units of the longest time that draining the system ever took (patience.h).
+ */
+
+struct rank_entry {
+    struct pending_bucket *bucket;
+    int32_t priority;
+    uint8_t band; /* the lower first: jobs with a near deadline have 0 */
+    int64_t key;  /* then the lower */
+    uint64_t id;  /* then the lower */
+};
+
+struct ranker {
+    const struct state *state;
+    usec_t drain;    /* the unit of age */
+    uint64_t turn;   /* with many buckets, a plan guesses only some again: */
+    uint32_t stride; /* those where it divides id plus turn; 0: all */
+};
+
+/* Guess its run time, if it is its turn or has no guess. */
+void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket);
+struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket);
+/* The same with the guess that it has. */
+struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket);
+bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b);
 
 /* Decayed usage, computed once per instant. */
 struct order_usage {
@@ -39,9 +73,10 @@ struct order_usage {
 
 void order_usage_start(struct order_usage *usage, size_t queues);
 
-struct order_line {                /* of a queue */
-    LIST(struct rank_entry) ready; /* a heap */
-    LIST(struct rank_entry) stuck; /* a heap */
+typedef LIST(struct rank_entry) order_heap;
+
+struct order_line { /* of a queue */
+    order_heap ready, stuck;
 };
 
 struct order {

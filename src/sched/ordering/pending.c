@@ -50,7 +50,8 @@ static uint32_t reserved_for(const struct state *state, uint32_t user)
     return 0;
 }
 
-bool pending_is_limited(const struct state *state, uint32_t queue)
+/* Limits of users or groups apply to jobs of this queue. */
+static bool is_limited(const struct state *state, uint32_t queue)
 {
     for (; queue != QUEUE_NONE; queue = queue_above(state->queues.items, queue)) {
         if (state->queues.items[queue].subjects.count > 0)
@@ -84,8 +85,7 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .tariff_most = job->tariff_most,
         .reserved = reserved_for(state, job->user),
         .stay = stay_of(state, job),
-        .limited =
-            pending_is_limited(state, job->queue) ? ((uint64_t)job->user + 1) << 32 | job->gid : 0,
+        .limited = is_limited(state, job->queue) ? ((uint64_t)job->user + 1) << 32 | job->gid : 0,
         .user = is_learned ? job->user : 0,
         .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,

@@ -60,9 +60,6 @@ struct pending {
     uint32_t count;
 };
 
-/* Limits of users or groups apply to jobs of this queue. */
-bool pending_is_limited(const struct state *state, uint32_t queue);
-
 /* Move the job to its bucket if it is queued, else out of any. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);
 void pending_remove(struct pending *pending, struct job *job);

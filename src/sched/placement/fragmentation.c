@@ -82,7 +82,7 @@ static void insert(struct fragmentation *typical, const struct demand_shape *sha
     };
 }
 
-/* Nothing but instances: they have weights of their own (scarcity.h). */
+/* Nothing but instances: they have weights of their own (scarcity.c). */
 static bool is_of_instances(const struct request *request)
 {
     for (uint32_t i = 0; i < request->gpu_alternatives; i++) {

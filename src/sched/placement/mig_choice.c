@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/placement/mig_choice.h"
+#include "sched/placement/score.h"
 
 #include <assert.h>
 

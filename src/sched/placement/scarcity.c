@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/placement/scarcity.h"
+#include "sched/placement/fragmentation.h"
 
 enum { NEVER_ASKED = DEMAND_ONE / 16 };
 

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "sched/placement/mig_choice.h"
 #include "sched/placement/shape.h"
 
 enum {

@@ -9,8 +9,7 @@
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/relocate.h"
-#include "sched/preemption/room_made.h"
+#include "sched/preemption/reclaim.h"
 
 void defrag_release(struct defrag *defrag)
 {

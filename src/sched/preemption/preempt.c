@@ -8,7 +8,7 @@
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
+#include "sched/preemption/reclaim.h"
 
 enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
 

@@ -4,8 +4,8 @@
 
 /* preempt - preemption between jobs of one queue
  *
- * For each queue with preemptible jobs, the claimants (claim.h) are selected best first as long as
- * there are GPUs for them, then packed (pack.h). Running jobs in their way are stopped (STOP 5,
+ * For each queue with preemptible jobs, the claimants are selected best first as long as
+ * there are GPUs for them, then packed. Running jobs in their way are stopped (STOP 5,
  * which names the job they are stopped for). Selected jobs whose place is free start at once; the
  * others are `awaited` until it is, and come first.
  *
@@ -15,7 +15,121 @@
  * fifo no job is preempted.
  */
 
-#include "sched/preemption/preempt_place.h"
+#include "core/state/state.h"
+#include "sched/ends.h"
+#include "sched/ordering/gittins.h"
+#include "sched/ordering/pending.h"
+#include "sched/placement/place.h"
+
+/* The claimants of a queue with preemptible jobs, best first
+ *
+ * Claimants are the queue's preemptible jobs that hold GPUs, and all of its jobs that wait for
+ * GPUs. They are sorted by priority, then tier, then key, then time of submission:
+ *
+ *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss
+ *   awaited    others were stopped for it
+ *   deadline   would miss its deadline if it waited on, and can still meet it
+ *   fair       the same for the time of a fair share (core/predict/pressure.h)
+ *   critical   its remaining run is so long that the whole cluster will have to wait for it
+ *   rest       all other jobs, also those that can no longer meet their deadline
+ *   patient    was stopped for a job of another queue that is not over: takes no job's place
+ *
+ * The key is remaining run time x GPUs (longest first among the critical); where the remaining
+ * time is unknown, the Gittins rank x GPUs, halved for running jobs.
+ *
+ *   deadline         deadline - now - remaining  <=  remaining / FACTS_URGENT + 2 restart costs
+ *   fair             the same with 8 restart costs alone: it is softer
+ *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
+ *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
+ *
+ * A job that was granted as urgent or critical stays so while it runs (down to CLAIM_KEPT / 16 of
+ * the critical bound), so that its restart cost does not push it back over the edge. The constants
+ * come from simulations of the Philly, Shockwave and Chronus workloads.
+ */
+
+enum {
+    CLAIM_ARRIVALS = 4,
+    CLAIM_LOOK = 16,
+    CLAIM_MARGIN = 2, /* restart costs */
+    CLAIM_FAIR_MARGIN = 8,
+    CLAIM_FAIR_PARTS = 20, /* fair: up to 1 + 1 / 20 of the time of a fair share */
+    CLAIM_KEPT = 14,       /* sixteenths */
+    CLAIM_HYSTERESIS = 2,  /* an unknown job must be this many times better than a running one */
+};
+
+enum contender_tier {
+    CLAIM_REST,
+    CLAIM_CRITICAL,
+    CLAIM_FAIR,
+    CLAIM_DEADLINE,
+    CLAIM_AWAITED,
+    CLAIM_FIXED
+};
+
+struct contender {
+    struct job *job;
+    int64_t milli; /* GPUs */
+    usec_t left;   /* run time, restarts included; 0: unknown */
+    usec_t attained;
+    int64_t key;  /* the lower first */
+    uint8_t tier; /* enum contender_tier */
+    bool is_patient;
+    bool is_running;
+    bool is_selected;
+    bool is_kept;                    /* keeps its place */
+    bool is_homeless;                /* finds no place beside better claims */
+    struct contender *mover;         /* the claim that took its place; NULL */
+    uint32_t first_node, node_count; /* where it will start */
+};
+
+struct contenders {
+    LIST(struct contender) items;
+    struct gittins gittins; /* made if the remaining time of a job is unknown */
+    int64_t milli;          /* GPUs that the claimants may have together */
+    usec_t review;          /* when the order may change without an event; USEC_NEVER */
+};
+
+/* Collect the claimants of a queue. False: none of them is preemptible. */
+bool contenders_collect(struct contenders *claims, const struct state *state, uint32_t queue,
+                        const struct pending *pending, const struct ends *ends);
+/* Set tiers, keys and order, and the next review. `milli` must be set. */
+void contenders_sort(struct contenders *claims, const struct state *state);
+/* A claim was granted now: note when its tier changes without an event. */
+void contenders_note_start(struct contenders *claims, const struct contender *claim,
+                           const struct state *state);
+void contenders_release(struct contenders *claims);
+
+/* Places for the selected claimants, and the jobs that have to make room for them
+ *
+ * Works on a fleet that looks ahead, without the jobs that are not selected and those that are
+ * stopping. Newly selected jobs are placed widest first, each on the machines with the fewest
+ * sufficient free GPUs. If none suffices, smaller selected jobs on the machine with the most free
+ * GPUs are moved (largest first that is not above what is missing): they are placed again
+ * afterwards and pay their restart cost. What is left goes to jobs that were not selected, in
+ * order: they run on, or start.
+ */
+
+struct preempt_place {
+    struct fleet ahead;
+    LIST(uint32_t) nodes;   /* chosen machines of all claims, in sequence */
+    LIST(uint32_t) order;   /* claims to be placed */
+    LIST(uint32_t) fitting; /* candidates of one placement */
+    LIST(uint32_t) takers;  /* by machine: the best claim placed there, plus one; 0: none */
+    LIST(uint32_t) moved;   /* for one placement */
+    LIST(uint64_t) misfits; /* by class: the last `fillings` in which it found no room */
+    uint64_t fillings;
+};
+
+/* Set is_kept, first_node and node_count of the claims. pack->ahead: what is free and what is
+ * becoming free, set by the caller; query: from brain_query for any job of the queue. False: some
+ * selected claims found no place and are marked is_homeless; all else is undefined. */
+bool preempt_place_make(struct preempt_place *pack, struct contenders *claims,
+                        const struct place_query *query, struct arena *arena);
+/* The best claim that gets a place on a machine of this lease; NULL: none. */
+const struct contender *preempt_place_taker(const struct preempt_place *pack,
+                                            const struct contenders *claims,
+                                            const struct lease *lease);
+void preempt_place_release(struct preempt_place *pack);
 
 /* Per queue. A queue without changes is not considered before its review. */
 struct preempt_queue {

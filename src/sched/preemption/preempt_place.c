@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/preemption/preempt_place.h"
+#include "sched/preemption/preempt.h"
 
 #include <assert.h>
 #include <string.h>

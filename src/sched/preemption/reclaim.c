@@ -7,9 +7,7 @@
 #include "sched/brain.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/shrink.h"
-#include "sched/preemption/victim.h"
+#include "sched/preemption/resize.h"
 
 void reclaim_release(struct reclaim *reclaim)
 {
@@ -92,7 +90,7 @@ static void collect(struct search *search)
             continue;
         amounts_of_lease(state, at.job->run->lease, &victim.held);
         if (rule_for(search, at.job->queue, &victim.held) == STOP_IN_QUEUE ||
-            !victim_may_stop(reclaim, state, at.job))
+            !victim_may_stop(state, at.job, &reclaim->review))
             continue;
         victim.cost = cost_of(at.job, state->now);
         list_add(&reclaim->victims, victim);
@@ -227,30 +225,13 @@ struct offer {
     uint32_t node, members;
 };
 
-struct offers {
-    LIST(struct offer) items; /* a heap */
-};
+typedef LIST(struct offer) offer_heap;
 
-static bool is_cheaper(const struct offer *a, const struct offer *b)
+static bool is_cheaper(const void *left, const void *right)
 {
+    const struct offer *a = left, *b = right;
+
     return a->cost != b->cost ? a->cost < b->cost : a->node < b->node;
-}
-
-static void sift_down(struct offers *offers, size_t at)
-{
-    struct offer *items = offers->items.items;
-
-    for (;;) {
-        size_t first = at, left = 2 * at + 1;
-        for (size_t k = left; k < left + 2 && k < offers->items.count; k++)
-            first = is_cheaper(&items[k], &items[first]) ? k : first;
-        if (first == at)
-            return;
-        struct offer offer = items[at];
-        items[at] = items[first];
-        items[first] = offer;
-        at = first;
-    }
 }
 
 static bool may_hold_members(const struct search *search, uint32_t node, uint32_t members)
@@ -263,15 +244,14 @@ static bool may_hold_members(const struct search *search, uint32_t node, uint32_
     return search->brain->layout.nodes.items[node].is_up && members <= spread;
 }
 
-static void make_offers(struct search *search, struct offers *offers)
+static void make_offers(struct search *search, offer_heap *offers)
 {
     for (uint32_t i = 0; i < search->brain->reclaim.ahead.nodes.count; i++) {
         int64_t cost = may_hold_members(search, i, 1) ? cost_of_node(search, i, 1) : -1;
         if (cost >= 0)
-            list_add(&offers->items, (struct offer){ cost, i, 1 });
+            list_add(offers, (struct offer){ cost, i, 1 });
     }
-    for (size_t i = offers->items.count / 2; i-- > 0;)
-        sift_down(offers, i);
+    list_heap(offers, is_cheaper);
 }
 
 /* The cheapest machines, a member at a time. What an offer costs may have become less by what was
@@ -279,17 +259,17 @@ static void make_offers(struct search *search, struct offers *offers)
 static bool choose_nodes(struct search *search)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
-    struct offers offers = { 0 };
+    offer_heap offers = { 0 };
     uint32_t left = search->request->members;
 
     reclaim->nodes.count = 0;
     make_offers(search, &offers);
-    while (left > 0 && offers.items.count > 0) {
-        struct offer *top = &offers.items.items[0];
+    while (left > 0 && offers.count > 0) {
+        struct offer *top = &offers.items[0];
         struct offer now = *top;
         if (!clear_node(search, now.node, now.members)) {
-            *top = offers.items.items[--offers.items.count];
-            sift_down(&offers, 0);
+            *top = offers.items[--offers.count];
+            list_sift(&offers, 0, is_cheaper);
             continue;
         }
         left--;
@@ -301,10 +281,10 @@ static bool choose_nodes(struct search *search)
         if (cost >= 0)
             *top = (struct offer){ cost, now.node, now.members + 1 };
         else
-            *top = offers.items.items[--offers.items.count];
-        sift_down(&offers, 0);
+            *top = offers.items[--offers.count];
+        list_sift(&offers, 0, is_cheaper);
     }
-    list_release(&offers.items);
+    list_release(&offers);
     return left == 0;
 }
 

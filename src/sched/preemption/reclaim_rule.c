@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/preemption/reclaim_rule.h"
+#include "sched/preemption/reclaim.h"
 
 #include <assert.h>
 
@@ -20,8 +20,9 @@ void reclaim_shares_release(struct reclaim_shares_ahead *shares)
     list_release(&shares->was_fair);
 }
 
-bool reclaim_share_branches(const struct state *state, uint32_t queue, uint32_t other,
-                            uint32_t *ret_a, uint32_t *ret_b)
+/* The branches of two queues; false: one is above the other, or they are the same. */
+static bool find_branches(const struct state *state, uint32_t queue, uint32_t other,
+                          uint32_t *ret_a, uint32_t *ret_b)
 {
     uint32_t a = queue, b = other;
 
@@ -57,8 +58,9 @@ uint64_t reclaim_share_measure(const struct state *state, uint32_t queue,
                       (uint64_t)capacity * q->weight);
 }
 
-uint32_t reclaim_share_contested(const struct state *state, uint32_t branch,
-                                 const struct amounts *wanted)
+/* The resource that a job contests at this branch. */
+static uint32_t contested_at(const struct state *state, uint32_t branch,
+                             const struct amounts *wanted)
 {
     const struct queue *queue = &state->queues.items[branch];
 
@@ -69,11 +71,12 @@ uint32_t reclaim_share_contested(const struct state *state, uint32_t branch,
     return RESOURCE_GPUS;
 }
 
-bool reclaim_share_is_within(const struct state *state, uint32_t branch, const struct amounts *used,
-                             const struct amounts *wanted)
+/* The branch would be within its guarantee with `wanted` added. */
+static bool is_within(const struct state *state, uint32_t branch, const struct amounts *used,
+                      const struct amounts *wanted)
 {
     const struct queue *queue = &state->queues.items[branch];
-    uint32_t contested = reclaim_share_contested(state, branch, wanted);
+    uint32_t contested = contested_at(state, branch, wanted);
 
     return used->of[contested] + wanted->of[contested] <=
            quota_owed(&queue->quota[contested], queue->owned.of[contested]);
@@ -100,14 +103,14 @@ enum stop_rule reclaim_rule_of(const struct reclaim_shares_ahead *shares, const 
     struct amounts with, before, after;
     uint32_t a, b;
 
-    if (!reclaim_share_branches(state, queue, other, &a, &b))
+    if (!find_branches(state, queue, other, &a, &b))
         return STOP_IN_QUEUE;
-    uint32_t contested = reclaim_share_contested(state, a, wanted);
+    uint32_t contested = contested_at(state, a, wanted);
     with = shares->used.items[a];
     before = after = shares->used.items[b];
     if (!may_lose(state, b, &before, held, contested))
         return STOP_IN_QUEUE;
-    if (reclaim_share_is_within(state, a, &with, wanted))
+    if (is_within(state, a, &with, wanted))
         return STOP_FOR_GUARANTEE;
     if (!order_is_before(state, &(struct order_claim){ .queue = a, .kind = SHARE_OF_GPUS },
                          &(struct order_claim){ .queue = b, .kind = SHARE_OF_GPUS }))
@@ -132,7 +135,7 @@ void reclaim_shares_take(struct reclaim_shares_ahead *shares, const struct state
     for (uint32_t at = other; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
         amounts_add(&shares->used.items[at], held, sign);
     }
-    if (rule == STOP_FOR_FAIR && reclaim_share_branches(state, queue, other, &a, &b))
+    if (rule == STOP_FOR_FAIR && find_branches(state, queue, other, &a, &b))
         shares->was_fair.items[b] = sign < 0;
 }
 
@@ -148,4 +151,41 @@ bool reclaim_share_is_borrowed(const struct state *state)
         }
     }
     return false;
+}
+
+/* The nearest of its queue and those above that says something. */
+static usec_t min_runtime_of(const struct state *state, const struct job *job)
+{
+    for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
+        if (state->queues.items[at].min_runtime > 0 || at == QUEUE_ROOT)
+            return state->queues.items[at].min_runtime;
+    }
+}
+
+/* False: it is protected until then, which is noted. */
+static bool is_over(const struct state *state, usec_t protected_until, usec_t *review)
+{
+    if (protected_until > state->now && protected_until < *review)
+        *review = protected_until;
+    return protected_until <= state->now;
+}
+
+bool victim_may_stop(const struct state *state, const struct job *job, usec_t *review)
+{
+    usec_t least = min_runtime_of(state, job);
+    usec_t cost = job->restart_cost > RECLAIM_LEFT_S * USEC_PER_SEC ? job->restart_cost
+                                                                    : RECLAIM_LEFT_S * USEC_PER_SEC;
+
+    least = least > job->restart_cost ? least : job->restart_cost;
+    if (!job->is_preemptible || job->state != JOB_RUNNING || job->run->is_cancel_wanted ||
+        job->run->is_requeue_wanted || job->run->started < job->run->granted)
+        return false;
+    return job->run->expected_end - state->now >= cost &&
+           is_over(state, usec_after(job->run->started, least), review);
+}
+
+bool victim_is_due(const struct state *state, const struct job *job, usec_t *review)
+{
+    assert(job_is_active(job));
+    return is_over(state, usec_after(job->run->started, min_runtime_of(state, job)), review);
 }

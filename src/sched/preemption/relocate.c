@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/preemption/relocate.h"
+#include "sched/preemption/defrag.h"
 
 #include <assert.h>
 
@@ -10,8 +10,7 @@
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/victim.h"
+#include "sched/preemption/reclaim.h"
 
 void relocation_start(struct relocation *search, struct brain *brain, const struct job *job)
 {
@@ -86,11 +85,6 @@ bool relocation_is_enough(const struct relocation *search)
 
 /* ---- who could be moved ---- */
 
-static void look_later(struct relocation *search, usec_t at)
-{
-    search->later = at < search->later ? at : search->later;
-}
-
 static bool may_move(struct relocation *search, const struct job *job)
 {
     struct brain *brain = search->brain;
@@ -100,13 +94,13 @@ static bool may_move(struct relocation *search, const struct job *job)
     /* one that lost members may have a size with which it would not start elsewhere */
     if (job->run->lease->milli == 0 || !job_is_settled(job) || request->roles_count > 0 ||
         !request_allows(request, job->run->lease->members_count) ||
-        !victim_may_stop(&brain->reclaim, brain->state, job))
+        !victim_may_stop(brain->state, job, &search->later))
         return false;
     usec_t at = job_old_enough_at(job, now);
     if (moved > 0 && usec_after(moved, USEC_PER_HOUR) > at)
         at = usec_after(moved, USEC_PER_HOUR);
-    if (at > now)
-        look_later(search, at);
+    if (at > now && at < search->later)
+        search->later = at;
     return at <= now;
 }
 
@@ -128,10 +122,8 @@ void relocation_collect(struct relocation *search)
 {
     struct brain *brain = search->brain;
     struct defrag *defrag = &brain->defrag;
-    usec_t review = brain->reclaim.review;
 
     defrag->movers.count = defrag->chosen.count = 0;
-    brain->reclaim.review = USEC_NEVER;
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         struct mover mover = { .job = at.job };
         if (!may_move(search, at.job))
@@ -140,8 +132,6 @@ void relocation_collect(struct relocation *search)
         mover.loss = move_loss(mover.job->run->lease, mover.again);
         list_add(&defrag->movers, mover);
     }
-    look_later(search, brain->reclaim.review);
-    brain->reclaim.review = review;
     list_sort(&defrag->movers, compare_movers);
 }
 

@@ -10,8 +10,7 @@
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/shrink.h"
+#include "sched/preemption/reclaim.h"
 
 void elastic_release(struct elastic *elastic)
 {

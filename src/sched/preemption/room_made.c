@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/preemption/room_made.h"
+#include "sched/preemption/reclaim.h"
 
 #include <assert.h>
 

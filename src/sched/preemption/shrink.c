@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/preemption/shrink.h"
+#include "sched/preemption/resize.h"
 
 #include <assert.h>
 
@@ -8,8 +8,7 @@
 #include "sched/capacity/lease_part.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/preemption/room_made.h"
-#include "sched/preemption/victim.h"
+#include "sched/preemption/reclaim.h"
 
 /* Whose restart loses the least for what it gives comes first; of equals who started last. */
 static int compare_donors(const void *left, const void *right)
@@ -45,7 +44,9 @@ static size_t collect_donors(struct brain *brain, const struct job *job, struct 
         const struct request *request = state_request(brain->state, other);
         uint32_t members = other->run->lease->members_count;
         if (other == job || !job_is_settled(other) || members <= request->members ||
-            !has_paid(brain, other) || (other->queue != job->queue && !victim_is_due(brain, other)))
+            !has_paid(brain, other) ||
+            (other->queue != job->queue &&
+             !victim_is_due(brain->state, other, &brain->reclaim.review)))
             continue;
         donors[count++] = (struct donor){ other, request, members, members, 0 };
     }
