@@ -46,7 +46,7 @@ struct place_query brain_query_for(struct brain *brain, const struct job *job,
         .from = brain->state->now,
         .stay = job_stay(job),
         .role_places =
-            request->roles_count > 0 ? role_places_of(&brain->reserve.role_places, job->id) : NULL,
+            request->roles_count > 0 ? kept_place_of(&brain->reserve.role_places, job->id) : NULL,
     };
 }
 

@@ -45,7 +45,7 @@ void reserve_release(struct reserve *reserve)
     list_release(&reserve->touched);
     list_release(&reserve->counts);
     list_release(&reserve->roomy);
-    role_places_release(&reserve->role_places);
+    kept_places_release(&reserve->role_places);
 }
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
@@ -232,6 +232,18 @@ static void list_roomy(struct schedule *walk)
     }
 }
 
+/* Jobs that no longer wait are forgotten. */
+static void keep_roles(kept_places *places, const struct state *state, uint64_t job,
+                       const struct lease *lease)
+{
+    for (size_t i = places->count; i-- > 0;) {
+        const struct job *other = state_job(state, places->items[i].job);
+        if (!other || other->state != JOB_QUEUED)
+            kept_place_drop(places, i);
+    }
+    kept_place_set(places, job, lease);
+}
+
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
                   usec_t duration, struct arena *arena, usec_t *ret_at)
 {
@@ -286,7 +298,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
                     lease);
         if (lease->roles_count > 0)
-            role_places_keep(&reserve->role_places, query->state, query->job, lease);
+            keep_roles(&reserve->role_places, query->state, query->job, lease);
         *ret_at = at;
     }
     return is_made;

@@ -10,7 +10,7 @@
  * returns to a fleet that looks ahead; only machines that changed are tried.
  */
 
-#include "sched/backfill/role_places.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/ends.h"
 #include "sched/placement/place.h"
 
@@ -23,13 +23,17 @@ struct booking { /* what a promise in force takes, or gives back */
 struct reserve {
     struct promises promises;
     struct fleet ahead;
-    LIST(struct booking) bookings;  /* by time; at the same time, gives before takes */
-    LIST(uint32_t) touched;         /* machines that the walk changed */
-    struct role_places role_places; /* of gangs with roles */
-    LIST(uint32_t) counts;          /* by machine: members of a gang that fit */
-    LIST(uint32_t) roomy;           /* machines where some fit */
-    uint64_t walked;                /* leases that walks passed since all promises were made anew */
-    uint64_t ended;                 /* jobs that ended since then */
+    LIST(struct booking) bookings; /* by time; at the same time, gives before takes */
+    LIST(uint32_t) touched;        /* machines that the walk changed */
+    /* Where gangs with roles were last promised a start. Roles are placed one after the other, each
+     * on the machines that are cheapest then. With more free room than at the time of the promise,
+     * the result may differ and leave no place for the last role: these are tried then (place.h).
+     */
+    kept_places role_places;
+    LIST(uint32_t) counts; /* by machine: members of a gang that fit */
+    LIST(uint32_t) roomy;  /* machines where some fit */
+    uint64_t walked;       /* leases that walks passed since all promises were made anew */
+    uint64_t ended;        /* jobs that ended since then */
 };
 
 /* Begin a plan. Promises of the last plan are renewed as long as they are requested in the same

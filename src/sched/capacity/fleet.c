@@ -192,3 +192,14 @@ bool fleet_has(const struct fleet *fleet, const struct lease *lease)
     }
     return true;
 }
+
+struct spot spot_of(const struct fleet *fleet, uint32_t node)
+{
+    assert(node < fleet->nodes.count);
+    const struct layout_node *at = &fleet->layout->nodes.items[node];
+    struct spot spot = { node, at, fleet->nodes.items[node], fleet->slots.items + at->first };
+
+    if (!fleet->is_now)
+        spot.free.change = 0;
+    return spot;
+}

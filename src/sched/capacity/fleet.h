@@ -62,6 +62,16 @@ static inline bool fleet_can_catch_up(const struct fleet *fleet, uint64_t since)
     return fleet->changes - since <= FLEET_LOG_SIZE;
 }
 
+/* What is free on one machine as one job sees it; valid until the fleet changes. */
+struct spot {
+    uint32_t node;
+    const struct layout_node *at;
+    struct fleet_node free;
+    const struct fleet_slot *slots; /* at->count */
+};
+
+struct spot spot_of(const struct fleet *fleet, uint32_t node);
+
 static inline uint32_t fleet_log_at(const struct fleet *fleet, uint64_t place)
 {
     return fleet->log[place & (FLEET_LOG_SIZE - 1)];

@@ -81,3 +81,37 @@ void lease_part_free(struct arena *arena, const struct fleet *fleet, const struc
     ret->cpu_milli = 0;
     ret->memory_mib = 0;
 }
+
+const struct lease *kept_place_of(const kept_places *places, uint64_t job)
+{
+    for (size_t i = 0; i < places->count; i++) {
+        if (places->items[i].job == job)
+            return places->items[i].lease;
+    }
+    return NULL;
+}
+
+void kept_place_drop(kept_places *places, size_t at)
+{
+    lease_destroy(places->items[at].lease);
+    list_remove(places, at);
+}
+
+void kept_place_set(kept_places *places, uint64_t job, const struct lease *lease)
+{
+    struct lease *copy = lease_copy(lease);
+
+    assert(job != 0 && lease->members_count > 0);
+    for (size_t i = places->count; i-- > 0;) {
+        if (places->items[i].job == job)
+            kept_place_drop(places, i);
+    }
+    list_add(places, (struct kept_place){ job, copy });
+}
+
+void kept_places_release(kept_places *places)
+{
+    while (places->count > 0)
+        kept_place_drop(places, places->count - 1);
+    list_release(places);
+}

@@ -8,6 +8,7 @@
  */
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "sched/capacity/fleet.h"
 
 /* The marked members: ranks from 0, shares 0. */
@@ -20,5 +21,19 @@ void lease_part_range(const struct lease *lease, uint32_t first, uint32_t count,
  * memory. */
 void lease_part_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
                      const struct lease *other, struct lease *ret);
+
+/* The place that is kept for a job: a copy of its future lease. */
+struct kept_place {
+    uint64_t job;
+    struct lease *lease;
+};
+
+typedef LIST(struct kept_place) kept_places;
+
+const struct lease *kept_place_of(const kept_places *places, uint64_t job); /* NULL: none */
+/* Instead of the one before. */
+void kept_place_set(kept_places *places, uint64_t job, const struct lease *lease);
+void kept_place_drop(kept_places *places, size_t at);
+void kept_places_release(kept_places *places);
 
 #endif

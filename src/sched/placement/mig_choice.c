@@ -5,6 +5,21 @@
 
 #include "sched/placement/shape.h"
 
+struct slice slot_slice(const struct scorer *scorer, const struct shape *shape,
+                        const struct spot *spot, uint32_t i)
+{
+    const struct layout_slot *slot = &scorer->layout->slots.items[spot->at->first + i];
+    const struct shape_cut *cut = &shape->cuts.items[slot->kind];
+    uint32_t owner = scorer->state->devices.items[slot->device].pool;
+
+    assert(i < spot->at->count);
+    return (struct slice){ .device = slot->device,
+                           .milli = cut->milli,
+                           .memory_mib = cut->memory_mib,
+                           .kind = shape->ask->kind,
+                           .pool = owner ? owner : shape->pool_named };
+}
+
 struct choosing {
     const struct scorer *scorer;
     const struct shape *shape;

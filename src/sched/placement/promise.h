@@ -12,7 +12,7 @@
  */
 
 #include "core/job/why.h"
-#include "sched/placement/spot.h"
+#include "sched/capacity/fleet.h"
 
 struct promise_spot {
     uint32_t node;

@@ -24,7 +24,6 @@
 
 #include "core/job/why.h"
 #include "sched/placement/fragmentation.h"
-#include "sched/placement/spot.h"
 
 enum { COST_NONE = INT32_MAX, SCORE_STEP = 10 };
 
@@ -37,6 +36,9 @@ struct shape_cut {
 };
 
 struct shape;
+
+/* How good a slot is for a shape. */
+enum { RANK_SHARED = 4, RANK_KEPT = 2, RANK_AVOID = 1, RANKS = 8, NOT_FREE = RANKS };
 
 struct score_memo {
     uint64_t change, epoch;
@@ -71,6 +73,10 @@ static inline uint32_t slot_rank(const struct scorer *scorer, const struct shape
 
     return (cut->is_own ? 0u : RANK_SHARED) + (is_kept ? RANK_KEPT : 0u);
 }
+
+/* The part of the i-th slot of the machine that the shape would get; without the member's rank. */
+struct slice slot_slice(const struct scorer *scorer, const struct shape *shape,
+                        const struct spot *spot, uint32_t i);
 
 /* COST_NONE: does not fit. */
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);

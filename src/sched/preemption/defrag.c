@@ -27,7 +27,7 @@ bool defrag_is_under_way(const struct brain *brain, const struct job *job)
 {
     const struct reclaim *reclaim = &brain->reclaim;
 
-    if (job->is_awaited != AWAITED_FROM_OTHERS || !room_made_place(reclaim, job->id))
+    if (job->is_awaited != AWAITED_FROM_OTHERS || !kept_place_of(&reclaim->made, job->id))
         return false;
     for (size_t i = 0; i < reclaim->made.count; i++) {
         const struct job *other = state_job(brain->state, reclaim->made.items[i].job);
@@ -79,7 +79,7 @@ void defrag_keep(struct brain *brain, bool with_takers)
     brain->reserve.promises.count = 0;
     brain->defrag.kept = 0;
     for (size_t i = 0; i < reclaim->made.count; i++) {
-        const struct made_room *made = &reclaim->made.items[i];
+        const struct kept_place *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
         bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
         if ((job && job_is_moving(job)) ||
@@ -95,7 +95,7 @@ void defrag_keep_turns(struct brain *brain)
     const struct state *state = brain->state;
 
     for (size_t i = 0; brain->defrag.kept > 0 && i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct kept_place *made = &brain->reclaim.made.items[i];
         const struct job *job = state_job(state, made->job);
         if (!job || job->state != JOB_QUEUED || !defrag_is_under_way(brain, job))
             continue;

@@ -336,7 +336,7 @@ static void unsettle(struct brain *brain)
 /* A place for one for whom other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
-    const struct lease *known = room_made_place(&brain->reclaim, job->id);
+    const struct lease *known = kept_place_of(&brain->reclaim.made, job->id);
     struct place_query query = brain_query_ahead(brain, job, ahead, PLACE_QUOTA_NONE);
     struct lease lease;
 
@@ -358,7 +358,7 @@ static void look_ahead(struct brain *brain, uint32_t queue)
                            ? job_is_leaving(at.job)
                            : is_coming_free(brain->state, at.job, queue);
         const struct lease *kept =
-            job_is_back(at.job) ? room_made_place(&brain->reclaim, at.job->id) : NULL;
+            job_is_back(at.job) ? kept_place_of(&brain->reclaim.made, at.job->id) : NULL;
         if ((at.job->run->stop_cause == STOP_RESIZE || is_moved) && !kept)
             continue;
         if (is_gone)
@@ -411,7 +411,7 @@ static int64_t leave_out_moved(struct brain *brain, struct contenders *claims)
         const struct contender *claim = &claims->items.items[i];
         if (claim->is_running || !defrag_is_under_way(brain, claim->job))
             continue;
-        milli += room_made_place(&brain->reclaim, claim->job->id)->milli;
+        milli += kept_place_of(&brain->reclaim.made, claim->job->id)->milli;
         list_remove(&claims->items, i);
     }
     return milli;

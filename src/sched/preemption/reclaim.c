@@ -18,9 +18,7 @@ void reclaim_release(struct reclaim *reclaim)
     list_release(&reclaim->first_of);
     list_release(&reclaim->chosen);
     list_release(&reclaim->nodes);
-    for (size_t i = 0; i < reclaim->made.count; i++)
-        lease_destroy(reclaim->made.items[i].lease);
-    list_release(&reclaim->made);
+    kept_places_release(&reclaim->made);
 }
 
 /* ---- who could go ---- */
@@ -487,6 +485,6 @@ bool reclaim_for(struct brain *brain, struct job *job, usec_t natural, struct de
                    decisions);
     bool is_any = shrink_settle(brain, job, &lease, &search.donors, decisions) || count > 0;
     if (is_any)
-        room_made_keep(reclaim, job->id, &lease);
+        kept_place_set(&reclaim->made, job->id, &lease);
     return is_any;
 }

@@ -21,6 +21,7 @@
 
 #include "core/job/job.h"
 #include "core/state/state.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/placement/place.h"
 
 /* Borrowing, and when a queue may take back from another
@@ -82,12 +83,6 @@ struct victim {
     bool is_chosen;
 };
 
-/* Where a job will start for which others were stopped. */
-struct made_room {
-    uint64_t job;
-    struct lease *lease;
-};
-
 struct reclaim {
     struct reclaim_shares_ahead shares;
     struct fleet ahead;
@@ -96,7 +91,7 @@ struct reclaim {
     LIST(uint32_t) first_of;     /* by machine: index of its first; one more at the end */
     LIST(uint32_t) chosen;       /* in the order in which they were chosen */
     LIST(uint32_t) nodes;        /* machines for the members */
-    LIST(struct made_room) made; /* for jobs that still wait */
+    kept_places made;            /* where jobs will start for which others were stopped */
     usec_t review;               /* when the next job leaves its min_runtime; USEC_NEVER */
 };
 
@@ -111,17 +106,11 @@ void reclaim_release(struct reclaim *reclaim);
 
 /* Room that was made for jobs, and the cluster once all that stops is gone
  *
- * When jobs are stopped, moved or shrunk for another one, its future lease is kept here until it
- * starts. Searches for more room use `ahead` and `shares` of reclaim.h: what is free and held after
- * the stopping jobs have gone and the jobs that they stop for have started.
- *
- * Owner:  struct reclaim; leases are copies
+ * When jobs are stopped, moved or shrunk for another one, its future lease is kept (reclaim.made)
+ * until it starts. Searches for more room use `ahead` and `shares` of reclaim.h: what is free and
+ * held after the stopping jobs have gone and the jobs that they stop for have started.
  */
 
-/* Where the job shall start; NULL: this brain stopped no job for it. */
-const struct lease *room_made_place(const struct reclaim *reclaim, uint64_t job);
-/* Keep the place where the job shall start when those that stop for it are gone. */
-void room_made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease);
 /* Forget jobs that no longer wait. */
 void room_made_tidy(struct reclaim *reclaim, const struct state *state);
 /* Machines or devices changed: jobs that come back find a new place. */

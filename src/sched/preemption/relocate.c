@@ -528,7 +528,7 @@ static void move(struct brain *brain, const struct mover *mover, uint64_t job,
                                .lost = mover->again,
                                .members = mover->place.members_count };
 
-    room_made_keep(&brain->reclaim, mover->job->id, &mover->place);
+    kept_place_set(&brain->reclaim.made, mover->job->id, &mover->place);
     brain_stop(brain, mover->job, stop, decisions);
 }
 
@@ -547,5 +547,5 @@ void relocation_make(struct relocation *search, struct decisions *decisions)
     mem_sort(movers, count, sizeof(movers[0]), compare_numbers);
     for (size_t i = 0; i < count; i++)
         move(brain, movers[i], search->job->id, decisions);
-    room_made_keep(&brain->reclaim, search->job->id, &search->lease);
+    kept_place_set(&brain->reclaim.made, search->job->id, &search->lease);
 }

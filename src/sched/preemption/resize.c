@@ -96,7 +96,7 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
 
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
-    const struct lease *kept = room_made_place(&brain->reclaim, job->id);
+    const struct lease *kept = kept_place_of(&brain->reclaim.made, job->id);
     struct lease lease;
     struct why why;
 
@@ -198,7 +198,7 @@ static void look_ahead(struct brain *brain)
 
     fleet_follow(&reclaim->ahead, &brain->fleet);
     for (size_t i = 0; i < reclaim->made.count; i++) {
-        const struct made_room *made = &reclaim->made.items[i];
+        const struct kept_place *made = &reclaim->made.items[i];
         const struct job *job = state_job(brain->state, made->job);
         if (job && job_is_active(job) && job_is_back(job))
             fleet_take(&reclaim->ahead, job->run->lease, -1);

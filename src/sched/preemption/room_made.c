@@ -6,27 +6,12 @@
 #include "sched/brain.h"
 #include "sched/job_facts.h"
 
-const struct lease *room_made_place(const struct reclaim *reclaim, uint64_t job)
-{
-    for (size_t i = 0; i < reclaim->made.count; i++) {
-        if (reclaim->made.items[i].job == job)
-            return reclaim->made.items[i].lease;
-    }
-    return NULL;
-}
-
-static void forget_place(struct reclaim *reclaim, size_t at)
-{
-    lease_destroy(reclaim->made.items[at].lease);
-    list_remove(&reclaim->made, at);
-}
-
 void room_made_tidy(struct reclaim *reclaim, const struct state *state)
 {
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
         if (!job || (job->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(job)))
-            forget_place(reclaim, i);
+            kept_place_drop(&reclaim->made, i);
     }
 }
 
@@ -35,39 +20,22 @@ void room_made_forget_back(struct reclaim *reclaim, const struct state *state)
     for (size_t i = reclaim->made.count; i-- > 0;) {
         const struct job *job = state_job(state, reclaim->made.items[i].job);
         if (!job || job_is_back(job))
-            forget_place(reclaim, i);
+            kept_place_drop(&reclaim->made, i);
     }
-}
-
-void room_made_keep(struct reclaim *reclaim, uint64_t job, const struct lease *lease)
-{
-    for (size_t i = reclaim->made.count; i-- > 0;) {
-        if (reclaim->made.items[i].job == job)
-            forget_place(reclaim, i);
-    }
-    list_add(&reclaim->made, (struct made_room){ job, lease_copy(lease) });
-    assert(room_made_place(reclaim, job));
 }
 
 void room_made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,
                      bool is_forgotten)
 {
-    while (own->made.count > 0)
-        forget_place(own, own->made.count - 1);
+    kept_places_release(&own->made);
     for (size_t i = 0; i < reclaim->made.count; i++)
-        room_made_keep(own, reclaim->made.items[i].job, reclaim->made.items[i].lease);
+        kept_place_set(&own->made, reclaim->made.items[i].job, reclaim->made.items[i].lease);
     if (is_forgotten)
         room_made_forget_back(own, state);
     own->review = reclaim->review;
 }
 
 /* ---- when all that stops is gone ---- */
-
-/* It stops, but what it will have then is known. */
-static bool is_coming(const struct brain *brain, const struct job *job)
-{
-    return job_is_back(job) && room_made_place(&brain->reclaim, job->id);
-}
 
 /* What is held, as if those that stop for other queues were gone and those for whom they stop were
  * there. */
@@ -83,13 +51,16 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
         bool is_preempted = other->state == JOB_STOPPING &&
                             other->run->stop_cause == STOP_PREEMPT &&
                             other->run->stop_rule != STOP_IN_QUEUE;
-        if (!is_preempted && !(job_is_active(other) && is_coming(brain, other)))
+        /* It stops, but what it will have then is known. */
+        bool is_coming = job_is_active(other) && job_is_back(other) &&
+                         kept_place_of(&brain->reclaim.made, other->id);
+        if (!is_preempted && !is_coming)
             continue;
         amounts_of_lease(state, other->run->lease, &amounts);
         reclaim_shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct kept_place *made = &brain->reclaim.made.items[i];
         const struct job *other = state_job(state, made->job);
         if (!other || made->job == job ||
             (other->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(other)))
@@ -100,31 +71,26 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
 }
 
 /* As if those that are stopping already were gone, and those for whom they are were there. */
-static void look_ahead(struct brain *brain, uint64_t job)
+void room_made_look_ahead(struct brain *brain, uint64_t job)
 {
+    assert(job == 0 || state_job(brain->state, job));
+    room_made_count_shares(brain, job);
     fleet_follow(&brain->reclaim.ahead, &brain->fleet);
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         if (job_is_leaving(at.job))
             fleet_take(&brain->reclaim.ahead, at.job->run->lease, -1);
     }
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct kept_place *made = &brain->reclaim.made.items[i];
         if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
             fleet_take(&brain->reclaim.ahead, made->lease, 1);
     }
 }
 
-void room_made_look_ahead(struct brain *brain, uint64_t job)
-{
-    assert(job == 0 || state_job(brain->state, job));
-    room_made_count_shares(brain, job);
-    look_ahead(brain, job);
-}
-
 void room_made_take(struct brain *brain, uint64_t job, int sign)
 {
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct kept_place *made = &brain->reclaim.made.items[i];
         const struct job *other = state_job(brain->state, made->job);
         if (other && other->id != job)
             cells_take(&brain->cells, &brain->layout, made->lease,
@@ -138,14 +104,11 @@ static bool is_under_way(const struct brain *brain, const struct job *job)
 {
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job_run *run = at.job->run;
-        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
-            run->stopped_for == job->id)
-            return true;
-        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_RESIZE &&
-            run->resized_for == job->id)
-            return true;
-        if (at.job->state == JOB_STOPPING && run->stop_cause == STOP_MOVE &&
-            run->moved_for == job->id)
+        uint64_t taker = run->stop_cause == STOP_PREEMPT  ? run->stopped_for
+                         : run->stop_cause == STOP_RESIZE ? run->resized_for
+                         : run->stop_cause == STOP_MOVE   ? run->moved_for
+                                                          : 0;
+        if (at.job->state == JOB_STOPPING && taker == job->id)
             return true;
     }
     return false;
@@ -159,7 +122,7 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
                    brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
 
     for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct made_room *made = &brain->reclaim.made.items[i];
+        const struct kept_place *made = &brain->reclaim.made.items[i];
         free -= made->job != job ? made->lease->milli : 0;
     }
     if (free >= wanted->of[RESOURCE_GPUS])

@@ -137,7 +137,7 @@ void shrink_resize(struct brain *brain, const struct job *job, const struct leas
                                .members = lease->members_count };
 
     assert(job_is_settled(job) && lease->members_count > 0);
-    room_made_keep(&brain->reclaim, job->id, lease);
+    kept_place_set(&brain->reclaim.made, job->id, lease);
     brain_stop(brain, job, stop, decisions);
 }
 
@@ -198,7 +198,7 @@ static bool try_to_shrink(struct brain *brain, struct job *job, struct decisions
     if (!place_job(&query, &brain->arena, &lease, NULL) ||
         !shrink_settle(brain, job, &lease, &donors, decisions))
         return false;
-    room_made_keep(&brain->reclaim, job->id, &lease);
+    kept_place_set(&brain->reclaim.made, job->id, &lease);
     return true;
 }
 
