@@ -32,6 +32,28 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A function that gives the name of a number; "unknown" if it has none. */
+#define DEFINE_NAMES(function, type, ...)                                                          \
+    const char *function(type value)                                                               \
+    {                                                                                              \
+        static const char *const names[] = { __VA_ARGS__ };                                        \
+                                                                                                   \
+        return (size_t)value < COUNT_OF(names) ? names[value] : "unknown";                         \
+    }
+
+/* The same for the name and the meaning of a number, from a table of both. */
+#define DEFINE_WORDS(prefix, type, table)                                                          \
+    const char *prefix##_name(type value)                                                          \
+    {                                                                                              \
+        return (size_t)value < COUNT_OF(table) && (table)[value].name ? (table)[value].name        \
+                                                                      : "unknown";                 \
+    }                                                                                              \
+    const char *prefix##_meaning(type value)                                                       \
+    {                                                                                              \
+        return (size_t)value < COUNT_OF(table) && (table)[value].name ? (table)[value].meaning     \
+                                                                      : "";                        \
+    }
+
 #define CONTAINER_OF(pointer, type, member)                                                        \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 

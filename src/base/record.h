@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -59,45 +60,35 @@ struct record_type {
 };
 
 /* One line of a field table:  RECORD_UINT(struct job, 1, id, "its number") */
-#define RECORD_FIELD(owner, tag_, member, meaning_, kind_)                                         \
-    .name = #member, .meaning = meaning_, .tag = tag_, .kind = kind_,                              \
-    .offset = offsetof(owner, member), .size = sizeof(((owner *)0)->member)
+#define RECORD_FIELD(owner, tag_, member, name_, meaning_, ...)                                    \
+    {                                                                                              \
+        .name = name_, .meaning = meaning_, .tag = tag_, .offset = offsetof(owner, member),        \
+        .size = sizeof(((owner *)0)->member), .kind = __VA_ARGS__                                  \
+    }
 #define RECORD_UINT(owner, tag_, member, meaning_)                                                 \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_UINT),                                   \
-            .is_bool = _Generic(((owner *)0)->member, bool : 1, default : 0)                       \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_UINT,                               \
+                 .is_bool = _Generic(((owner *)0)->member, bool : 1, default : 0))
 #define RECORD_INT(owner, tag_, member, meaning_)                                                  \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_INT)                                     \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_INT)
 #define RECORD_OPTION(owner, tag_, member, name_, meaning_, plus_, missing_)                       \
-    {                                                                                              \
-        .name = name_, .meaning = meaning_, .tag = tag_, .kind = FIELD_INT,                        \
-        .offset = offsetof(owner, member), .size = sizeof(((owner *)0)->member), .plus = plus_,    \
-        .missing = missing_                                                                        \
-    }
+    RECORD_FIELD(owner, tag_, member, name_, meaning_, FIELD_INT, .plus = plus_,                   \
+                 .missing = missing_)
 #define RECORD_TEXT(owner, tag_, member, meaning_)                                                 \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_TEXT)                                    \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_TEXT)
 #define RECORD_CHARS(owner, tag_, member, meaning_)                                                \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_CHARS)                                   \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_CHARS)
 #define RECORD_INNER(owner, tag_, member, meaning_, type_)                                         \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORD), .type = type_                   \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_RECORD, .type = type_)
 #define RECORD_LIST(owner, tag_, member, meaning_, type_)                                          \
-    {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORDS),                                \
-            .type = type_, .count_offset = offsetof(owner, member##_count)                         \
-    }
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_RECORDS, .type = type_,             \
+                 .count_offset = offsetof(owner, member##_count))
 #define RECORD_ARRAY(owner, tag_, member, meaning_, type_, count_)                                 \
+    RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_RECORDS, .type = type_,             \
+                 .count_offset = offsetof(owner, count_), .is_inside = 1)
+/* The type of a struct with such a table. */
+#define RECORD_TYPE(name_, owner, table)                                                           \
     {                                                                                              \
-        RECORD_FIELD(owner, tag_, member, meaning_, FIELD_RECORDS),                                \
-            .type = type_, .count_offset = offsetof(owner, count_), .is_inside = 1                 \
+        name_, sizeof(owner), table, COUNT_OF(table)                                               \
     }
 
 /* Every member of *object as a record without fields reads: zero, missing, "" or no items. */

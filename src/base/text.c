@@ -116,16 +116,6 @@ static size_t utf8_length(const unsigned char *s, size_t left)
     return 0;
 }
 
-bool string_has_control(const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
-        if (*c < 0x20 || *c == 0x7f || is_c1)
-            return true;
-    }
-    return false;
-}
-
 bool string_is_utf8(const char *bytes, size_t length)
 {
     const unsigned char *s = (const unsigned char *)bytes;
@@ -143,7 +133,16 @@ bool string_is_utf8(const char *bytes, size_t length)
 /* U+0000 to U+001F and U+007F to U+009F: a terminal may obey them. */
 static bool is_control(const unsigned char *s)
 {
-    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0);
+}
+
+bool string_has_control(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    while (*s && !is_control(s))
+        s++;
+    return *s != '\0';
 }
 
 void string_clean(char *ret, size_t size, const char *bytes, size_t length)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/text.h"
 #include "core/job/request.h"
 
 /* Held: three bits count who is on each of eight memory slices, five the compute, three media. Who
@@ -40,68 +40,18 @@ static const struct mig_layout layouts[MIG_LAYOUTS] = {
 
 /* Of each model the usual one first. The starts of rtxpro6000 are inferred from its counts. */
 static const struct mig_board boards[] = {
-    { "a100",
-      50000,
-      100000,
-      MIG_SEVEN,
-      { { 10, 10 }, { 10, 10 }, { 20, 20 }, { 20, 20 }, { 40, 40 }, { 40, 40 }, { 80, 80 } } },
-    { "a100",
-      0,
-      50000,
-      MIG_SEVEN,
-      { { 5, 5 }, { 5, 5 }, { 10, 10 }, { 10, 10 }, { 20, 20 }, { 20, 20 }, { 40, 40 } } },
-    { "h100",
-      0,
-      88000,
-      MIG_SEVEN,
-      { { 10, 10 }, { 10, 10 }, { 20, 20 }, { 20, 20 }, { 40, 40 }, { 40, 40 }, { 80, 80 } } },
-    { "h100",
-      88000,
-      96800,
-      MIG_SEVEN,
-      { { 12, 12 }, { 12, 12 }, { 24, 24 }, { 24, 24 }, { 47, 47 }, { 47, 47 }, { 94, 94 } } },
-    { "h100",
-      96800,
-      110000,
-      MIG_SEVEN,
-      { { 12, 12 }, { 12, 12 }, { 24, 24 }, { 24, 24 }, { 48, 48 }, { 48, 48 }, { 96, 96 } } },
-    { "gh200",
-      0,
-      110000,
-      MIG_SEVEN,
-      { { 12, 12 }, { 12, 12 }, { 24, 24 }, { 24, 24 }, { 48, 48 }, { 48, 48 }, { 96, 96 } } },
-    { "h200",
-      0,
-      160000,
-      MIG_SEVEN,
-      { { 18, 18 }, { 18, 18 }, { 35, 35 }, { 35, 35 }, { 71, 71 }, { 71, 71 }, { 141, 141 } } },
-    { "b200",
-      0,
-      200000,
-      MIG_SEVEN,
-      { { 23, 23 }, { 23, 23 }, { 45, 45 }, { 45, 45 }, { 90, 90 }, { 90, 90 }, { 180, 180 } } },
-    { "gb200",
-      0,
-      200000,
-      MIG_SEVEN,
-      { { 23, 24 }, { 23, 24 }, { 47, 47 }, { 47, 47 }, { 93, 95 }, { 93, 95 }, { 186, 189 } } },
-    { "gb300",
-      0,
-      300000,
-      MIG_SEVEN,
-      { { 35, 35 },
-        { 35, 35 },
-        { 70, 70 },
-        { 70, 70 },
-        { 139, 139 },
-        { 139, 139 },
-        { 278, 278 } } },
-    { "a30", 0, 26000, MIG_FOUR, { { 6, 6 }, { 6, 6 }, { 12, 12 }, { 12, 12 }, { 24, 24 } } },
-    { "rtxpro6000",
-      0,
-      100000,
-      MIG_FOUR,
-      { { 24, 24 }, { 24, 24 }, { 48, 48 }, { 0, 0 }, { 96, 96 } } },
+    { "a100", 50000, 100000, MIG_SEVEN, { { 10, 10 }, { 20, 20 }, { 40, 40 }, { 80, 80 } }, NULL },
+    { "a100", 0, 50000, MIG_SEVEN, { { 5, 5 }, { 10, 10 }, { 20, 20 }, { 40, 40 } }, NULL },
+    { "h100", 0, 88000, MIG_SEVEN, { { 10, 10 }, { 20, 20 }, { 40, 40 }, { 80, 80 } }, NULL },
+    { "h100", 88000, 96800, MIG_SEVEN, { { 12, 12 }, { 24, 24 }, { 47, 47 }, { 94, 94 } }, NULL },
+    { "h100", 96800, 110000, MIG_SEVEN, { { 12, 12 }, { 24, 24 }, { 48, 48 }, { 96, 96 } }, NULL },
+    { "gh200", 0, 110000, MIG_SEVEN, { { 12, 12 }, { 24, 24 }, { 48, 48 }, { 96, 96 } }, NULL },
+    { "h200", 0, 160000, MIG_SEVEN, { { 18, 18 }, { 35, 35 }, { 71, 71 }, { 141, 141 } }, NULL },
+    { "b200", 0, 200000, MIG_SEVEN, { { 23, 23 }, { 45, 45 }, { 90, 90 }, { 180, 180 } }, NULL },
+    { "gb200", 0, 200000, MIG_SEVEN, { { 23, 24 }, { 47, 47 }, { 93, 95 }, { 186, 189 } }, NULL },
+    { "gb300", 0, 300000, MIG_SEVEN, { { 35, 35 }, { 70, 70 }, { 139, 139 }, { 278, 278 } }, NULL },
+    { "a30", 0, 26000, MIG_FOUR, { { 6, 6 }, { 12, 12 }, { 24, 24 } }, NULL },
+    { "rtxpro6000", 0, 100000, MIG_FOUR, { { 24, 24 }, { 48, 48 }, { 96, 96 } }, "2g+me" },
 };
 
 const struct mig_layout *mig_layout(enum mig_layout_kind kind)
@@ -121,23 +71,29 @@ const struct mig_board *mig_board_of(const char *model, int64_t memory_mib)
     return NULL;
 }
 
+/* Of one, two, four or eight memory slices: 0, 1, 2 or 3. */
+static uint32_t size_of(const struct mig_profile *profile)
+{
+    return (uint32_t)__builtin_ctz(profile->memory);
+}
+
 /* "1g.10gb+me" is "1g", 10, "+me". */
 static bool is_named(const struct mig_board *board, uint32_t number, const char *name)
 {
     const struct mig_profile *profile = &layouts[board->layout].profiles[number];
     size_t length = strcspn(profile->name, "+");
     const char *suffix = profile->name + length;
+    uint32_t least = board->gb[size_of(profile)].least, most = board->gb[size_of(profile)].most;
 
-    if (board->gb[number].most == 0 || strncmp(name, profile->name, length) != 0)
+    if (string_equal(board->lacks, profile->name) || strncmp(name, profile->name, length) != 0)
         return false;
     name += length;
     if (name[0] != '.')
         return !profile->is_double && strcmp(name, suffix) == 0;
     char *end;
     unsigned long gb = strtoul(name + 1, &end, 10);
-    return name[1] >= '1' && name[1] <= '9' && gb >= board->gb[number].least &&
-           gb <= board->gb[number].most && strncmp(end, "gb", 2) == 0 &&
-           strcmp(end + 2, suffix) == 0;
+    return name[1] >= '1' && name[1] <= '9' && gb >= least && gb <= most &&
+           strncmp(end, "gb", 2) == 0 && strcmp(end + 2, suffix) == 0;
 }
 
 int mig_find_profile(const struct mig_board *board, const char *name)

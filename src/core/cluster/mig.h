@@ -48,7 +48,8 @@ struct mig_board {
     enum mig_layout_kind layout;
     struct {
         uint16_t least, most; /* the GB in the profile's name, which may differ by board */
-    } gb[MIG_PROFILES_MAX];   /* 0: the board has no such profile */
+    } gb[4];                  /* of instances with one, two, four and eight memory slices */
+    const char *lacks;        /* a profile of its layout that it does not have; NULL: it has all */
 };
 
 /* What still goes in beside what is held, by profile. Those with media: as if none had. */

@@ -63,9 +63,4 @@ void room_add(struct room *room, const struct lease *lease, int sign)
     }
 }
 
-const char *node_state_name(enum node_state state)
-{
-    static const char *const names[] = { "up", "drained", "down" };
-
-    return (size_t)state < COUNT_OF(names) ? names[state] : "unknown";
-}
+DEFINE_NAMES(node_state_name, enum node_state, "up", "drained", "down")

@@ -5,14 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *cell_level_name(enum cell_level level)
-{
-    assert(level < CELL_LEVELS);
-
-    static const char *const names[CELL_LEVELS] = { "pair", "island", "node", "rack" };
-
-    return names[level];
-}
+DEFINE_NAMES(cell_level_name, enum cell_level, "pair", "island", "node", "rack")
 
 void amounts_add(struct amounts *to, const struct amounts *more, int sign)
 {

@@ -6,23 +6,13 @@
 
 #include "base/compiler.h"
 
-const char *alert_state_name(enum alert_state state)
-{
-    static const char *const names[] = { "begins", "goes_on", "over" };
-
-    return names[state];
-}
+DEFINE_NAMES(alert_state_name, enum alert_state, "begins", "goes_on", "over")
 
 const char *const alert_of_names[ALERT_OFS] = {
     "job-idle", "job-memory", "job-limit", "job-device", "budget",
 };
 
-const char *alert_severity_name(enum health_severity severity)
-{
-    static const char *const names[] = { "info", "warning", "critical" };
-
-    return names[severity];
-}
+DEFINE_NAMES(alert_severity_name, enum health_severity, "info", "warning", "critical")
 
 bool alert_name_is_known(const char *name)
 {

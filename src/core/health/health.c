@@ -91,13 +91,8 @@ const char *xid_words(uint32_t xid)
     return "";
 }
 
-const char *xid_action_name(enum xid_action action)
-{
-    static const char *const names[] = { "none",   "restart_app",     "reset_gpu",
-                                         "reboot", "recovery_action", "contact_support" };
-
-    return names[action];
-}
+DEFINE_NAMES(xid_action_name, enum xid_action, "none", "restart_app", "reset_gpu", "reboot",
+             "recovery_action", "contact_support")
 
 /* ---- faults come and go ---- */
 

@@ -69,9 +69,4 @@ struct straggler straggler_find(const struct straggler_ask *ask)
     return found.of == STRAGGLER_OF_NONE && ask->are_alike ? find_idle(ask) : found;
 }
 
-const char *straggler_of_name(enum straggler_of of)
-{
-    static const char *const names[] = { "", "clock", "use" };
-
-    return names[of];
-}
+DEFINE_NAMES(straggler_of_name, enum straggler_of, "", "clock", "use")

@@ -12,8 +12,7 @@ static const struct field sum_fields[] = {
     RECORD_INT(struct usage_sum, 2, ms, "device-time in which it was read; 0: never"),
     RECORD_INT(struct usage_sum, 3, peak, "the largest"),
 };
-static const struct record_type sum_record = { "usage_sum", sizeof(struct usage_sum), sum_fields,
-                                               COUNT_OF(sum_fields) };
+static const struct record_type sum_record = RECORD_TYPE("usage_sum", struct usage_sum, sum_fields);
 
 static const struct field gpu_fields[] = {
     RECORD_UINT(struct usage_gpu, 1, device, "its number"),
@@ -23,8 +22,7 @@ static const struct field gpu_fields[] = {
     RECORD_INT(struct usage_gpu, 5, memory_mib, "peak"),
     RECORD_INT(struct usage_gpu, 6, clock_mhz, "mean while it was busy; 0: not known"),
 };
-static const struct record_type gpu_record = { "usage_gpu", sizeof(struct usage_gpu), gpu_fields,
-                                               COUNT_OF(gpu_fields) };
+static const struct record_type gpu_record = RECORD_TYPE("usage_gpu", struct usage_gpu, gpu_fields);
 
 static const struct field usage_fields[] = {
     RECORD_ARRAY(struct usage, 1, sums,
@@ -39,8 +37,7 @@ static const struct field usage_fields[] = {
     RECORD_INT(struct usage, 7, device_mib, "memory of its largest device"),
     RECORD_LIST(struct usage, 8, gpus, "one by one", &gpu_record),
 };
-const struct record_type usage_record = { "usage", sizeof(struct usage), usage_fields,
-                                          COUNT_OF(usage_fields) };
+const struct record_type usage_record = RECORD_TYPE("usage", struct usage, usage_fields);
 
 struct usage *usage_copy(const struct usage *usage)
 {

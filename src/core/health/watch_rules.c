@@ -16,8 +16,8 @@ static const struct field rules_fields[] = {
     RULE_##form(tag, member, sentence words, fallback),
 #include "core/config.def"
 };
-const struct record_type watch_rules_record = { "watch_rules", sizeof(struct watch_rules),
-                                                rules_fields, COUNT_OF(rules_fields) };
+const struct record_type watch_rules_record =
+    RECORD_TYPE("watch_rules", struct watch_rules, rules_fields);
 
 static usec_t least_of(usec_t a, usec_t b)
 {

@@ -86,25 +86,8 @@ static const bool transitions[JOB_STATE_COUNT][JOB_STATE_COUNT] = {
 #include "core/job/job_state.def"
 };
 
-const char *job_state_name(enum job_state state)
-{
-    return (size_t)state < COUNT_OF(states) ? states[state].name : "unknown";
-}
-
-const char *job_state_meaning(enum job_state state)
-{
-    return (size_t)state < COUNT_OF(states) ? states[state].meaning : "";
-}
-
-const char *job_result_name(enum job_result result)
-{
-    return (size_t)result < COUNT_OF(results) ? results[result].name : "unknown";
-}
-
-const char *job_result_meaning(enum job_result result)
-{
-    return (size_t)result < COUNT_OF(results) ? results[result].meaning : "";
-}
+DEFINE_WORDS(job_state, enum job_state, states)
+DEFINE_WORDS(job_result, enum job_result, results)
 
 bool job_may_become(enum job_state from, enum job_state to)
 {
@@ -168,12 +151,4 @@ bool stop_rule_is_of_time(uint8_t rule)
     return rule >= STOP_FOR_RESERVATION && rule <= STOP_FOR_BUDGET;
 }
 
-const char *stop_rule_name(uint8_t rule)
-{
-    return rule < COUNT_OF(rules) && rules[rule].name ? rules[rule].name : "unknown";
-}
-
-const char *stop_rule_meaning(uint8_t rule)
-{
-    return rule < COUNT_OF(rules) && rules[rule].meaning ? rules[rule].meaning : "";
-}
+DEFINE_WORDS(stop_rule, uint8_t, rules)

@@ -18,25 +18,23 @@ static const struct field slice_fields[] = {
     RECORD_UINT(struct slice, 9, mig_compute, "compute slices"),
     RECORD_UINT(struct slice, 10, mig_media, "with the media engines"),
 };
-static const struct record_type slice_record = { "slice", sizeof(struct slice), slice_fields,
-                                                 COUNT_OF(slice_fields) };
+static const struct record_type slice_record = RECORD_TYPE("slice", struct slice, slice_fields);
 
 static const struct field member_fields[] = {
     RECORD_UINT(struct lease_member, 1, node, "number of the machine"),
     RECORD_UINT(struct lease_member, 2, gone, "how many members of lower rank were lost"),
     RECORD_UINT(struct lease_member, 3, role, "of a gang with roles: its number"),
 };
-static const struct record_type member_record = { "member", sizeof(struct lease_member),
-                                                  member_fields, COUNT_OF(member_fields) };
+static const struct record_type member_record =
+    RECORD_TYPE("member", struct lease_member, member_fields);
 
 static const struct field lease_role_fields[] = {
     RECORD_INT(struct lease_role, 1, cpu_milli, "CPUs of a member, thousandths"),
     RECORD_INT(struct lease_role, 2, memory_mib, "memory of a member"),
     RECORD_UINT(struct lease_role, 3, alternative, "the one of its request that was met"),
 };
-static const struct record_type lease_role_record = { "lease_role", sizeof(struct lease_role),
-                                                      lease_role_fields,
-                                                      COUNT_OF(lease_role_fields) };
+static const struct record_type lease_role_record =
+    RECORD_TYPE("lease_role", struct lease_role, lease_role_fields);
 
 static const struct field lease_fields[] = {
     RECORD_LIST(struct lease, 1, members, "the machine of each member", &member_record),
@@ -52,8 +50,7 @@ static const struct field lease_fields[] = {
     RECORD_UINT(struct lease, 10, shares[2], "of its memory"),
     RECORD_LIST(struct lease, 11, roles, "of a gang that has some", &lease_role_record),
 };
-const struct record_type lease_record = { "lease", sizeof(struct lease), lease_fields,
-                                          COUNT_OF(lease_fields) };
+const struct record_type lease_record = RECORD_TYPE("lease", struct lease, lease_fields);
 
 static bool are_amounts(int64_t milli, int64_t mib)
 {

@@ -5,6 +5,14 @@
 
 #include "core/job/group.h"
 
+static uint32_t first_of(const struct map *map, uint64_t key)
+{
+    uint64_t first = 0;
+
+    map_get(map, key, &first);
+    return (uint32_t)first;
+}
+
 void need_add(struct need_table *table, uint64_t job, uint64_t on, enum need_kind kind)
 {
     struct need need = {
@@ -29,56 +37,38 @@ void need_add(struct need_table *table, uint64_t job, uint64_t on, enum need_kin
 
 uint32_t need_first(const struct need_table *table, uint64_t on)
 {
-    uint64_t first = 0;
-
-    map_get(&table->by_target, on, &first);
-    return (uint32_t)first;
+    return first_of(&table->by_target, on);
 }
 
 uint32_t need_first_of(const struct need_table *table, uint64_t job)
 {
-    uint64_t first = 0;
-
-    map_get(&table->by_job, job, &first);
-    return (uint32_t)first;
+    return first_of(&table->by_job, job);
 }
 
-static void unchain_from_target(struct need_table *table, uint32_t number_plus_one)
+/* The next need on the chain of its target, or of its job. */
+static uint32_t *next_of(struct need *need, bool of_job)
 {
-    const struct need *need = &table->needs.items[number_plus_one - 1];
-    uint32_t first = need_first(table, need->on);
-
-    if (first == number_plus_one) {
-        if (need->next != 0)
-            map_set(&table->by_target, need->on, need->next);
-        else
-            map_remove(&table->by_target, need->on);
-    } else {
-        assert(first != 0); /* a need is on both of its chains */
-        struct need *before = &table->needs.items[first - 1];
-        while (before->next != number_plus_one)
-            before = &table->needs.items[before->next - 1];
-        before->next = need->next;
-    }
+    return of_job ? &need->next_of_job : &need->next;
 }
 
-static void unchain_from_job(struct need_table *table, uint32_t number_plus_one)
+static void unchain(struct need_table *table, uint32_t number_plus_one, bool of_job)
 {
-    const struct need *need = &table->needs.items[number_plus_one - 1];
-    uint32_t first = need_first_of(table, need->job);
+    struct need *items = table->needs.items, *need = &items[number_plus_one - 1];
+    struct map *map = of_job ? &table->by_job : &table->by_target;
+    uint64_t key = of_job ? need->job : need->on;
+    uint32_t next = *next_of(need, of_job), at = first_of(map, key);
 
-    if (first == number_plus_one) {
-        if (need->next_of_job != 0)
-            map_set(&table->by_job, need->job, need->next_of_job);
+    if (at == number_plus_one) {
+        if (next != 0)
+            map_set(map, key, next);
         else
-            map_remove(&table->by_job, need->job);
-    } else {
-        assert(first != 0); /* a need is on both of its chains */
-        struct need *before = &table->needs.items[first - 1];
-        while (before->next_of_job != number_plus_one)
-            before = &table->needs.items[before->next_of_job - 1];
-        before->next_of_job = need->next_of_job;
+            map_remove(map, key);
+        return;
     }
+    assert(at != 0); /* a need is on both of its chains */
+    while (*next_of(&items[at - 1], of_job) != number_plus_one)
+        at = *next_of(&items[at - 1], of_job);
+    *next_of(&items[at - 1], of_job) = next;
 }
 
 bool need_remove(struct need_table *table, uint32_t number_plus_one)
@@ -89,8 +79,8 @@ bool need_remove(struct need_table *table, uint32_t number_plus_one)
 
     if (need->job == 0)
         return false;
-    unchain_from_target(table, number_plus_one);
-    unchain_from_job(table, number_plus_one);
+    unchain(table, number_plus_one, false);
+    unchain(table, number_plus_one, true);
     need->job = 0;
     list_add(&table->unused, number_plus_one - 1);
     return true;
@@ -110,16 +100,5 @@ void need_table_release(struct need_table *table)
     map_release(&table->by_job);
 }
 
-const char *need_kind_name(enum need_kind kind)
-{
-    static const char *const names[] = { "ok", "ended", "failed", "started" };
-
-    return (size_t)kind < COUNT_OF(names) ? names[kind] : "unknown";
-}
-
-const char *group_kind_name(enum group_kind kind)
-{
-    static const char *const names[] = { "array", "stage", "pipeline" };
-
-    return (size_t)kind < COUNT_OF(names) ? names[kind] : "unknown";
-}
+DEFINE_NAMES(need_kind_name, enum need_kind, "ok", "ended", "failed", "started")
+DEFINE_NAMES(group_kind_name, enum group_kind, "array", "stage", "pipeline")

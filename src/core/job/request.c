@@ -664,9 +664,4 @@ int64_t request_least_milli(const struct request *request)
     return sum;
 }
 
-const char *spot_rule_name(uint8_t rule)
-{
-    static const char *const names[] = { "never", "allow", "prefer", "only" };
-
-    return rule < SPOT_RULES ? names[rule] : "unknown";
-}
+DEFINE_NAMES(spot_rule_name, uint8_t, "never", "allow", "prefer", "only")

@@ -10,12 +10,4 @@ static const struct {
 #include "core/job/why.def"
 };
 
-const char *why_name(enum why_kind kind)
-{
-    return (size_t)kind < COUNT_OF(reasons) ? reasons[kind].name : "unknown";
-}
-
-const char *why_meaning(enum why_kind kind)
-{
-    return (size_t)kind < COUNT_OF(reasons) ? reasons[kind].meaning : "";
-}
+DEFINE_WORDS(why, enum why_kind, reasons)

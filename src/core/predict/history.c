@@ -2,8 +2,6 @@
 #include "core/predict/history.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log2.h"
 
@@ -38,43 +36,27 @@ uint64_t history_name(const char *name)
     return hash;
 }
 
+enum { BY_USER = 1, BY_NAME = 2, BY_QUEUE = 4, BY_SIZE = 8, BY_LIMIT = 16 };
+
 /* The templates, the most particular first. */
+static const uint8_t templates[HISTORY_LEVELS] = {
+    BY_USER | BY_NAME | BY_QUEUE | BY_SIZE | BY_LIMIT,
+    BY_USER | BY_NAME | BY_SIZE,
+    BY_USER | BY_SIZE | BY_LIMIT,
+    BY_USER | BY_LIMIT,
+    BY_USER,
+    BY_SIZE | BY_LIMIT,
+};
+
 static uint64_t key_of(const struct history_job *job, int level)
 {
-    uint64_t key[6] = { (uint64_t)level + 1 };
+    const uint8_t by = templates[level];
+    const uint64_t key[] = {
+        (uint64_t)level + 1,          by & BY_USER ? job->user : 0,
+        by & BY_NAME ? job->name : 0, by & BY_QUEUE ? job->queue : 0,
+        by & BY_SIZE ? job->size : 0, by & BY_LIMIT ? (uint64_t)job->limit : 0
+    };
 
-    switch (level) {
-    case 0:
-        key[1] = job->user;
-        key[2] = job->name;
-        key[3] = job->queue;
-        key[4] = job->size;
-        key[5] = (uint64_t)job->limit;
-        break;
-    case 1:
-        key[1] = job->user;
-        key[2] = job->name;
-        key[4] = job->size;
-        break;
-    case 2:
-        key[1] = job->user;
-        key[4] = job->size;
-        key[5] = (uint64_t)job->limit;
-        break;
-    case 3:
-        key[1] = job->user;
-        key[5] = (uint64_t)job->limit;
-        break;
-    case 4:
-        key[1] = job->user;
-        break;
-    case 5:
-        key[4] = job->size;
-        key[5] = (uint64_t)job->limit;
-        break;
-    default:
-        break;
-    }
     return map_hash_words(key, COUNT_OF(key));
 }
 
