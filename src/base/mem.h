@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -41,6 +42,14 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 #define list_reserve(list, wanted)                                                                 \
     ((list)->items =                                                                               \
          mem_reserve((list)->items, (wanted), &(list)->capacity, sizeof((list)->items[0])))
+/* The same before the item at `index`, or at the end. */
+#define list_insert(list, index, ...)                                                              \
+    do {                                                                                           \
+        list_add(list, __VA_ARGS__);                                                               \
+        memmove((list)->items + (index) + 1, (list)->items + (index),                              \
+                ((list)->count - 1 - (index)) * sizeof((list)->items[0]));                         \
+        (list)->items[index] = __VA_ARGS__;                                                        \
+    } while (0)
 /* Set the number of items; those that are new have no value yet. */
 #define list_resize(list, wanted) (list_reserve(list, wanted), (void)((list)->count = (wanted)))
 /* As many items as wanted, all zero. */

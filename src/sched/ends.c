@@ -41,14 +41,6 @@ static uint32_t find_entry(const struct ends_block *block, usec_t end, uint64_t 
     return low;
 }
 
-static void insert_block(struct ends *ends, size_t at, struct ends_block *block)
-{
-    list_add(&ends->blocks, block);
-    memmove(&ends->blocks.items[at + 1], &ends->blocks.items[at],
-            (ends->blocks.count - 1 - at) * sizeof(ends->blocks.items[0]));
-    ends->blocks.items[at] = block;
-}
-
 static void split(struct ends *ends, size_t at)
 {
     struct ends_block *block = ends->blocks.items[at];
@@ -58,7 +50,7 @@ static void split(struct ends *ends, size_t at)
     half->count = ENDS_BLOCK / 2;
     block->count -= half->count;
     memcpy(half->entries, &block->entries[block->count], half->count * sizeof(half->entries[0]));
-    insert_block(ends, at + 1, half);
+    list_insert(&ends->blocks, at + 1, half);
 }
 
 static void sum_up(struct ends *ends, const struct ends_entry *entry, int sign)

@@ -153,12 +153,6 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
     promise_start(brain, job, why); /* what they hold is kept for it */
 }
 
-static bool try_grant(struct brain *brain, struct job *job, struct decisions *decisions,
-                      struct why *why)
-{
-    return brain_try_grant(brain, job, 0, decisions, why);
-}
-
 /* What is left when nobody else can start: those that found no room, without a promise. */
 static void explain_stuck(struct brain *brain)
 {
@@ -203,7 +197,7 @@ static bool start_shorts(struct brain *brain, struct pending_queue *queue, const
         struct pending_bucket *bucket = shorts.items[i].bucket;
         bool is_started = true;
         for (uint32_t left = bucket->count; left > 0 && is_started; left--) {
-            is_started = try_grant(brain, bucket->first, decisions, &why);
+            is_started = brain_try_grant(brain, bucket->first, 0, decisions, &why);
             is_any |= is_started;
         }
     }
@@ -264,7 +258,7 @@ static uint32_t protect(struct brain *brain, struct pending_queue *queue,
         if (!always && brain->reserve.promises.count == 0)
             let_slip(brain, queue, job, latest, decisions);
         next = job->line_next;
-        if (try_grant(brain, job, decisions, &why))
+        if (brain_try_grant(brain, job, 0, decisions, &why))
             continue;
         block(brain, job, true, &why, decisions);
         bucket->why = why;
@@ -306,7 +300,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         run_time_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
-        try_grant(brain, brain->awaited.items[i], decisions, &why);
+        brain_try_grant(brain, brain->awaited.items[i], 0, decisions, &why);
     }
     brain_list_awaited(brain);
 }
@@ -318,7 +312,8 @@ static void promise_awaited(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < brain->awaited.count; i++) {
         struct job *job = brain->awaited.items[i];
         struct why why;
-        if (job->is_awaited != AWAITED_FROM_OTHERS || try_grant(brain, job, decisions, &why))
+        if (job->is_awaited != AWAITED_FROM_OTHERS ||
+            brain_try_grant(brain, job, 0, decisions, &why))
             continue;
         struct pending_bucket *bucket = job->pending_bucket;
         block(brain, job, i < AWAITED_PROMISES, &why, decisions);
@@ -353,19 +348,11 @@ static bool may_drain_for(const struct brain *brain, const struct pending_bucket
 
 enum { GUESSED_AT_ONCE = 512 };
 
-static uint32_t count_buckets(const struct pending *pending)
-{
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < pending->queues.count; i++)
-        count += (uint32_t)pending->queues.items[i].buckets.count;
-    return count;
-}
-
 void plan_grants(struct brain *brain, struct decisions *decisions)
 {
     struct state *state = brain->state;
     uint32_t depth = state->settings.backfill_depth, by_order;
+    size_t buckets = 0;
     uint64_t stopped_by = 0; /* without backfill: the job that nobody may pass */
 
     if (brain->pending.count == 0)
@@ -374,7 +361,9 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve);
     brain->reserved_shares.held.count = 0;
     brain->ranker.turn = brain->plans;
-    brain->ranker.stride = 1 + count_buckets(&brain->pending) / GUESSED_AT_ONCE;
+    for (size_t i = 0; i < brain->pending.queues.count; i++)
+        buckets += brain->pending.queues.items[i].buckets.count;
+    brain->ranker.stride = 1 + (uint32_t)buckets / GUESSED_AT_ONCE;
     patience_look(&brain->patience, state, &brain->pending, &brain->ends);
     brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
@@ -397,7 +386,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         }
         if (stopped_by == 0 && brain->order.was_stuck)
             why = (struct why){ .kind = WHY_GPUS };
-        else if (stopped_by == 0 && try_grant(brain, bucket->first, decisions, &why)) {
+        else if (stopped_by == 0 && brain_try_grant(brain, bucket->first, 0, decisions, &why)) {
             order_served(&brain->order, was_last);
             continue;
         }

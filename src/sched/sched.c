@@ -246,24 +246,18 @@ static void note_world(struct brain *brain, const struct event *event)
         preempt_note_world(&brain->preempt);
 }
 
-static bool has_timed_pools(const struct state *state)
-{
-    bool has = false;
-
-    for (size_t i = 0; i < state->pools.count; i++)
-        has |= state->pools.items[i].during.count > 0;
-    return has;
-}
-
 /* Time passed an edge, or edges are others: whatever holds for queues and pools may be, too. */
 static void note_hours(struct brain *brain)
 {
-    if (brain->passed == brain->state->agenda.passed)
+    const struct state *state = brain->state;
+
+    if (brain->passed == state->agenda.passed)
         return;
-    brain->passed = brain->state->agenda.passed;
+    brain->passed = state->agenda.passed;
     brain->world++;
     brain->is_dirty = true;
-    brain->is_moved |= has_timed_pools(brain->state);
+    for (size_t i = 0; i < state->pools.count; i++)
+        brain->is_moved |= state->pools.items[i].during.count > 0;
     preempt_note_world(&brain->preempt);
 }
 
@@ -273,16 +267,6 @@ static bool has_limits(const struct state *state, const struct event *event)
     int64_t queue = event->kind == EVENT_QUEUE ? state_find_queue(state, event->queue.name) : -1;
 
     return queue >= 0 && state->queues.items[queue].subjects.count > 0;
-}
-
-/* Who has a reservation or a limit of his own waits apart from others, and, since there are
- * windows, who may stay for longer. */
-static void sort_pending(struct brain *brain)
-{
-    for (struct job *job = brain->state->first_job; job; job = job->next) {
-        if (job->pending_bucket)
-            pending_update(&brain->pending, brain->state, job);
-    }
 }
 
 int sched_fold(struct brain *brain, const struct event *event, struct error *err)
@@ -299,8 +283,13 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     bool is_sorted = event->kind != EVENT_RESERVATION && event->kind != EVENT_RESERVATION_REMOVE &&
                      had_windows == (brain->state->agenda.windows.count > 0) &&
                      had_limits == has_limits(brain->state, event);
-    if (code == 0 && !is_sorted)
-        sort_pending(brain);
+    /* Jobs of users with reservations or limits, and, with windows, jobs that may stay longer, have
+     * buckets of their own. */
+    for (struct job *job = brain->state->first_job; code == 0 && !is_sorted && job;
+         job = job->next) {
+        if (job->pending_bucket)
+            pending_update(&brain->pending, brain->state, job);
+    }
     note_hours(brain);
     if (code == 0 && event->kind == EVENT_BOOT)
         start_afresh(brain);

@@ -167,15 +167,6 @@ uint32_t mig_join(uint32_t held, uint32_t other)
            (uint32_t)(mig_has_media(held) || mig_has_media(other)) << MEDIA_AT;
 }
 
-static uint32_t count_bits(uint32_t bits)
-{
-    uint32_t count = 0;
-
-    for (; bits; bits &= bits - 1)
-        count++;
-    return count;
-}
-
 /* Instances of one profile never overlap by their starts: as many as there are starts, or compute
  * for. */
 static void fill_options(const struct mig_layout *layout, uint32_t mask, uint32_t compute,
@@ -190,7 +181,7 @@ static void fill_options(const struct mig_layout *layout, uint32_t mask, uint32_
             if ((profile->starts >> start & 1) && !(mask & slices << start))
                 entry->starts[i] |= (uint8_t)(1u << start);
         }
-        uint32_t count = count_bits(entry->starts[i]);
+        uint32_t count = (uint32_t)__builtin_popcount(entry->starts[i]);
         count = count < most ? count : most;
         entry->options[i] = (uint8_t)(profile->has_media && count > 1 ? 1 : count);
     }

@@ -106,14 +106,6 @@ static struct alert_entry *add(struct alerts *alerts, const struct alert_entry *
     return &alerts->entries.items[alerts->entries.count - 1];
 }
 
-/* Places changed. */
-static void index_again(struct alerts *alerts)
-{
-    map_release(&alerts->by_thing);
-    for (size_t i = 0; i < alerts->entries.count; i++)
-        map_set(&alerts->by_thing, hash_of(&alerts->entries.items[i].thing), i + 1);
-}
-
 static void note(struct alerts *alerts, const struct alert_thing *thing, usec_t now)
 {
     struct alert_entry *entry = find(alerts, thing);
@@ -173,7 +165,9 @@ void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct aler
     if (kept == alerts->entries.count)
         return;
     alerts->entries.count = kept;
-    index_again(alerts);
+    map_release(&alerts->by_thing); /* places changed */
+    for (size_t i = 0; i < kept; i++)
+        map_set(&alerts->by_thing, hash_of(&alerts->entries.items[i].thing), i + 1);
 }
 
 void alerts_take_back(struct alerts *alerts, const struct alert_message *message)

@@ -42,11 +42,6 @@ static int64_t percent(int64_t ratio)
     return ratio / PERCENT;
 }
 
-static int64_t low_percent(const struct usage *usage)
-{
-    return usage->watched_ms > 0 ? usage->low_ms * 100 / usage->watched_ms : 0;
-}
-
 typedef bool rule_fn(const struct means *means, char *ret, size_t size);
 
 static bool is_hanging(const struct means *means, char *ret, size_t size)
@@ -84,7 +79,7 @@ static bool is_idle(const struct means *means, char *ret, size_t size)
 static bool is_input_bound(const struct means *means, char *ret, size_t size)
 {
     const struct usage *usage = means->usage;
-    int64_t low = low_percent(usage);
+    int64_t low = usage->watched_ms > 0 ? usage->low_ms * 100 / usage->watched_ms : 0;
     bool is_often = usage->swings > 0 && usage->watched_ms / usage->swings <= INPUT_PERIOD_MS;
 
     if (low < INPUT_LOW_LEAST || low > INPUT_LOW_MOST || !is_often)

@@ -16,15 +16,6 @@ void handover_begin(struct handover *handover, uint64_t job, usec_t now)
     handover->job = job;
 }
 
-/* More than there was without jobs. */
-static bool is_full(const struct handover *handover, const struct handover_look *look)
-{
-    int64_t most =
-        handover->usual_mib > 0 ? handover->usual_mib - 1 + HEALTH_LEFT_MIB : HEALTH_CONTEXT_MIB;
-
-    return look->unowned_mib > most;
-}
-
 /* The administrator may change the mode at any time: the last counts. */
 static void learn(struct handover *handover, const struct handover_look *look)
 {
@@ -59,6 +50,8 @@ static void wait_for_reset(struct handover *handover, const struct handover_look
 
 static void say(struct handover *handover, const struct handover_look *look)
 {
+    int64_t most = /* without jobs */
+        handover->usual_mib > 0 ? handover->usual_mib - 1 + HEALTH_LEFT_MIB : HEALTH_CONTEXT_MIB;
     char *words = handover->words;
 
     words[0] = '\0';
@@ -68,7 +61,7 @@ static void say(struct handover *handover, const struct handover_look *look)
                  look->left_name, look->left_job);
     else if (!handover->is_after || look->is_used)
         return;
-    else if (is_full(handover, look))
+    else if (look->unowned_mib > most)
         snprintf(words, HANDOVER_WORDS_SIZE,
                  "%.1f GiB are still in use after job %" PRIu64 ", and no process has them",
                  (double)look->unowned_mib / 1024, handover->job);

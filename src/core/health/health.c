@@ -125,15 +125,6 @@ static bool is_above(const struct reading *reading, enum reading_id id, int64_t 
     return reading_has(reading, id) && reading->values[id] > most;
 }
 
-/* How much a counter grew since another reading; 0 when one lacks it, or it began anew. */
-static int64_t grown(const struct reading *reading, const struct reading *since, enum reading_id id)
-{
-    if (!reading_has(reading, id) || !reading_has(since, id) ||
-        reading->values[id] < since->values[id])
-        return 0;
-    return reading->values[id] - since->values[id];
-}
-
 /* A driver that started anew counts from 0: whatever needed a reset has had it. */
 static bool was_reset(const struct health *health, const struct reading *reading)
 {
@@ -145,8 +136,8 @@ static void judge_errors(struct health *health, const struct health_ask *ask)
 {
     const struct reading *now = ask->reading;
 
-    see(health, FAULT_ECC_UNCORRECTED, grown(now, &health->first, READING_ECC_UNCORRECTED) > 0,
-        ask->now, 0);
+    see(health, FAULT_ECC_UNCORRECTED,
+        reading_grown(now, &health->first, READING_ECC_UNCORRECTED) > 0, ask->now, 0);
     see(health, FAULT_SRAM, is_above(now, READING_SRAM_THRESHOLD, 0), ask->now, 0);
     see(health, FAULT_ROW_FAILURE, is_above(now, READING_ROW_REMAP_FAILURE, 0), ask->now, 0);
     see(health, FAULT_ROW_PENDING,
@@ -154,7 +145,7 @@ static void judge_errors(struct health *health, const struct health_ask *ask)
         ask->now, 0);
     see(health, FAULT_RECOVERY, is_above(now, READING_RECOVERY_ACTION, 0), ask->now, 0);
     see(health, FAULT_ECC_STORM,
-        grown(now, &health->mark, READING_ECC_CORRECTED) > HEALTH_ECC_STORM, ask->now, 0);
+        reading_grown(now, &health->mark, READING_ECC_CORRECTED) > HEALTH_ECC_STORM, ask->now, 0);
 }
 
 static void judge_links(struct health *health, const struct health_ask *ask)
@@ -167,8 +158,8 @@ static void judge_links(struct health *health, const struct health_ask *ask)
     see(health, FAULT_LINK_DOWN, up >= 0 && up < (int64_t)health->links_most, ask->now,
         HEALTH_HOT_S * USEC_PER_SEC);
     see(health, FAULT_LINK_ERRORS,
-        grown(now, &health->mark, READING_NVLINK_REPLAYS) +
-                grown(now, &health->mark, READING_NVLINK_RECOVERIES) >
+        reading_grown(now, &health->mark, READING_NVLINK_REPLAYS) +
+                reading_grown(now, &health->mark, READING_NVLINK_RECOVERIES) >
             HEALTH_LINK_ERRORS,
         ask->now, 0);
     /* Lanes: a link that idles gives up speed (its generation), not width. */

@@ -40,6 +40,15 @@ enum reading_id reading_find(const char *name)
     return id;
 }
 
+int64_t reading_grown(const struct reading *reading, const struct reading *since,
+                      enum reading_id id)
+{
+    if (!since || !reading_has(reading, id) || !reading_has(since, id) ||
+        reading->values[id] < since->values[id])
+        return 0;
+    return reading->values[id] - since->values[id];
+}
+
 double reading_in_base(enum reading_id id, int64_t value)
 {
     return (double)value * bases[reading_about[id].unit].factor;

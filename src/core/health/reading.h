@@ -61,6 +61,11 @@ static inline bool reading_has(const struct reading *reading, enum reading_id id
     return (reading->has >> id & 1) != 0;
 }
 
+/* How much a counter grew since another reading (NULL: none); 0 if one lacks it, or it began anew.
+ */
+int64_t reading_grown(const struct reading *reading, const struct reading *since,
+                      enum reading_id id);
+
 static inline void reading_set(struct reading *reading, enum reading_id id, int64_t value)
 {
     reading->has |= UINT64_C(1) << id;

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/health/straggler.h"
 
-static int64_t clock_of(const struct straggler_ask *ask, uint32_t i)
-{
-    const struct usage_gpu *gpu = &ask->usage->gpus[i];
-
-    return ask->is_lately ? gpu->clock_lately_mhz : gpu->clock_mhz;
-}
-
-static int64_t use_of(const struct straggler_ask *ask, uint32_t i)
-{
-    const struct usage_gpu *gpu = &ask->usage->gpus[i];
-
-    return ask->is_lately ? gpu->use_lately : gpu->use;
-}
-
 /* The lowest clock against the mean of the others. */
 static struct straggler find_slow(const struct straggler_ask *ask)
 {
@@ -22,14 +8,15 @@ static struct straggler find_slow(const struct straggler_ask *ask)
     int64_t sum = 0, count = 0;
 
     for (uint32_t i = 0; i < ask->usage->gpus_count; i++) {
-        int64_t clock = clock_of(ask, i);
+        const struct usage_gpu *gpu = &ask->usage->gpus[i];
+        int64_t clock = ask->is_lately ? gpu->clock_lately_mhz : gpu->clock_mhz;
         if (clock <= 0)
             continue;
         sum += clock;
         count++;
         if (found.gpu && clock >= found.its)
             continue;
-        found.gpu = &ask->usage->gpus[i];
+        found.gpu = gpu;
         found.its = clock;
     }
     if (count < 2)
@@ -46,12 +33,13 @@ static struct straggler find_idle(const struct straggler_ask *ask)
     struct straggler found = { .of = STRAGGLER_OF_USE, .others = INT64_MAX };
 
     for (uint32_t i = 0; i < ask->usage->gpus_count; i++) {
-        int64_t use = use_of(ask, i);
+        const struct usage_gpu *gpu = &ask->usage->gpus[i];
+        int64_t use = ask->is_lately ? gpu->use_lately : gpu->use;
         if (use < 0)
             continue;
         if (!found.gpu || use < found.its) {
             found.others = found.gpu ? found.its : INT64_MAX;
-            found.gpu = &ask->usage->gpus[i];
+            found.gpu = gpu;
             found.its = use;
         } else if (use < found.others)
             found.others = use;

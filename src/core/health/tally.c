@@ -97,14 +97,6 @@ static const struct {
     { USAGE_DRAM, READING_DRAM_ACTIVE },     { USAGE_POWER, READING_POWER },
 };
 
-static int64_t grown(const struct tally_ask *ask, enum reading_id id)
-{
-    if (!ask->before || !reading_has(ask->now, id) || !reading_has(ask->before, id) ||
-        ask->now->values[id] < ask->before->values[id])
-        return 0;
-    return ask->now->values[id] - ask->before->values[id];
-}
-
 static void add_links(struct usage *usage, const struct tally_ask *ask, uint32_t i)
 {
     static const enum reading_id ids[] = { READING_NVLINK_TX, READING_NVLINK_RX, READING_PCIE_TX,
@@ -199,7 +191,7 @@ static void add_part(struct tally *tally, const struct tally_ask *ask, uint32_t 
     if (part->memory_mib >= 0)
         usage_add(&usage->sums[USAGE_MEMORY], part->memory_mib, ask->ms);
     add_links(usage, ask, i);
-    usage->energy_mj += part_of(grown(ask, READING_ENERGY), ask, i);
+    usage->energy_mj += part_of(reading_grown(now, ask->before, READING_ENERGY), ask, i);
     if (reading_has(now, READING_MEMORY_TOTAL) &&
         now->values[READING_MEMORY_TOTAL] >> 20 > usage->device_mib)
         usage->device_mib = now->values[READING_MEMORY_TOTAL] >> 20;

@@ -89,6 +89,15 @@ bool lease_is_plausible(const struct lease *lease)
            are_amounts(lease->cpu_milli, lease->memory_mib);
 }
 
+bool lease_is_on(const struct lease *lease, uint32_t node)
+{
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        if (lease->members[i].node == node)
+            return true;
+    }
+    return false;
+}
+
 int64_t lease_cpus(const struct lease *lease)
 {
     int64_t sum = lease->cpu_milli * lease->members_count;

@@ -73,6 +73,8 @@ static inline int64_t lease_memory_mib(const struct lease *lease, uint32_t place
                                   : lease->memory_mib;
 }
 
+/* A member is on this machine. */
+bool lease_is_on(const struct lease *lease, uint32_t node);
 /* Of all members. */
 int64_t lease_cpus(const struct lease *lease);
 int64_t lease_memory(const struct lease *lease);

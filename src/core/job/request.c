@@ -350,20 +350,14 @@ static int read_alternative(struct span text, struct gpu_ask *ret, struct error 
     return code;
 }
 
-static bool is_none(struct span text)
-{
-    text = span_trim(text);
-    return text.length == 0 || (text.length == 1 && text.bytes[0] == '0');
-}
-
 static int parse_gpus(struct request *request, const char *gpus, struct error *err)
 {
     struct gpu_ask asks[REQUEST_ALTERNATIVES_MAX];
     uint32_t count = 0;
-    struct span text = { gpus, strlen(gpus) };
+    struct span text = span_trim((struct span){ gpus, strlen(gpus) });
+    bool more = text.length > 1 || (text.length == 1 && text.bytes[0] != '0');
 
     memset(asks, 0, sizeof(asks));
-    bool more = !is_none(text);
     while (more) {
         if (count == REQUEST_ALTERNATIVES_MAX)
             return error_set(err, -ERANGE, "more than %d alternatives", REQUEST_ALTERNATIVES_MAX);

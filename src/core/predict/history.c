@@ -60,14 +60,6 @@ static uint64_t key_of(const struct history_job *job, int level)
     return map_hash_words(key, COUNT_OF(key));
 }
 
-static const struct history_ring *find(const struct history *history, uint64_t key)
-{
-    uint64_t found = 0;
-
-    map_get(&history->by_key, key, &found);
-    return found ? &history->rings.items[found - 1] : NULL;
-}
-
 /* A new ring replaces one that has had no addition since the hand last passed it. */
 static struct history_ring *claim(struct history *history, uint64_t key)
 {
@@ -130,8 +122,11 @@ struct chain {
 static void look_up(const struct history *history, const struct history_job *job, struct chain *ret)
 {
     ret->limit = job->limit == USEC_NEVER ? NOTHING : log2_of(job->limit / tick);
-    for (int level = 0; level < HISTORY_LEVELS; level++)
-        ret->rings[level] = find(history, key_of(job, level));
+    for (int level = 0; level < HISTORY_LEVELS; level++) {
+        uint64_t found;
+        bool is_known = map_get(&history->by_key, key_of(job, level), &found);
+        ret->rings[level] = is_known ? &history->rings.items[found - 1] : NULL;
+    }
 }
 
 /* From the general to the particular. NOTHING: no samples. */

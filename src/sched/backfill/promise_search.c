@@ -50,16 +50,13 @@ void reserve_release(struct reserve *reserve)
 
 static void book(struct reserve *reserve, usec_t at, const struct lease *lease, int sign)
 {
+    const struct booking *items = reserve->bookings.items, added = { at, lease, sign };
     size_t place = reserve->bookings.count;
 
-    list_add(&reserve->bookings, (struct booking){ at, lease, sign });
-    struct booking *items = reserve->bookings.items;
-    for (; place > 0 && (items[place - 1].at > at ||
-                         (items[place - 1].at == at && items[place - 1].sign > sign));
-         place--)
-        items[place] = items[place - 1];
-    items[place] = (struct booking){ at, lease, sign };
-    assert(place == 0 || items[place - 1].at <= at);
+    while (place > 0 && (items[place - 1].at > at ||
+                         (items[place - 1].at == at && items[place - 1].sign > sign)))
+        place--;
+    list_insert(&reserve->bookings, place, added);
 }
 
 static void book_all(struct reserve *reserve)

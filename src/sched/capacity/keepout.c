@@ -84,11 +84,9 @@ static bool holds_there(const struct keepout *keepout, const struct layout *layo
 bool keepout_has(const struct keepout *keepout, const struct layout *layout,
                  const struct lease *lease)
 {
-    for (uint32_t i = 0; keepout->slots == 0 && i < lease->members_count; i++) {
-        if (lease->members[i].node == keepout->node)
-            return true;
-    }
-    for (uint32_t i = 0; keepout->slots != 0 && i < lease->slices_count; i++) {
+    if (keepout->slots == 0)
+        return lease_is_on(lease, keepout->node);
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
         if (holds_there(keepout, layout, &lease->slices[i]))
             return true;
     }

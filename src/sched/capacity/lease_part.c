@@ -48,13 +48,6 @@ void lease_part_range(const struct lease *lease, uint32_t first, uint32_t count,
     lease_part_pick(lease, is_picked, arena, ret);
 }
 
-static bool has_slice(const struct fleet *fleet, const struct slice *slice)
-{
-    struct lease lease = { .slices = (struct slice *)(uintptr_t)slice, .slices_count = 1 };
-
-    return fleet_has(fleet, &lease);
-}
-
 static bool has_device(const struct lease *lease, uint32_t device)
 {
     for (uint32_t i = 0; i < lease->slices_count; i++) {
@@ -71,8 +64,8 @@ void lease_part_free(struct arena *arena, const struct fleet *fleet, const struc
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (has_slice(fleet, &lease->slices[i]) &&
-            (!other || !has_device(other, lease->slices[i].device)))
+        struct lease one = { .slices = &lease->slices[i], .slices_count = 1 };
+        if (fleet_has(fleet, &one) && (!other || !has_device(other, lease->slices[i].device)))
             slices[count++] = lease->slices[i];
     }
     *ret = *lease;

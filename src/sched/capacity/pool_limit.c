@@ -17,16 +17,11 @@ static int64_t promised_to(const struct state *state, const struct fleet *fleet,
     return pool->milli_min - held;
 }
 
-static bool is_shared_and_well(const struct state *state, const struct layout_kind *kind)
+static bool may_use(const struct state *state, const struct layout_kind *kind, uint32_t pool)
 {
     const struct device *device = &state->devices.items[kind->device];
 
-    return device->pool == 0 && device_is_usable(state, device);
-}
-
-static bool may_use(const struct state *state, const struct layout_kind *kind, uint32_t pool)
-{
-    return is_shared_and_well(state, kind) && layout_kind_is_of(kind, pool);
+    return device->pool == 0 && device_is_usable(state, device) && layout_kind_is_of(kind, pool);
 }
 
 bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,

@@ -41,11 +41,9 @@ static size_t split(struct profile *profile, usec_t at)
 
     if (profile->steps.items[place].at >= at || profile->steps.count >= PROFILE_STEPS_MAX)
         return place;
-    list_add(&profile->steps, (struct profile_step){ 0 });
-    struct profile_step *items = profile->steps.items;
-    memmove(&items[place + 1], &items[place],
-            (profile->steps.count - 1 - place) * sizeof(items[0]));
-    items[place + 1].at = at;
+    struct profile_step step = profile->steps.items[place];
+    step.at = at;
+    list_insert(&profile->steps, place + 1, step);
     return place + 1;
 }
 

@@ -206,16 +206,6 @@ static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted, bo
 
 /* ---- what is said ---- */
 
-static usec_t wait_from(usec_t now, usec_t at)
-{
-    return at == USEC_NEVER ? at : at > now ? at - now : 0;
-}
-
-static usec_t later(usec_t now, usec_t wait)
-{
-    return usec_after(now, wait);
-}
-
 /* When its promise says; 0: it has none. */
 static usec_t promised_at(const struct brain *brain, const struct job *job)
 {
@@ -240,12 +230,7 @@ static usec_t base_wait(struct brain *brain, const struct estimate_ask *wanted,
     *ret_promised = promised > 0 && promised != USEC_NEVER ? promised : 0;
     if (*ret_promised > 0 && (!state->settings.predict || at == USEC_NEVER || at > *ret_promised))
         at = *ret_promised;
-    return wait_from(state->now, at);
-}
-
-static bool is_busy(const struct brain *brain)
-{
-    return brain->pending.count > 1;
+    return at == USEC_NEVER ? at : at > state->now ? at - state->now : 0;
 }
 
 void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
@@ -266,12 +251,12 @@ void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
         ret->median = ret->high = USEC_NEVER;
         return;
     }
-    calibration_range(&state->calibration, wait, is_busy(brain), &range);
+    calibration_range(&state->calibration, wait, brain->pending.count > 1, &range);
     if (wait == 0)
         range = (struct calibration_range){ 0 };
-    ret->low = later(now, range.low);
-    ret->median = later(now, range.count > 0 ? range.median : wait);
-    ret->high = later(now, range.high);
+    ret->low = usec_after(now, range.low);
+    ret->median = usec_after(now, range.count > 0 ? range.median : wait);
+    ret->high = usec_after(now, range.high);
     if (promised > 0 && !state->settings.predict) {
         ret->high = promised;
         ret->median = ret->median < promised && range.count > 0 ? ret->median : promised;
@@ -327,7 +312,7 @@ void estimate_note(struct brain *brain, struct decisions *decisions)
         struct event foresee = {
             .kind = EVENT_FORESEE,
             .at = state->now,
-            .foresee = { .job = job->id, .wait = wait, .is_busy = is_busy(brain) },
+            .foresee = { .job = job->id, .wait = wait, .is_busy = brain->pending.count > 1 },
         };
         brain_decide(brain, &foresee, decisions);
         if (++noted == ESTIMATE_AT_ONCE)

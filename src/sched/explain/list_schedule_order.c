@@ -73,6 +73,7 @@ void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidat
     }
 }
 
+/* As job_order.h has it, with what was placed so far as if it ran. */
 static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
 {
     const struct estimate_line *line = &estimator->lines.items[queue];
@@ -83,14 +84,6 @@ static struct order_claim claim_of(struct estimator *estimator, uint32_t queue)
                                  .more_share = estimator->extra_share.items[queue],
                                  .more_milli = estimator->extra_milli.items[queue],
                                  .usage = &estimator->usage };
-}
-
-/* As order.h has it, with what was placed so far as if it ran. */
-static bool is_before(const struct schedule *walk, uint32_t a, uint32_t b)
-{
-    struct order_claim left = claim_of(walk->estimator, a), right = claim_of(walk->estimator, b);
-
-    return order_is_before(walk->brain->state, &left, &right);
 }
 
 uint32_t schedule_next_line(const struct schedule *walk)
@@ -105,8 +98,10 @@ uint32_t schedule_next_line(const struct schedule *walk)
     while (estimator->lines.items[at].heap.count == 0) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < state->queues.count; i++) {
+            struct order_claim claim = claim_of(walk->estimator, i);
+            struct order_claim other = claim_of(walk->estimator, best);
             if (state->queues.items[i].parent == at && estimator->offers.items[i] > 0 &&
-                (best == 0 || is_before(walk, i, best)))
+                (best == 0 || order_is_before(state, &claim, &other)))
                 best = i;
         }
         at = best;

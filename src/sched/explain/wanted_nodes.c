@@ -375,11 +375,8 @@ static bool is_empty(const struct state *state, uint32_t number)
 static bool is_held(const struct brain *brain, uint32_t number)
 {
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
-        const struct lease *lease = at.job->run->lease;
-        for (uint32_t i = 0; i < lease->members_count; i++) {
-            if (lease->members[i].node == number)
-                return true;
-        }
+        if (lease_is_on(at.job->run->lease, number))
+            return true;
     }
     return false;
 }

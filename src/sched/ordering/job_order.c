@@ -240,11 +240,6 @@ void order_served(struct order *order, bool is_gone)
 
 enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
 
-static int64_t least_10_s(usec_t time)
-{
-    return time < 10 * USEC_PER_SEC ? 10 * USEC_PER_SEC : time;
-}
-
 /* In 1/10 of 1/256 of an octave. */
 static int64_t key_by_length(const struct ranker *ranker, const struct pending_bucket *bucket)
 {
@@ -256,20 +251,11 @@ static int64_t key_by_length(const struct ranker *ranker, const struct pending_b
     limit = limit == USEC_NEVER ? usual : limit;
     if (usual == USEC_NEVER)
         usual = limit = USEC_PER_DAY; /* nothing is known of it */
-    int64_t key = 3 * log2_of(least_10_s(usual) / 1000) +
-                  7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) + log2_of(bucket->share);
+    usual = usual > 10 * USEC_PER_SEC ? usual : 10 * USEC_PER_SEC;
+    int64_t key = 3 * log2_of(usual / 1000) + 7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) +
+                  log2_of(bucket->share);
     int64_t aged = age / unit;
     return key - 20 * (aged < AGE_MOST * LOG2_ONE ? aged : AGE_MOST * LOG2_ONE);
-}
-
-/* Deadlines that are near before those that can be kept before the rest; the least work first. */
-static void rank_by_deadline(const struct ranker *ranker, struct rank_entry *entry)
-{
-    const struct pending_bucket *bucket = entry->bucket;
-
-    entry->band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
-    if (entry->band < 2)
-        entry->key = bucket->estimate / USEC_PER_SEC * bucket->share;
 }
 
 void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
@@ -288,8 +274,10 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
     assert(bucket->count > 0);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
-        entry.key = key_by_length(ranker, bucket);
-        rank_by_deadline(ranker, &entry);
+        /* Deadlines that are near, then those that can be kept: the least work first. */
+        entry.band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
+        entry.key = entry.band < 2 ? bucket->estimate / USEC_PER_SEC * bucket->share
+                                   : key_by_length(ranker, bucket);
         break;
     case ORDER_SHORTEST:
         entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;

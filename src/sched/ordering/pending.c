@@ -60,12 +60,6 @@ static bool is_limited(const struct state *state, uint32_t queue)
     return false;
 }
 
-/* How long it may count on staying tells those that may be stopped apart. */
-static usec_t stay_of(const struct state *state, const struct job *job)
-{
-    return job->is_preemptible && state->agenda.windows.count > 0 ? job_stay(job) : 0;
-}
-
 /* The bucket that the job belongs into. One that was stopped for others has a bucket with those
  * that have as much left of their estimate. */
 static struct pending_bucket bucket_for(const struct state *state, const struct job *job)
@@ -84,7 +78,7 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .is_preemptible = job->is_preemptible,
         .tariff_most = job->tariff_most,
         .reserved = reserved_for(state, job->user),
-        .stay = stay_of(state, job),
+        .stay = job->is_preemptible && state->agenda.windows.count > 0 ? job_stay(job) : 0,
         .limited = is_limited(state, job->queue) ? ((uint64_t)job->user + 1) << 32 | job->gid : 0,
         .user = is_learned ? job->user : 0,
         .name = is_learned ? history_name(job->name) : 0,

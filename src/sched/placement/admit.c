@@ -19,24 +19,6 @@ struct empty {
     bool is_preemptible;
 };
 
-static void empty_make(struct empty *empty, const struct state *state)
-{
-    *empty = (struct empty){ .state = state };
-    layout_make(&empty->layout, state);
-    fleet_make(&empty->fleet, &empty->layout, state, true);
-    empty->scorer.typical = &empty->typical;
-    scorer_refresh(&empty->scorer, state, &empty->fleet);
-}
-
-static void empty_release(struct empty *empty)
-{
-    scorer_release(&empty->scorer);
-    fragmentation_release(&empty->typical);
-    fleet_release(&empty->fleet);
-    layout_release(&empty->layout);
-    arena_release(&empty->arena);
-}
-
 /* A gang that has no room on the empty cluster is told so without a look for its places. */
 static bool may_hold(struct empty *empty, const struct place_query *query)
 {
@@ -191,12 +173,14 @@ void sched_admit(const struct state *state, const struct request *request, uint3
 {
     /* Spot machines and others come and go: whether there are any now says nothing of "ever". */
     struct request any = *request;
-    struct empty empty;
+    struct empty empty = { .state = state, .is_preemptible = is_preemptible };
     struct why why;
 
     any.spot = SPOT_ALLOW;
-    empty_make(&empty, state);
-    empty.is_preemptible = is_preemptible;
+    layout_make(&empty.layout, state);
+    fleet_make(&empty.fleet, &empty.layout, state, true);
+    empty.scorer.typical = &empty.typical;
+    scorer_refresh(&empty.scorer, state, &empty.fleet);
     if (!fits(&empty, &any, queue, PLACE_QUOTA_EVER, true, ret_why))
         name_what_is_never(&empty, &any, queue, ret_why);
     else {
@@ -206,5 +190,9 @@ void sched_admit(const struct state *state, const struct request *request, uint3
         else if (is_left_out(&empty, request, queue))
             *ret_why = (struct why){ .kind = WHY_SPOT, .wanted = request->spot };
     }
-    empty_release(&empty);
+    scorer_release(&empty.scorer);
+    fragmentation_release(&empty.typical);
+    fleet_release(&empty.fleet);
+    layout_release(&empty.layout);
+    arena_release(&empty.arena);
 }

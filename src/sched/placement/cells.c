@@ -26,17 +26,13 @@ void cells_release(struct cells *cells)
 
 /* ---- which kinds there are, and where they stand ---- */
 
-static bool is_of_kind(const struct cells_kind *kind, const struct cell_quota *quota)
-{
-    return kind->of.level == quota->level && kind->of.gpus == quota->gpus &&
-           strcmp(kind->of.model, quota->model) == 0;
-}
-
 static struct cells_kind *claim_kind(struct cells *cells, const struct state *state,
                                      const struct cell_quota *quota)
 {
     for (size_t i = 0; i < cells->kinds.count; i++) {
-        if (is_of_kind(&cells->kinds.items[i], quota))
+        const struct cell_quota *of = &cells->kinds.items[i].of;
+        if (of->level == quota->level && of->gpus == quota->gpus &&
+            strcmp(of->model, quota->model) == 0)
             return &cells->kinds.items[i];
     }
     if (cells->kinds.count == CELLS_KINDS_MAX)
@@ -103,11 +99,6 @@ static uint64_t key_of(const struct layout *layout, const struct cells_kind *kin
     }
 }
 
-static bool is_for_cells(const struct device *device, const struct cells_kind *kind)
-{
-    return strcmp(device->model, kind->of.model) == 0 && device->pool == 0 && !device->mig_enabled;
-}
-
 /* Slots of one key that may make a cell, in the order of their places. */
 struct gathered {
     uint64_t key;
@@ -152,7 +143,8 @@ static void find_cells(struct cells_kind *kind, const struct layout *layout,
             const struct layout_slot *slot = &layout->slots.items[i];
             const struct device *device = &state->devices.items[slot->device];
             uint64_t key = key_of(layout, kind, n, slot);
-            if (key != 0 && is_for_cells(device, kind))
+            if (key != 0 && strcmp(device->model, kind->of.model) == 0 && device->pool == 0 &&
+                !device->mig_enabled)
                 list_add(&found, (struct gathered){ key, i, device_is_usable(state, device) });
         }
     }

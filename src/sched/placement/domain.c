@@ -3,11 +3,6 @@
 
 #include "sched/placement/place.h"
 
-static uint32_t number_of(const struct layout_node *at, enum domain_level level)
-{
-    return level == DOMAIN_RACK ? at->rack : at->block;
-}
-
 static uint32_t domains_at(const struct layout *layout, enum domain_level level)
 {
     return level == DOMAIN_RACK ? layout->rack_count : layout->block_count;
@@ -21,7 +16,7 @@ static void count_room(struct domain *domain, const struct place_query *query, s
         domain->counts[i] = 0;
     for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
         struct spot spot = spot_of(query->fleet, i);
-        domain->counts[number_of(spot.at, level)] +=
+        domain->counts[level == DOMAIN_RACK ? spot.at->rack : spot.at->block] +=
             score_count(query->scorer, shape, &spot, query->request->members);
     }
 }

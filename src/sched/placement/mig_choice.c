@@ -63,15 +63,6 @@ static bool has_room(const struct shape_cut *cut, const struct fleet_slot *slot)
     return cut->milli > 0 && slot->milli >= cut->milli && slot->memory_mib >= cut->memory_mib;
 }
 
-static int32_t count_free(const struct mig_table *table, uint32_t held)
-{
-    int32_t free = table->layout->memory;
-
-    for (uint32_t mask = mig_mask(held); mask; mask &= mask - 1)
-        free--;
-    return free;
-}
-
 static bool is_better(const struct choice *a, const struct choice *b)
 {
     if (a->rank != b->rank)
@@ -127,7 +118,7 @@ static void look_at_slot(const struct choosing *choosing, uint32_t i, struct cho
     if (rank > best->rank)
         return;
     uint32_t starts = find_starts(choosing, table, slot.mig, cut->profile);
-    int32_t free = count_free(table, slot.mig);
+    int32_t free = table->layout->memory - __builtin_popcount(mig_mask(slot.mig));
     for (uint32_t start = 0; starts >> start; start++) {
         if (!(starts >> start & 1))
             continue;

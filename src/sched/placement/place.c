@@ -97,19 +97,21 @@ static void consider_random(const struct placing *placing, struct pick *pick, ui
         *pick = (struct pick){ node, drawn };
 }
 
-static struct pick pick_by_looking(const struct placing *placing)
+/* Of these machines; NULL: of all. */
+static struct pick pick_by_looking(const struct placing *placing, const uint32_t *only,
+                                   uint32_t count)
 {
-    const struct place_query *query = placing->query;
-    bool is_random = query->scorer->placement == PLACEMENT_RANDOM;
+    bool is_random = !only && placing->query->scorer->placement == PLACEMENT_RANDOM;
     struct pick pick = { -1, 0 };
 
-    for (uint32_t i = 0; i < query->fleet->nodes.count; i++) {
-        if (!may_take(placing, i))
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t node = only ? only[i] : i;
+        if (!may_take(placing, node))
             continue;
         if (is_random)
-            consider_random(placing, &pick, i);
+            consider_random(placing, &pick, node);
         else
-            consider(placing, &pick, i);
+            consider(placing, &pick, node);
     }
     return pick;
 }
@@ -153,30 +155,19 @@ static struct pick pick_among(struct placing *placing)
     return pick;
 }
 
-static struct pick pick_seat(const struct placing *placing)
-{
-    struct pick pick = { -1, 0 };
-
-    consider(placing, &pick, placing->role_places->members[placing->seat].node);
-    return pick;
-}
-
 static struct pick pick_machine(struct placing *placing)
 {
     const struct place_query *query = placing->query;
 
-    if (placing->role_places)
-        return pick_seat(placing);
-    if (query->only) {
+    if (placing->role_places) {
         struct pick pick = { -1, 0 };
-        for (uint32_t i = 0; i < query->only_count; i++) {
-            if (may_take(placing, query->only[i]))
-                consider(placing, &pick, query->only[i]);
-        }
+        consider(placing, &pick, placing->role_places->members[placing->seat].node);
         return pick;
     }
+    if (query->only)
+        return pick_by_looking(placing, query->only, query->only_count);
     if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
-        return pick_by_looking(placing);
+        return pick_by_looking(placing, NULL, (uint32_t)query->fleet->nodes.count);
     if (placing->spread == 0 && !placing->domain.is_bounded && !placing->visible.keeps_cells &&
         (!placing->taken || query->request->nodes_max <= 1))
         return pick_by_cache(placing);
@@ -328,11 +319,6 @@ static bool cells_allow(const struct placing *placing, struct why *why)
     return broken < 0;
 }
 
-static enum why_kind what_is_missing(const struct placing *placing)
-{
-    return placing->shape->ask ? WHY_GPUS : WHY_CPUS;
-}
-
 static uint32_t first_rank(const struct request *request, uint32_t role)
 {
     uint32_t rank = 0;
@@ -373,7 +359,7 @@ static bool place_as_it_is(struct placing *placing, struct why *why)
     bool is_placed = place_members(placing);
     placing->failed = is_placed ? CAST_ALL_PLACED : placing->role;
     if (!is_placed)
-        *why = (struct why){ .kind = what_is_missing(placing) };
+        *why = (struct why){ .kind = placing->shape->ask ? WHY_GPUS : WHY_CPUS };
     bool is_allowed = is_placed && cells_allow(placing, why) && pools_allow(placing, why) &&
                       within_quota(placing, why);
     give_back(placing);

@@ -81,16 +81,11 @@ bool visible_hides(const struct visible *visible, uint32_t node)
     return is_barred(visible, node) || has_kept_cells(visible, node);
 }
 
-static struct keepout_ask ask_of(const struct place_query *query)
-{
-    return (struct keepout_ask){ query->queue, query->user, query->from,
-                                 usec_after(query->from, query->stay) };
-}
-
 void visible_start(struct visible *visible)
 {
     const struct place_query *query = visible->query;
-    struct keepout_ask ask = ask_of(query);
+    struct keepout_ask ask = { query->queue, query->user, query->from,
+                               usec_after(query->from, query->stay) };
 
     if (query->promises && query->promises->count > 0)
         promise_list(query->promises, query->end, &visible->barred);

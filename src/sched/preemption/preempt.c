@@ -314,15 +314,6 @@ static void decide(struct brain *brain, struct decisions *decisions)
         explain(brain, holder);
 }
 
-/* plan_grants has nothing to do with it. */
-static void settle(struct preempt *preempt, struct pending_bucket *bucket)
-{
-    if (!bucket)
-        return;
-    bucket->is_settled = preempt->has_settled = true;
-    bucket->why = (struct why){ .kind = WHY_GPUS };
-}
-
 static void unsettle(struct brain *brain)
 {
     for (size_t i = 0; i < brain->pending.queues.count; i++) {
@@ -429,8 +420,13 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     int64_t left_out = leave_out_moved(brain, claims);
     if (claims->items.count == 0)
         return;
-    for (size_t i = 0; is_alone && i < claims->items.count; i++)
-        settle(preempt, claims->items.items[i].job->pending_bucket);
+    for (size_t i = 0; is_alone && i < claims->items.count; i++) {
+        struct pending_bucket *bucket = claims->items.items[i].job->pending_bucket;
+        if (!bucket)
+            continue;
+        bucket->is_settled = preempt->has_settled = true; /* plan_grants leaves it alone */
+        bucket->why = (struct why){ .kind = WHY_GPUS };
+    }
     size_up(brain, queue, left_out);
     contenders_sort(claims, brain->state);
     struct place_query query = brain_query(brain, claims->items.items[0].job);

@@ -196,6 +196,15 @@ static void spare_victim(struct search *search, uint32_t number)
     victim->is_chosen = false;
 }
 
+/* All that were chosen after these. */
+static void spare_after(struct search *search, size_t count)
+{
+    struct reclaim *reclaim = &search->brain->reclaim;
+
+    while (reclaim->chosen.count > count)
+        spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
+}
+
 /* Those that must go for so many members there. False: not all of them may. */
 static bool clear_node(struct search *search, uint32_t node, uint32_t members)
 {
@@ -212,8 +221,7 @@ static bool clear_node(struct search *search, uint32_t node, uint32_t members)
     }
     if (has_room(search, room, members))
         return true;
-    while (reclaim->chosen.count > before)
-        spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
+    spare_after(search, before);
     return false;
 }
 
@@ -352,14 +360,6 @@ static void fill_back(struct search *search, struct lease *lease)
     fleet_take(&reclaim->ahead, lease, -1);
 }
 
-static void spare_all(struct search *search)
-{
-    struct reclaim *reclaim = &search->brain->reclaim;
-
-    while (reclaim->chosen.count > 0)
-        spare_victim(search, reclaim->chosen.items[--reclaim->chosen.count]);
-}
-
 /* The first alternative that can be had. Machine by machine only for members that are alike. */
 static bool search_alternatives(struct search *search, struct lease *ret_lease)
 {
@@ -373,7 +373,7 @@ static bool search_alternatives(struct search *search, struct lease *ret_lease)
             search->need_milli = (int32_t)ask->count * GPU_MILLI;
         if (choose_nodes(search) && try_place(search, true, ret_lease))
             return true;
-        spare_all(search);
+        spare_after(search, 0);
     }
     return choose_greedily(search, ret_lease);
 }

@@ -212,15 +212,6 @@ static void price_nodes(struct relocation *search)
     list_sort(&defrag->nodes, compare_cleared);
 }
 
-static bool is_on(const struct lease *lease, uint32_t node)
-{
-    for (uint32_t i = 0; i < lease->members_count; i++) {
-        if (lease->members[i].node == node)
-            return true;
-    }
-    return false;
-}
-
 static void choose(struct relocation *search, uint32_t number)
 {
     struct defrag *defrag = &search->brain->defrag;
@@ -258,7 +249,7 @@ static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
         if (!is_whole && has_room(search, node))
             return;
         if (!defrag->movers.items[i].is_chosen &&
-            is_on(defrag->movers.items[i].job->run->lease, node))
+            lease_is_on(defrag->movers.items[i].job->run->lease, node))
             choose(search, i);
     }
 }

@@ -35,19 +35,16 @@ static size_t find_place(struct job *const *items, size_t count, uint64_t id)
     return low;
 }
 
-#define KEEP_IN(list, job, is_wanted)                                                              \
-    do {                                                                                           \
-        size_t at_ = find_place((list)->items, (list)->count, (job)->id);                          \
-        bool is_in_ = at_ < (list)->count && (list)->items[at_] == (job);                          \
-        if (is_in_ && !(is_wanted))                                                                \
-            list_remove((list), at_);                                                              \
-        if (!is_in_ && (is_wanted)) {                                                              \
-            list_add((list), (job));                                                               \
-            for (size_t i_ = (list)->count - 1; i_ > at_; i_--)                                    \
-                (list)->items[i_] = (list)->items[i_ - 1];                                         \
-            (list)->items[at_] = (job);                                                            \
-        }                                                                                          \
-    } while (0)
+static void keep_in(job_list *list, struct job *job, bool is_wanted)
+{
+    size_t at = find_place(list->items, list->count, job->id);
+    bool is_in = at < list->count && list->items[at] == job;
+
+    if (is_in && !is_wanted)
+        list_remove(list, at);
+    else if (!is_in && is_wanted)
+        list_insert(list, at, job);
+}
 
 void elastic_note(struct elastic *elastic, const struct state *state, struct job *job, bool is_gone)
 {
@@ -55,9 +52,9 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
     bool is_coming = !is_gone && job->state == JOB_QUEUED && job->is_awaited == AWAITED_BACK;
 
     if (request_is_elastic(state_request(state, job)) && job->resize == RESIZE_RESTART)
-        KEEP_IN(&elastic->active, job, is_active);
+        keep_in(&elastic->active, job, is_active);
     if (is_coming || elastic->back.count > 0)
-        KEEP_IN(&elastic->back, job, is_coming);
+        keep_in(&elastic->back, job, is_coming);
 }
 
 /* ---- those that come back ---- */
