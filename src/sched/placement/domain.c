@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/placement/domain.h"
-
-#include "sched/placement/place.h"
+#include "sched/placement/placing.h"
 
 static uint32_t domains_at(const struct layout *layout, enum domain_level level)
 {

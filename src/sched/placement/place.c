@@ -8,206 +8,7 @@
 #include "core/job/role.h"
 #include "sched/capacity/pool_limit.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/placement/domain.h"
-#include "sched/placement/role_order.h"
-#include "sched/placement/visible.h"
-
-/* What is being placed, and where it has come to. */
-struct placing {
-    const struct place_query *query;
-    struct arena *arena;
-    struct shape *shape; /* of the role that is being placed, or of all */
-    uint32_t role;
-    struct shape *shapes[REQUEST_ROLES_MAX]; /* by role */
-    struct shape *own;                       /* the same, where there are no caches */
-    struct request *parts;                   /* of a gang with roles, then */
-    struct role_order cast;
-    uint32_t failed; /* the role that found no place, or CAST_ALL_PLACED */
-    const struct lease
-        *role_places; /* members go to the machines that they have there; NULL: to any */
-    uint32_t seat;    /* of the next: its place there */
-    struct lease lease;
-    struct lease_role *roles;
-    struct lease_member *members;
-    struct slice *slices;
-    struct visible visible;
-    bool *avoid;
-    uint32_t *taken;   /* members on each machine; NULL: one member */
-    uint32_t spread;   /* no more on one machine; 0: no bound */
-    uint32_t machines; /* different ones so far */
-    struct domain domain;
-    int64_t *slacks; /* of the cells, by kind: before it is placed */
-    bool is_strict;  /* no cell that is not its own */
-};
-
-static bool may_take(const struct placing *placing, uint32_t node)
-{
-    const struct request *request = placing->query->request;
-
-    if (!domain_has(&placing->domain, node))
-        return false;
-    if (!placing->taken)
-        return true;
-    if (placing->spread > 0 && placing->taken[node] >= placing->spread)
-        return false;
-    /* Those that are left may just be enough for the machines that are still wanted. */
-    if (placing->taken[node] > 0 && placing->machines < request->nodes_min &&
-        request->members - placing->lease.members_count <= request->nodes_min - placing->machines)
-        return false;
-    /* 1 is what a request has that says nothing of machines. */
-    return placing->taken[node] > 0 || request->nodes_max <= 1 ||
-           placing->machines < request->nodes_max;
-}
-
-struct pick {
-    int64_t node; /* -1: none */
-    int32_t cost;
-};
-
-static void consider(const struct placing *placing, struct pick *pick, uint32_t node)
-{
-    struct spot spot = visible_spot(&placing->visible, placing->shape, node);
-    int32_t cost = score(placing->query->scorer, placing->shape, &spot);
-
-    if (cost != COST_NONE &&
-        (pick->node < 0 || cost < pick->cost || (cost == pick->cost && node < pick->node)))
-        *pick = (struct pick){ node, cost };
-}
-
-static uint64_t mix(uint64_t value)
-{
-    value += UINT64_C(0x9e3779b97f4a7c15);
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
-
-/* Each machine draws a number; the least of those that fit wins. */
-static void consider_random(const struct placing *placing, struct pick *pick, uint32_t node)
-{
-    const struct place_query *query = placing->query;
-    struct pick fit = { -1, 0 };
-
-    consider(placing, &fit, node);
-    if (fit.node < 0)
-        return;
-    uint64_t seed = mix(query->state->settings.seed ^ mix(query->job));
-    int32_t drawn = (int32_t)(mix(seed ^ mix(node + UINT64_C(1))) >> 34);
-    if (pick->node < 0 || drawn < pick->cost)
-        *pick = (struct pick){ node, drawn };
-}
-
-/* Of these machines; NULL: of all. */
-static struct pick pick_by_looking(const struct placing *placing, const uint32_t *only,
-                                   uint32_t count)
-{
-    bool is_random = !only && placing->query->scorer->placement == PLACEMENT_RANDOM;
-    struct pick pick = { -1, 0 };
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t node = only ? only[i] : i;
-        if (!may_take(placing, node))
-            continue;
-        if (is_random)
-            consider_random(placing, &pick, node);
-        else
-            consider(placing, &pick, node);
-    }
-    return pick;
-}
-
-/* From the cache; machines that promises touch, or that are full of this gang, one by one. */
-static struct pick pick_by_cache(struct placing *placing)
-{
-    struct shape *shape = placing->shape;
-    struct pick pick = { -1, 0 };
-    LIST(int32_t) old = { 0 };
-
-    shape_catch_up(shape, placing->query->scorer, placing->query->fleet);
-    for (size_t i = 0; i < placing->visible.barred.count; i++)
-        list_add(&old, shape_set_cost(shape, placing->visible.barred.items[i], COST_NONE));
-    pick.node = shape_best(shape);
-    if (pick.node >= 0)
-        pick.cost = shape->costs.items[pick.node];
-    for (size_t i = placing->visible.barred.count; i-- > 0;)
-        shape_set_cost(shape, placing->visible.barred.items[i], old.items[i]);
-    list_release(&old);
-    for (size_t i = 0; i < placing->visible.barred.count; i++)
-        consider(placing, &pick, placing->visible.barred.items[i]);
-    return pick;
-}
-
-static struct pick pick_among(struct placing *placing)
-{
-    const struct shape *shape = placing->shape;
-    struct pick pick = { -1, 0 };
-
-    shape_catch_up(placing->shape, placing->query->scorer, placing->query->fleet);
-    for (uint32_t i = 0; i < placing->query->fleet->nodes.count; i++) {
-        int32_t cost = shape->costs.items[i];
-        if (cost == COST_NONE || !may_take(placing, i))
-            continue;
-        if (visible_hides(&placing->visible, i))
-            consider(placing, &pick, i);
-        else if (pick.node < 0 || cost < pick.cost)
-            pick = (struct pick){ i, cost };
-    }
-    return pick;
-}
-
-static struct pick pick_machine(struct placing *placing)
-{
-    const struct place_query *query = placing->query;
-
-    if (placing->role_places) {
-        struct pick pick = { -1, 0 };
-        consider(placing, &pick, placing->role_places->members[placing->seat].node);
-        return pick;
-    }
-    if (query->only)
-        return pick_by_looking(placing, query->only, query->only_count);
-    if (!query->shapes || query->scorer->placement == PLACEMENT_RANDOM)
-        return pick_by_looking(placing, NULL, (uint32_t)query->fleet->nodes.count);
-    if (placing->spread == 0 && !placing->domain.is_bounded && !placing->visible.keeps_cells &&
-        (!placing->taken || query->request->nodes_max <= 1))
-        return pick_by_cache(placing);
-    return pick_among(placing);
-}
-
-/* The devices of the promise are for the members that have them there. */
-static const bool *slots_of_other_seats(const struct placing *placing, const struct layout_node *at)
-{
-    const struct lease *role_places = placing->role_places;
-
-    memset(placing->avoid, 1, at->count * sizeof(bool));
-    for (uint32_t i = 0; i < role_places->slices_count; i++) {
-        uint32_t slot =
-            placing->query->fleet->layout->slot_of_device.items[role_places->slices[i].device];
-        if (role_places->slices[i].rank == placing->seat && slot >= at->first &&
-            slot < at->first + at->count)
-            placing->avoid[slot - at->first] = false;
-    }
-    return placing->avoid;
-}
-
-/* Slots that should be left to others, if it can be helped. */
-static const bool *slots_to_avoid(const struct placing *placing, uint32_t node)
-{
-    const struct place_query *query = placing->query;
-    const struct layout *layout = query->fleet->layout;
-    const struct layout_node *at = &layout->nodes.items[node];
-
-    if (placing->role_places)
-        return slots_of_other_seats(placing, at);
-    if (query->promises && query->promises->count > 0 &&
-        promise_avoid(query->promises, layout, query->end, node, placing->avoid))
-        return placing->avoid;
-    if (!query->spare)
-        return NULL;
-    for (uint32_t i = 0; i < at->count; i++)
-        placing->avoid[i] = query->spare->slots.items[at->first + i].milli == GPU_MILLI;
-    return placing->avoid;
-}
+#include "sched/placement/placing.h"
 
 static void look_at_cells(struct placing *placing)
 {
@@ -221,10 +22,10 @@ static bool place_member(struct placing *placing)
 {
     const struct place_query *query = placing->query;
     struct shape *shape = placing->shape;
-    struct pick pick = pick_machine(placing);
+    struct pick pick = placing_pick(placing);
 
     while (pick.node < 0 && domain_next(&placing->domain))
-        pick = pick_machine(placing);
+        pick = placing_pick(placing);
     if (pick.node < 0)
         return false;
 
@@ -234,7 +35,7 @@ static bool place_member(struct placing *placing)
     struct slice *slices = &placing->slices[lease->slices_count];
     struct spot spot = visible_spot(&placing->visible, placing->shape, node);
     bool is_placed =
-        score_choose(query->scorer, shape, &spot, slots_to_avoid(placing, node), slices);
+        score_choose(query->scorer, shape, &spot, placing_avoid(placing, node), slices);
     assert(is_placed); /* it has a cost */
     (void)is_placed;
     for (uint32_t i = 0; i < wanted; i++) {
@@ -646,34 +447,6 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
     }
     finish(&placing);
     return is_placed;
-}
-
-static bool part_may_fit(const struct place_query *query, uint32_t number)
-{
-    const struct request *part = request_part(query->request, number);
-    uint32_t alternatives = part->gpu_alternatives ? part->gpu_alternatives : 1;
-
-    for (uint32_t i = 0; i < alternatives; i++) {
-        struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
-                                          query->class, number, i, query->queue);
-        if (!shape->is_possible)
-            continue;
-        shape_catch_up(shape, query->scorer, query->fleet);
-        if (shape_best(shape) >= 0)
-            return true;
-    }
-    return false;
-}
-
-bool place_may_fit(const struct place_query *query)
-{
-    if (query->scorer->layout->has_mins)
-        return true; /* what it costs depends on whose pool it is */
-    for (uint32_t i = 0; i < request_parts(query->request); i++) {
-        if (!part_may_fit(query, i))
-            return false;
-    }
-    return true;
 }
 
 /* Looked at for one member alone, so that "2 free" means what a person would count. */

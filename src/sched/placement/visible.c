@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/placement/visible.h"
+#include "sched/placement/placing.h"
 
 #include <assert.h>
 #include <string.h>
