@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/health/straggler.h"
+#include "core/health/diagnosis.h"
 #include "export/exposition.h"
 
 struct exporting {

@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "core/health/diagnosis.h"
-#include "core/health/straggler.h"
 #include "core/health/tally.h"
 
 enum { PERCENT = READING_RATIO_ONE / 100 };

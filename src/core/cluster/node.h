@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "core/job/lease.h"
+#include "core/job/request.h"
 
 enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
@@ -96,5 +97,16 @@ void room_release(struct room *room);
 void room_add(struct room *room, const struct lease *lease, int sign);
 
 const char *node_state_name(enum node_state state);
+
+/* A machine that could be had: what it has, costs, and how long it takes to come */
+
+enum { NODE_TYPES_MAX = 64, NODE_TYPE_GPUS_MAX = 64, NODE_TYPE_MOST_MAX = 100000 };
+
+/* Members and what they mean: config.def. */
+struct node_type {
+    char name[REQUEST_NAME_SIZE];
+#define NODE_TYPE(tag, form, type, member, ...) type member;
+#include "core/config.def"
+};
 
 #endif

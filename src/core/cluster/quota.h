@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/record.h"
 
@@ -104,5 +105,28 @@ int resource_find(const resource_list *resources, const char *name);
 /* The same, a new number when it is a model not seen before; -1: there are too many. */
 int resource_claim(resource_list *resources, const char *name);
 void resources_release(resource_list *resources);
+
+/* What each user and each Unix group holds now in each queue, with all below it
+ *
+ * Kept for all, so that a limit that is set later finds it. Follows from the leases: not saved.
+ */
+
+struct holding {
+    uint32_t queue, id;
+    uint8_t kind; /* SUBJECT_USER or SUBJECT_GROUP */
+    struct amounts amounts;
+};
+
+struct holdings {
+    LIST(struct holding) items;
+    struct map places; /* (queue, kind, id) -> place plus one */
+};
+
+void holding_add(struct holdings *holdings, uint32_t queue, enum subject_kind kind, uint32_t id,
+                 const struct amounts *amounts, int sign);
+/* NULL: it never held anything. */
+const struct amounts *holding_of(const struct holdings *holdings, uint32_t queue,
+                                 enum subject_kind kind, uint32_t id);
+void holdings_release(struct holdings *holdings);
 
 #endif

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "core/job/checkpoint_interval.h"
+#include "core/job/why.h"
 
 const struct job_run job_no_run;
 
@@ -152,3 +154,12 @@ bool stop_rule_is_of_time(uint8_t rule)
 }
 
 DEFINE_WORDS(stop_rule, uint8_t, rules)
+
+#define WHY(ID, name, meaning) { name, meaning },
+static const struct {
+    const char *name, *meaning;
+} reasons[] = {
+#include "core/job/why.def"
+};
+
+DEFINE_WORDS(why, enum why_kind, reasons)

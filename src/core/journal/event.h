@@ -14,7 +14,7 @@
 #include "base/record.h"
 #include "base/units.h"
 #include "core/cluster/device_type.h"
-#include "core/cluster/node_type.h"
+#include "core/cluster/node.h"
 #include "core/cluster/quota.h"
 #include "core/health/usage.h"
 #include "core/health/watch_rules.h"

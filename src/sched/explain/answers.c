@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answers to questions about a waiting job and about where a queue stands. */
+#include "sched/explain/inquiry.h"
+
+#include "sched/job_facts.h"
+#include "sched/ordering/fair_share.h"
+#include "sched/ordering/quota_check.h"
+#include "sched/placement/admit.h"
+#include "sched/preemption/defrag.h"
+#include "sched/preemption/reclaim.h"
+
+static void why_waiting(const struct brain *brain, const struct job *job, struct why *ret_why)
+{
+    const struct need_table *needs = &brain->state->needs;
+    const struct need *need;
+
+    *ret_why = (struct why){ .kind = WHY_BEGIN, .at = job->begin };
+    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
+        need = &needs->needs.items[at - 1];
+        if (ret_why->kind != WHY_NEEDS || need->on < ret_why->job)
+            *ret_why = (struct why){ .kind = WHY_NEEDS, .job = need->on, .wanted = need->kind };
+    }
+}
+
+/* Whether it would start at once if it took spot machines and others alike. */
+static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
+{
+    struct place_query other = *query;
+    struct request any = *query->request;
+    struct lease lease;
+
+    other.shapes = NULL;
+    if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
+        place_job(&other, &own->arena, &lease, NULL))
+        return false; /* it is something else that keeps it */
+    any.spot = SPOT_ALLOW;
+    other.request = &any;
+    return place_job(&other, &own->arena, &lease, NULL);
+}
+
+/* There was no room: what exactly was missing is found out when somebody asks. */
+static void why_no_room(struct brain *own, const struct job *job, struct why *why)
+{
+    struct place_query query = brain_query(own, job);
+    struct why admitted = { .kind = WHY_NONE };
+    usec_t at = why->at;
+
+    if (at == 0)
+        sched_admit(own->state, query.request, job->queue, job->is_preemptible, &admitted);
+    if (admitted.kind != WHY_NONE) {
+        *why = admitted;
+        return;
+    }
+    if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
+        return; /* there was room, but not for this pool */
+    arena_clear(&own->arena);
+    if (is_kept_by_spot(own, &query))
+        *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
+    else
+        place_explain(&query, &own->arena, why);
+    why->at = at;
+}
+
+void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+               struct why *ret_why, uint32_t *ret_ahead)
+{
+    if (ret_ahead)
+        *ret_ahead = 0;
+    *ret_why = (struct why){ .kind = WHY_NONE };
+    if (job->state == JOB_HELD)
+        ret_why->kind = WHY_HELD;
+    else if (job->state == JOB_WAITING)
+        why_waiting(brain, job, ret_why);
+    if (job->state != JOB_QUEUED)
+        return;
+    *ret_why = job->pending_bucket->why;
+    if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
+        !why_is_of_quota(ret_why->kind))
+        why_no_room(inquiry_follow(inquiry, brain), job, ret_why);
+    if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
+        ret_why->at = 0; /* the promise is the head's */
+    for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
+         at = at->pending_next)
+        ++*ret_ahead;
+}
+
+void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                     struct give_back *ret)
+{
+    struct brain *own = inquiry_follow(inquiry, brain);
+    struct reclaim *reclaim = &own->reclaim;
+    const struct state *state = brain->state;
+    struct amounts wanted;
+    int64_t most = 0;
+
+    *ret = (struct give_back){ .rule = STOP_IN_QUEUE };
+    quota_least(state, state_request(state, job), &wanted);
+    if (wanted.of[RESOURCE_GPUS] == 0 || !reclaim_share_is_borrowed(state))
+        return;
+    room_made_count_shares(own, job->id);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job *other = at.job;
+        struct amounts held;
+        amounts_of_lease(state, other->run->lease, &held);
+        enum stop_rule rule = other->state == JOB_STOPPING
+                                  ? STOP_IN_QUEUE
+                                  : reclaim_rule_of(&reclaim->shares, state, job->queue, &wanted,
+                                                    other->queue, &held);
+        int64_t milli = held.of[RESOURCE_GPUS];
+        if (rule == STOP_IN_QUEUE)
+            continue;
+        ret->rule = rule;
+        usec_t review = USEC_NEVER;
+        if (!other->is_preemptible)
+            ret->firm += milli;
+        else if (victim_may_stop(state, other, &review))
+            ret->could += milli;
+        else {
+            ret->young += milli;
+            if (review != USEC_NEVER && (ret->young_until == 0 || review < ret->young_until))
+                ret->young_until = review;
+        }
+        const struct queue *queue = &state->queues.items[other->queue];
+        if (queue->used.of[RESOURCE_GPUS] > most) {
+            most = queue->used.of[RESOURCE_GPUS];
+            ret->queue = other->queue;
+        }
+    }
+}
+
+static uint32_t count_moving(const struct state *state, const struct reclaim *reclaim, uint64_t id)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < reclaim->made.count; i++) {
+        const struct job *other = state_job(state, reclaim->made.items[i].job);
+        count += (other && job_is_moving(other)) && other->run->moved_for == id;
+    }
+    return count;
+}
+
+/* As a plan would look for a set, but beside nobody's promise. */
+static void ask_for(struct brain *brain, const struct job *job, struct moves_ask *ret)
+{
+    const struct state *state = brain->state;
+    usec_t at = job->pending_bucket->why.at;
+    struct relocation search;
+
+    relocation_start(&search, brain, job);
+    if (search.request->gpu_alternatives == 0 ||
+        (at > 0 && at <= state->now + DEFRAG_WAIT_S * USEC_PER_SEC))
+        return;
+    brain->defrag.soon.count = 0;
+    relocation_look(&search);
+    if (!relocation_is_enough(&search))
+        return;
+    if (at > 0)
+        search.gain = relocation_gain_until(&search, at);
+    relocation_collect(&search);
+    bool is_found = relocation_find(&search);
+    relocation_drop(&search);
+    if (is_found)
+        return; /* the next plan does it */
+    if (search.beyond > 0) {
+        bool is_ever = search.beyond <= state->settings.defrag_most;
+        *ret = (struct moves_ask){ MOVES_OVER, 0, search.beyond, moves_left(state, state->now),
+                                   is_ever ? moves_renew_at(state) : 0 };
+    } else if (search.later != USEC_NEVER) {
+        *ret = (struct moves_ask){ .answer = MOVES_LATER, .at = search.later };
+    }
+}
+
+void sched_moves(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
+                 struct moves_ask *ret)
+{
+    *ret = (struct moves_ask){ .answer = MOVES_NONE };
+    if (job->state != JOB_QUEUED || brain->state->settings.defrag_most == 0)
+        return;
+    if (defrag_is_under_way(brain, job))
+        *ret = (struct moves_ask){
+            .answer = MOVES_UNDER_WAY,
+            .jobs = count_moving(brain->state, &brain->reclaim, job->id),
+        };
+    else if (job->is_awaited == AWAITED_NOT)
+        ask_for(inquiry_follow(inquiry, brain), job, ret);
+}
+
+/* What jobs of this queue could take back from others now, one after the other; milli-GPUs. */
+static int64_t claimable(struct brain *brain, uint32_t queue, int64_t most)
+{
+    struct reclaim *reclaim = &brain->reclaim;
+    const struct state *state = brain->state;
+    const struct amounts wanted = { .of = { [RESOURCE_GPUS] = GPU_MILLI } };
+    usec_t review = USEC_NEVER;
+    int64_t sum = 0;
+
+    if (!reclaim_share_is_borrowed(state))
+        return 0;
+    room_made_count_shares(brain, 0);
+    for (struct ends_walk at = ends_first(&brain->ends); at.job && sum < most; ends_next(&at)) {
+        const struct job *job = at.job;
+        struct amounts held, taken = { 0 };
+        amounts_of_lease(state, job->run->lease, &held);
+        enum stop_rule rule =
+            reclaim_rule_of(&reclaim->shares, state, queue, &wanted, job->queue, &held);
+        if (rule == STOP_IN_QUEUE || !victim_may_stop(state, job, &review))
+            continue;
+        taken.of[RESOURCE_GPUS] = held.of[RESOURCE_GPUS];
+        reclaim_shares_take(&reclaim->shares, state, queue, job->queue, &held, rule, -1);
+        reclaim_shares_take(&reclaim->shares, state, job->queue, queue, &taken, STOP_IN_QUEUE, 1);
+        sum += held.of[RESOURCE_GPUS];
+    }
+    return sum < most ? sum : most;
+}
+
+/* The least that its bound and those above leave it; INT64_MAX: no bound. */
+static int64_t left_of(const struct state *state, uint32_t queue)
+{
+    int64_t least = INT64_MAX;
+
+    for (uint32_t at = queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
+        int64_t bound = quota_bound(state, at, RESOURCE_GPUS);
+        int64_t left = bound - state->queues.items[at].used.of[RESOURCE_GPUS];
+        if (bound != QUOTA_NONE && left < least)
+            least = left > 0 ? left : 0;
+    }
+    return least;
+}
+
+void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct queue_standing *ret)
+{
+    struct brain *own = inquiry_follow(inquiry, brain);
+    const struct state *state = brain->state;
+    const struct queue *root = &state->queues.items[QUEUE_ROOT];
+    int64_t free = state->capacity.milli - root->used.of[RESOURCE_GPUS];
+    struct fair fair = { 0 };
+
+    free = free > 0 ? free : 0;
+    fair_divide(&fair, state, &brain->pending);
+    for (uint32_t i = 0; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        int64_t unused = fair_owed(state, i) - queue->used.of[RESOURCE_GPUS];
+        int64_t most = left_of(state, i), taken = 0;
+        if (i != QUEUE_ROOT && !queue->is_removed && most > free)
+            taken = claimable(own, i, most - free);
+        ret[i] = (struct queue_standing){
+            .wanted = fair.queues.items[i].wanted_milli,
+            .fair = fair.queues.items[i].fair_milli,
+            .borrowed =
+                i == QUEUE_ROOT ? 0 : reclaim_share_borrowed(queue, &queue->used, RESOURCE_GPUS),
+            .lent = unused > free ? unused - free : 0,
+            .claim = most < free ? most : free + taken,
+        };
+    }
+    fair_release(&fair);
+}
