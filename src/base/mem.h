@@ -31,6 +31,10 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
         size_t capacity;                                                                           \
     }
 
+/* LIST_EACH (struct node, node, &nodes): node points to each item in turn. */
+#define LIST_EACH(type, item, list)                                                                \
+    for (type *item = (list)->items; (size_t)(item - (list)->items) < (list)->count; item++)
+
 /* Append a value; pointers into the list become invalid. */
 #define list_add(list, ...)                                                                        \
     do {                                                                                           \

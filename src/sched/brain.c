@@ -131,8 +131,7 @@ void brain_watch(struct brain *brain, struct job *job)
 void brain_list_awaited(struct brain *brain)
 {
     brain->awaited.count = 0;
-    for (size_t i = 0; i < brain->pending.queues.count; i++) {
-        struct pending_queue *queue = &brain->pending.queues.items[i];
+    LIST_EACH (struct pending_queue, queue, &brain->pending.queues) {
         for (size_t k = 0; k < queue->buckets.count; k++) {
             struct job *job = queue->buckets.items[k]->first;
             for (; job && job->is_awaited == AWAITED_FROM_OTHERS; job = job->pending_next)

@@ -156,8 +156,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 /* What is left when nobody else can start: those that found no room, without a promise. */
 static void explain_stuck(struct brain *brain)
 {
-    for (size_t i = 0; i < brain->order.lines.count; i++) {
-        const struct order_line *line = &brain->order.lines.items[i];
+    LIST_EACH (const struct order_line, line, &brain->order.lines) {
         for (size_t k = 0; k < line->stuck.count; k++) {
             if (line->stuck.items[k].bucket->promised != brain->plans)
                 line->stuck.items[k].bucket->why = (struct why){ .kind = WHY_GPUS };

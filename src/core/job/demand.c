@@ -30,8 +30,7 @@ void demand_note(struct demand *demand, struct class_table *classes, uint32_t cl
 
     decay(demand, now);
     demand->noted += members;
-    for (size_t i = 0; i < demand->shapes.count; i++) {
-        struct demand_shape *shape = &demand->shapes.items[i];
+    LIST_EACH (struct demand_shape, shape, &demand->shapes) {
         if (shape->class == class) {
             shape->weight += (uint64_t)members * DEMAND_ONE;
             return;

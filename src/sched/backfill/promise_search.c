@@ -126,8 +126,7 @@ static void open_gates(struct schedule *walk, usec_t at)
     const struct keepouts *keepouts = walk->query.keepouts;
     struct keepout_ask ask = ask_from(walk, at - 1);
 
-    for (size_t i = 0; i < keepouts->items.count; i++) {
-        const struct keepout *keepout = &keepouts->items.items[i];
+    LIST_EACH (const struct keepout, keepout, &keepouts->items) {
         if (keepout_opens_at(keepout, walk->query.state, &ask) == at)
             list_add(&walk->reserve->touched, keepout->node);
     }

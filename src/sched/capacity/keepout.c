@@ -97,8 +97,7 @@ bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
                     const struct layout *layout, const struct keepout_ask *ask,
                     const struct lease *lease, struct why *why)
 {
-    for (size_t i = 0; i < keepouts->items.count; i++) {
-        const struct keepout *keepout = &keepouts->items.items[i];
+    LIST_EACH (const struct keepout, keepout, &keepouts->items) {
         if (!keepout_bars(keepout, state, ask) || !keepout_has(keepout, layout, lease))
             continue;
         *why = (struct why){ .kind = WHY_RESERVATION, .window = keepout->reservation };
@@ -162,8 +161,7 @@ static bool is_taken(const struct choosing *choosing, uint32_t node, uint32_t sl
 {
     const struct window *own = window_of(&choosing->keepout, choosing->state);
 
-    for (size_t i = 0; i < choosing->keepouts->items.count; i++) {
-        const struct keepout *keepout = &choosing->keepouts->items.items[i];
+    LIST_EACH (const struct keepout, keepout, &choosing->keepouts->items) {
         if (keepout->node == node && (keepout->slots == 0 || (keepout->slots >> slot & 1) != 0) &&
             are_open_together(own, window_of(keepout, choosing->state)))
             return true;
@@ -215,8 +213,7 @@ static void shut_device(struct choosing *choosing, const struct candidate *candi
 {
     struct keepouts *keepouts = choosing->keepouts;
 
-    for (size_t i = 0; i < keepouts->items.count; i++) {
-        struct keepout *keepout = &keepouts->items.items[i];
+    LIST_EACH (struct keepout, keepout, &keepouts->items) {
         if (keepout->reservation == choosing->keepout.reservation &&
             keepout->node == candidate->node) {
             keepout->slots |= UINT64_C(1) << candidate->slot;

@@ -143,8 +143,7 @@ static void describe_slots(struct layout *layout, const struct state *state)
         slot->bridge = (uint16_t)device->bridge;
         layout->slot_of_device.items[slot->device] = i;
     }
-    for (size_t i = 0; i < layout->nodes.count; i++) {
-        struct layout_node *node = &layout->nodes.items[i];
+    LIST_EACH (struct layout_node, node, &layout->nodes) {
         layout->slots_most = node->count > layout->slots_most ? node->count : layout->slots_most;
         node->kind = node->count > 0 ? layout->slots.items[node->first].kind : 0;
         for (uint32_t k = 0; k < node->count; k++) {

@@ -63,8 +63,7 @@ void schedule_refresh(struct brain *brain)
     estimator->lane_of_kind.count = 0;
     memset(estimator->capacity, 0, sizeof(estimator->capacity));
     memset(estimator->held, 0, sizeof(estimator->held));
-    for (size_t i = 0; i < layout->kinds.count; i++) {
-        const struct layout_kind *kind = &layout->kinds.items[i];
+    LIST_EACH (const struct layout_kind, kind, &layout->kinds) {
         const struct device *device = &brain->state->devices.items[kind->device];
         uint8_t lane = NO_LANE;
         if (kind->slots > 0 && device_is_usable(brain->state, device)) {
@@ -160,8 +159,7 @@ static void add_rest(struct estimator *estimator)
     struct estimate_release rest = { 0 };
 
     memcpy(rest.amounts, estimator->held, sizeof(estimator->held));
-    for (size_t i = 0; i < estimator->releases.count; i++) {
-        const struct estimate_release *release = &estimator->releases.items[i];
+    LIST_EACH (const struct estimate_release, release, &estimator->releases) {
         rest.at = release->at != USEC_NEVER && release->at > rest.at ? release->at : rest.at;
         for (size_t lane = 0; lane < PROFILE_LANES; lane++)
             rest.amounts[lane] -= release->amounts[lane];
@@ -228,8 +226,7 @@ static void add_gates(struct schedule *walk)
 {
     const struct state *state = walk->brain->state;
 
-    for (size_t i = 0; i < walk->brain->keepouts.items.count; i++) {
-        const struct keepout *keepout = &walk->brain->keepouts.items.items[i];
+    LIST_EACH (const struct keepout, keepout, &walk->brain->keepouts.items) {
         struct profile_need need = kept_by(walk, keepout);
         struct keepout_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
                                    walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,

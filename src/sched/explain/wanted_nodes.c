@@ -233,8 +233,7 @@ static bool dream_member(struct scaling *scaling, const struct node_type *type, 
     const struct state *state = scaling->brain->state;
     uint32_t count = 0;
 
-    for (size_t i = 0; i < scaling->dreams.count; i++) {
-        struct dream *dream = &scaling->dreams.items[i];
+    LIST_EACH (struct dream, dream, &scaling->dreams) {
         if (dream->wish != wish)
             continue;
         count++;
@@ -323,8 +322,7 @@ static void pour(struct scaling *scaling, const struct offer *offer)
 
     free_by(scaling->brain, there_at, &ahead);
     list_zero(&scaling->poured, state->queues.count);
-    for (size_t i = 0; i < scaling->jobs.count; i++) {
-        struct candidate *candidate = &scaling->jobs.items[i];
+    LIST_EACH (struct candidate, candidate, &scaling->jobs) {
         if (!may_have(scaling, candidate->job) || candidate->is_done)
             continue;
         if (candidate->job->class != full && finds_room(scaling, &ahead, candidate->job))

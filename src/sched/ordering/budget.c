@@ -62,8 +62,7 @@ static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enu
 {
     struct budgets *budgets = &brain->budgets;
 
-    for (size_t i = 0; i < budgets->items.count; i++) {
-        struct commitment *known = &budgets->items.items[i];
+    LIST_EACH (struct commitment, known, &budgets->items) {
         if (known->queue == queue && known->account == kind)
             return known;
     }
@@ -133,8 +132,7 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
 {
     const struct state *state = brain->state;
 
-    for (size_t i = 0; i < brain->budgets.items.count; i++) {
-        struct commitment *known = &brain->budgets.items.items[i];
+    LIST_EACH (struct commitment, known, &brain->budgets.items) {
         if (!state_is_below(state, job->queue, known->queue))
             continue;
         const struct account *account = &state->queues.items[known->queue].accounts[known->account];

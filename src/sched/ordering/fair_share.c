@@ -110,8 +110,7 @@ static int64_t deal_rest(struct dealing *dealing, int64_t left)
 {
     while (left > 0) {
         struct part *best = NULL;
-        for (size_t i = 0; i < dealing->parts.count; i++) {
-            struct part *part = &dealing->parts.items[i];
+        LIST_EACH (struct part, part, &dealing->parts) {
             if (part->is_open && part->weight > 0 && still_wanted(dealing, part->queue) > 0 &&
                 (!best || part->rest > best->rest))
                 best = part;
@@ -134,8 +133,7 @@ static bool weigh(struct dealing *dealing, bool by_guarantee)
     uint64_t weights = 0, usage = 0;
     int64_t sum = 0;
 
-    for (size_t i = 0; i < dealing->parts.count; i++) {
-        struct part *part = &dealing->parts.items[i];
+    LIST_EACH (struct part, part, &dealing->parts) {
         part->is_open = still_wanted(dealing, part->queue) > 0;
         if (!part->is_open)
             continue;
@@ -144,8 +142,7 @@ static bool weigh(struct dealing *dealing, bool by_guarantee)
                              state->settings.half_life) >>
                  16;
     }
-    for (size_t i = 0; i < dealing->parts.count; i++) {
-        struct part *part = &dealing->parts.items[i];
+    LIST_EACH (struct part, part, &dealing->parts) {
         const struct queue *queue = &state->queues.items[part->queue];
         uint64_t used = queue_usage(queue, SHARE_OF_GPUS, state->now, state->settings.half_life);
         int64_t weight = (int64_t)wide_scale(queue->weight, ONE, weights > 0 ? weights : 1);

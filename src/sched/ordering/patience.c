@@ -40,8 +40,7 @@ void patience_look(struct patience *patience, const struct state *state,
     wide_t work = (wide_t)ends_work(ends, state->now); /* share (2^10) x ms */
     uint64_t actual = state->history.actual >> 8, expected = state->history.expected >> 8;
 
-    for (size_t i = 0; i < pending->queues.count; i++) {
-        const struct pending_queue *queue = &pending->queues.items[i];
+    LIST_EACH (const struct pending_queue, queue, &pending->queues) {
         for (size_t k = 0; k < queue->buckets.count; k++) {
             const struct pending_bucket *bucket = queue->buckets.items[k];
             work +=

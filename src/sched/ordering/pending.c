@@ -42,8 +42,7 @@ static bool are_alike(const struct pending_bucket *a, const struct pending_bucke
 
 static uint32_t reserved_for(const struct state *state, uint32_t user)
 {
-    for (size_t i = 0; i < state->agenda.reservations.count; i++) {
-        const struct reservation *reservation = &state->agenda.reservations.items[i];
+    LIST_EACH (const struct reservation, reservation, &state->agenda.reservations) {
         if (reservation->kind == RESERVATION_USER && reservation->user == user)
             return user + 1;
     }
@@ -212,8 +211,7 @@ void pending_update(struct pending *pending, const struct state *state, struct j
 
 void pending_list_heads(const struct pending *pending, job_list *ret)
 {
-    for (size_t i = 0; i < pending->queues.count; i++) {
-        const struct pending_queue *queue = &pending->queues.items[i];
+    LIST_EACH (const struct pending_queue, queue, &pending->queues) {
         for (size_t k = 0; k < queue->buckets.count; k++)
             list_add(ret, queue->buckets.items[k]->first);
     }
@@ -222,8 +220,7 @@ void pending_list_heads(const struct pending *pending, job_list *ret)
 
 void pending_release(struct pending *pending)
 {
-    for (size_t i = 0; i < pending->queues.count; i++) {
-        struct pending_queue *queue = &pending->queues.items[i];
+    LIST_EACH (struct pending_queue, queue, &pending->queues) {
         for (size_t k = 0; k < queue->buckets.count; k++)
             free(queue->buckets.items[k]);
         list_release(&queue->buckets);

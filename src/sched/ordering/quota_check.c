@@ -113,8 +113,7 @@ static bool subject_allows(const struct state *state, uint32_t at,
 /* A user who is named has his own limit, not that of each. */
 static bool is_named(const struct queue *queue, const struct subject_limit *each, uint32_t user)
 {
-    for (size_t i = 0; i < queue->subjects.count; i++) {
-        const struct subject_limit *other = &queue->subjects.items[i];
+    LIST_EACH (const struct subject_limit, other, &queue->subjects) {
         if (other->kind == SUBJECT_USER && other->id == user && other->resource == each->resource)
             return true;
     }
@@ -126,8 +125,7 @@ static bool subjects_allow(const struct state *state, uint32_t at, const struct 
 {
     const struct queue *queue = &state->queues.items[at];
 
-    for (size_t i = 0; i < queue->subjects.count; i++) {
-        const struct subject_limit *subject = &queue->subjects.items[i];
+    LIST_EACH (const struct subject_limit, subject, &queue->subjects) {
         if (subject->kind == SUBJECT_EACH_USER && is_named(queue, subject, ask->user))
             continue;
         if (!subject_allows(state, at, subject, ask, why))

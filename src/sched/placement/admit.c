@@ -103,8 +103,7 @@ static void name_what_is_beside(struct empty *empty, struct request member, uint
 
     member.memory_mib = 0;
     bool is_memory = fits_empty(empty, &member, queue);
-    for (size_t i = 0; i < state->nodes.count; i++) {
-        const struct node *node = &state->nodes.items[i];
+    LIST_EACH (const struct node, node, &state->nodes) {
         int64_t has = is_memory ? node->memory_mib : node->cpu_milli;
         *(is_memory ? &member.memory_mib : &member.cpu_milli) = has;
         if (has > most && fits_empty(empty, &member, queue))

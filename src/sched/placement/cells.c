@@ -246,8 +246,7 @@ static void take_slice(struct cells *cells, uint32_t slot, int64_t milli, struct
 {
     int64_t owner = guest.owner;
 
-    for (size_t i = 0; i < cells->kinds.count; i++) {
-        struct cells_kind *kind = &cells->kinds.items[i];
+    LIST_EACH (struct cells_kind, kind, &cells->kinds) {
         uint32_t number = kind->cell_of.items[slot];
         if (number == CELLS_NONE)
             continue;
@@ -451,8 +450,7 @@ void cells_explain(const struct cells *cells, size_t number, struct cells_guest 
     int64_t most = -1;
 
     *ret_why = (struct why){ .kind = WHY_SHAPE, .resource = kind->model, .level = kind->of.level };
-    for (size_t i = 0; i < kind->owners.count; i++) {
-        const struct cells_owner *owner = &kind->owners.items[i];
+    LIST_EACH (const struct cells_owner, owner, &kind->owners) {
         int64_t owed = cells_owed(cells, number, owner->queue);
         if (owner->queue == guest.owner || owed <= most)
             continue;

@@ -100,8 +100,7 @@ static void find_shapes(struct fragmentation *typical, const struct state *state
 
     typical->count = 0;
     typical->gpu = typical->cpu = typical->memory = 0;
-    for (size_t i = 0; i < demand->shapes.count; i++) {
-        const struct demand_shape *shape = &demand->shapes.items[i];
+    LIST_EACH (const struct demand_shape, shape, &demand->shapes) {
         const struct request *request = class_request(&state->classes, shape->class);
         add_demand(typical, request, shape->weight);
         if (is_of_instances(request))

@@ -92,8 +92,7 @@ static void weigh_demand(struct weighing *weighing)
         most = demand->shapes.items[i].weight > most ? demand->shapes.items[i].weight : most;
     while (most >> weighing->shift >> 24)
         weighing->shift++;
-    for (size_t i = 0; i < demand->shapes.count; i++) {
-        const struct demand_shape *shape = &demand->shapes.items[i];
+    LIST_EACH (const struct demand_shape, shape, &demand->shapes) {
         const struct request *request = class_request(&state->classes, shape->class);
         for (uint32_t a = 0; a < request->gpu_alternatives; a++) {
             const struct gpu_ask *ask = &request->gpus[a];

@@ -74,8 +74,7 @@ static void make_gittins(struct contenders *claims, const struct state *state)
     struct residual residual = state->residual;
     uint32_t classes = 0; /* the sizes that are asked for */
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         classes |= UINT32_C(1) << residual_class(claim->milli);
         if (claim->is_running)
             residual_pass(&residual, residual_class(claim->milli),
@@ -278,8 +277,7 @@ void contenders_sort(struct contenders *claims, const struct state *state)
     struct load load = { 0 };
     bool is_unknown = false, is_known = false;
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         load.work += (wide_t)((uint64_t)claim->left / 1000) * (uint64_t)claim->milli;
         is_unknown |= claim->left == 0;
         is_known |= claim->left > 0;

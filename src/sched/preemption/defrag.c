@@ -78,8 +78,7 @@ void defrag_keep(struct brain *brain, bool with_takers)
 
     brain->reserve.promises.count = 0;
     brain->defrag.kept = 0;
-    for (size_t i = 0; i < reclaim->made.count; i++) {
-        const struct kept_place *made = &reclaim->made.items[i];
+    LIST_EACH (const struct kept_place, made, &reclaim->made) {
         const struct job *job = state_job(brain->state, made->job);
         bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
         if ((job && job_is_moving(job)) ||

@@ -47,8 +47,7 @@ static usec_t shut_at(const struct brain *brain, const struct job *job)
     struct keepout_ask ask = { job->queue, job->user, state->now, job_end_of(state, job) };
     usec_t first = USEC_NEVER;
 
-    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
-        const struct keepout *keepout = &brain->keepouts.items.items[i];
+    LIST_EACH (const struct keepout, keepout, &brain->keepouts.items) {
         if (!keepout_bars(keepout, state, &ask) ||
             !keepout_has(keepout, &brain->layout, job->run->lease))
             continue;

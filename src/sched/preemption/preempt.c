@@ -128,8 +128,7 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
     struct contenders *claims = &brain->preempt.claims;
     int64_t held = 0, free = 0, awaited = 0, stopping = 0;
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         held += claim->is_running ? claim->milli : 0;
         awaited += !claim->is_running && claim->job->is_awaited ? claim->milli : 0;
     }
@@ -163,8 +162,7 @@ static void select_claims(struct contenders *claims, bool only_running)
     int64_t left = claims->milli;
     bool is_closed = false; /* what is left is first for one that may have to go */
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        struct contender *claim = &claims->items.items[i];
+    LIST_EACH (struct contender, claim, &claims->items) {
         bool is_barred = claim->is_homeless || (is_closed && !claim->is_running);
         claim->is_selected = claim->tier == CLAIM_FIXED || (!is_barred && claim->milli <= left);
         is_closed |= claim->is_homeless && claim->is_running;
@@ -186,8 +184,7 @@ static uint64_t stopped_for(const struct brain *brain, const struct contender *c
 
     if (taker && taker < claim && !taker->is_running)
         return taker->job->id;
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *other = &claims->items.items[i];
+    LIST_EACH (const struct contender, other, &claims->items) {
         if (!other->is_running && other->is_selected)
             return other->job->id;
     }
@@ -237,8 +234,7 @@ static void explain(struct brain *brain, uint64_t holder)
     const struct contenders *claims = &brain->preempt.claims;
     const struct job *job = holder != 0 ? state_job(brain->state, holder) : NULL;
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         struct pending_bucket *bucket = claim->job->pending_bucket;
         bool is_alike = bucket && job && bucket == job->pending_bucket; /* what keeps that one */
         if (!bucket || !bucket->is_settled || claim->is_selected || is_alike)
@@ -274,8 +270,7 @@ static bool start_largest(struct brain *brain, const struct contender *claim,
 /* Everybody has a place, and nobody has to go for it. */
 static bool all_have_places(const struct contenders *claims)
 {
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         if (!claim->is_selected || (claim->is_running && !claim->is_kept))
             return false;
     }
@@ -289,16 +284,14 @@ static void decide(struct brain *brain, struct decisions *decisions)
         all_have_places(claims) && !others_wait(brain, claims->items.items[0].job->queue);
     uint64_t holder = 0;
 
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         if (claim->is_running && !claim->is_kept)
             brain_stop(
                 brain, claim->job,
                 (struct event_stop){ .cause = STOP_PREEMPT, .other = stopped_for(brain, claim) },
                 decisions);
     }
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         if (claim->is_running || !claim->is_selected || (is_enough && may_have_more(brain, claim)))
             continue;
         if (!start_claim(brain, claim, decisions))
@@ -316,8 +309,7 @@ static void decide(struct brain *brain, struct decisions *decisions)
 
 static void unsettle(struct brain *brain)
 {
-    for (size_t i = 0; i < brain->pending.queues.count; i++) {
-        struct pending_queue *queue = &brain->pending.queues.items[i];
+    LIST_EACH (struct pending_queue, queue, &brain->pending.queues) {
         for (size_t k = 0; k < queue->buckets.count; k++)
             queue->buckets.items[k]->is_settled = false;
     }

@@ -141,8 +141,7 @@ static int64_t node_to_clear(struct packing *packing, const struct contender *cl
     int64_t best = -1;
 
     memset(movable, 0, ahead->nodes.count * sizeof(*movable));
-    for (size_t i = 0; i < packing->claims->items.count; i++) {
-        const struct contender *other = &packing->claims->items.items[i];
+    LIST_EACH (const struct contender, other, &packing->claims->items) {
         if (may_move(claim, other) && is_local(other->job->run->lease))
             movable[other->job->run->lease->members[0].node] += (int32_t)other->milli;
     }
@@ -307,8 +306,7 @@ static void fill(struct packing *packing)
     int32_t most = most_free(packing->pack);
 
     packing->pack->fillings++;
-    for (size_t i = 0; i < claims->items.count; i++) {
-        const struct contender *claim = &claims->items.items[i];
+    LIST_EACH (const struct contender, claim, &claims->items) {
         left -= claim->is_kept || claim->is_selected ? claim->milli : 0;
     }
     for (size_t i = 0; i < claims->items.count && most > 0 && left > 0; i++) {

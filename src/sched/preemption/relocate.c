@@ -166,8 +166,7 @@ static void bring_back(struct relocation *search)
 {
     struct defrag *defrag = &search->brain->defrag;
 
-    for (size_t i = 0; i < defrag->gone.count; i++) {
-        const struct gone *gone = &defrag->gone.items[i];
+    LIST_EACH (const struct gone, gone, &defrag->gone) {
         fleet_take_member(&search->brain->reclaim.ahead,
                           defrag->movers.items[gone->number].job->run->lease, gone->rank, 1);
     }
@@ -447,8 +446,7 @@ static bool is_open_for_it(const struct relocation *search)
     }
     struct keepout_ask ask = { job->queue, job->user, state->now,
                                usec_after(usec_after(state->now, grace), job_stay(job)) };
-    for (size_t i = 0; i < brain->keepouts.items.count; i++) {
-        const struct keepout *keepout = &brain->keepouts.items.items[i];
+    LIST_EACH (const struct keepout, keepout, &brain->keepouts.items) {
         bool is_near = keepout->slots != 0 || keepout_has(keepout, &brain->layout, &search->lease);
         if (is_near && keepout_bars(keepout, state, &ask))
             return false;

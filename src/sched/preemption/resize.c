@@ -172,8 +172,7 @@ static bool is_contended(const struct brain *brain, uint32_t queue)
 {
     const struct state *state = brain->state;
 
-    for (size_t i = 0; i < brain->pending.queues.count; i++) {
-        const struct pending_queue *pending = &brain->pending.queues.items[i];
+    LIST_EACH (const struct pending_queue, pending, &brain->pending.queues) {
         for (size_t k = 0; k < pending->buckets.count; k++) {
             const struct why *why = &pending->buckets.items[k]->why;
             if (why_is_never(why->kind) || why->kind == WHY_ARRAY)
@@ -194,8 +193,7 @@ static void look_ahead(struct brain *brain)
     struct reclaim *reclaim = &brain->reclaim;
 
     fleet_follow(&reclaim->ahead, &brain->fleet);
-    for (size_t i = 0; i < reclaim->made.count; i++) {
-        const struct kept_place *made = &reclaim->made.items[i];
+    LIST_EACH (const struct kept_place, made, &reclaim->made) {
         const struct job *job = state_job(brain->state, made->job);
         if (job && job_is_active(job) && job_is_back(job))
             fleet_take(&reclaim->ahead, job->run->lease, -1);

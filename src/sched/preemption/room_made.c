@@ -59,8 +59,7 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
         amounts_of_lease(state, other->run->lease, &amounts);
         reclaim_shares_take(shares, state, other->queue, other->queue, &amounts, STOP_IN_QUEUE, -1);
     }
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct kept_place *made = &brain->reclaim.made.items[i];
+    LIST_EACH (const struct kept_place, made, &brain->reclaim.made) {
         const struct job *other = state_job(state, made->job);
         if (!other || made->job == job ||
             (other->is_awaited != AWAITED_FROM_OTHERS && !job_is_back(other)))
@@ -80,8 +79,7 @@ void room_made_look_ahead(struct brain *brain, uint64_t job)
         if (job_is_leaving(at.job))
             fleet_take(&brain->reclaim.ahead, at.job->run->lease, -1);
     }
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct kept_place *made = &brain->reclaim.made.items[i];
+    LIST_EACH (const struct kept_place, made, &brain->reclaim.made) {
         if (made->job != job && fleet_has(&brain->reclaim.ahead, made->lease))
             fleet_take(&brain->reclaim.ahead, made->lease, 1);
     }
@@ -89,8 +87,7 @@ void room_made_look_ahead(struct brain *brain, uint64_t job)
 
 void room_made_take(struct brain *brain, uint64_t job, int sign)
 {
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct kept_place *made = &brain->reclaim.made.items[i];
+    LIST_EACH (const struct kept_place, made, &brain->reclaim.made) {
         const struct job *other = state_job(brain->state, made->job);
         if (other && other->id != job)
             cells_take(&brain->cells, &brain->layout, made->lease,
@@ -121,8 +118,7 @@ static usec_t earliest(const struct brain *brain, uint64_t job, const struct amo
     int64_t free = brain->state->capacity.milli -
                    brain->state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
 
-    for (size_t i = 0; i < brain->reclaim.made.count; i++) {
-        const struct kept_place *made = &brain->reclaim.made.items[i];
+    LIST_EACH (const struct kept_place, made, &brain->reclaim.made) {
         free -= made->job != job ? made->lease->milli : 0;
     }
     if (free >= wanted->of[RESOURCE_GPUS])
