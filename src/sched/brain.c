@@ -101,9 +101,9 @@ void brain_refresh(struct brain *brain)
 /* Jobs that ended long before their limits: their deadlines must not pile up. */
 static void forget_deadlines(struct brain *brain)
 {
-    if (brain->time_limits.heap.count < 4 * brain->ends.count + 1024)
+    if (brain->time_limits.count < 4 * brain->ends.count + 1024)
         return;
-    time_limits_release(&brain->time_limits);
+    list_release(&brain->time_limits);
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job *job = at.job;
         usec_t end = job_end_of(brain->state, job);

@@ -25,7 +25,6 @@
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
 #include "sched/sched.h"
-#include "sched/time_limit.h"
 
 struct brain {
     struct state *state;
@@ -40,14 +39,14 @@ struct brain {
     struct order order;
     struct keepouts keepouts;
     struct reserve reserve;
-    struct reserved_shares reserved_shares;
-    struct budgets budgets;
+    reserved_share_list reserved_shares;
+    commitment_list budgets;
     struct patience patience;
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;
     struct defrag defrag;
-    struct time_limits time_limits;
+    time_limit_heap time_limits;
     struct estimator estimator;
     struct ends ends;         /* expected ends of the jobs that hold resources */
     LIST(uint64_t) attention; /* active jobs that may have to be stopped */

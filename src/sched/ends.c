@@ -119,3 +119,40 @@ void ends_release(struct ends *ends)
     list_release(&ends->blocks);
     *ends = (struct ends){ 0 };
 }
+
+static bool is_limit_before(const void *left, const void *right)
+{
+    const struct time_limit *a = left, *b = right;
+
+    return a->at != b->at ? a->at < b->at : a->job < b->job;
+}
+
+void time_limit_add(time_limit_heap *heap, usec_t at, uint64_t job)
+{
+    struct time_limit added = { at, job };
+
+    assert(at != USEC_NEVER && job != 0);
+    list_add(heap, added);
+    struct time_limit *items = heap->items;
+    size_t i = heap->count - 1;
+    for (; i > 0 && is_limit_before(&added, &items[(i - 1) / 2]); i = (i - 1) / 2)
+        items[i] = items[(i - 1) / 2];
+    items[i] = added;
+}
+
+usec_t time_limit_first(const time_limit_heap *heap)
+{
+    return heap->count > 0 ? heap->items[0].at : USEC_NEVER;
+}
+
+bool time_limit_take(time_limit_heap *heap, usec_t now, uint64_t *ret_job)
+{
+    struct time_limit *items = heap->items;
+
+    if (time_limit_first(heap) > now || heap->count == 0)
+        return false;
+    *ret_job = items[0].job;
+    items[0] = items[--heap->count];
+    list_sift(heap, 0, is_limit_before);
+    return true;
+}

@@ -8,7 +8,11 @@
  * jobs. Jobs with the same end are sorted by id.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/mem.h"
+#include "base/units.h"
 #include "core/job/job.h"
 
 enum { ENDS_BLOCK = 128 };
@@ -69,5 +73,22 @@ static inline void ends_next(struct ends_walk *walk)
 
     *walk = ends_at(walk->ends, walk->block + is_last, is_last ? 0 : walk->entry + 1);
 }
+
+/* Time limits of running jobs: a heap, earliest first
+ *
+ * Entries are not removed when a job ends early: the caller checks whether an entry still applies.
+ */
+
+struct time_limit {
+    usec_t at;
+    uint64_t job;
+};
+
+typedef LIST(struct time_limit) time_limit_heap;
+
+void time_limit_add(time_limit_heap *heap, usec_t at, uint64_t job);
+usec_t time_limit_first(const time_limit_heap *heap); /* USEC_NEVER: none */
+/* Remove and return the earliest entry if it is due. */
+bool time_limit_take(time_limit_heap *heap, usec_t now, uint64_t *ret_job);
 
 #endif

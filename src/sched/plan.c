@@ -290,7 +290,7 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     struct why why;
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
-    brain->reserved_shares.held.count = 0;
+    brain->reserved_shares.count = 0;
     room_made_tidy(&brain->reclaim, brain->state);
     defrag_keep(brain, true);
     plan_back(brain, decisions);
@@ -358,7 +358,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         return;
     brain->plans++;
     reserve_start(&brain->reserve);
-    brain->reserved_shares.held.count = 0;
+    brain->reserved_shares.count = 0;
     brain->ranker.turn = brain->plans;
     for (size_t i = 0; i < brain->pending.queues.count; i++)
         buckets += brain->pending.queues.items[i].buckets.count;

@@ -143,9 +143,9 @@ static void forget_state(struct brain *brain)
     order_release(&brain->order);
     reserve_release(&brain->reserve);
     keepouts_release(&brain->keepouts);
-    budgets_release(&brain->budgets);
-    reserved_shares_release(&brain->reserved_shares);
-    time_limits_release(&brain->time_limits);
+    list_release(&brain->budgets);
+    list_release(&brain->reserved_shares);
+    list_release(&brain->time_limits);
     estimator_release(&brain->estimator);
     preempt_release(&brain->preempt);
     reclaim_release(&brain->reclaim);
@@ -309,7 +309,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_refresh(brain);
     brain_shut_gates(brain); /* who holds what decides what is kept */
     brain->review = USEC_NEVER;
-    brain->budgets.items.count = 0;
+    brain->budgets.count = 0;
     plan_stops(brain, decisions);
     plan_evictions(brain, decisions);
     extend_windows(brain);

@@ -47,19 +47,18 @@ static void want(struct lab *lab, const char *queue_name, uint32_t gpus)
 
 static void check(struct lab *lab, const char *const *names, const int64_t *gpus, size_t count)
 {
-    struct fair fair = { 0 };
+    fair_list fair = { 0 };
     int64_t sum = 0;
 
     fair_divide(&fair, lab->state, &lab->brain->pending);
     for (size_t i = 0; i < count; i++) {
         int64_t number = state_find_queue(lab->state, names[i]);
-        assert_int_equal(fair.queues.items[number].fair_milli, gpus[i] * 1000);
+        assert_int_equal(fair.items[number].fair_milli, gpus[i] * 1000);
     }
     for (size_t i = 1; i < lab->state->queues.count; i++)
-        sum +=
-            lab->state->queues.items[i].parent == QUEUE_ROOT ? fair.queues.items[i].fair_milli : 0;
+        sum += lab->state->queues.items[i].parent == QUEUE_ROOT ? fair.items[i].fair_milli : 0;
     assert_true(sum <= lab->state->capacity.milli);
-    fair_release(&fair);
+    list_release(&fair);
 }
 
 static void guarantees_come_first_and_weights_divide_the_rest(void **state)

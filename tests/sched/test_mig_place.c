@@ -296,8 +296,7 @@ static void try_device(const struct brain *brain, const struct gpu_ask *ask, uin
     const struct mig_profile *of = &layout->profiles[profile];
     uint32_t slot = brain->layout.slot_of_device.items[number];
     uint32_t kind = brain->layout.slots.items[slot].kind, free = 0;
-    const int32_t *weights =
-        &brain->typical.scarcity.weights.items[(size_t)kind * MIG_PROFILES_MAX];
+    const int32_t *weights = &brain->typical.scarcity.items[(size_t)kind * MIG_PROFILES_MAX];
     for (uint32_t i = 0; i < layout->memory; i++)
         free += !(mig_mask(held) >> i & 1);
     for (uint32_t start = 0; start < 8; start++) {
@@ -464,7 +463,7 @@ static void what_is_asked_for_and_scarce_weighs_more(void **state)
                                                   .user = "ana" } });
     }
     brain_refresh(lab->brain);
-    const int32_t *weights = lab->brain->typical.scarcity.weights.items;
+    const int32_t *weights = lab->brain->typical.scarcity.items;
     /* 16 at 4 slices over 2 + 1 options; 8 at 1 slice over 14 + 1; 2g: never. 40 to 1. */
     assert_true(weights[5] > 38 * weights[0] && weights[5] < 42 * weights[0]);
     assert_true(weights[3] < weights[0] / 8);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
-#include "sched/time_limit.h"
+#include "sched/ends.h"
 
 /* What the brain has under the jobs, counted over the jobs themselves. */
 static void assert_whole(const struct state *state)
@@ -72,7 +72,7 @@ static void jobs_of_a_kind_share_a_bucket_oldest_first(void **state)
 
 static void deadlines_come_earliest_first(void **state)
 {
-    struct time_limits time_limits = { 0 };
+    time_limit_heap time_limits = { 0 };
     struct random random = { 7 };
     uint64_t job, last = 0;
     (void)state;
@@ -92,7 +92,7 @@ static void deadlines_come_earliest_first(void **state)
         }
         assert_true(time_limit_first(&time_limits) > now);
     }
-    time_limits_release(&time_limits);
+    list_release(&time_limits);
 }
 
 int main(void)

@@ -3,24 +3,23 @@
 
 #include <assert.h>
 
-static struct reserved_share *reserved_share_of(const struct reserved_shares *reserved_shares,
-                                                uint32_t queue)
+static struct reserved_share *reserved_share_of(const reserved_share_list *shares, uint32_t queue)
 {
-    for (size_t i = 0; i < reserved_shares->held.count; i++) {
-        if (reserved_shares->held.items[i].queue == queue)
-            return &reserved_shares->held.items[i];
+    for (size_t i = 0; i < shares->count; i++) {
+        if (shares->items[i].queue == queue)
+            return &shares->items[i];
     }
     return NULL;
 }
 
-void reserved_share_make(struct reserved_shares *reserved_shares, const struct state *state,
+void reserved_share_make(reserved_share_list *shares, const struct state *state,
                          const struct ends *ends, const struct job *job, const struct why *why)
 {
     struct reserved_share turn = { .queue = why->queue, .resource = why->resource, .job = job->id };
     int64_t left = why->free - why->wanted;
 
     assert(why->kind == WHY_QUOTA && why->resource < state->resources.count);
-    if (reserved_share_of(reserved_shares, why->queue))
+    if (reserved_share_of(shares, why->queue))
         return;
     turn.at = state->now;
     /* Without backfill nobody passes. All that end at the same time count. */
@@ -38,22 +37,22 @@ void reserved_share_make(struct reserved_shares *reserved_shares, const struct s
     if (left < 0)
         turn.at = state->settings.backfill_depth > 0 ? USEC_NEVER : 0;
     turn.spare = left > 0 ? left : 0;
-    list_add(&reserved_shares->held, turn);
+    list_add(shares, turn);
 }
 
-void reserved_share_keep(struct reserved_shares *reserved_shares, const struct state *state,
+void reserved_share_keep(reserved_share_list *shares, const struct state *state,
                          const struct job *job, int64_t bound, uint32_t queue, int64_t milli)
 {
     int64_t left = bound - state->queues.items[queue].used.of[RESOURCE_GPUS] - milli;
 
     assert(milli >= 0 && bound != QUOTA_NONE);
-    if (reserved_share_of(reserved_shares, queue))
+    if (reserved_share_of(shares, queue))
         return;
-    list_add(&reserved_shares->held, (struct reserved_share){ .queue = queue,
-                                                              .resource = RESOURCE_GPUS,
-                                                              .job = job->id,
-                                                              .at = state->now,
-                                                              .spare = left > 0 ? left : 0 });
+    list_add(shares, (struct reserved_share){ .queue = queue,
+                                              .resource = RESOURCE_GPUS,
+                                              .job = job->id,
+                                              .at = state->now,
+                                              .spare = left > 0 ? left : 0 });
 }
 
 /* Does who ends at `end` still hold it when the turn has come? Two without end never agree. */
@@ -62,13 +61,13 @@ static bool is_over(usec_t end, usec_t at)
     return end > at || end == USEC_NEVER;
 }
 
-bool reserved_share_allows(const struct reserved_shares *reserved_shares, const struct state *state,
+bool reserved_share_allows(const reserved_share_list *shares, const struct state *state,
                            const struct reserved_share_ask *ask, struct why *why)
 {
     assert(ask->queue < state->queues.count);
-    for (uint32_t at = ask->queue; at != QUEUE_NONE && reserved_shares->held.count > 0;
+    for (uint32_t at = ask->queue; at != QUEUE_NONE && shares->count > 0;
          at = queue_above(state->queues.items, at)) {
-        const struct reserved_share *turn = reserved_share_of(reserved_shares, at);
+        const struct reserved_share *turn = reserved_share_of(shares, at);
         if (turn && turn->job != ask->job && is_over(ask->end, turn->at) &&
             ask->amounts->of[turn->resource] > 0 &&
             ask->amounts->of[turn->resource] > turn->spare) {
@@ -81,18 +80,13 @@ bool reserved_share_allows(const struct reserved_shares *reserved_shares, const 
     return true;
 }
 
-void reserved_share_take(struct reserved_shares *reserved_shares, const struct state *state,
-                         uint32_t queue, const struct amounts *amounts, usec_t end)
+void reserved_share_take(reserved_share_list *shares, const struct state *state, uint32_t queue,
+                         const struct amounts *amounts, usec_t end)
 {
-    for (uint32_t at = queue; at != QUEUE_NONE && reserved_shares->held.count > 0;
+    for (uint32_t at = queue; at != QUEUE_NONE && shares->count > 0;
          at = queue_above(state->queues.items, at)) {
-        struct reserved_share *turn = reserved_share_of(reserved_shares, at);
+        struct reserved_share *turn = reserved_share_of(shares, at);
         if (turn && is_over(end, turn->at))
             turn->spare -= amounts->of[turn->resource];
     }
-}
-
-void reserved_shares_release(struct reserved_shares *reserved_shares)
-{
-    list_release(&reserved_shares->held);
 }

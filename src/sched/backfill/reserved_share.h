@@ -23,12 +23,10 @@ struct reserved_share {
     int64_t spare; /* of the resource: what other jobs may hold at that time */
 };
 
-struct reserved_shares {
-    LIST(struct reserved_share) held;
-};
+typedef LIST(struct reserved_share) reserved_share_list;
 
 /* Keep what this job lacks according to `why`, a QUOTA. A queue has one turn: the first. */
-void reserved_share_make(struct reserved_shares *reserved_shares, const struct state *state,
+void reserved_share_make(reserved_share_list *shares, const struct state *state,
                          const struct ends *ends, const struct job *job, const struct why *why);
 
 /* A job (0: without a number) of this queue that would hold these amounts until `end`. */
@@ -40,17 +38,15 @@ struct reserved_share_ask {
 };
 
 /* The job may start beside the turns of other jobs. False: why is TURN. */
-bool reserved_share_allows(const struct reserved_shares *reserved_shares, const struct state *state,
+bool reserved_share_allows(const reserved_share_list *shares, const struct state *state,
                            const struct reserved_share_ask *ask, struct why *why);
 
 /* Keep GPUs of a queue for a job that starts as soon as others have moved. */
-void reserved_share_keep(struct reserved_shares *reserved_shares, const struct state *state,
+void reserved_share_keep(reserved_share_list *shares, const struct state *state,
                          const struct job *job, int64_t bound, uint32_t queue, int64_t milli);
 
 /* A job started that holds these amounts until `end`. */
-void reserved_share_take(struct reserved_shares *reserved_shares, const struct state *state,
-                         uint32_t queue, const struct amounts *amounts, usec_t end);
-
-void reserved_shares_release(struct reserved_shares *reserved_shares);
+void reserved_share_take(reserved_share_list *shares, const struct state *state, uint32_t queue,
+                         const struct amounts *amounts, usec_t end);
 
 #endif

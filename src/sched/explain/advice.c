@@ -262,9 +262,9 @@ static void try_limit(struct advising *advising)
     struct advice advice = as_it_is(advising, ADVICE_LIMIT);
     usec_t best = 0;
 
-    for (size_t i = 0; i < promises->count + brain->reserved_shares.held.count; i++) {
+    for (size_t i = 0; i < promises->count + brain->reserved_shares.count; i++) {
         usec_t at = i < promises->count ? promises->held.items[i].at
-                                        : brain->reserved_shares.held.items[i - promises->count].at;
+                                        : brain->reserved_shares.items[i - promises->count].at;
         if (at == USEC_NEVER || at <= brain->state->now)
             continue;
         usec_t limit = at - brain->state->now;

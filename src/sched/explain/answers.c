@@ -232,25 +232,25 @@ void sched_standing(const struct brain *brain, struct inquiry *inquiry, struct q
     struct brain *own = inquiry_follow(inquiry, brain);
     const struct state *state = brain->state;
     const struct queue *root = &state->queues.items[QUEUE_ROOT];
-    int64_t free = state->capacity.milli - root->used.of[RESOURCE_GPUS];
-    struct fair fair = { 0 };
+    int64_t idle = state->capacity.milli - root->used.of[RESOURCE_GPUS];
+    fair_list fair = { 0 };
 
-    free = free > 0 ? free : 0;
+    idle = idle > 0 ? idle : 0;
     fair_divide(&fair, state, &brain->pending);
     for (uint32_t i = 0; i < state->queues.count; i++) {
         const struct queue *queue = &state->queues.items[i];
         int64_t unused = fair_owed(state, i) - queue->used.of[RESOURCE_GPUS];
         int64_t most = left_of(state, i), taken = 0;
-        if (i != QUEUE_ROOT && !queue->is_removed && most > free)
-            taken = claimable(own, i, most - free);
+        if (i != QUEUE_ROOT && !queue->is_removed && most > idle)
+            taken = claimable(own, i, most - idle);
         ret[i] = (struct queue_standing){
-            .wanted = fair.queues.items[i].wanted_milli,
-            .fair = fair.queues.items[i].fair_milli,
+            .wanted = fair.items[i].wanted_milli,
+            .fair = fair.items[i].fair_milli,
             .borrowed =
                 i == QUEUE_ROOT ? 0 : reclaim_share_borrowed(queue, &queue->used, RESOURCE_GPUS),
-            .lent = unused > free ? unused - free : 0,
-            .claim = most < free ? most : free + taken,
+            .lent = unused > idle ? unused - idle : 0,
+            .claim = most < idle ? most : idle + taken,
         };
     }
-    fair_release(&fair);
+    list_release(&fair);
 }

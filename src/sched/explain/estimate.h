@@ -53,7 +53,7 @@ struct estimator {
     LIST(uint32_t) offers;     /* by queue: kinds of jobs that wait below it */
     LIST(int64_t) extra_share; /* by queue: held by the jobs that were placed */
     LIST(int64_t) extra_milli;
-    struct order_usage usage;
+    order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
     /* Of a complete schedule, valid until the next event. */
     struct map starts[2]; /* by limits or not: job -> start */

@@ -24,7 +24,7 @@ static void release(struct inquiry *inquiry)
     scorer_release(&own->scorer);
     shapes_release(&own->shapes);
     cells_release(&own->cells);
-    budgets_release(&own->budgets);
+    list_release(&own->budgets);
     reclaim_release(&own->reclaim);
     defrag_release(&own->defrag);
     estimator_release(&own->estimator);
@@ -66,7 +66,7 @@ static void share(struct brain *own, const struct brain *brain)
     own->defrag = mine.defrag;
     own->estimator = mine.estimator;
     own->arena = mine.arena;
-    own->budgets.items.count = 0;
+    own->budgets.count = 0;
     own->defrag.kept = brain->defrag.kept;
 }
 

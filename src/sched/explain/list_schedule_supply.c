@@ -23,7 +23,7 @@ void estimator_release(struct estimator *estimator)
     list_release(&estimator->offers);
     list_release(&estimator->extra_share);
     list_release(&estimator->extra_milli);
-    list_release(&estimator->usage.of);
+    list_release(&estimator->usage);
     profile_release(&estimator->profile);
     map_release(&estimator->starts[0]);
     map_release(&estimator->starts[1]);

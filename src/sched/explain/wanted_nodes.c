@@ -410,7 +410,7 @@ void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
     struct scaling scaling = { .brain = inquiry_follow(inquiry, brain), .plan = ret, .now = now };
 
     *ret = (struct scale_plan){ 0 };
-    scaling.brain->budgets.items.count = 0;
+    scaling.brain->budgets.count = 0;
     scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
     list_jobs(&scaling);
     list_offers(&scaling);

@@ -9,11 +9,6 @@
 
 #define WITHOUT_END USEC_PER_DAY
 
-void budgets_release(struct budgets *budgets)
-{
-    list_release(&budgets->items);
-}
-
 static int64_t add(int64_t a, int64_t b)
 {
     return b < INT64_MAX - a ? a + b : INT64_MAX;
@@ -60,15 +55,15 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
 
 static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enum account_kind kind)
 {
-    struct budgets *budgets = &brain->budgets;
+    commitment_list *budgets = &brain->budgets;
 
-    LIST_EACH (struct commitment, known, &budgets->items) {
+    LIST_EACH (struct commitment, known, budgets) {
         if (known->queue == queue && known->account == kind)
             return known;
     }
-    list_add(&budgets->items,
+    list_add(budgets,
              (struct commitment){ queue, (uint8_t)kind, committed_by(brain, queue, kind) });
-    return &budgets->items.items[budgets->items.count - 1];
+    return &budgets->items[budgets->count - 1];
 }
 
 /* Jobs like it may have ended at once: it costs something all the same. */
@@ -132,7 +127,7 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
 {
     const struct state *state = brain->state;
 
-    LIST_EACH (struct commitment, known, &brain->budgets.items) {
+    LIST_EACH (struct commitment, known, &brain->budgets) {
         if (!state_is_below(state, job->queue, known->queue))
             continue;
         const struct account *account = &state->queues.items[known->queue].accounts[known->account];

@@ -25,9 +25,8 @@ struct commitment {
     int64_t amount;
 };
 
-struct budgets {
-    LIST(struct commitment) items; /* of this plan: the budgets that were consulted */
-};
+/* of this plan: the budgets that were consulted */
+typedef LIST(struct commitment) commitment_list;
 
 /* False: why is BUDGET. */
 bool budget_allows(struct brain *brain, const struct job *job, const struct amounts *amounts,
@@ -38,7 +37,5 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
 /* When a budget will be used up if nothing changes; USEC_NEVER: not in this hour of the tariff, or
  * there is no budget. */
 usec_t budget_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind);
-
-void budgets_release(struct budgets *budgets);
 
 #endif

@@ -19,14 +19,9 @@ struct part {
 
 struct dealing {
     LIST(struct part) parts;
-    struct fair *fair;
+    fair_list *fair;
     const struct state *state;
 };
-
-void fair_release(struct fair *fair)
-{
-    list_release(&fair->queues);
-}
 
 int64_t fair_owed(const struct state *state, uint32_t queue)
 {
@@ -36,13 +31,12 @@ int64_t fair_owed(const struct state *state, uint32_t queue)
 }
 
 /* What each holds and waits for, with all below it, each within its own bound. */
-static void count_wanted(struct fair *fair, const struct state *state,
-                         const struct pending *pending)
+static void count_wanted(fair_list *fair, const struct state *state, const struct pending *pending)
 {
     size_t count = state->queues.count;
     LIST(int64_t) below = { 0 };
 
-    list_zero(&fair->queues, count);
+    list_zero(fair, count);
     list_zero(&below, count);
     for (uint32_t i = (uint32_t)count; i-- > 0;) {
         const struct queue *queue = &state->queues.items[i];
@@ -59,7 +53,7 @@ static void count_wanted(struct fair *fair, const struct state *state,
         int64_t wanted = own + below.items[i];
         if (bound != QUOTA_NONE && wanted > bound)
             wanted = bound;
-        fair->queues.items[i].wanted_milli = wanted;
+        fair->items[i].wanted_milli = wanted;
         if (i != QUEUE_ROOT)
             below.items[queue->parent] += wanted;
     }
@@ -70,7 +64,7 @@ static void count_wanted(struct fair *fair, const struct state *state,
 
 static int64_t still_wanted(const struct dealing *dealing, uint32_t queue)
 {
-    const struct fair_queue *fair = &dealing->fair->queues.items[queue];
+    const struct fair_queue *fair = &dealing->fair->items[queue];
 
     return fair->wanted_milli - fair->fair_milli;
 }
@@ -99,7 +93,7 @@ static int64_t deal(struct dealing *dealing, int64_t amount, bool *ret_is_capped
                      ((uint64_t)sum / ONE + 1);
         *ret_is_capped |= part->given > most;
         part->given = part->given < most ? part->given : most;
-        dealing->fair->queues.items[part->queue].fair_milli += part->given;
+        dealing->fair->items[part->queue].fair_milli += part->given;
         left -= part->given;
     }
     return left;
@@ -120,7 +114,7 @@ static int64_t deal_rest(struct dealing *dealing, int64_t left)
         int64_t more = still_wanted(dealing, best->queue);
         more = more < GPU_MILLI ? more : GPU_MILLI;
         more = more < left ? more : left;
-        dealing->fair->queues.items[best->queue].fair_milli += more;
+        dealing->fair->items[best->queue].fair_milli += more;
         best->rest = 0;
         left -= more;
     }
@@ -163,7 +157,7 @@ static bool weigh(struct dealing *dealing, bool by_guarantee)
 static void deal_below(struct dealing *dealing, uint32_t queue)
 {
     const struct state *state = dealing->state;
-    int64_t left = dealing->fair->queues.items[queue].fair_milli, owed = 0;
+    int64_t left = dealing->fair->items[queue].fair_milli, owed = 0;
     LIST(int64_t) wanted = { 0 };
     bool is_capped;
 
@@ -171,20 +165,20 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
     for (uint32_t i = queue + 1; i < state->queues.count; i++) {
         if (state->queues.items[i].parent == queue && !state->queues.items[i].is_removed) {
             list_add(&dealing->parts, (struct part){ .queue = i });
-            list_add(&wanted, dealing->fair->queues.items[i].wanted_milli);
+            list_add(&wanted, dealing->fair->items[i].wanted_milli);
         }
     }
     assert(left >= 0);
     /* First as if nobody wanted more than his guarantee. */
     for (size_t i = 0; i < dealing->parts.count; i++) {
-        struct fair_queue *fair = &dealing->fair->queues.items[dealing->parts.items[i].queue];
+        struct fair_queue *fair = &dealing->fair->items[dealing->parts.items[i].queue];
         int64_t least = fair_owed(state, dealing->parts.items[i].queue);
         fair->wanted_milli = least < fair->wanted_milli ? least : fair->wanted_milli;
         owed += fair->wanted_milli;
     }
     if (owed <= left) {
         for (size_t i = 0; i < dealing->parts.count; i++) {
-            struct fair_queue *fair = &dealing->fair->queues.items[dealing->parts.items[i].queue];
+            struct fair_queue *fair = &dealing->fair->items[dealing->parts.items[i].queue];
             fair->fair_milli = fair->wanted_milli;
         }
         left -= owed;
@@ -193,7 +187,7 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
         left = deal_rest(dealing, left);
     }
     for (size_t i = 0; i < dealing->parts.count; i++)
-        dealing->fair->queues.items[dealing->parts.items[i].queue].wanted_milli = wanted.items[i];
+        dealing->fair->items[dealing->parts.items[i].queue].wanted_milli = wanted.items[i];
     while (left > 0 && weigh(dealing, false)) {
         left = deal(dealing, left, &is_capped);
         if (!is_capped) {
@@ -204,13 +198,13 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
     list_release(&wanted);
 }
 
-void fair_divide(struct fair *fair, const struct state *state, const struct pending *pending)
+void fair_divide(fair_list *fair, const struct state *state, const struct pending *pending)
 {
     struct dealing dealing = { .fair = fair, .state = state };
 
     count_wanted(fair, state, pending);
-    assert(fair->queues.count == state->queues.count);
-    struct fair_queue *root = &fair->queues.items[QUEUE_ROOT];
+    assert(fair->count == state->queues.count);
+    struct fair_queue *root = &fair->items[QUEUE_ROOT];
     root->fair_milli =
         root->wanted_milli < state->capacity.milli ? root->wanted_milli : state->capacity.milli;
     for (uint32_t i = 0; i < state->queues.count; i++) {

@@ -26,12 +26,10 @@ struct fair_queue {
     int64_t fair_milli;
 };
 
-struct fair {
-    LIST(struct fair_queue) queues; /* by number */
-};
+/* By number of the queue. */
+typedef LIST(struct fair_queue) fair_list;
 
-void fair_divide(struct fair *fair, const struct state *state, const struct pending *pending);
-void fair_release(struct fair *fair);
+void fair_divide(fair_list *fair, const struct state *state, const struct pending *pending);
 
 /* The GPUs that the queue is guaranteed, in milli. */
 int64_t fair_owed(const struct state *state, uint32_t queue);

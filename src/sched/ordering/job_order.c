@@ -18,17 +18,17 @@ static uint64_t used_by(const struct state *state, const struct order_claim *cla
 
     if (!claim->usage)
         return queue_usage(queue, claim->kind, state->now, state->settings.half_life) + ahead;
-    uint64_t *usage = &claim->usage->of.items[claim->queue * SHARES + claim->kind];
+    uint64_t *usage = &claim->usage->items[claim->queue * SHARES + claim->kind];
     if (*usage == ORDER_UNKNOWN)
         *usage = queue_usage(queue, claim->kind, state->now, state->settings.half_life);
     return *usage + ahead;
 }
 
-void order_usage_start(struct order_usage *usage, size_t queues)
+void order_usage_start(order_usage *usage, size_t queues)
 {
-    usage->of.count = 0;
+    usage->count = 0;
     for (size_t i = 0; i < queues * SHARES; i++)
-        list_add(&usage->of, ORDER_UNKNOWN);
+        list_add(usage, ORDER_UNKNOWN);
 }
 
 static bool is_owed(const struct state *state, const struct order_claim *claim)
@@ -96,7 +96,7 @@ void order_release(struct order *order)
     list_release(&order->lines);
     list_release(&order->next);
     list_release(&order->kinds);
-    list_release(&order->usage.of);
+    list_release(&order->usage);
     list_release(&order->children);
     list_release(&order->first_child);
 }

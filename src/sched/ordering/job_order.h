@@ -64,14 +64,12 @@ struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_buc
 struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket);
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b);
 
-/* Decayed usage, computed once per instant. */
-struct order_usage {
-    LIST(uint64_t) of; /* by queue and share; ORDER_UNKNOWN: not computed yet */
-};
+/* Decayed usage, computed once per instant, by queue and share; ORDER_UNKNOWN: not computed yet. */
+typedef LIST(uint64_t) order_usage;
 
 #define ORDER_UNKNOWN UINT64_MAX
 
-void order_usage_start(struct order_usage *usage, size_t queues);
+void order_usage_start(order_usage *usage, size_t queues);
 
 typedef LIST(struct rank_entry) order_heap;
 
@@ -87,7 +85,7 @@ struct order {
     LIST(uint32_t) first_child;    /* by queue: index of its first child; one more at the end */
     LIST(uint32_t) next;           /* by queue: the queue at or below it that is next; NOBODY */
     LIST(uint8_t) kinds;           /* by queue: what its next job needs most of (enum share) */
-    struct order_usage usage;
+    order_usage usage;
     bool with_stuck; /* `next` considers stuck buckets */
     uint32_t queue;  /* of the bucket that order_next returned */
     bool was_stuck;
@@ -112,7 +110,7 @@ struct order_claim {
     uint32_t queue;
     enum share kind;
     int64_t more_share, more_milli;
-    struct order_usage *usage; /* cache of this instant; NULL: none */
+    order_usage *usage; /* cache of this instant; NULL: none */
 };
 
 /* Sibling a is served before b. */

@@ -207,13 +207,13 @@ void fragmentation_copy(struct fragmentation *own, const struct fragmentation *t
     copy.scarcity = own->scarcity;
     *own = copy;
     list_copy(&own->needs, &typical->needs);
-    list_copy(&own->scarcity.weights, &typical->scarcity.weights);
+    list_copy(&own->scarcity, &typical->scarcity);
 }
 
 void fragmentation_release(struct fragmentation *typical)
 {
     list_release(&typical->needs);
-    list_release(&typical->scarcity.weights);
+    list_release(&typical->scarcity);
 }
 
 /* Free GPU beyond what free CPUs (or memory) go with. */

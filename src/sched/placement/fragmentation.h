@@ -34,15 +34,14 @@
 
 enum { SCARCITY_MOST = 1 << 17 };
 
-struct scarcity {
-    LIST(int32_t) weights; /* kind * MIG_PROFILES_MAX + profile */
-};
+/* By kind * MIG_PROFILES_MAX + profile. */
+typedef LIST(int32_t) scarcity_weights;
 
-void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const struct fleet *fleet,
-                    bool is_fgd);
+void scarcity_weigh(scarcity_weights *scarcity, const struct state *state,
+                    const struct fleet *fleet, bool is_fgd);
 
 /* The cost of changing what is held of a device from `before` to `after`. */
-int32_t scarcity_cost(const struct scarcity *scarcity, const struct layout *layout, uint32_t kind,
+int32_t scarcity_cost(const scarcity_weights *scarcity, const struct layout *layout, uint32_t kind,
                       uint32_t before, uint32_t after);
 
 enum {
@@ -65,8 +64,8 @@ struct fragmentation {
     uint32_t count;
     LIST(uint16_t)
     needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: it cannot serve */
-    int64_t gpu, cpu, memory; /* total demand: what goes with a GPU */
-    struct scarcity scarcity; /* of MIG profiles */
+    int64_t gpu, cpu, memory;  /* total demand: what goes with a GPU */
+    scarcity_weights scarcity; /* of MIG profiles */
     bool is_fgd;
     uint64_t epoch;  /* counts up */
     uint64_t due;    /* value of demand.noted for the next update */

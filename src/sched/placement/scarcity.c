@@ -103,7 +103,7 @@ static void weigh_demand(struct weighing *weighing)
 }
 
 /* So that an empty device of any kind is worth at most SCARCITY_MOST. */
-static void set_weights(struct scarcity *scarcity, const struct weighing *weighing)
+static void set_weights(scarcity_weights *scarcity, const struct weighing *weighing)
 {
     const struct layout *layout = weighing->layout;
     uint64_t most = 1;
@@ -119,12 +119,12 @@ static void set_weights(struct scarcity *scarcity, const struct weighing *weighi
     while (most >> shift >> 40)
         shift++;
     for (size_t i = 0; i < weighing->weights.count; i++)
-        scarcity->weights.items[i] = (int32_t)((weighing->weights.items[i] >> shift) *
-                                               SCARCITY_MOST / ((most >> shift) + 1));
+        scarcity->items[i] = (int32_t)((weighing->weights.items[i] >> shift) * SCARCITY_MOST /
+                                       ((most >> shift) + 1));
 }
 
-void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const struct fleet *fleet,
-                    bool is_fgd)
+void scarcity_weigh(scarcity_weights *scarcity, const struct state *state,
+                    const struct fleet *fleet, bool is_fgd)
 {
     const struct layout *layout = fleet->layout;
     struct weighing weighing = { .state = state, .layout = layout, .is_fgd = is_fgd };
@@ -134,7 +134,7 @@ void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const 
         if (layout->kinds.items[k].board)
             count = layout->kinds.count * MIG_PROFILES_MAX;
     }
-    list_zero(&scarcity->weights, count);
+    list_zero(scarcity, count);
     if (count == 0)
         return;
     list_zero(&weighing.options, count);
@@ -147,11 +147,11 @@ void scarcity_weigh(struct scarcity *scarcity, const struct state *state, const 
     list_release(&weighing.weights);
 }
 
-int32_t scarcity_cost(const struct scarcity *scarcity, const struct layout *layout, uint32_t kind,
+int32_t scarcity_cost(const scarcity_weights *scarcity, const struct layout *layout, uint32_t kind,
                       uint32_t before, uint32_t after)
 {
     const struct mig_table *table = layout->kinds.items[kind].table;
-    const int32_t *weights = &scarcity->weights.items[(size_t)kind * MIG_PROFILES_MAX];
+    const int32_t *weights = &scarcity->items[(size_t)kind * MIG_PROFILES_MAX];
     int32_t cost = 0;
 
     for (uint32_t p = 0; p < table->layout->profile_count; p++)

@@ -10,11 +10,6 @@ enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part o
 #define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */
 #define REVIEW_MOST  USEC_PER_HOUR /* least attained service: runs at most so long unlooked at */
 
-void contenders_release(struct contenders *claims)
-{
-    list_release(&claims->items);
-}
-
 /* ---- who takes part ---- */
 
 /* False: it wants no GPUs. */

@@ -221,7 +221,7 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
         if (move_for(brain, waiting.items[i], &asked, decisions))
             break; /* one set at a time: when they have moved, all is looked at again */
     }
-    brain->reserved_shares.held.count = 0;
+    brain->reserved_shares.count = 0;
     defrag_keep(brain, false);
     list_release(&waiting);
 }

@@ -93,9 +93,7 @@ struct leaver {
     usec_t lost;
 };
 
-struct leavers {
-    LIST(struct leaver) items;
-};
+typedef LIST(struct leaver) leaver_list;
 
 /* The least that is done again per GPU; of equals who started last. */
 static int compare_leavers(const void *left, const void *right)
@@ -113,7 +111,7 @@ static int compare_leavers(const void *left, const void *right)
 
 /* What is held beyond what it may be from then on, and those who could go. */
 static void measure(const struct brain *brain, const job_list *jobs, int64_t most,
-                    struct excess *excess, struct leavers *leavers)
+                    struct excess *excess, leaver_list *leavers)
 {
     const struct state *state = brain->state;
 
@@ -128,26 +126,25 @@ static void measure(const struct brain *brain, const job_list *jobs, int64_t mos
         amounts_of_lease(state, job->run->lease, &amounts);
         excess->over += amounts.of[excess->resource];
         if (job->is_preemptible && amounts.of[excess->resource] > 0)
-            list_add(&leavers->items,
-                     (struct leaver){ job, amounts.of[excess->resource], job->run->lease->milli,
-                                      job_lost(job, state->now) });
+            list_add(leavers, (struct leaver){ job, amounts.of[excess->resource],
+                                               job->run->lease->milli, job_lost(job, state->now) });
     }
-    list_sort(&leavers->items, compare_leavers);
+    list_sort(leavers, compare_leavers);
 }
 
 static void evict_excess(struct brain *brain, const job_list *jobs, struct excess excess,
                          int64_t most, struct decisions *decisions)
 {
-    struct leavers leavers = { 0 };
+    leaver_list leavers = { 0 };
 
     measure(brain, jobs, most, &excess, &leavers);
-    for (size_t i = 0; i < leavers.items.count && excess.over > 0; i++) {
-        const struct leaver *leaver = &leavers.items.items[i];
+    for (size_t i = 0; i < leavers.count && excess.over > 0; i++) {
+        const struct leaver *leaver = &leavers.items[i];
         excess.over -= leaver->held;
         if (excess.at <= brain->state->now || is_time(brain, leaver->job, excess.at))
             stop(brain, leaver->job, STOP_FOR_WINDOW, decisions);
     }
-    list_release(&leavers.items);
+    list_release(&leavers);
 }
 
 /* What only a window bounds: a limit that somebody lowers stops nobody. */

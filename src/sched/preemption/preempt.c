@@ -56,7 +56,7 @@ void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
 
 void preempt_release(struct preempt *preempt)
 {
-    contenders_release(&preempt->claims);
+    list_release(&preempt->claims.items);
     preempt_place_release(&preempt->pack);
     list_release(&preempt->queues);
 }

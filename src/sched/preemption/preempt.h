@@ -97,7 +97,6 @@ void contenders_sort(struct contenders *claims, const struct state *state);
 /* A claim was granted now: note when its tier changes without an event. */
 void contenders_note_start(struct contenders *claims, const struct contender *claim,
                            const struct state *state);
-void contenders_release(struct contenders *claims);
 
 /* Places for the selected claimants, and the jobs that have to make room for them
  *
