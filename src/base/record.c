@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 enum { FORM_UINT, FORM_INT, FORM_BYTES, FORM_RECORD };
@@ -36,51 +35,33 @@ size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret)
     return 0;
 }
 
+/* Members of structs are aligned. */
 static uint64_t load_unsigned(const void *at, size_t size)
 {
-    uint8_t u8;
-    uint16_t u16;
-    uint32_t u32;
-    uint64_t u64 = 0;
-
     switch (size) {
     case 1:
-        memcpy(&u8, at, 1);
-        return u8;
+        return *(const uint8_t *)at;
     case 2:
-        memcpy(&u16, at, 2);
-        return u16;
+        return *(const uint16_t *)at;
     case 4:
-        memcpy(&u32, at, 4);
-        return u32;
+        return *(const uint32_t *)at;
     default:
         assert(size == 8);
-        memcpy(&u64, at, 8);
-        return u64;
+        return *(const uint64_t *)at;
     }
 }
 
 static void store_unsigned(void *at, size_t size, uint64_t value)
 {
-    uint8_t u8 = (uint8_t)value;
-    uint16_t u16 = (uint16_t)value;
-    uint32_t u32 = (uint32_t)value;
-
-    switch (size) {
-    case 1:
-        memcpy(at, &u8, 1);
-        return;
-    case 2:
-        memcpy(at, &u16, 2);
-        return;
-    case 4:
-        memcpy(at, &u32, 4);
-        return;
-    default:
-        assert(size == 8);
-        memcpy(at, &value, 8);
-        return;
-    }
+    assert(size == 1 || size == 2 || size == 4 || size == 8);
+    if (size == 1)
+        *(uint8_t *)at = (uint8_t)value;
+    else if (size == 2)
+        *(uint16_t *)at = (uint16_t)value;
+    else if (size == 4)
+        *(uint32_t *)at = (uint32_t)value;
+    else
+        *(uint64_t *)at = value;
 }
 
 /* The bits of a signed member of any size, sign-extended to 64. */
@@ -240,14 +221,10 @@ static int take_list_item(const struct field *field, const char *s, size_t lengt
     char *items = object + field->offset;
 
     memcpy(&count, object + field->count_offset, sizeof(count));
-    if (field->is_inside) {
-        if ((count + 1) * size > field->size)
-            return error_set(err, -EBADMSG, "record %s: too many of %s", field->type->name,
-                             field->name);
-    } else {
-        if (count >= LIST_MAX)
-            return error_set(err, -EBADMSG, "record %s: too many of %s", field->type->name,
-                             field->name);
+    if (field->is_inside ? (count + 1) * size > field->size : count >= LIST_MAX)
+        return error_set(err, -EBADMSG, "record %s: too many of %s", field->type->name,
+                         field->name);
+    if (!field->is_inside) {
         memcpy(&items, object + field->offset, sizeof(items));
         /* Grown at 1, 2, 4, 8 ...; what is left behind goes with the arena. */
         if ((count & (count - 1)) == 0) {

@@ -233,7 +233,8 @@ void mig_table_make(struct mig_table *table, enum mig_layout_kind kind)
     }
 }
 
-/* NULL: nothing goes in. */
+static const struct mig_entry nothing; /* goes in */
+
 static const struct mig_entry *find_entry(const struct mig_table *table, uint32_t held,
                                           uint32_t profile)
 {
@@ -243,27 +244,23 @@ static const struct mig_entry *find_entry(const struct mig_table *table, uint32_
 
     if (compute > MOST_COMPUTE ||
         (table->layout->profiles[profile].has_media && mig_has_media(held)))
-        return NULL;
+        return &nothing;
     return &table->entries[place_of(mig_mask(held), compute)];
 }
 
 uint32_t mig_starts(const struct mig_table *table, uint32_t held, uint32_t profile)
 {
-    const struct mig_entry *entry = find_entry(table, held, profile);
-
-    return entry ? entry->starts[profile] : 0;
+    return find_entry(table, held, profile)->starts[profile];
 }
 
 uint32_t mig_options(const struct mig_table *table, uint32_t held, uint32_t profile)
 {
-    const struct mig_entry *entry = find_entry(table, held, profile);
-
-    return entry ? entry->options[profile] : 0;
+    return find_entry(table, held, profile)->options[profile];
 }
 
 uint32_t mig_best(const struct mig_table *table, uint32_t held, uint32_t profile)
 {
     const struct mig_entry *entry = find_entry(table, held, profile);
 
-    return entry ? entry->best[profile] : MIG_NOWHERE;
+    return entry != &nothing ? entry->best[profile] : MIG_NOWHERE;
 }

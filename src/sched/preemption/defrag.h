@@ -25,7 +25,7 @@
  * The waiting job is awaited. Promises keep all these places until then.
  */
 
-#include "sched/capacity/fleet.h"
+#include "sched/preemption/reclaim.h"
 
 struct brain;
 struct decisions;
@@ -101,8 +101,7 @@ struct relocation {
     struct promises *promises; /* of other jobs; NULL: for a question */
     usec_t end;                /* of the job, if it starts now */
     int64_t gain;              /* GPU-time that the job would wait */
-    int32_t need_milli;        /* of a member, by the alternative that is tried */
-    uint32_t need_whole;
+    struct member_need need;   /* by the alternative that is tried */
     uint32_t tries;
     struct lease lease; /* its place */
     int64_t loss;       /* of the set that was found */

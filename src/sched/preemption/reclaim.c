@@ -29,10 +29,9 @@ struct search {
     const struct request *request;
     const struct amounts *wanted;
     struct place_query query;
-    struct donors donors; /* what gangs give up is gone from `ahead` */
-    int32_t need_milli;   /* of a member, by the alternative that is looked for */
-    uint32_t need_whole;
-    bool is_for_cell; /* whole cells that its queue is owed (cells.h) */
+    struct donors donors;    /* what gangs give up is gone from `ahead` */
+    struct member_need need; /* by the alternative that is looked for */
+    bool is_for_cell;        /* whole cells that its queue is owed (cells.h) */
 };
 
 static int64_t cost_of(const struct job *job, usec_t now)
@@ -123,16 +122,6 @@ static void sort_by_node(struct reclaim *reclaim, size_t nodes)
 
 /* ---- machine by machine ---- */
 
-static bool has_room(const struct search *search, const struct fleet_node *node, uint32_t members)
-{
-    const struct request *request = search->request;
-
-    return node->milli >= search->need_milli * (int32_t)members &&
-           node->whole >= search->need_whole * members &&
-           node->cpu_milli >= request->cpu_milli * members &&
-           node->memory_mib >= request->memory_mib * members;
-}
-
 static void take_members(struct fleet *fleet, const struct lease *lease, uint32_t node, int sign)
 {
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
@@ -150,14 +139,14 @@ static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t membe
     int64_t cost = 0;
 
     assert(first <= last && last <= reclaim->by_node.count);
-    for (at = first; at < last && !has_room(search, room, members); at++) {
+    for (at = first; at < last && !member_need_fits(&search->need, room, members); at++) {
         const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
         if (victim->is_chosen)
             continue;
         cost += victim->cost;
         take_members(&reclaim->ahead, victim->job->run->lease, node, -1);
     }
-    bool is_enough = has_room(search, room, members);
+    bool is_enough = member_need_fits(&search->need, room, members);
     while (at-- > first) {
         const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
         if (!victim->is_chosen)
@@ -213,13 +202,13 @@ static bool clear_node(struct search *search, uint32_t node, uint32_t members)
     size_t before = reclaim->chosen.count;
     uint32_t last = reclaim->first_of.items[node + 1];
 
-    for (uint32_t at = reclaim->first_of.items[node]; at < last && !has_room(search, room, members);
-         at++) {
+    for (uint32_t at = reclaim->first_of.items[node];
+         at < last && !member_need_fits(&search->need, room, members); at++) {
         uint32_t number = reclaim->by_node.items[at];
         if (!reclaim->victims.items[number].is_chosen)
             choose_victim(search, number);
     }
-    if (has_room(search, room, members))
+    if (member_need_fits(&search->need, room, members))
         return true;
     spare_after(search, before);
     return false;
@@ -366,11 +355,7 @@ static bool search_alternatives(struct search *search, struct lease *ret_lease)
     bool is_alike = search->request->roles_count == 0;
 
     for (uint32_t i = 0; is_alike && i < search->request->gpu_alternatives; i++) {
-        const struct gpu_ask *ask = &search->request->gpus[i];
-        search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
-        search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);
-        if (ask->kind == SHARE_WHOLE)
-            search->need_milli = (int32_t)ask->count * GPU_MILLI;
+        search->need = member_need_of(search->request, i);
         if (choose_nodes(search) && try_place(search, true, ret_lease))
             return true;
         spare_after(search, 0);

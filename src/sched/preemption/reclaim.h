@@ -83,6 +83,18 @@ struct victim {
     bool is_chosen;
 };
 
+/* What a member needs of a machine, by one alternative of its request. */
+struct member_need {
+    int32_t milli;
+    uint32_t whole;
+    int64_t cpu_milli, memory_mib;
+};
+
+struct member_need member_need_of(const struct request *request, uint32_t alternative);
+/* So many members find room there. */
+bool member_need_fits(const struct member_need *need, const struct fleet_node *node,
+                      uint32_t members);
+
 struct reclaim {
     struct reclaim_shares_ahead shares;
     struct fleet ahead;

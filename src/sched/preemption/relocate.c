@@ -139,11 +139,7 @@ void relocation_collect(struct relocation *search)
 
 static bool has_room(const struct relocation *search, uint32_t node)
 {
-    const struct fleet_node *room = &search->brain->reclaim.ahead.nodes.items[node];
-
-    return room->milli >= search->need_milli && room->whole >= search->need_whole &&
-           room->cpu_milli >= search->request->cpu_milli &&
-           room->memory_mib >= search->request->memory_mib;
+    return member_need_fits(&search->need, &search->brain->reclaim.ahead.nodes.items[node], 1);
 }
 
 /* As if that member was gone from there. */
@@ -475,11 +471,7 @@ static bool find_set(struct relocation *search)
     bool is_found = false;
 
     for (uint32_t i = 0; i < search->request->gpu_alternatives && !is_found; i++) {
-        const struct gpu_ask *ask = &search->request->gpus[i];
-        search->need_whole = ask->kind == SHARE_WHOLE ? ask->count : 0;
-        search->need_milli = (int32_t)ask->count * (int32_t)(ask->milli ? ask->milli : 1);
-        if (ask->kind == SHARE_WHOLE)
-            search->need_milli = (int32_t)ask->count * GPU_MILLI;
+        search->need = member_need_of(search->request, i);
         price_nodes(search);
         for (size_t first = 0;
              first < defrag->nodes.count && search->tries < DEFRAG_TRIES && !is_found; first++) {

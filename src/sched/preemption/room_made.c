@@ -140,3 +140,23 @@ bool room_made_is_needed(const struct brain *brain, const struct job *job, usec_
     return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
            !(job->is_awaited && is_under_way(brain, job));
 }
+
+struct member_need member_need_of(const struct request *request, uint32_t alternative)
+{
+    const struct gpu_ask *ask = &request->gpus[alternative];
+    bool is_whole = ask->kind == SHARE_WHOLE;
+    uint32_t milli = is_whole ? GPU_MILLI : ask->milli ? ask->milli : 1;
+
+    return (struct member_need){ .milli = (int32_t)(ask->count * milli),
+                                 .whole = is_whole ? ask->count : 0,
+                                 .cpu_milli = request->cpu_milli,
+                                 .memory_mib = request->memory_mib };
+}
+
+bool member_need_fits(const struct member_need *need, const struct fleet_node *node,
+                      uint32_t members)
+{
+    return node->milli >= need->milli * (int32_t)members && node->whole >= need->whole * members &&
+           node->cpu_milli >= need->cpu_milli * members &&
+           node->memory_mib >= need->memory_mib * members;
+}
