@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "core/snapshot/snapshot.h"
+#include "core/state/fold.h"
 #include "sched/brain.h"
 #include "sched/sched.h"
 
@@ -224,16 +225,14 @@ static double plan(struct bench *bench)
 /* The same placement by a look at every machine. */
 static double scan(struct bench *bench, const struct job *job)
 {
-    struct place_query query;
     struct arena arena = { 0 };
     struct lease lease;
-    struct why why;
 
     brain_refresh(bench->brain);
-    brain_query(bench->brain, job, &query);
+    struct place_query query = brain_query(bench->brain, job);
     query.shapes = NULL;
     double began = microseconds();
-    place_job(&query, &arena, &lease, &why);
+    place_job(&query, &arena, &lease, NULL);
     double took = microseconds() - began;
     arena_release(&arena);
     return took;
