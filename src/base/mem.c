@@ -59,18 +59,6 @@ void mem_auto_free(void *pointer_to_pointer)
     free(block);
 }
 
-void mem_clear(void *items, size_t size)
-{
-    if (size > 0)
-        memset(items, 0, size);
-}
-
-void mem_copy(void *to, const void *from, size_t size)
-{
-    if (size > 0)
-        memcpy(to, from, size);
-}
-
 void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
 {
     if (count > 1)

@@ -77,8 +77,16 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
     (free((list)->items), (list)->items = NULL, (list)->count = (list)->capacity = 0)
 
 /* As memset(), memcpy() and qsort(), also for a NULL without items. */
-void mem_clear(void *items, size_t size);
-void mem_copy(void *to, const void *from, size_t size);
+static inline void mem_clear(void *items, size_t size)
+{
+    if (size > 0)
+        memset(items, 0, size);
+}
+static inline void mem_copy(void *to, const void *from, size_t size)
+{
+    if (size > 0)
+        memcpy(to, from, size);
+}
 void mem_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
 typedef bool mem_before_fn(const void *a, const void *b);
 void mem_sift(void *items, size_t count, size_t size, size_t at, mem_before_fn *before);
