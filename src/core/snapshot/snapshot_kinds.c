@@ -402,32 +402,11 @@ static const struct field change_fields[] = {
     RECORD_UINT(struct config_change, 8, undone, ""),
 };
 
-#define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
-    TYPE(WORLD, "world", struct state, world_fields),
-    TYPE(NODE, "node", struct node, node_fields),
-    TYPE(DEVICE, "device", struct device, device_fields),
-    TYPE(POOL, "pool", struct saved_pool, pool_fields),
-    TYPE(QUEUE, "queue", struct saved_queue, queue_fields),
-    TYPE(USER, "user", struct saved_user, user_fields),
-    TYPE(GROUP, "group", struct group, group_fields),
-    TYPE(JOB, "job", struct saved_job, job_fields),
-    TYPE(NEED, "need", struct need, need_fields),
-    TYPE(DEMAND, "demand", struct saved_demand, demand_fields),
-    TYPE(RUNS, "runs", struct saved_runs, runs_fields),
-    TYPE(ERRORS, "errors", struct history_errors, errors_fields),
-    TYPE(BAND, "band", struct saved_band, band_fields),
-    TYPE(PRESSURE, "pressure", struct pressure, pressure_fields),
-    TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
-    TYPE(BIN, "bin", struct saved_bin, bin_fields),
-    TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
-    TYPE(CHANGE, "change", struct config_change, change_fields),
-    TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
-    TYPE(AGENDA, "agenda", struct agenda, agenda_fields),
-    TYPE(WINDOW, "window", struct saved_window, window_fields),
-    TYPE(TARIFF, "tariff", struct tariff, tariff_fields),
-    TYPE(RESERVATION, "reservation", struct reservation, reservation_fields),
-    TYPE(CRON, "cron", struct cron_entry, cron_fields),
+#define SHARED(ID, number, name, owner)
+#define KIND(ID, number, name, owner)                                                              \
+    [ID] = { #name, sizeof(owner), name##_fields, COUNT_OF(name##_fields) },
+#include "core/snapshot/snapshot_kinds.def"
 };
 
 const struct record_type *snapshot_type(unsigned kind)
