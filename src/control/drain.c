@@ -8,7 +8,7 @@ int drain_node(const struct control *control, const char *name, const char *reas
                struct error *err)
 {
     const struct node *node = NULL;
-    struct event_node described;
+    struct event event = { .kind = EVENT_NODE };
 
     int code = node_find(control_state(control), name, &node, err);
     if (code < 0)
@@ -17,10 +17,10 @@ int drain_node(const struct control *control, const char *name, const char *reas
         return error_set(err, REFUSED_CONFLICT, "node %s is down; it gets no jobs anyway", name);
     if (!reason && node->state != NODE_DRAINED)
         return error_set(err, REFUSED_CONFLICT, "node %s is not drained", name);
-    state_describe_node(node, &described);
-    described.state = reason ? NODE_DRAINED : NODE_UP;
-    described.reason = reason;
-    node_emit(control, &described);
+    state_describe_node(node, &event.node);
+    event.node.state = reason ? NODE_DRAINED : NODE_UP;
+    event.node.reason = reason;
+    control_emit(control, event);
     return 0;
 }
 
@@ -35,9 +35,9 @@ int drain_device(const struct control *control, const char *name, const char *re
         return code;
     if (!reason && !state->devices.items[device].drained)
         return error_set(err, REFUSED_CONFLICT, "gpu %s is not drained", name);
-    AUTO_FREE char *uuid = mem_string(state->devices.items[device].uuid);
-    struct event event = { .kind = EVENT_DRAIN, .drain = { .uuid = uuid, .reason = reason } };
-    control_emit(control, &event);
+    control_emit(control, (struct event){ .kind = EVENT_DRAIN,
+                                          .drain = { .uuid = state->devices.items[device].uuid,
+                                                     .reason = reason } });
     return 0;
 }
 
@@ -45,7 +45,7 @@ int interrupt(const struct control *control, const char *name, const struct inte
               struct error *err)
 {
     const struct node *node = NULL;
-    struct event_node described;
+    struct event event = { .kind = EVENT_NODE };
 
     int code = node_find(control_state(control), name, &node, err);
     if (code < 0)
@@ -54,8 +54,8 @@ int interrupt(const struct control *control, const char *name, const struct inte
         return error_set(err, REFUSED_CONFLICT, "node %s is down; it can't be taken away", name);
     if (wish->is_cancelled && node->going_at == 0)
         return error_set(err, REFUSED_CONFLICT, "node %s: nobody said that it is taken away", name);
-    state_describe_node(node, &described);
-    described.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);
-    node_emit(control, &described);
+    state_describe_node(node, &event.node);
+    event.node.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);
+    control_emit(control, event);
     return 0;
 }

@@ -32,18 +32,14 @@ static usec_t next_of(const struct control *control, const struct cron_entry *en
 static void emit_entry(const struct control *control, const struct cron_entry *entry,
                        const struct news *news)
 {
-    AUTO_FREE char *name = mem_string(entry->name);
-    AUTO_FREE char *user = mem_string(entry->user);
-    AUTO_FREE char *schedule = mem_string(entry->schedule);
-    AUTO_FREE char *trouble = mem_string(news->is_clock_set ? entry->trouble : news->trouble);
     struct event event = {
         .kind = EVENT_CRON,
         .cron = { .id = entry->id,
-                  .name = name,
-                  .user = user,
+                  .name = entry->name,
+                  .user = entry->user,
                   .uid = entry->uid,
                   .gid = entry->gid,
-                  .schedule = schedule,
+                  .schedule = entry->schedule,
                   .document = entry->document,
                   .next = news->is_clock_set
                               ? times_next_cron(control, entry->schedule, control_wall(control))
@@ -51,10 +47,10 @@ static void emit_entry(const struct control *control, const struct cron_entry *e
                   .fired = news->is_clock_set ? entry->fired : control_now(control),
                   .count = entry->count + (news->job > 0),
                   .job = news->job > 0 ? news->job : entry->job,
-                  .trouble = trouble },
+                  .trouble = news->is_clock_set ? entry->trouble : news->trouble },
     };
 
-    control_emit(control, &event);
+    control_emit(control, event);
 }
 
 void cron_renew(const struct control *control, const struct cron_entry *entry)
@@ -141,7 +137,6 @@ int cron_remove(const struct control *control, const struct identity *who, uint6
         return error_set(err, REFUSED_NOT_FOUND, "cron %" PRIu64 ": there is none", id);
     if (!identity_may(who, entry->uid))
         return error_set(err, REFUSED_FORBIDDEN, "cron %" PRIu64 ": it is %s's", id, entry->user);
-    struct event event = { .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } };
-    control_emit(control, &event);
+    control_emit(control, (struct event){ .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } });
     return 0;
 }

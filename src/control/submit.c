@@ -173,19 +173,15 @@ static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, cons
                    .job_count = jobs },
     };
 
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     return emitting->next_id++;
 }
 
 static void emit_need(struct emitting *emitting, uint64_t job, uint64_t on, enum need_kind kind)
 {
-    struct submit *submit = emitting->submit;
-    struct event event = {
-        .kind = EVENT_NEED,
-        .need = { .job = job, .on = on, .kind = (uint8_t)kind },
-    };
-
-    control_emit(submit->control, &event);
+    control_emit(emitting->submit->control,
+                 (struct event){ .kind = EVENT_NEED,
+                                 .need = { .job = job, .on = on, .kind = (uint8_t)kind } });
 }
 
 static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
@@ -195,7 +191,7 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
     struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
 
     event.submit.id = emitting->next_id++;
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     for (size_t i = 0; i < stage->need_count; i++)
         emit_need(emitting, event.submit.id, emitting->stage_ids[stage->needs[i]],
                   stage->always ? NEED_ENDED : NEED_OK);
@@ -401,7 +397,7 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
                                           control_wall(submit->control)) },
     };
     json_decref(document);
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     return event.cron.id;
 }
 

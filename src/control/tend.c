@@ -39,14 +39,7 @@ static void renew_windows(struct tending *tending, struct times *times)
         /* A window that cannot be expanded any more (its zone is gone) stays as it is. */
         times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
     }
-    for (size_t i = 0; i < times->windows.count; i++) {
-        struct event *event = &times->windows.items[i];
-        AUTO_FREE char *name = mem_string(event->window.name);
-        AUTO_FREE char *words = mem_string(event->window.words);
-        event->window.name = name; /* the state's own go when it is folded in */
-        event->window.words = words;
-        control_emit(control, event);
-    }
+    times_emit_windows(times, control);
 }
 
 /* It has no future span. */

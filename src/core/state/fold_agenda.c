@@ -27,8 +27,7 @@ static int fold_window(struct state *state, const struct event_window *event, st
     span_list_release(&spans);
     if (code < 0)
         return error_prefix(err, -EBADMSG, "journal");
-    free(window->words);
-    window->words = mem_string(event->words ? event->words : "");
+    string_set(&window->words, event->words);
     window->made = state->now;
     window->until = event->until;
     state_renew_accounts(state);
