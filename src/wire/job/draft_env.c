@@ -50,9 +50,7 @@ static int merge_env(const struct draft_source *source, const struct scope_layer
     if (!json_is_object(env))
         return reader_fail(&layer->reader, -EINVAL, layer->object, "env",
                            "expected a map from name to value, not %s", reader_kind(env));
-    struct scope_layer inner = { .reader = layer->reader, .object = env };
-    snprintf(inner.reader.where, sizeof(inner.reader.where), "%.*s%senv", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
+    const struct scope_layer inner = layer_inside(layer, "env");
     json_object_foreach((json_t *)(uintptr_t)env, name, value)
     {
         int code = check_variable(&inner, env, name, value);
@@ -91,13 +89,13 @@ int draft_read_own_env(const struct draft_source *source, char ***ret)
     return code;
 }
 
-int draft_read_env(const struct draft_source *source, struct job_draft *draft)
+int draft_read_env(const struct draft_key *key, struct job_draft *draft)
 {
     static const char *const words[] = { "all", "none", NULL };
-    const struct scope_layer *layer = scope_find(source->scope, "export");
+    const struct draft_source *source = key->source;
     size_t word = 0;
 
-    int code = reader_word(&layer->reader, layer->object, "export", words, &word);
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
     if (code < 0)
         return code;
     json_t *merged = word == 0 && source->sender_env
