@@ -43,21 +43,17 @@
 #define DEVICE_TYPE(tag, form, type, member, key, kind, flags, ...)                                \
     ROW(KEYS_DEVICE_TYPE, struct device_type, member, "", key, key, kind,                          \
         (flags) | IN_PLACE_##form, __VA_ARGS__)
-#define POOL(member, key, ...) ROW(KEYS_POOL, struct event_pool, member, "", key, key, __VA_ARGS__)
-#define QUEUE(member, key, ...)                                                                    \
-    ROW(KEYS_QUEUE, struct event_queue, member, "", key, key, __VA_ARGS__)
-#define CELL(member, key, ...) ROW(KEYS_CELL, struct cell_quota, member, "", key, key, __VA_ARGS__)
-#define BUDGET(member, key, ...)                                                                   \
-    ROW(KEYS_BUDGET, struct event_budget, member, "", key, key, __VA_ARGS__)
-#define WINDOWED(member, key, ...)                                                                 \
-    ROW(KEYS_WINDOWED, struct event_pool_during, member, "", key, key, __VA_ARGS__)
-#define TARIFF(member, key, ...)                                                                   \
-    ROW(KEYS_TARIFF, struct event_tariff, member, "", key, key, __VA_ARGS__)
-#define RESERVATION(member, key, ...)                                                              \
-    ROW(KEYS_RESERVATION, struct event_reservation, member, "", key, key, __VA_ARGS__)
-#define SILENCE(member, key, ...)                                                                  \
-    ROW(KEYS_SILENCE, struct config_silence, member, "", key, key, __VA_ARGS__)
-#define TOP(member, key, ...) ROW(KEYS_TOP, struct config_window, member, "", key, key, __VA_ARGS__)
+#define KEY(table, member, key, ...)                                                               \
+    ROW(KEYS_##table, struct OF_##table, member, "", key, key, __VA_ARGS__)
+#define OF_POOL        event_pool
+#define OF_QUEUE       event_queue
+#define OF_CELL        cell_quota
+#define OF_BUDGET      event_budget
+#define OF_WINDOWED    event_pool_during
+#define OF_TARIFF      event_tariff
+#define OF_RESERVATION event_reservation
+#define OF_SILENCE     config_silence
+#define OF_TOP         config_window
 
 /* Those of one table stand together. */
 static const struct setting all_rows[] = {
@@ -178,12 +174,13 @@ void keys_clear(enum setting_table table, void *base)
     }
 }
 
-static int read_row(const struct setting_place *place)
+static int read_row(struct setting_place *place)
 {
     const struct setting *row = place->row;
     const struct setting_ops *ops = &place->config->ops[row->kind];
 
-    if ((row->flags & SETTING_NEEDED) && !reader_get(place->object, place->key)) {
+    place->value = reader_get(place->object, place->key);
+    if ((row->flags & SETTING_NEEDED) && !place->value) {
         if (row->kind == SETTING_MILLI)
             return reader_fail(place->reader, -EINVAL, place->object, NULL,
                                "expected %s: %" PRId64 " to %" PRId64, row->key, row->least / 1000,
@@ -191,7 +188,8 @@ static int read_row(const struct setting_place *place)
         return reader_fail(place->reader, -EINVAL, place->object, NULL, "expected %s, like %s",
                            row->key, row->example);
     }
-    return ops->read ? ops->read(place) : 0;
+    bool is_asked = place->value || row->kind == SETTING_WHEN || row->kind == SETTING_OWNER;
+    return ops->read && is_asked ? ops->read(place) : 0;
 }
 
 /* How many rows from `first` on stand in one map. */
@@ -245,7 +243,7 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
     int code = table == KEYS_SETTINGS ? 0 : reader_check_keys(reader, object, names);
     for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
         const struct setting *row = &keys.rows[i];
-        struct setting_place place = { config, reader, object, row->key, row, base };
+        struct setting_place place = { config, reader, object, row->key, NULL, row, base };
         size = 1;
         if (row->kind == SETTING_HIDDEN)
             continue;

@@ -4,68 +4,19 @@
 
 /* config_keys - the rows of core/config.def as tables, and what reads, writes and compares by them
  *
- * A table describes one struct: the settings, a pool, a queue ... . A kind is how a value is
- * spelled in a document; each has its functions in config_kinds.c, config_quota.c or
- * config_times.c. Inside wire/config*.c only, and for the generators of documents.
+ * A table describes one struct: the settings, a pool, a queue ... . A kind (config_kinds.def) is
+ * how a value is spelled in a document. Inside wire/config*.c only, and for the generators of
+ * documents.
  */
 
 #include "core/cluster/pool.h"
 #include "core/health/alert.h"
 #include "wire/config/config.h"
 
-/* KIND(ID, type in the reference, types of the value in JSON) */
-#define CONFIG_KINDS(KIND)                                                                         \
-    KIND(HIDDEN, "", "")                                                                           \
-    KIND(OTHER, "", "")                                                                            \
-    KIND(COUNT, "whole number", "integer")                                                         \
-    KIND(MILLIS, "whole number", "integer")                                                        \
-    KIND(MILLI, "number", "number string")                                                         \
-    KIND(MEMORY, "size like 512G", "number string")                                                \
-    KIND(MONEY, "number", "number")                                                                \
-    KIND(HOURS, "number, or false", "number boolean")                                              \
-    KIND(DURATION, "duration like 90s or 2h", "string number")                                     \
-    KIND(WORD, "word", "string")                                                                   \
-    KIND(BOOL, "true or false", "boolean")                                                         \
-    KIND(DEPTH, "whole number or word", "integer string")                                          \
-    KIND(TEXT, "text", "string")                                                                   \
-    KIND(COMMAND, "absolute path with arguments", "string")                                        \
-    KIND(WEB, "http:// or https:// and a host", "string")                                          \
-    KIND(MAIL, "smtp:// or smtps:// and a host", "string")                                         \
-    KIND(DOMAIN, "domain", "string")                                                               \
-    KIND(NAME, "name", "string")                                                                   \
-    KIND(MODEL, "name, in lower case", "string")                                                   \
-    KIND(NAMES, "list of names", "array string")                                                   \
-    KIND(WORDS, "list of words, or one", "array string")                                           \
-    KIND(LABELS, "list of names, or one", "array string")                                          \
-    KIND(DEVICES, "list of whole numbers", "array")                                                \
-    KIND(ENV, "map from name to text", "object")                                                   \
-    KIND(FILES, "list of files below /dev", "array")                                               \
-    KIND(SILENCES, "list of maps", "array")                                                        \
-    KIND(UNTIL, "date, with or without a time", "string")                                          \
-    KIND(BOUND, "number, or map from resource to amount", "number string object")                  \
-    KIND(USERS, "map from name to amount", "object")                                               \
-    KIND(GROUPS, "map from name to amount", "object")                                              \
-    KIND(SHAPE, "list of maps", "array")                                                           \
-    KIND(DURING, "map from window to map", "object")                                               \
-    KIND(POOL_DURING, "map from window to map", "object")                                          \
-    KIND(BUDGETS, "number, or map", "number object")                                               \
-    KIND(PARENT, "name", "string")                                                                 \
-    KIND(CHILDREN, "map from name to queue", "object")                                             \
-    KIND(WHEN, "times, or the name of a window", "string array object")                            \
-    KIND(OWNER, "`maintenance`, or a map", "string object")                                        \
-    KIND(POOLS, "map from name to pool", "object")                                                 \
-    KIND(QUEUES, "map from name to queue", "object")                                               \
-    KIND(PRICES, "map from resource to price", "object")                                           \
-    KIND(NODE_TYPES, "map from name to machine", "object")                                         \
-    KIND(DEVICE_TYPES, "map from name to device", "object")                                        \
-    KIND(TIMEZONE, "name", "string")                                                               \
-    KIND(WINDOWS, "map from name to times", "object")                                              \
-    KIND(TARIFFS, "map from name to number or map", "object")                                      \
-    KIND(RESERVATIONS, "map from name to map", "object")
-
 enum setting_kind {
-#define CONFIG_KIND_ID(ID, type, schema) SETTING_##ID,
-    CONFIG_KINDS(CONFIG_KIND_ID) SETTING_KINDS
+#define KIND(ID, type, json, read, write, tell) SETTING_##ID,
+#include "wire/config/config_kinds.def"
+    SETTING_KINDS
 };
 
 enum {
@@ -115,6 +66,7 @@ struct setting_place {
     const struct reader *reader;
     const json_t *object;
     const char *key;
+    const json_t *value; /* never NULL, but of kinds that are read in any case */
     const struct setting *row;
     void *base;
 };

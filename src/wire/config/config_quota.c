@@ -232,14 +232,12 @@ void tell_bounds(const struct setting_view *of, struct properties *ret)
 int read_people(const struct setting_place *place)
 {
     enum subject_kind kind = place->row->kind == SETTING_GROUPS ? SUBJECT_GROUP : SUBJECT_USER;
-    const json_t *map = reader_get(place->object, place->key);
+    const json_t *map = place->value;
     struct reader inner = reader_below(place->reader, place->key, "");
     struct event_queue *queue = place->base;
     const char *name;
     json_t *value;
 
-    if (!map)
-        return 0;
     if (!json_is_object(map))
         return place_fail(place, -EINVAL, "expected a map from name to limit, not %s",
                           reader_kind(map));
@@ -338,11 +336,11 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
 
 int read_shape(const struct setting_place *place)
 {
-    const json_t *list = reader_get(place->object, place->key);
+    const json_t *list = place->value;
     struct reader inner = reader_below(place->reader, place->key, "");
     int code = 0;
 
-    if (list && (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX))
+    if (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX)
         return place_fail(place, -EINVAL, "expected a list of at most %d cells like %s",
                           QUEUE_CELLS_MAX, "{cell: node, model: h100, gpus: 8, count: 2}");
     for (size_t i = 0; i < json_array_size(list) && code == 0; i++)
@@ -406,17 +404,15 @@ int queue_check(struct config *config, const struct reader *reader, const json_t
 /* ---- while a window is open ---- */
 
 /* The map under `during`, each of whose keys is a window. */
-static int check_windows(const struct setting_place *place, json_t **ret)
+static int check_windows(const struct setting_place *place)
 {
-    const json_t *during = reader_get(place->object, place->key);
+    json_t *during = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
-    json_t *value;
 
-    *ret = (json_t *)(uintptr_t)during;
-    if (during && !json_is_object(during))
+    if (!json_is_object(during))
         return place_fail(place, -EINVAL, "expected a map from window to what holds then, not %s",
                           reader_kind(during));
-    json_object_foreach(*ret, name, value)
+    json_object_foreach(during, name, value)
     {
         if (!config_find_window(place->config, name))
             return window_fail(place->config, place->reader, during, name, name);
@@ -426,10 +422,10 @@ static int check_windows(const struct setting_place *place, json_t **ret)
 
 int read_during(const struct setting_place *place)
 {
-    json_t *during, *value;
+    json_t *during = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
 
-    int code = check_windows(place, &during);
+    int code = check_windows(place);
     json_object_foreach(during, name, value)
     {
         struct reader inner = reader_below(place->reader, place->key, name);
@@ -489,11 +485,11 @@ void tell_during(const struct setting_view *of, struct properties *ret)
 int read_pool_during(const struct setting_place *place)
 {
     struct event_pool *pool = place->base;
-    json_t *windows, *value;
+    json_t *windows = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
 
-    int code = check_windows(place, &windows);
-    if (code < 0 || !windows)
+    int code = check_windows(place);
+    if (code < 0)
         return code;
     if (pool->is_static)
         return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
@@ -600,13 +596,11 @@ static int read_budget_map(const struct setting_place *place, const json_t *valu
 
 int read_budget(const struct setting_place *place)
 {
-    const json_t *value = reader_get(place->object, place->key);
+    const json_t *value = place->value;
     struct event_queue *queue = place->base;
     struct event_budget budget = { .account = (uint8_t)account_of(place->row),
                                    .window = window_of_period(PERIOD_MONTH) };
 
-    if (!value)
-        return 0;
     int code = json_is_object(value)
                    ? read_budget_map(place, value, &budget)
                    : read_most(place, place->reader, place->object, place->key, &budget.most);

@@ -88,7 +88,7 @@ static const char *window_own(struct config *config, const char *kind, const cha
 /* The name of a window, or times, which become a window of its own. */
 int read_when(const struct setting_place *place)
 {
-    const char *word = json_string_value(reader_get(place->object, place->key));
+    const char *word = json_string_value(place->value);
     bool is_tariff = strcmp(place->key, "during") == 0, is_there;
     const char **names = place->base; /* the name is the first member */
     const char *window = window_own(place->config, is_tariff ? "tariff" : "reservation", names[0]);
@@ -120,12 +120,13 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
                        struct event_tariff *tariff)
 {
     const struct setting *factor = &keys_rows(KEYS_TARIFF).rows[1];
-    struct setting_place place = { config, reader, tariffs, tariff->name, factor, tariff };
+    const json_t *value = reader_get(tariffs, tariff->name);
+    struct setting_place place = { config, reader, tariffs, tariff->name, value, factor, tariff };
 
     if (!config_find_window(config, tariff->name))
         return window_fail(config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
-    if (!reader_get(tariffs, tariff->name))
+    if (!value)
         return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
     return config->ops[factor->kind].read(&place);
 }
@@ -136,7 +137,7 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
 int read_owner(const struct setting_place *place)
 {
     static const char *const keys[] = { "queue", "user", NULL };
-    const json_t *whom = reader_get(place->object, place->key);
+    const json_t *whom = place->value;
     const char *word = json_string_value(whom), *queue = NULL, *user = NULL;
     struct event_reservation *reservation = place->base;
 
