@@ -36,7 +36,7 @@ size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret)
     return 0;
 }
 
-static uint64_t load_unsigned(const void *at, size_t size)
+uint64_t load_unsigned(const void *at, size_t size)
 {
     uint8_t u8;
     uint16_t u16;
@@ -60,7 +60,7 @@ static uint64_t load_unsigned(const void *at, size_t size)
     }
 }
 
-static void store_unsigned(void *at, size_t size, uint64_t value)
+void store_unsigned(void *at, size_t size, uint64_t value)
 {
     uint8_t u8 = (uint8_t)value;
     uint16_t u16 = (uint16_t)value;

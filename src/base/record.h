@@ -114,4 +114,8 @@ int record_decode(const struct record_type *type, const void *bytes, size_t leng
 void record_put_varint(struct text *out, uint64_t value);
 size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret);
 
+/* A member of 1, 2, 4 or 8 bytes. */
+uint64_t load_unsigned(const void *at, size_t size);
+void store_unsigned(void *at, size_t size, uint64_t value);
+
 #endif

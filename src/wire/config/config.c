@@ -89,22 +89,17 @@ static int read_section(struct config *config, const struct reader *reader, cons
     const json_t *map = reader_get(document, section->key);
     const char *name;
     json_t *value;
-    uint32_t count = 0;
 
     int code = map ? map_check(reader, document, section->key, section->kind, section->most) : 0;
-    if (code < 0 || !map)
-        return code;
-    char *items = arena_take(&config->arena, json_object_size(map) + 1, section->size);
-    memcpy((char *)config + section->items, &items, sizeof(items));
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        count++;
-        memcpy((char *)config + section->count, &count, sizeof(count));
-        code = read_item(config, reader, section, map, name, items + (count - 1) * section->size);
-        if (code < 0)
-            return code;
+        void *count = (char *)config + section->count;
+        if (code == 0)
+            code = read_item(
+                config, reader, section, map, name,
+                config_new(config, (char *)config + section->items, count, section->size));
     }
-    return 0;
+    return code;
 }
 
 /* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
@@ -120,8 +115,6 @@ static int read_prices(struct config *config, const struct reader *above, const 
     if (prices && (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX))
         return reader_fail(above, -EINVAL, document, "prices",
                            "expected a map of at most %d from resource to price", RESOURCES_MAX);
-    config->prices =
-        arena_take(&config->arena, json_object_size(prices) + 1, sizeof(config->prices[0]));
     json_object_foreach((json_t *)(uintptr_t)prices, name, value)
     {
         double price = json_number_value(value);
@@ -131,9 +124,9 @@ static int read_prices(struct config *config, const struct reader *above, const 
                                "expected what one costs for an hour, 0 to 1000");
         if (code < 0)
             return code;
-        config->prices[config->price_count++] =
-            (struct event_price){ .resource = config_text(config, resource),
-                                  .price_micro = (int64_t)(price * 1e6 + 0.5) };
+        struct event_price *added = CONFIG_NEW(config, config->prices, config->price_count);
+        added->resource = config_text(config, resource);
+        added->price_micro = (int64_t)(price * 1e6 + 0.5);
     }
     return 0;
 }
@@ -169,10 +162,8 @@ static int add_queue(struct config *config, const struct reader *above, const st
     if (code < 0)
         return reader_place_line(&reader, code, level->queues, name);
 
-    config->queues =
-        config_grow(config, config->queues, config->queue_count, sizeof(config->queues[0]));
-    struct event_queue *queue = &config->queues[config->queue_count++];
-    *queue = (struct event_queue){ .gpus = QUOTA_OPEN };
+    struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
+    queue->gpus = QUOTA_OPEN;
     keys_clear(KEYS_QUEUE, queue);
     queue->name = config_text(config, name);
     queue->parent = level->parent;

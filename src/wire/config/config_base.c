@@ -16,15 +16,19 @@ void config_destroy(struct config *config)
     free(config);
 }
 
-void *config_grow(struct config *config, const void *items, uint32_t count, size_t size)
+void *config_new(struct config *config, void *list, uint32_t *count, size_t size)
 {
-    /* Grown at 0, 1, 2, 4 ...; what is left behind goes with the arena. */
-    if ((count & (count - 1)) != 0)
-        return (void *)(uintptr_t)items;
-    char *more = arena_take(&config->arena, count > 0 ? (size_t)count * 2 : 1, size);
-    if (count > 0)
-        memcpy(more, items, count * size);
-    return more;
+    char *items, *more;
+
+    memcpy(&items, list, sizeof(items));
+    if ((*count & (*count - 1)) == 0) { /* grown at 0, 1, 2, 4 ...; the arena keeps the old one */
+        more = arena_take(&config->arena, *count > 0 ? (size_t)*count * 2 : 1, size);
+        if (*count > 0)
+            memcpy(more, items, *count * size);
+        memcpy(list, &more, sizeof(more));
+        items = more;
+    }
+    return items + (*count)++ * size;
 }
 
 const char *config_text(struct config *config, const char *text)
@@ -34,10 +38,9 @@ const char *config_text(struct config *config, const char *text)
 
 void config_add_window(struct config *config, const char *name, const char *words)
 {
-    config->windows =
-        config_grow(config, config->windows, config->window_count, sizeof(config->windows[0]));
-    config->windows[config->window_count++] =
-        (struct config_window){ config_text(config, name), config_text(config, words) };
+    struct config_window *window = CONFIG_NEW(config, config->windows, config->window_count);
+
+    *window = (struct config_window){ config_text(config, name), config_text(config, words) };
 }
 
 /* ---- maps from names to things ---- */

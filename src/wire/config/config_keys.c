@@ -75,36 +75,12 @@ struct setting_rows keys_rows(enum setting_table table)
 
 int64_t setting_load(const struct setting *row, const void *base)
 {
-    const char *at = (const char *)base + row->offset;
-    uint8_t u8;
-    uint32_t u32;
-    int64_t i64;
-
-    switch (row->size) {
-    case sizeof(u8):
-        memcpy(&u8, at, sizeof(u8));
-        return u8;
-    case sizeof(u32):
-        memcpy(&u32, at, sizeof(u32));
-        return u32;
-    default:
-        memcpy(&i64, at, sizeof(i64));
-        return i64;
-    }
+    return (int64_t)load_unsigned((const char *)base + row->offset, row->size);
 }
 
 void setting_store(const struct setting *row, void *base, int64_t value)
 {
-    char *at = (char *)base + row->offset;
-    uint8_t u8 = (uint8_t)value;
-    uint32_t u32 = (uint32_t)value;
-
-    if (row->size == sizeof(u8))
-        memcpy(at, &u8, sizeof(u8));
-    else if (row->size == sizeof(u32))
-        memcpy(at, &u32, sizeof(u32));
-    else
-        memcpy(at, &value, sizeof(value));
+    store_unsigned((char *)base + row->offset, row->size, (uint64_t)value);
 }
 
 const char *setting_text(const struct setting *row, const void *base)

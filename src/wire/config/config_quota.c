@@ -23,11 +23,9 @@ struct quota *config_quota(struct config *config, struct event_queue *queue, con
         if (strcmp(queue->quotas[i].resource, resource) == 0)
             return (struct quota *)(uintptr_t)&queue->quotas[i].quota;
     }
-    struct event_quota *quotas =
-        config_grow(config, queue->quotas, queue->quotas_count, sizeof(*quotas));
-    quotas[queue->quotas_count] = (struct event_quota){ config_text(config, resource), QUOTA_OPEN };
-    queue->quotas = quotas;
-    return &quotas[queue->quotas_count++].quota;
+    struct event_quota *added = CONFIG_NEW(config, queue->quotas, queue->quotas_count);
+    *added = (struct event_quota){ config_text(config, resource), QUOTA_OPEN };
+    return &added->quota;
 }
 
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
@@ -92,12 +90,10 @@ static struct quota *during_quota(const struct sink *sink, const char *resource)
         if (strcmp(list[i].window, sink->window) == 0 && strcmp(list[i].resource, resource) == 0)
             return &list[i].quota;
     }
-    list = config_grow(sink->config, queue->during, queue->during_count, sizeof(*list));
-    list[queue->during_count] =
-        (struct event_during){ config_text(sink->config, sink->window),
-                               config_text(sink->config, resource), QUOTA_ABSENT };
-    queue->during = list;
-    return &list[queue->during_count++].quota;
+    struct event_during *added = CONFIG_NEW(sink->config, queue->during, queue->during_count);
+    *added = (struct event_during){ config_text(sink->config, sink->window),
+                                    config_text(sink->config, resource), QUOTA_ABSENT };
+    return &added->quota;
 }
 
 static void put_amount(const struct sink *sink, const char *resource, int64_t amount)
@@ -110,12 +106,10 @@ static void put_amount(const struct sink *sink, const char *resource, int64_t am
         *quota_part(quota, sink->bound) = amount;
         return;
     }
-    struct event_subject *subjects =
-        config_grow(sink->config, queue->subjects, queue->subjects_count, sizeof(*subjects));
-    subjects[queue->subjects_count] = *sink->subject;
-    subjects[queue->subjects_count].resource = config_text(sink->config, resource);
-    subjects[queue->subjects_count++].limit = amount;
-    queue->subjects = subjects;
+    struct event_subject *added = CONFIG_NEW(sink->config, queue->subjects, queue->subjects_count);
+    *added = *sink->subject;
+    added->resource = config_text(sink->config, resource);
+    added->limit = amount;
 }
 
 /* A number of GPUs, or a map from resource to amount. */
@@ -314,24 +308,20 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
                      const json_t *object)
 {
     struct event_queue *queue = place->base;
-    struct cell_quota cell = { .gpus = 0 };
+    struct cell_quota *cell = CONFIG_NEW(place->config, queue->cells, queue->cells_count);
 
-    keys_clear(KEYS_CELL, &cell);
-    int code = keys_read(place->config, reader, object, KEYS_CELL, &cell);
+    keys_clear(KEYS_CELL, cell);
+    int code = keys_read(place->config, reader, object, KEYS_CELL, cell);
     if (code < 0)
         return code;
-    if (cell.level == CELL_PAIR && cell.gpus == 0)
-        cell.gpus = 2;
-    if (cell.level == CELL_LEVELS || !cell.model[0] || cell.gpus == 0)
+    if (cell->level == CELL_PAIR && cell->gpus == 0)
+        cell->gpus = 2;
+    if (cell->level == CELL_LEVELS || !cell->model[0] || cell->gpus == 0)
         return reader_fail(reader, -EINVAL, object, NULL,
                            "expected cell (pair, island, node or rack), model and gpus");
-    if (cell.level == CELL_PAIR && cell.gpus != 2)
-        return reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2");
-    struct cell_quota *cells =
-        config_grow(place->config, queue->cells, queue->cells_count, sizeof(*cells));
-    cells[queue->cells_count++] = cell;
-    queue->cells = cells;
-    return 0;
+    return cell->level == CELL_PAIR && cell->gpus != 2
+               ? reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2")
+               : 0;
 }
 
 int read_shape(const struct setting_place *place)
@@ -464,21 +454,27 @@ json_t *write_during(const struct setting_view *of)
     return all;
 }
 
+static void tell_while_open(const char *bound, const char *window, const char *resource,
+                            int64_t amount, struct properties *ret)
+{
+    char name[REQUEST_NAME_SIZE * 2];
+
+    snprintf(name, sizeof(name), "%s during %s", bound, window);
+    if (amount == QUOTA_NONE)
+        property_add(ret, name, "unbounded", "");
+    else if (amount != ABSENT)
+        property_add_amount(ret, name, resource, amount);
+}
+
 void tell_during(const struct setting_view *of, struct properties *ret)
 {
     const struct event_queue *queue = of->base;
-    char name[REQUEST_NAME_SIZE * 2];
 
     for (uint32_t i = 0; i < queue->during_count; i++) {
         const struct event_during *during = &queue->during[i];
-        for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
-            int64_t amount = quota_part_of(&during->quota, bound);
-            snprintf(name, sizeof(name), "%s during %s", bound_keys[bound], during->window);
-            if (amount == QUOTA_NONE)
-                property_add(ret, name, "unbounded", "");
-            else if (amount != ABSENT)
-                property_add_amount(ret, name, during->resource, amount);
-        }
+        for (enum quota_bound bound = 0; bound < BOUNDS; bound++)
+            tell_while_open(bound_keys[bound], during->window, during->resource,
+                            quota_part_of(&during->quota, bound), ret);
     }
 }
 
@@ -493,13 +489,11 @@ int read_pool_during(const struct setting_place *place)
         return code;
     if (pool->is_static)
         return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
-    struct event_pool_during *list =
-        arena_take(&place->config->arena, json_object_size(windows) + 1, sizeof(*list));
-    pool->during = list;
     json_object_foreach(windows, name, value)
     {
         struct reader inner = reader_below(place->reader, place->key, name);
-        struct event_pool_during *during = &list[pool->during_count++];
+        struct event_pool_during *during =
+            CONFIG_NEW(place->config, pool->during, pool->during_count);
         during->window = config_text(place->config, name);
         keys_clear(KEYS_WINDOWED, during);
         code = keys_read(place->config, &inner, value, KEYS_WINDOWED, during);
@@ -527,16 +521,11 @@ json_t *write_pool_during(const struct setting_view *of)
 void tell_pool_during(const struct setting_view *of, struct properties *ret)
 {
     const struct event_pool *pool = of->base;
-    char name[REQUEST_NAME_SIZE * 2];
 
     for (uint32_t i = 0; i < pool->during_count; i++) {
         const struct event_pool_during *during = &pool->during[i];
-        snprintf(name, sizeof(name), "min during %s", during->window);
-        if (during->milli_min != ABSENT)
-            property_add_amount(ret, name, "gpus", during->milli_min);
-        memcpy(name, "max", 3);
-        if (during->milli_max != ABSENT)
-            property_add_amount(ret, name, "gpus", during->milli_max);
+        tell_while_open("min", during->window, "gpus", during->milli_min, ret);
+        tell_while_open("max", during->window, "gpus", during->milli_max, ret);
     }
 }
 
@@ -598,19 +587,13 @@ int read_budget(const struct setting_place *place)
 {
     const json_t *value = place->value;
     struct event_queue *queue = place->base;
-    struct event_budget budget = { .account = (uint8_t)account_of(place->row),
-                                   .window = window_of_period(PERIOD_MONTH) };
+    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
 
-    int code = json_is_object(value)
-                   ? read_budget_map(place, value, &budget)
-                   : read_most(place, place->reader, place->object, place->key, &budget.most);
-    if (code < 0)
-        return code;
-    struct event_budget *budgets =
-        config_grow(place->config, queue->budgets, queue->budgets_count, sizeof(*budgets));
-    budgets[queue->budgets_count++] = budget;
-    queue->budgets = budgets;
-    return 0;
+    budget->account = (uint8_t)account_of(place->row);
+    budget->window = window_of_period(PERIOD_MONTH);
+    return json_is_object(value)
+               ? read_budget_map(place, value, budget)
+               : read_most(place, place->reader, place->object, place->key, &budget->most);
 }
 
 static const struct event_budget *find_budget(const struct setting_view *of, enum period *ret)
