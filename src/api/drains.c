@@ -65,37 +65,34 @@ static json_t *answer_draining(struct deferred *deferred)
 }
 
 /* {"reason": "fan replaced on Monday"}; default: "by NAME" */
-static int read_reason(const struct call *call, struct draining *asked, struct error *err)
+static int read_reason(struct call *call, struct draining *asked)
 {
     static const char *const keys[] = { "reason", NULL };
-    struct reader reader = { .where = "drain", .err = err };
+    struct reader reader = { .where = "drain", .err = &call->err };
     const char *reason = NULL;
-    json_t *body = NULL;
 
-    int code = call->request->body.length > 0 ? read_body(call, &body, err) : 0;
-    if (code == 0 && body)
-        code = reader_check_keys(&reader, body, keys);
-    if (code == 0 && body)
-        code = reader_string(&reader, body, "reason", DRAIN_REASON_SIZE - 1, &reason);
+    int code = call->request->body.length > 0 ? read_body(call) : 0;
+    if (code == 0 && call->body)
+        code = reader_check_keys(&reader, call->body, keys);
+    if (code == 0)
+        code = reader_string(&reader, call->body, "reason", DRAIN_REASON_SIZE - 1, &reason);
     if (code == 0 && reason && (string_has_control(reason) || !reason[0]))
-        code = error_set(err, REFUSED_BAD, "drain: reason: expected one line");
+        code = error_set(&call->err, REFUSED_BAD, "drain: reason: expected one line");
     if (code == 0 && reason)
         snprintf(asked->reason, sizeof(asked->reason), "%s", reason);
     else if (code == 0)
         snprintf(asked->reason, sizeof(asked->reason), "by %s", call->request->who->name);
-    json_decref(body);
     return code;
 }
 
-void handle_drain(struct call *call)
+json_t *handle_drain(struct call *call)
 {
     static const struct deferred_ops ops = { run_draining, answer_draining, NULL, 200 };
     const char *verb = strrchr(call->request->path, '/') + 1;
-    struct error err = { "" };
 
     struct draining *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->is_gpu = string_starts(call->request->path, "/v1/gpus/");
     asked->is_over = strcmp(verb, "undrain") == 0;
     call_device(call, asked->name, sizeof(asked->name));
-    deferred_begin(&asked->deferred, read_reason(call, asked, &err), &err);
+    return deferred_begin(call, &asked->deferred, read_reason(call, asked));
 }

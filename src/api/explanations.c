@@ -314,7 +314,7 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
     }
 }
 
-static void why_of_group(struct call *call, const struct group *group)
+static json_t *why_of_group(struct call *call, const struct group *group)
 {
     AUTO_FREE char *label = mem_printf("%" PRIu64, group->id);
     AUTO_FREE char *text =
@@ -324,22 +324,19 @@ static void why_of_group(struct call *call, const struct group *group)
     json_t *lines = json_array();
 
     add_waiting(call->api, group, lines);
-    reply_json(call->request, 200,
-               json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id,
-                         "label", label, "state", group_is_over(group) ? "ended" : "running",
-                         "kind", "group", "meaning", "several jobs, each with a reason of its own",
-                         "text", text, "lines", lines));
+    return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id, "label",
+                     label, "state", group_is_over(group) ? "ended" : "running", "kind", "group",
+                     "meaning", "several jobs, each with a reason of its own", "text", text,
+                     "lines", lines);
 }
 
-void handle_why(struct call *call)
+json_t *handle_why(struct call *call)
 {
     const struct api *api = call->api;
     const struct group *group = call_group(call);
 
-    if (group) {
-        why_of_group(call, group);
-        return;
-    }
+    if (group)
+        return why_of_group(call, group);
     const struct job *job = call_job(call);
     const struct state *state = api_state(api);
     AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
@@ -347,7 +344,7 @@ void handle_why(struct call *call)
     uint32_t ahead;
 
     if (!job)
-        return;
+        return NULL;
     sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
@@ -392,8 +389,8 @@ void handle_why(struct call *call)
         why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
             ? json_string(state->pools.items[why.pool].name)
             : json_null(),
-        "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
-        "promised", is_promised, "expected_start",
+        "on", number_or_null((int64_t)why.job), "ahead", (int)ahead, "promised", is_promised,
+        "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why.at),
         "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
@@ -402,5 +399,5 @@ void handle_why(struct call *call)
     json_object_set_new(view, "foreign", foreign);
     json_object_set_new(view, "rescued", rescued);
     view_why_time(api, &why, view);
-    reply_json(call->request, 200, view);
+    return view;
 }

@@ -38,7 +38,7 @@ static json_t *view_pool(const struct state *state, uint32_t number)
                      devices, "mig", modes[pool->mig]);
 }
 
-void handle_pools(struct call *call)
+json_t *handle_pools(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *pools = json_array();
@@ -47,7 +47,7 @@ void handle_pools(struct call *call)
         if (!state->pools.items[i].is_removed)
             json_array_append_new(pools, view_pool(state, i));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "pools", pools));
+    return json_pack("{s:o}", "pools", pools);
 }
 
 /* Jobs of each queue itself, not of those below. */
@@ -165,7 +165,7 @@ static int64_t next_child(const struct state *state, uint32_t parent, uint32_t a
     return -1;
 }
 
-void handle_queues(struct call *call)
+json_t *handle_queues(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *queues = json_array();
@@ -185,5 +185,5 @@ void handle_queues(struct call *call)
             break;
         at = (uint32_t)next;
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "queues", queues));
+    return json_pack("{s:o}", "queues", queues);
 }

@@ -87,12 +87,12 @@ static int history(struct call *call, json_t *views, struct error *err)
     return code;
 }
 
-void handle_history(struct call *call)
+json_t *handle_history(struct call *call)
 {
     json_t *views = json_object();
-    struct error err;
+    int code = history(call, views, &call->err);
 
-    int code = history(call, views, &err);
-    reply(call, code, &err, code == 0 ? json_pack("{s:O}", "readings", views) : NULL);
+    json_t *body = code == 0 ? json_pack("{s:O}", "readings", views) : refuse(call, code);
     json_decref(views);
+    return body;
 }

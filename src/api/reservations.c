@@ -35,14 +35,14 @@ static json_t *view_reservation(const struct api *api, const struct reservation 
     return view;
 }
 
-void handle_reservations(struct call *call)
+json_t *handle_reservations(struct call *call)
 {
     const struct agenda *agenda = &api_state(call->api)->agenda;
     json_t *list = json_array();
 
     for (size_t i = 0; i < agenda->reservations.count; i++)
         json_array_append_new(list, view_reservation(call->api, &agenda->reservations.items[i]));
-    reply_json(call->request, 200, json_pack("{s:o}", "reservations", list));
+    return json_pack("{s:o}", "reservations", list);
 }
 
 struct reserving {
@@ -110,25 +110,23 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
     return config_reservation_read(reserving->config, &reader, body, &reserving->asked);
 }
 
-void handle_reserve(struct call *call)
+json_t *handle_reserve(struct call *call)
 {
     static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving, 201 };
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
-    AUTO(json) json_t *body = NULL;
-    struct error err;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = read_asked(reserving, body, &err);
-    deferred_begin(&reserving->deferred, code, &err);
+        code = read_asked(reserving, call->body, &call->err);
+    return deferred_begin(call, &reserving->deferred, code);
 }
 
-void handle_unreserve(struct call *call)
+json_t *handle_unreserve(struct call *call)
 {
     static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving, 200 };
     const char *name = http_query(call->request, "name");
 
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
     snprintf(reserving->name, sizeof(reserving->name), "%s", name ? name : "");
-    deferred_begin(&reserving->deferred, 0, NULL);
+    return deferred_begin(call, &reserving->deferred, 0);
 }

@@ -113,6 +113,20 @@ static bool path_matches(const char *pattern, const char *path, struct call *cal
     return *path == '\0';
 }
 
+static void run(const struct route *route, struct call *call)
+{
+    bool may = !route->admins || call->request->who->is_admin;
+
+    if (!may)
+        call->code = error_set(&call->err, REFUSED_FORBIDDEN, "%s", route->admins);
+    json_t *body = may ? route->handle(call) : NULL;
+    if (call->code < 0)
+        reply_error(call->request, call->code, &call->err);
+    else if (body)
+        reply_json(call->request, 200, body);
+    json_decref(call->body);
+}
+
 void api_handle(void *user, struct http_request *request)
 {
     struct error err;
@@ -123,33 +137,26 @@ void api_handle(void *user, struct http_request *request)
         if (!path_matches(routes[i].path, request->path, &call))
             continue;
         is_known = true;
-        if (strcmp(routes[i].method, request->method) != 0)
-            continue;
-        if (!routes[i].admins || request->who->is_admin)
-            routes[i].handle(&call);
-        else
-            reply_error(request, error_set(&err, REFUSED_FORBIDDEN, "%s", routes[i].admins), &err);
-        return;
+        if (strcmp(routes[i].method, request->method) == 0) {
+            run(&routes[i], &call);
+            return;
+        }
     }
-    if (is_known) {
-        error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this", request->path,
-                  request->method);
-        reply_error(request, REFUSED_METHOD, &err);
-    } else {
-        error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
-        reply_error(request, REFUSED_NOT_FOUND, &err);
-    }
+    int code = is_known ? error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this",
+                                    request->path, request->method)
+                        : error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
+    reply_error(request, code, &err);
 }
 
 void api_handle_metrics(void *user, struct http_request *request)
 {
     struct error err;
 
-    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/")) {
+    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/"))
         api_handle(user, request);
-        return;
-    }
-    error_set(&err, REFUSED_NOT_FOUND, "%.200s: only /metrics and /metrics/dcgm are here",
-              request->path);
-    reply_error(request, REFUSED_NOT_FOUND, &err);
+    else
+        reply_error(request,
+                    error_set(&err, REFUSED_NOT_FOUND,
+                              "%.200s: only /metrics and /metrics/dcgm are here", request->path),
+                    &err);
 }

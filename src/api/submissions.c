@@ -108,7 +108,7 @@ static void release_submitting(struct deferred *deferred)
     submit_release(&CONTAINER_OF(deferred, struct submitting, deferred)->submit);
 }
 
-void handle_submit(struct call *call)
+json_t *handle_submit(struct call *call)
 {
     static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
                                              201 };
@@ -117,12 +117,10 @@ void handle_submit(struct call *call)
     bool is_dry_run = query_is_on(call->request, "dry_run");
     struct submitting *submitting =
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
-    struct error err = { "" };
-    json_t *body = NULL;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = submit_read(&submitting->submit, call->request->who, body, &err);
+        code = submit_read(&submitting->submit, call->request->who, TAKE(call->body), &call->err);
     submitting->submit.is_dry_run = is_dry_run;
-    deferred_begin(&submitting->deferred, code, &err);
+    return deferred_begin(call, &submitting->deferred, code);
 }

@@ -96,11 +96,10 @@ static int read_question(struct call *call, struct asked *asked, struct error *e
     return 0;
 }
 
-void handle_report(struct call *call)
+json_t *handle_report(struct call *call)
 {
     struct asked *asked = asked_create(call, sizeof(*asked), release_report);
-    struct error err = { "" };
 
     asked->study.complete = complete;
-    asked_begin(asked, read_question(call, asked, &err), &err);
+    return asked_begin(call, asked, read_question(call, asked, &call->err));
 }

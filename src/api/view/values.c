@@ -33,6 +33,11 @@ json_t *view_seconds(usec_t duration)
     return duration == USEC_NEVER ? json_null() : json_real((double)(duration / 1000) / 1000);
 }
 
+json_t *number_or_null(int64_t number)
+{
+    return number > 0 ? json_integer(number) : json_null();
+}
+
 json_t *text_or_null(const char *text)
 {
     json_t *value = text && text[0] ? json_string(text) : NULL;

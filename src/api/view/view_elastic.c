@@ -39,8 +39,8 @@ json_t *view_resized(const struct api *api, const struct job *job)
     say_resized(api, job, &text);
     return json_pack("{s:i, s:i, s:o, s:o, s:s, s:s}", "from", (int)run->resized_from, "to",
                      (int)run->resized_to, "at", view_time(api, run->resized), "for",
-                     run->resized_for ? json_integer((json_int_t)run->resized_for) : json_null(),
-                     "rule", run->resized_for ? stop_rule_name(run->resize_rule) : "idle", "text",
+                     number_or_null((int64_t)run->resized_for), "rule",
+                     run->resized_for ? stop_rule_name(run->resize_rule) : "idle", "text",
                      text_string(&text));
 }
 
