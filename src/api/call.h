@@ -65,6 +65,10 @@ struct call {
 
 typedef json_t *call_fn(struct call *call);
 
+/* streams.c: these jobs changed */
+void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
+void followers_release(struct api *api);
+
 void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
 void reply_error(struct http_request *request, int code, const struct error *err);
 /* Refuse the request, with the words that are in call->err. Returns NULL. */

@@ -160,3 +160,27 @@ void api_handle_metrics(void *user, struct http_request *request)
                               "%.200s: only /metrics and /metrics/dcgm are here", request->path),
                     &err);
 }
+
+struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
+{
+    struct api *api = mem_zero(1, sizeof(*api));
+
+    api->ports = *ports;
+    api->loop = loop;
+    api->inquiry = inquiry_create();
+    return api;
+}
+
+void api_destroy(struct api *api)
+{
+    if (!api)
+        return;
+    followers_release(api);
+    inquiry_destroy(api->inquiry);
+    free(api);
+}
+
+void api_changed(struct api *api, const uint64_t *jobs, size_t count)
+{
+    followers_notify(api, jobs, count);
+}

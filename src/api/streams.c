@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/api.h"
 #include "api/routes.h"
-#include "api/streams.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/job/gang_size.h"

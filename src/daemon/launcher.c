@@ -21,6 +21,7 @@
 #include "node/job_folders.h"
 #include "node/machine.h"
 #include "wire/job/job_launch.h"
+#include "wire/reader.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
 
@@ -223,7 +224,7 @@ static void order_release(struct order *order)
     machine_bounds_release(&order->bounds);
     free(order->slices);
     if (order->env)
-        strings_destroy(order->env);
+        string_list_destroy(order->env);
 }
 
 static void list_slices(const struct state *state, const struct lease *lease, uint32_t place,

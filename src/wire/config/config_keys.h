@@ -11,6 +11,7 @@
 
 #include "core/cluster/pool.h"
 #include "core/health/alert.h"
+#include "time/calendar.h"
 #include "wire/config/config.h"
 
 enum setting_kind {
@@ -185,6 +186,10 @@ void *section_find(const struct config_section *section, const struct config *co
                    const char *name); /* NULL: none */
 
 /* config_times.c */
+/* A calendar from words, a list of words, or a map {during, except} of them; NULL: the key is
+ * absent. name: of the window, for errors. */
+int calendar_read(const struct reader *reader, const json_t *object, const char *key,
+                  const char *name, struct calendar **ret);
 int times_read_windows(struct config *config, const struct reader *reader,
                        const json_t *document); /* and the time zone; before what names them */
 /* `nights: 0.6`: under the name of a window. */

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "core/state/agenda.h"
 #include "time/begin.h"
-#include "wire/job/job_command.h"
 #include "wire/job/pattern.h"
 
 enum { COMMENT_MAX = 1024 };

@@ -89,6 +89,11 @@ draft_key_fn read_flag, read_count, read_duration, read_text;
 char *draft_substitute(const struct draft_source *source, const struct scope_layer *layer,
                        const char *key, const char *text, size_t length_max);
 
+/* What is run (job_command.c). */
+int command_read(const struct draft_source *source, struct job_draft *draft);
+/* A name made from what is run: "train.py" of "python3 -u train.py --lr 1". New. */
+char *command_name(char *const *argv, bool is_script);
+
 /* What is run, and roles (draft_roles.c). */
 int draft_read_roles(const struct draft_source *source, struct job_draft *draft);
 size_t draft_roles_size(const struct job_draft *draft); /* bytes of arguments and variables */
@@ -103,7 +108,7 @@ int draft_read_member(const struct draft_source *source, struct job_draft *draft
 /* The same, ranks and nodes; with roles those of the whole. */
 int draft_read_request(const struct draft_source *source, struct job_draft *draft);
 
-draft_key_fn draft_read_checkpoint; /* after grace (draft_checkpoint.c) */
+draft_key_fn draft_read_checkpoint; /* after grace (draft_request.c) */
 
 /* Fill a zeroed draft. What was filled is to be released also after a failure. */
 int draft_read(const struct draft_source *source, struct job_draft *draft);

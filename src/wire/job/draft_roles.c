@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "wire/job/draft.h"
-#include "wire/job/job_command.h"
 
 /* Of the job; with roles each has its own, or all are on whatever machines. */
 static int check_whole(const struct scope_layer *layer)
