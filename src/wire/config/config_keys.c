@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,18 +90,6 @@ const char *setting_text(const struct setting *row, const void *base)
         return at;
     memcpy(&text, at, sizeof(text));
     return text ? text : "";
-}
-
-int place_fail(const struct setting_place *place, int code, const char *format, ...)
-{
-    char words[ERROR_TEXT_SIZE];
-
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    return reader_fail(place->reader, code, place->object, place->key, "%s", words);
 }
 
 /* ---- reading ---- */

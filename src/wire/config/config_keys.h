@@ -106,7 +106,8 @@ kind_write_fn write_when, write_owner;
 kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
 
 /* A failure about the value. */
-int place_fail(const struct setting_place *place, int code, const char *format, ...) PRINTF(3, 4);
+#define place_fail(place, code, ...)                                                               \
+    reader_fail((place)->reader, code, (place)->object, (place)->key, __VA_ARGS__)
 
 /* The member of a row, of any size. */
 int64_t setting_load(const struct setting *row, const void *base);

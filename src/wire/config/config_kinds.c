@@ -380,15 +380,6 @@ static bool is_template(const char *template, bool is_of_one)
            device_type_expand(template, is_of_one ? &one : &all, &expanded);
 }
 
-static bool is_variable(const char *name)
-{
-    size_t length = 0;
-
-    for (; isalnum((unsigned char)name[length]) || name[length] == '_'; length++)
-        ;
-    return length > 0 && name[length] == '\0' && !isdigit((unsigned char)name[0]);
-}
-
 static int read_env(const struct setting_place *place)
 {
     json_t *env = (json_t *)(uintptr_t)place->value, *value;
@@ -400,7 +391,7 @@ static int read_env(const struct setting_place *place)
     json_object_foreach(env, name, value)
     {
         const char *template = json_string_value(value);
-        if (!is_variable(name))
+        if (!variable_is_valid(name, SIZE_MAX))
             return reader_fail(place->reader, -EINVAL, env, name, "is no name of a variable");
         if (!template || !is_template(template, false))
             return reader_fail(place->reader, -EINVAL, env, name,

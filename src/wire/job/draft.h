@@ -75,7 +75,8 @@ int draft_read_keys(const struct draft_source *source, const struct draft_row *r
 int draft_read_map(const struct draft_key *key, const struct draft_row *rows, size_t count,
                    struct job_draft *draft);
 struct draft_key draft_key_of(const struct draft_source *source, const char *name);
-int key_fail(const struct draft_key *key, int code, const char *format, ...) PRINTF(3, 4);
+#define key_fail(key, code, ...)                                                                   \
+    reader_fail((key)->reader, code, (key)->object, (key)->name, __VA_ARGS__)
 /* Put the place before what a parser has put into the error; code 0 stays 0. */
 int key_check(const struct draft_key *key, int code);
 /* The layer of the map that the key has. */

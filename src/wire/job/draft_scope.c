@@ -2,8 +2,6 @@
 /* Where a key of a draft is looked for, how it is read, and the values of the matrix in its text.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "base/text.h"
 #include "wire/job/draft.h"
@@ -79,11 +77,8 @@ int draft_read_keys(const struct draft_source *source, const struct draft_row *r
 
 struct scope_layer layer_inside(const struct scope_layer *layer, const char *name)
 {
-    struct scope_layer inner = { layer->reader, reader_get(layer->object, name) };
-
-    snprintf(inner.reader.where, sizeof(inner.reader.where), "%.*s%s%s", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "", name);
-    return inner;
+    return (struct scope_layer){ reader_inside(&layer->reader, name),
+                                 reader_get(layer->object, name) };
 }
 
 int draft_read_map(const struct draft_key *key, const struct draft_row *rows, size_t count,
@@ -98,17 +93,6 @@ int draft_read_map(const struct draft_key *key, const struct draft_row *rows, si
         names[i] = rows[i].name;
     int code = reader_check_keys(&scope.layers[0].reader, key->value, names);
     return code < 0 ? code : draft_read_keys(&source, rows, count, draft);
-}
-
-int key_fail(const struct draft_key *key, int code, const char *format, ...)
-{
-    char words[ERROR_TEXT_SIZE];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    return reader_fail(key->reader, code, key->object, key->name, "%s", words);
 }
 
 int key_check(const struct draft_key *key, int code)
