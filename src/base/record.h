@@ -100,6 +100,11 @@ struct record_type {
             .type = type_, .count_offset = offsetof(owner, count_), .is_inside = 1                 \
     }
 
+#define RECORD_TYPE(name, owner, fields)                                                           \
+    {                                                                                              \
+        name, sizeof(owner), fields, COUNT_OF(fields)                                              \
+    }
+
 /* Every member of *object as a record without fields reads: zero, missing, "" or no items. */
 void record_clear(const struct record_type *type, void *object);
 

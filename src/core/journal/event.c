@@ -20,8 +20,8 @@ static const struct field gpu_ask_fields[] = {
     RECORD_UINT(struct gpu_ask, 8, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
     RECORD_UINT(struct gpu_ask, 9, nvlink, "they must be linked"),
 };
-static const struct record_type gpu_ask_record = { "gpu_ask", sizeof(struct gpu_ask),
-                                                   gpu_ask_fields, COUNT_OF(gpu_ask_fields) };
+static const struct record_type gpu_ask_record =
+    RECORD_TYPE("gpu_ask", struct gpu_ask, gpu_ask_fields);
 
 /* What the roles have in common is said once, in the request. */
 static const struct field role_fields[] = {
@@ -34,8 +34,7 @@ static const struct field role_fields[] = {
     RECORD_UINT(struct role, 6, request.cpu_given, "enforced, not only counted"),
     RECORD_UINT(struct role, 7, request.memory_given, "the same"),
 };
-static const struct record_type role_record = { "role", sizeof(struct role), role_fields,
-                                                COUNT_OF(role_fields) };
+static const struct record_type role_record = RECORD_TYPE("role", struct role, role_fields);
 
 static const struct field request_fields[] = {
     RECORD_ARRAY(struct request, 1, gpus, "alternatives", &gpu_ask_record, gpu_alternatives),
@@ -56,8 +55,7 @@ static const struct field request_fields[] = {
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),
 };
-const struct record_type request_record = { "request", sizeof(struct request), request_fields,
-                                            COUNT_OF(request_fields) };
+const struct record_type request_record = RECORD_TYPE("request", struct request, request_fields);
 
 static const struct field quota_fields[] = {
     RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
@@ -69,8 +67,7 @@ static const struct field quota_fields[] = {
     RECORD_OPTION(struct event_quota, 5, quota.lend, "lend", "of the guarantee; missing: all", 1,
                   QUOTA_NONE),
 };
-const struct record_type quota_record = { "quota", sizeof(struct event_quota), quota_fields,
-                                          COUNT_OF(quota_fields) };
+const struct record_type quota_record = RECORD_TYPE("quota", struct event_quota, quota_fields);
 
 static const struct field subject_fields[] = {
     RECORD_UINT(struct event_subject, 1, kind, "0 each user, 1 a user, 2 a Unix group"),
@@ -79,8 +76,8 @@ static const struct field subject_fields[] = {
     RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
     RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
 };
-const struct record_type subject_record = { "subject", sizeof(struct event_subject), subject_fields,
-                                            COUNT_OF(subject_fields) };
+const struct record_type subject_record =
+    RECORD_TYPE("subject", struct event_subject, subject_fields);
 
 static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 1, level, "0 pair, 1 NVLink island, 2 node, 3 rack"),
@@ -88,8 +85,7 @@ static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 3, gpus, "that it has"),
     RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
 };
-const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
-                                         COUNT_OF(cell_fields) };
+const struct record_type cell_record = RECORD_TYPE("cell", struct cell_quota, cell_fields);
 static const struct field during_fields[] = {
     RECORD_TEXT(struct event_during, 1, window, ""),
     RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
@@ -100,8 +96,7 @@ static const struct field during_fields[] = {
     RECORD_OPTION(struct event_during, 5, quota.borrow, "borrow", "the same", 2, ABSENT),
     RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "the same", 2, ABSENT),
 };
-const struct record_type during_record = { "during", sizeof(struct event_during), during_fields,
-                                           COUNT_OF(during_fields) };
+const struct record_type during_record = RECORD_TYPE("during", struct event_during, during_fields);
 
 static const struct field pool_during_fields[] = {
     RECORD_TEXT(struct event_pool_during, 1, window, ""),
@@ -110,8 +105,8 @@ static const struct field pool_during_fields[] = {
     RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: as otherwise", 1,
                   ABSENT),
 };
-const struct record_type pool_during_record = { "pool_during", sizeof(struct event_pool_during),
-                                                pool_during_fields, COUNT_OF(pool_during_fields) };
+const struct record_type pool_during_record =
+    RECORD_TYPE("pool_during", struct event_pool_during, pool_during_fields);
 
 static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 1, account, "0 money, 1 GPU-time"),
@@ -122,15 +117,13 @@ static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 4, firmness,
                 "when it is used up: 0 nothing more starts, 1 what may be stopped is, 2 all is"),
 };
-const struct record_type budget_record = { "budget", sizeof(struct event_budget), budget_fields,
-                                           COUNT_OF(budget_fields) };
+const struct record_type budget_record = RECORD_TYPE("budget", struct event_budget, budget_fields);
 
 static const struct field span_fields[] = {
     RECORD_INT(struct event_span, 1, from, "journal time"),
     RECORD_INT(struct event_span, 2, until, "and no longer"),
 };
-const struct record_type span_record = { "span", sizeof(struct event_span), span_fields,
-                                         COUNT_OF(span_fields) };
+const struct record_type span_record = RECORD_TYPE("span", struct event_span, span_fields);
 
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),
@@ -139,8 +132,8 @@ static const struct field node_type_fields[] = {
     RECORD_##form(struct node_type, tag, member, sentence),
 #include "core/config.def"
 };
-const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
-                                              node_type_fields, COUNT_OF(node_type_fields) };
+const struct record_type node_type_record =
+    RECORD_TYPE("node_type", struct node_type, node_type_fields);
 
 static const struct field device_type_fields[] = {
     RECORD_CHARS(struct device_type, 1, name, ""),
@@ -149,8 +142,8 @@ static const struct field device_type_fields[] = {
     RECORD_##form(struct device_type, tag, member, sentence),
 #include "core/config.def"
 };
-const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
-                                                device_type_fields, COUNT_OF(device_type_fields) };
+const struct record_type device_type_record =
+    RECORD_TYPE("device_type", struct device_type, device_type_fields);
 
 #define EVENT(number, ID, name, subject, meaning) static const struct field name##_fields[] = {
 #define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \

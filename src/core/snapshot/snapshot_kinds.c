@@ -73,9 +73,8 @@ static const struct field pool_during_fields[] = {
     RECORD_INT(struct pool_during, 2, milli_min, "-1: as otherwise"),
     RECORD_INT(struct pool_during, 3, milli_max, "-1: as otherwise"),
 };
-static const struct record_type saved_pool_during_record = {
-    "pool_during", sizeof(struct pool_during), pool_during_fields, COUNT_OF(pool_during_fields)
-};
+static const struct record_type saved_pool_during_record =
+    RECORD_TYPE("pool_during", struct pool_during, pool_during_fields);
 
 static const struct field pool_fields[] = {
     RECORD_TEXT(struct saved_pool, 1, pool.name, ""),
@@ -100,8 +99,8 @@ static const struct field quota_fields[] = {
     RECORD_INT(struct saved_quota, 4, quota.borrow, "-1: no bound"),
     RECORD_INT(struct saved_quota, 5, quota.lend, "-1: no bound"),
 };
-static const struct record_type saved_quota_record = { "quota", sizeof(struct saved_quota),
-                                                       quota_fields, COUNT_OF(quota_fields) };
+static const struct record_type saved_quota_record =
+    RECORD_TYPE("quota", struct saved_quota, quota_fields);
 
 static const struct field subject_fields[] = {
     RECORD_UINT(struct subject_limit, 1, kind, ""),
@@ -109,8 +108,8 @@ static const struct field subject_fields[] = {
     RECORD_UINT(struct subject_limit, 3, id, "number of the user, or gid"),
     RECORD_INT(struct subject_limit, 4, limit, ""),
 };
-static const struct record_type saved_subject_record = { "subject", sizeof(struct subject_limit),
-                                                         subject_fields, COUNT_OF(subject_fields) };
+static const struct record_type saved_subject_record =
+    RECORD_TYPE("subject", struct subject_limit, subject_fields);
 
 static const struct field during_fields[] = {
     RECORD_UINT(struct saved_during, 1, during.window, "its number"),
@@ -121,8 +120,8 @@ static const struct field during_fields[] = {
     RECORD_INT(struct saved_during, 6, during.quota.borrow, "-1: no bound"),
     RECORD_INT(struct saved_during, 7, during.quota.lend, "-1: no bound"),
 };
-static const struct record_type saved_during_record = { "during", sizeof(struct saved_during),
-                                                        during_fields, COUNT_OF(during_fields) };
+static const struct record_type saved_during_record =
+    RECORD_TYPE("during", struct saved_during, during_fields);
 
 static const struct field agenda_fields[] = {
     RECORD_TEXT(struct agenda, 1, timezone, ""),

@@ -17,8 +17,6 @@
 
 enum { SCOPE_LAYERS_MAX = 4 };
 
-#define DRAFT_GRACE_MAX USEC_PER_DAY
-
 /* Where a key is looked for: the stage first, then what it inherits from. */
 struct scope {
     struct scope_layer {

@@ -84,6 +84,18 @@ static int parse_count(const struct sbatch_given *option, int64_t max, int64_t *
     return 0;
 }
 
+static int read_count(struct sbatch *sbatch, enum sbatch_id id, const char *key, int64_t max,
+                      struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, id);
+    int64_t count;
+
+    int code = option ? parse_count(option, max, &count, err) : 0;
+    if (option && code == 0)
+        json_object_set_new(sbatch->job, key, json_integer(count));
+    return code;
+}
+
 /* "2" or "1-4" */
 static int read_nodes(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
@@ -421,28 +433,16 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
 
 static int read_heals(struct sbatch *sbatch, struct error *err)
 {
-    const struct sbatch_given *option = given(sbatch, SBATCH_HEALS);
-    int64_t heals = 0;
-
-    int code = option ? parse_count(option, SUBMISSION_HEALS_MAX, &heals, err) : 0;
-    if (heals > 0)
-        json_object_set_new(sbatch->job, "heals", json_integer(heals));
-    return code;
+    return read_count(sbatch, SBATCH_HEALS, "heals", SUBMISSION_HEALS_MAX, err);
 }
 
 static int read_retry(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_RETRY);
-    int64_t retry = 0;
 
-    if (!option)
-        return 0;
-    if (strcmp(option->value, "0") != 0) {
-        int code = parse_count(option, SUBMISSION_RETRY_MAX, &retry, err);
-        if (code < 0)
-            return code;
-    }
-    json_object_set_new(sbatch->job, "retry", json_integer(retry));
+    if (!option || strcmp(option->value, "0") != 0)
+        return read_count(sbatch, SBATCH_RETRY, "retry", SUBMISSION_RETRY_MAX, err);
+    json_object_set_new(sbatch->job, "retry", json_integer(0));
     return 0;
 }
 
