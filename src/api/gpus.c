@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices and their health. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"

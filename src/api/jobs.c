@@ -2,7 +2,6 @@
 /* GET /v1/jobs and /v1/jobs/ID */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/routes.h"

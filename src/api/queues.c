@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/pools, /v1/queues: limits and use. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "api/routes.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus/UUID/history: readings of a device over time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/routes.h"

@@ -4,7 +4,6 @@
  * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
  * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/report: use and efficiency of the last days. Another process answers. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration that is in force, from the state. */
-#include <stdio.h>
 #include <string.h>
 
 #include "control/configure.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state as JSON: jobs, groups, times. Shapes: doc/spec/05-api.md. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "api/view/view.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "core/job/checkpoint_interval.h"
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/fold.h"

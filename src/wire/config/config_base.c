@@ -2,7 +2,6 @@
 /* What a configuration is made of, found and extended; everything else in wire/config*.c uses it.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

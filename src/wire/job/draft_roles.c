@@ -2,7 +2,6 @@
 /* The roles of a gang: what a role does not say it takes from the job, but its number of members.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
