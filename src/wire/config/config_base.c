@@ -99,6 +99,18 @@ void *section_find(const struct config_section *section, const struct config *co
     return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
 }
 
+const char *section_suggest(size_t number, const struct config *config, const char *name,
+                            char *buffer, size_t size)
+{
+    const char *names[CONFIG_QUEUES_MAX + 1] = { 0 };
+    const void *item;
+
+    for (uint32_t i = 0;
+         i < CONFIG_QUEUES_MAX && (item = section_item(&config_sections[number], config, i)); i++)
+        names[i] = section_name(&config_sections[number], item);
+    return reader_suggest(name, names, buffer, size);
+}
+
 int32_t config_find_queue(const struct config *config, const char *name)
 {
     return find_index(config, SECTION_QUEUES, name);

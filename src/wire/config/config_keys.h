@@ -186,6 +186,10 @@ const char *section_name(const struct config_section *section, const void *item)
 void *section_find(const struct config_section *section, const struct config *config,
                    const char *name); /* NULL: none */
 
+/* "; did you mean 'abc'?" of the names in section `number`; "" when none is near. */
+const char *section_suggest(size_t number, const struct config *config, const char *name,
+                            char *buffer, size_t size);
+
 /* config_times.c */
 /* A calendar from words, a list of words, or a map {during, except} of them; NULL: the key is
  * absent. name: of the window, for errors. */

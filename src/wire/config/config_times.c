@@ -85,13 +85,10 @@ const char *times_words(const struct config *config, const char *window)
 int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
                 const char *key, const char *name)
 {
-    const char *names[CONFIG_WINDOWS_MAX + 1] = { 0 };
     char hint[READER_SCALAR_SIZE * 2];
 
-    for (uint32_t i = 0; i < config->window_count && i < CONFIG_WINDOWS_MAX; i++)
-        names[i] = config->windows[i].name;
     error_set(reader->err, -EINVAL, "no window '%.80s'%s", name,
-              reader_suggest(name, names, hint, sizeof(hint)));
+              section_suggest(SECTION_WINDOWS, config, name, hint, sizeof(hint)));
     return reader_place_line(reader, -EINVAL, object, key);
 }
 
