@@ -13,7 +13,7 @@ json_t *handle_crons(struct call *call)
     json_t *list = json_array();
 
     for (size_t i = 0; i < agenda->crons.count; i++) {
-        const struct cron_entry *entry = &agenda->crons.items[i];
+        const struct event_cron *entry = &agenda->crons.items[i];
         json_array_append_new(
             list,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "id", (json_int_t)entry->id,

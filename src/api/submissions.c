@@ -57,7 +57,7 @@ static json_t *view_submitted(const struct submitting *submit, size_t number)
 static json_t *view_scheduled(const struct submitting *submit, size_t number)
 {
     const struct submission *submission = submit->submit.submissions[number];
-    const struct cron_entry *entry =
+    const struct event_cron *entry =
         agenda_find_cron(&api_state(submit->deferred.api)->agenda, submit->submit.ids[number]);
 
     return json_pack("{s:I, s:s, s:s, s:[], s:I, s:n, s:s, s:o}", "id",

@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 enum { FORM_UINT, FORM_INT, FORM_BYTES, FORM_RECORD };
 
@@ -338,4 +341,21 @@ int record_decode(const struct record_type *type, const void *bytes, size_t leng
 {
     memset(ret_object, 0, type->size);
     return decode(type, bytes, length, arena, ret_object, 0, err);
+}
+
+void record_own(const struct record_type *type, void *object)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        char **text = (char **)(void *)((char *)object + type->fields[i].offset);
+        if (type->fields[i].kind == FIELD_TEXT)
+            *text = mem_string(*text ? *text : "");
+    }
+}
+
+void record_release(const struct record_type *type, void *object)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        if (type->fields[i].kind == FIELD_TEXT)
+            free(*(char **)(void *)((char *)object + type->fields[i].offset));
+    }
 }

@@ -70,7 +70,7 @@ static void renew_crons(struct tending *tending)
     const struct agenda *agenda = &control_state(tending->control)->agenda;
 
     for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
-        const struct cron_entry *entry = &agenda->crons.items[i];
+        const struct event_cron *entry = &agenda->crons.items[i];
         if (entry->next > control_now(tending->control))
             cron_renew(tending->control, entry);
     }

@@ -153,12 +153,12 @@ static const struct field reservation_fields[] = {
 };
 
 static const struct field cron_fields[] = {
-    RECORD_UINT(struct cron_entry, 1, id, ""),      RECORD_TEXT(struct cron_entry, 2, name, ""),
-    RECORD_TEXT(struct cron_entry, 3, user, ""),    RECORD_TEXT(struct cron_entry, 4, schedule, ""),
-    RECORD_TEXT(struct cron_entry, 5, trouble, ""), RECORD_UINT(struct cron_entry, 6, document, ""),
-    RECORD_UINT(struct cron_entry, 7, count, ""),   RECORD_UINT(struct cron_entry, 8, job, ""),
-    RECORD_INT(struct cron_entry, 9, next, ""),     RECORD_INT(struct cron_entry, 10, fired, ""),
-    RECORD_UINT(struct cron_entry, 11, uid, ""),    RECORD_UINT(struct cron_entry, 12, gid, ""),
+    RECORD_UINT(struct event_cron, 1, id, ""),      RECORD_TEXT(struct event_cron, 2, name, ""),
+    RECORD_TEXT(struct event_cron, 3, user, ""),    RECORD_TEXT(struct event_cron, 4, schedule, ""),
+    RECORD_TEXT(struct event_cron, 5, trouble, ""), RECORD_UINT(struct event_cron, 6, document, ""),
+    RECORD_UINT(struct event_cron, 7, count, ""),   RECORD_UINT(struct event_cron, 8, job, ""),
+    RECORD_INT(struct event_cron, 9, next, ""),     RECORD_INT(struct event_cron, 10, fired, ""),
+    RECORD_UINT(struct event_cron, 11, uid, ""),    RECORD_UINT(struct event_cron, 12, gid, ""),
 };
 
 static const struct field queue_fields[] = {

@@ -33,18 +33,6 @@ static char *clean_or_null(const char *string)
     return string && string[0] ? string_copy_clean(string) : NULL;
 }
 
-/* An object of the state in place of what was read: its texts are its own. */
-static void own_texts(enum snapshot_kind kind, void *object)
-{
-    const struct record_type *type = snapshot_type(kind);
-
-    for (size_t i = 0; i < type->field_count; i++) {
-        char **at = (char **)(void *)((char *)object + type->fields[i].offset);
-        if (type->fields[i].kind == FIELD_TEXT)
-            *at = mem_string(*at);
-    }
-}
-
 static int load_world(struct state *state, const struct state *saved, struct error *err)
 {
     if (saved->now < 0 || saved->settings.half_life <= 0 ||
@@ -92,7 +80,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
 
     struct node node = *saved;
 
-    own_texts(NODE, &node);
+    record_own(snapshot_type(NODE), &node);
     if (!node.reason[0])
         free(TAKE(node.reason));
     list_add(&state->nodes, node);
@@ -107,7 +95,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
 
     if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
         return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
-    own_texts(DEVICE, &device);
+    record_own(snapshot_type(DEVICE), &device);
     free(device.sick);
     free(device.drained);
     device.sick = clean_or_null(saved->sick);
@@ -127,7 +115,7 @@ static int load_pool(struct state *state, const struct saved_pool *saved, struct
     struct saved_pool copy = *saved;
 
     (void)err;
-    own_texts(POOL, &copy);
+    record_own(snapshot_type(POOL), &copy);
     struct pool pool = copy.pool;
     pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
@@ -468,18 +456,18 @@ static int load_reservation(struct state *state, const struct reservation *saved
 
     if (saved->window >= state->agenda.windows.count || saved->kind > RESERVATION_USER)
         return error_set(err, -EBADMSG, "snapshot: reservation %s makes no sense", saved->name);
-    own_texts(RESERVATION, &reservation);
+    record_own(snapshot_type(RESERVATION), &reservation);
     list_add(&state->agenda.reservations, reservation);
     return 0;
 }
 
-static int load_cron(struct state *state, const struct cron_entry *saved, struct error *err)
+static int load_cron(struct state *state, const struct event_cron *saved, struct error *err)
 {
-    struct cron_entry entry = *saved;
+    struct event_cron entry = *saved;
 
     if (saved->id >= state->agenda.next_cron || agenda_find_cron(&state->agenda, saved->id))
         return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " makes no sense", saved->id);
-    own_texts(CRON, &entry);
+    record_own(snapshot_type(CRON), &entry);
     list_add(&state->agenda.crons, entry);
     return 0;
 }

@@ -63,8 +63,8 @@ struct draft_row {
     bool may_be_map;   /* instead of a scalar */
 };
 
-#define MEMBER(member) offsetof(struct job_draft, member)
-#define UP_TO_A_DAY    .most = USEC_PER_DAY, .range = "longer than a day"
+#define OF_DRAFT(member) offsetof(struct job_draft, member)
+#define UP_TO_A_DAY      .most = USEC_PER_DAY, .range = "longer than a day"
 
 /* draft_scope.c */
 int draft_read_keys(const struct draft_source *source, const struct draft_row *rows, size_t count,

@@ -284,9 +284,9 @@ int draft_read_checkpoint(const struct draft_key *key, struct job_draft *draft)
 {
     static const struct draft_row rows[] = {
         { "every", .read = read_every, .expected = "a duration, or auto" },
-        { "takes", .read = read_duration, .offset = MEMBER(checkpoint_takes), UP_TO_A_DAY },
+        { "takes", .read = read_duration, .offset = OF_DRAFT(checkpoint_takes), UP_TO_A_DAY },
         { "signal", .read = read_signal, .expected = "a signal" },
-        { "grace", .read = read_grace, .offset = MEMBER(grace), UP_TO_A_DAY },
+        { "grace", .read = read_grace, .offset = OF_DRAFT(grace), UP_TO_A_DAY },
     };
 
     if (!json_is_object(key->value))
