@@ -70,7 +70,6 @@ static int read_item(struct config *config, const struct reader *above,
         snprintf(item, REQUEST_NAME_SIZE, "%s", name);
     else
         memcpy(item, &own, sizeof(own));
-    keys_clear(section->table, item);
     if (section->table == KEYS_TARIFF && !json_is_object(value))
         return tariff_read_number(config, &reader, map, item);
     int code = keys_read(config, &reader, value, section->table, item);
@@ -171,10 +170,9 @@ static int add_queue(struct config *config, const struct reader *above, const js
     const json_t *value = json_object_get(map, name);
     struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
     queue->gpus = QUOTA_OPEN;
-    keys_clear(KEYS_QUEUE, queue);
     queue->name = config_text(config, name);
-    queue->parent = parent >= 0 ? config->queues[parent].name : "";
     code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
+    queue->parent = parent >= 0 ? config->queues[parent].name : "";
     return code < 0 ? code : queue_check(config, &reader, value, queue);
 }
 

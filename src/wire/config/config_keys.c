@@ -203,6 +203,8 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
     const char *names[KEYS_MAX];
 
     keys_names(table, names);
+    if (table != KEYS_SETTINGS)
+        keys_clear(table, base);
     int code = table == KEYS_SETTINGS ? 0 : reader_check_keys(reader, object, names);
     for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
         const struct setting *row = &keys.rows[i];
@@ -225,10 +227,10 @@ static bool is_default(const struct setting *row, const void *base)
            row->kind < SETTING_TEXT && setting_load(row, base) == row->fallback;
 }
 
-void keys_write(const struct config *config, enum setting_table table, const void *base,
-                json_t *object)
+json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base)
 {
     const struct setting_rows keys = keys_rows(table);
+    json_t *object = json_object();
 
     for (size_t i = 0; i < keys.count; i++) {
         const struct setting *row = &keys.rows[i];
@@ -248,6 +250,7 @@ void keys_write(const struct config *config, enum setting_table table, const voi
         }
         json_object_set_new(map, row->key, value);
     }
+    return object;
 }
 
 void keys_tell(const struct config *config, enum setting_table table, const void *base,

@@ -121,12 +121,11 @@ struct config_silence {
 
 /* Every member at its default. */
 void keys_clear(enum setting_table table, void *base);
-/* Keys that a document does not have leave the member as it was; others than these are a failure,
- * except beside settings. */
+/* Keys that a document does not have leave the member at its default, of settings as it was; others
+ * than these are a failure, except beside settings. */
 int keys_read(struct config *config, const struct reader *reader, const json_t *object,
               enum setting_table table, void *base);
-void keys_write(const struct config *config, enum setting_table table, const void *base,
-                json_t *object);
+json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base);
 void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret);
 /* The names of the keys; NULL-terminated, in `ret`. */

@@ -522,15 +522,13 @@ static json_t *write_silences(const struct setting_view *of)
 
     for (const char *at = silences; *at; at += *at == ',') {
         struct config_silence silence = { "", "", 0 };
-        json_t *object = json_object();
         sscanf(at, "%31s %95s %" SCNd64, silence.fault, silence.uuid, &silence.until);
         silence.until *= USEC_PER_SEC;
         if (strcmp(silence.fault, "*") == 0)
             silence.fault[0] = '\0';
         if (strcmp(silence.uuid, "*") == 0)
             silence.uuid[0] = '\0';
-        keys_write(of->config, KEYS_SILENCE, &silence, object);
-        json_array_append_new(list, object);
+        json_array_append_new(list, keys_to_json(of->config, KEYS_SILENCE, &silence));
         at += strcspn(at, ",");
     }
     return list;

@@ -310,7 +310,6 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
     struct event_queue *queue = place->base;
     struct cell_quota *cell = CONFIG_NEW(place->config, queue->cells, queue->cells_count);
 
-    keys_clear(KEYS_CELL, cell);
     int code = keys_read(place->config, reader, object, KEYS_CELL, cell);
     if (code < 0)
         return code;
@@ -343,11 +342,8 @@ json_t *write_shape(const struct setting_view *of)
     const struct event_queue *queue = of->base;
     json_t *list = queue->cells_count > 0 ? json_array() : NULL;
 
-    for (uint32_t i = 0; i < queue->cells_count; i++) {
-        json_t *cell = json_object();
-        keys_write(of->config, KEYS_CELL, &queue->cells[i], cell);
-        json_array_append_new(list, cell);
-    }
+    for (uint32_t i = 0; i < queue->cells_count; i++)
+        json_array_append_new(list, keys_to_json(of->config, KEYS_CELL, &queue->cells[i]));
     return list;
 }
 
@@ -495,7 +491,6 @@ int read_pool_during(const struct setting_place *place)
         struct event_pool_during *during =
             CONFIG_NEW(place->config, pool->during, pool->during_count);
         during->window = config_text(place->config, name);
-        keys_clear(KEYS_WINDOWED, during);
         code = keys_read(place->config, &inner, value, KEYS_WINDOWED, during);
         if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
             code =
@@ -513,8 +508,8 @@ json_t *write_pool_during(const struct setting_view *of)
     json_t *all = pool->during_count > 0 ? json_object() : NULL;
 
     for (uint32_t i = 0; i < pool->during_count; i++)
-        keys_write(of->config, KEYS_WINDOWED, &pool->during[i],
-                   inner_map(all, pool->during[i].window));
+        json_object_set_new(all, pool->during[i].window,
+                            keys_to_json(of->config, KEYS_WINDOWED, &pool->during[i]));
     return all;
 }
 

@@ -16,11 +16,9 @@ static void write_section(const struct config *config, const struct config_secti
     json_t *map = json_object();
     const void *item;
 
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
-        json_t *object = json_object();
-        keys_write(config, section->table, item, object);
-        json_object_set_new(map, section_name(section, item), object);
-    }
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++)
+        json_object_set_new(map, section_name(section, item),
+                            keys_to_json(config, section->table, item));
     if (json_object_size(map) > 0 || section->table == KEYS_POOL || section->table == KEYS_QUEUE)
         json_object_set(document, section->key, map);
     json_decref(map);
@@ -78,7 +76,7 @@ json_t *config_to_json(const struct config *config)
             write_prices(config, document);
     }
     shorten_tariffs(config, json_object_get(document, "tariffs"));
-    keys_write(config, KEYS_SETTINGS, settings, document);
+    json_object_update_new(document, keys_to_json(config, KEYS_SETTINGS, settings));
     /* Two whose defaults follow from other settings. */
     json_t *idle = json_object_get(document, "idle");
     if (!config->has_predict)

@@ -245,7 +245,6 @@ int reservation_check(const struct reader *reader, const json_t *object,
 int config_reservation_read(struct config *config, const struct reader *reader,
                             const json_t *object, struct event_reservation *ret)
 {
-    keys_clear(KEYS_RESERVATION, ret);
     int code = keys_read(config, reader, object, KEYS_RESERVATION, ret);
     return code < 0 ? code : reservation_check(reader, object, ret);
 }
@@ -253,10 +252,7 @@ int config_reservation_read(struct config *config, const struct reader *reader,
 json_t *config_reservation_to_json(const struct config *config,
                                    const struct event_reservation *reservation)
 {
-    json_t *object = json_object();
-
-    keys_write(config, KEYS_RESERVATION, reservation, object);
-    return object;
+    return keys_to_json(config, KEYS_RESERVATION, reservation);
 }
 
 void reservation_say(const struct config *config, const struct event_reservation *reservation,
