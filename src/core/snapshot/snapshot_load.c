@@ -22,17 +22,6 @@ static struct queue_during load_during(const struct saved_during *saved)
     return during;
 }
 
-static char *text_or_null(const char *string)
-{
-    return string && string[0] ? mem_string(string) : NULL;
-}
-
-/* Older snapshots have such a text unchecked, with the bytes of a user's program. */
-static char *clean_or_null(const char *string)
-{
-    return string && string[0] ? string_copy_clean(string) : NULL;
-}
-
 static int load_world(struct state *state, const struct state *saved, struct error *err)
 {
     if (saved->now < 0 || saved->settings.half_life <= 0 ||
@@ -81,8 +70,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
     struct node node = *saved;
 
     record_own(snapshot_type(NODE), &node);
-    if (!node.reason[0])
-        free(TAKE(node.reason));
+    string_put(&node.reason, string_or_null(saved->reason));
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     state_name_node(state, (uint32_t)state->nodes.count - 1);
@@ -96,10 +84,8 @@ static int load_device(struct state *state, const struct device *saved, struct e
     if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
         return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
     record_own(snapshot_type(DEVICE), &device);
-    free(device.sick);
-    free(device.drained);
-    device.sick = clean_or_null(saved->sick);
-    device.drained = clean_or_null(saved->drained);
+    string_put(&device.sick, string_clean_or_null(saved->sick));
+    string_put(&device.drained, string_clean_or_null(saved->drained));
     device_settle(&device);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
@@ -199,12 +185,12 @@ static void load_run(struct job *job, const struct saved_job *saved)
     *run = saved->run;
     run->cancelled_by = run->cancel_reason = NULL;
     job_set_cancel(run, saved->run.cancelled_by, saved->run.cancel_reason);
-    run->end.reason = text_or_null(saved->run.end.reason);
+    run->end.reason = string_or_null(saved->run.end.reason);
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
-    run->moved_from = text_or_null(saved->run.moved_from);
-    run->moved_to = text_or_null(saved->run.moved_to);
-    run->rescued_from = text_or_null(saved->run.rescued_from);
-    run->rescued_reason = clean_or_null(saved->run.rescued_reason);
+    run->moved_from = string_or_null(saved->run.moved_from);
+    run->moved_to = string_or_null(saved->run.moved_to);
+    run->rescued_from = string_or_null(saved->run.rescued_from);
+    run->rescued_reason = string_clean_or_null(saved->run.rescued_reason);
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);

@@ -165,8 +165,7 @@ static void note_end(struct job *job, const struct event_ended *event)
     end->signal = event->signal;
     end->rank = event->rank;
     end->was_stopped = event->was_stopped;
-    free(end->reason);
-    end->reason = event->reason && event->reason[0] ? mem_string(event->reason) : NULL;
+    string_put(&end->reason, string_or_null(event->reason));
 }
 
 static bool is_good_end(const struct job_end *end)

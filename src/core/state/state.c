@@ -258,12 +258,25 @@ int state_window_of(struct state *state, const char *name, uint32_t *ret, struct
     return 0;
 }
 
+void string_put(char **where, char *string)
+{
+    free(*where);
+    *where = string;
+}
+
 void string_set(char **where, const char *string)
 {
-    char *copy = mem_string(string ? string : ""); /* it may be the same */
+    string_put(where, mem_string(string ? string : "")); /* it may be the same */
+}
 
-    free(*where);
-    *where = copy;
+char *string_or_null(const char *string)
+{
+    return string && string[0] ? mem_string(string) : NULL;
+}
+
+char *string_clean_or_null(const char *string)
+{
+    return string && string[0] ? string_copy_clean(string) : NULL;
 }
 
 static uint64_t name_hash(const char *name)

@@ -10,6 +10,14 @@
 
 /* ---- a document ---- */
 
+/* An empty one only where it is said that there is none. */
+static void set_map(json_t *document, const char *key, json_t *map, bool is_always)
+{
+    if (is_always || json_object_size(map) > 0)
+        json_object_set(document, key, map);
+    json_decref(map);
+}
+
 static void write_section(const struct config *config, const struct config_section *section,
                           json_t *document)
 {
@@ -19,9 +27,8 @@ static void write_section(const struct config *config, const struct config_secti
     for (uint32_t i = 0; (item = section_item(section, config, i)); i++)
         json_object_set_new(map, section_name(section, item),
                             keys_to_json(config, section->table, item));
-    if (json_object_size(map) > 0 || section->table == KEYS_POOL || section->table == KEYS_QUEUE)
-        json_object_set(document, section->key, map);
-    json_decref(map);
+    set_map(document, section->key, map,
+            section->table == KEYS_POOL || section->table == KEYS_QUEUE);
 }
 
 /* A tariff under the name of a window is a number. */
@@ -46,9 +53,7 @@ static void write_windows(const struct config *config, json_t *document)
             json_object_set_new(windows, config->windows[i].name,
                                 json_string(config->windows[i].words));
     }
-    if (json_object_size(windows) > 0)
-        json_object_set(document, "windows", windows);
-    json_decref(windows);
+    set_map(document, "windows", windows, false);
 }
 
 static void write_prices(const struct config *config, json_t *document)
@@ -58,9 +63,7 @@ static void write_prices(const struct config *config, json_t *document)
     for (uint32_t i = 0; i < config->price_count; i++)
         json_object_set_new(prices, config->prices[i].resource,
                             json_real((double)config->prices[i].price_micro / 1e6));
-    if (config->price_count > 0)
-        json_object_set(document, "prices", prices);
-    json_decref(prices);
+    set_map(document, "prices", prices, false);
 }
 
 json_t *config_to_json(const struct config *config)

@@ -452,9 +452,6 @@ static void set_plain(struct sbatch *sbatch)
         enum sbatch_id id;
         const char *key;
     } plain[] = {
-#define IGNORED(letter, name, argument)
-#define REFUSED(letter, name, argument, instead)
-#define OPTION(ID, letter, name, argument, group, meaning)
 #define PLAIN(ID, letter, name, argument, group, meaning) { SBATCH_##ID, group },
 #include "wire/job/sbatch_options.def"
     };
