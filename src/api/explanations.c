@@ -13,11 +13,8 @@ enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 
 static void add_line(json_t *lines, const char *label, const char *text)
 {
-    AUTO_FREE char *line = mem_printf("%-9s %s", label, text);
-
-    json_array_append_new(lines, json_string(line));
+    json_array_append_new(lines, json_sprintf("%-9s %s", label, text));
 }
-
 /* Jobs that hold what this job could use: those with devices if it wants some, else all. */
 static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
 {
@@ -89,9 +86,8 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
         json_array_append_new(free_devices, json_integer(device->index));
         text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
     }
-    AUTO_FREE char *line = count > 0
-                               ? mem_printf("%zu of %zu (%s)", count, usable, text_string(&text))
-                               : mem_printf("0 of %zu", usable);
+    AUTO_FREE char *line = mem_printf("%zu of %zu%s%s%s", count, usable, count > 0 ? " (" : "",
+                                      text_string(&text), count > 0 ? ")" : "");
     add_line(lines, "free", line);
 }
 
@@ -219,34 +215,31 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     add_line(lines, "promised", line);
 }
 
-static void add_expected(const struct api *api, const struct job *job, json_t **ret_start,
-                         json_t *lines)
+/* NULL: not known. */
+static json_t *add_expected(const struct api *api, const struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
 
     if (!sched_estimate_start(api_brain(api), api->inquiry, job, &start))
-        return;
+        return NULL;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);
-    *ret_start = view_start(api, &start);
+    return view_start(api, &start);
 }
 
-static void add_sooner(const struct api *api, const struct job *job, json_t *lines,
-                       json_t **ret_sooner)
+static json_t *add_sooner(const struct api *api, const struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
-    const json_t *advice;
+    json_t *sooner = view_sooner(api, job), *advice;
     size_t i;
 
-    json_decref(*ret_sooner);
-    *ret_sooner = view_sooner(api, job);
-    json_array_foreach(*ret_sooner, i, advice) text_printf(
+    json_array_foreach(sooner, i, advice) text_printf(
         &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
     if (text.length > 0)
         add_line(lines, "sooner", text.bytes);
+    return sooner;
 }
-
 /* CPUs and memory of each member, or of all roles together. */
 static void add_beside(const struct request *request, struct text *text)
 {
@@ -303,31 +296,28 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
         if (json_array_size(lines) == LINES_MAX)
             return;
         say_job(api_state(api), job, &label);
-        AUTO_FREE char *line = mem_printf("job %s %s: %s", label.bytes, job->name, text.bytes);
-        json_array_append_new(lines, json_string(line));
+        json_array_append_new(lines,
+                              json_sprintf("job %s %s: %s", label.bytes, job->name, text.bytes));
         text_clear(&last);
         text_add(&last, text.bytes);
     }
-    if (more > 0) {
-        AUTO_FREE char *line = mem_printf("%zu more for the same reasons", more);
-        json_array_append_new(lines, json_string(line));
-    }
+    if (more > 0)
+        json_array_append_new(lines, json_sprintf("%zu more for the same reasons", more));
 }
 
 static json_t *why_of_group(struct call *call, const struct group *group)
 {
-    AUTO_FREE char *label = mem_printf("%" PRIu64, group->id);
-    AUTO_FREE char *text =
-        mem_printf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32 " jobs have ended, %" PRIu32 " run",
-                   group_kind_name(group->kind), group->id, group->name, group->ended_count,
-                   group->job_count, group->active_count);
     json_t *lines = json_array();
+    json_t *text = json_sprintf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32
+                                " jobs have ended, %" PRIu32 " run",
+                                group_kind_name(group->kind), group->id, group->name,
+                                group->ended_count, group->job_count, group->active_count);
 
     add_waiting(call->api, group, lines);
-    return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id, "label",
-                     label, "state", group_is_over(group) ? "ended" : "running", "kind", "group",
-                     "meaning", "several jobs, each with a reason of its own", "text", text,
-                     "lines", lines);
+    return json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o}", "id", (json_int_t)group->id, "label",
+                     json_sprintf("%" PRIu64, group->id), "state",
+                     group_is_over(group) ? "ended" : "running", "kind", "group", "meaning",
+                     "several jobs, each with a reason of its own", "text", text, "lines", lines);
 }
 
 json_t *handle_why(struct call *call)
@@ -349,8 +339,7 @@ json_t *handle_why(struct call *call)
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
-    json_t *moves = json_null(), *foreign = json_array();
+    json_t *start = NULL, *sooner = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -365,22 +354,19 @@ json_t *handle_why(struct call *call)
         if (!why_is_never(why.kind)) {
             add_free(api, &why, wants_gpus, free_devices, lines);
             add_holders(api, wants_gpus, held_by, lines);
-            json_decref(foreign);
-            foreign = wants_gpus ? add_foreign(api, lines) : json_array();
-            json_decref(owed);
+            foreign = wants_gpus ? add_foreign(api, lines) : NULL;
             owed = add_give_back(api, job, lines);
-            json_decref(moves);
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
-            add_expected(api, job, &start, lines);
-            add_sooner(api, job, lines, &sooner);
+            start = add_expected(api, job, lines);
+            sooner = add_sooner(api, job, lines);
         }
     }
     bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
-        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o}",
+        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o?, s:o, "
+        "s:o, s:o, s:o?, s:o, s:o?, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
         "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
         "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
@@ -393,11 +379,9 @@ json_t *handle_why(struct call *call)
         "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why.at),
-        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
-        owed, "lines", lines);
-    json_object_set_new(view, "moves", moves);
-    json_object_set_new(view, "foreign", foreign);
-    json_object_set_new(view, "rescued", rescued);
+        "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
+        "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
+        foreign ? foreign : json_array(), "rescued", rescued);
     view_why_time(api, &why, view);
     return view;
 }
