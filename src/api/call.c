@@ -142,14 +142,6 @@ int query_number(const struct http_request *request, const char *key, uint64_t l
     return 0;
 }
 
-void call_device(const struct call *call, char *name, size_t size)
-{
-    if (call->has_id)
-        snprintf(name, size, "%s/%" PRIu64, call->name, call->id);
-    else
-        snprintf(name, size, "%s", call->name);
-}
-
 const struct group *call_group(const struct call *call)
 {
     return call->index == 0 ? state_group(api_state(call->api), call->id) : NULL;

@@ -50,16 +50,17 @@ static inline bool api_watch(const struct api *api, uint32_t device, struct watc
     return watch && watch->ops->device(watch, device, ret);
 }
 
+enum { CALL_NAME_SIZE = REQUEST_NAME_SIZE + 24 };
+
 /* What a request is about: "/v1/jobs/7/why" has id 7. */
 struct call {
     struct api *api;
     struct http_request *request;
-    uint64_t id;                      /* of the path; 0: none */
-    bool has_id;                      /* it has a number */
-    uint32_t index;                   /* of "7_3", plus one; 0: none */
-    char name[REQUEST_NAME_SIZE + 1]; /* of the path; "": none */
-    json_t *body;                     /* of read_body(); released after the call */
-    int code;                         /* below 0: refused, with err */
+    uint64_t id;               /* of the path; 0: none */
+    uint32_t index;            /* of "7_3", plus one; 0: none */
+    char name[CALL_NAME_SIZE]; /* of the path, "a/3" of a device with both; "": none */
+    json_t *body;              /* of read_body(); released after the call */
+    int code;                  /* below 0: refused, with err */
     struct error err;
 };
 
@@ -82,9 +83,6 @@ bool query_is_on(const struct http_request *request, const char *key);
 /* A number within these; *ret stays as it is when there is none. */
 int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
                  uint64_t *ret, struct error *err);
-
-/* The device that the path names: UUID, index or "NODE/INDEX" (control/lookup.h). */
-void call_device(const struct call *call, char *name, size_t size);
 
 /* The group that the path names; NULL: it names something else. */
 const struct group *call_group(const struct call *call);

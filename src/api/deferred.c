@@ -2,6 +2,7 @@
 #include "api/deferred.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -40,7 +41,9 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
         .api = call->api,
         .request = call->request,
         .ops = ops,
+        .id = call->id,
     };
+    memcpy(deferred->name, call->name, sizeof(deferred->name));
     return deferred;
 }
 

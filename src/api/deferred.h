@@ -27,6 +27,8 @@ struct deferred {
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;
+    uint64_t id; /* as the call has them */
+    char name[CALL_NAME_SIZE];
 };
 
 /* A larger struct of that size, whose first member it is. */

@@ -12,7 +12,6 @@
 
 struct draining {
     struct deferred deferred;
-    char name[REQUEST_NAME_SIZE + 16];
     char reason[DRAIN_REASON_SIZE];
     bool is_gpu, is_over;
 };
@@ -23,8 +22,8 @@ static int run_draining(struct deferred *deferred, struct error *err)
     const struct control *control = api_control(deferred->api);
     const char *reason = asked->is_over ? NULL : asked->reason;
 
-    return asked->is_gpu ? drain_device(control, asked->name, reason, err)
-                         : drain_node(control, asked->name, reason, err);
+    return asked->is_gpu ? drain_device(control, deferred->name, reason, err)
+                         : drain_node(control, deferred->name, reason, err);
 }
 
 static bool is_there(const struct lease *lease, bool is_gpu, uint32_t number)
@@ -54,12 +53,12 @@ static json_t *answer_draining(struct deferred *deferred)
 {
     const struct draining *asked = CONTAINER_OF(deferred, struct draining, deferred);
     const struct state *state = api_state(deferred->api);
-    uint32_t number = (uint32_t)state_find_node(state, asked->name);
+    uint32_t number = (uint32_t)state_find_node(state, deferred->name);
 
     if (asked->is_gpu)
-        device_find(state, asked->name, &number, NULL);
-    return json_pack("{s:s, s:b, s:o, s:i}", asked->is_gpu ? "gpu" : "node", asked->name, "drained",
-                     !asked->is_over, "reason",
+        device_find(state, deferred->name, &number, NULL);
+    return json_pack("{s:s, s:b, s:o, s:i}", asked->is_gpu ? "gpu" : "node", deferred->name,
+                     "drained", !asked->is_over, "reason",
                      asked->is_over ? json_null() : json_string(asked->reason), "jobs",
                      count_jobs(state, asked->is_gpu, number));
 }
@@ -93,6 +92,5 @@ json_t *handle_drain(struct call *call)
     struct draining *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->is_gpu = string_starts(call->request->path, "/v1/gpus/");
     asked->is_over = strcmp(verb, "undrain") == 0;
-    call_device(call, asked->name, sizeof(asked->name));
     return deferred_begin(call, &asked->deferred, read_reason(call, asked));
 }

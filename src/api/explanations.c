@@ -15,6 +15,7 @@ static void add_line(json_t *lines, const char *label, const char *text)
 {
     json_array_append_new(lines, json_sprintf("%-9s %s", label, text));
 }
+
 /* Jobs that hold what this job could use: those with devices if it wants some, else all. */
 static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
 {
@@ -240,6 +241,7 @@ static json_t *add_sooner(const struct api *api, const struct job *job, json_t *
         add_line(lines, "sooner", text.bytes);
     return sooner;
 }
+
 /* CPUs and memory of each member, or of all roles together. */
 static void add_beside(const struct request *request, struct text *text)
 {

@@ -211,31 +211,23 @@ json_t *handle_topology(struct call *call)
 
 /* ---- clear ---- */
 
-struct clearing {
-    struct deferred deferred;
-    char name[REQUEST_NAME_SIZE + 16];
-};
-
 static int run_clear(struct deferred *deferred, struct error *err)
 {
-    const struct clearing *clearing = CONTAINER_OF(deferred, struct clearing, deferred);
     const struct api_devices *devices = &deferred->api->ports.devices;
     uint32_t device;
 
-    int code = device_find(api_state(deferred->api), clearing->name, &device, err);
+    int code = device_find(api_state(deferred->api), deferred->name, &device, err);
     return code < 0 ? code : devices->clear(devices->user, device, err);
 }
 
 static json_t *answer_clear(struct deferred *deferred)
 {
-    return json_pack("{s:s}", "gpu", CONTAINER_OF(deferred, struct clearing, deferred)->name);
+    return json_pack("{s:s}", "gpu", deferred->name);
 }
 
 json_t *handle_clear(struct call *call)
 {
     static const struct deferred_ops ops = { run_clear, answer_clear, NULL, 200 };
 
-    struct clearing *clearing = deferred_create(call, sizeof(*clearing), &ops);
-    call_device(call, clearing->name, sizeof(clearing->name));
-    return deferred_begin(call, &clearing->deferred, 0);
+    return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

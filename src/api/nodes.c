@@ -54,23 +54,21 @@ json_t *handle_nodes(struct call *call)
 struct interrupting {
     struct deferred deferred;
     struct interruption wish;
-    char name[REQUEST_NAME_SIZE + 1];
 };
 
 static int run_interrupt(struct deferred *deferred, struct error *err)
 {
     const struct interrupting *asked = CONTAINER_OF(deferred, struct interrupting, deferred);
 
-    return interrupt(api_control(deferred->api), asked->name, &asked->wish, err);
+    return interrupt(api_control(deferred->api), deferred->name, &asked->wish, err);
 }
 
 static json_t *answer_interrupt(struct deferred *deferred)
 {
-    const struct interrupting *asked = CONTAINER_OF(deferred, struct interrupting, deferred);
     const struct state *state = api_state(deferred->api);
-    int64_t number = state_find_node(state, asked->name);
+    int64_t number = state_find_node(state, deferred->name);
 
-    return json_pack("{s:s, s:o}", "node", asked->name, "going_at",
+    return json_pack("{s:s, s:o}", "node", deferred->name, "going_at",
                      view_time(deferred->api, state->nodes.items[number].going_at));
 }
 
@@ -99,7 +97,6 @@ json_t *handle_interrupt(struct call *call)
     static const struct deferred_ops ops = { run_interrupt, answer_interrupt, NULL, 200 };
     struct interrupting *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->wish.notice = NOTICE_DEFAULT;
-    memcpy(asked->name, call->name, sizeof(asked->name));
     return deferred_begin(call, &asked->deferred, read_wish(call, &asked->wish));
 }
 

@@ -64,11 +64,9 @@ static int history(struct call *call, json_t *views, struct error *err)
     const char *given = http_query(call->request, "keys");
     AUTO_FREE char *keys = mem_string(given ? given : "gpu_use");
     char *rest = keys;
-    char name[REQUEST_NAME_SIZE + 16];
     uint32_t device;
 
-    call_device(call, name, sizeof(name));
-    int code = device_find(state, name, &device, err);
+    int code = device_find(state, call->name, &device, err);
     if (code < 0)
         return code;
     query.uuid = state->devices.items[device].uuid;

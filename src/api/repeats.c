@@ -25,29 +25,19 @@ json_t *handle_crons(struct call *call)
     return json_pack("{s:o}", "cron", list);
 }
 
-struct removal {
-    struct deferred deferred;
-    uint64_t id;
-};
-
 static int run_removal(struct deferred *deferred, struct error *err)
 {
-    const struct removal *removal = CONTAINER_OF(deferred, struct removal, deferred);
-
-    return cron_remove(api_control(deferred->api), deferred->request->who, removal->id, err);
+    return cron_remove(api_control(deferred->api), deferred->request->who, deferred->id, err);
 }
 
 static json_t *answer_removal(struct deferred *deferred)
 {
-    const struct removal *removal = CONTAINER_OF(deferred, struct removal, deferred);
-
-    return json_pack("{s:I}", "removed", (json_int_t)removal->id);
+    return json_pack("{s:I}", "removed", (json_int_t)deferred->id);
 }
 
 json_t *handle_cron_remove(struct call *call)
 {
     static const struct deferred_ops ops = { run_removal, answer_removal, NULL, 200 };
-    struct removal *removal = deferred_create(call, sizeof(*removal), &ops);
-    removal->id = call->id;
-    return deferred_begin(call, &removal->deferred, 0);
+
+    return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

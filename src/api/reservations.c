@@ -49,7 +49,6 @@ struct reserving {
     struct deferred deferred;
     struct config *config; /* has the texts of what is asked for, and the windows */
     struct event_reservation asked;
-    char name[REQUEST_NAME_SIZE];
 };
 
 static int run_reserve(struct deferred *deferred, struct error *err)
@@ -62,23 +61,20 @@ static int run_reserve(struct deferred *deferred, struct error *err)
 
 static int run_remove(struct deferred *deferred, struct error *err)
 {
-    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
-
-    return reserve_remove(api_control(deferred->api), reserving->name, err);
+    return reserve_remove(api_control(deferred->api), deferred->name, err);
 }
 
 static json_t *answer_removed(struct deferred *deferred)
 {
     control_tend_soon(api_control(deferred->api));
-    return json_pack("{s:s}", "removed", CONTAINER_OF(deferred, struct reserving, deferred)->name);
+    return json_pack("{s:s}", "removed", deferred->name);
 }
 
 /* The reservation may be over before it is durable. */
 static json_t *answer_reserved(struct deferred *deferred)
 {
-    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
     const struct agenda *agenda = &api_state(deferred->api)->agenda;
-    int64_t found = agenda_find_reservation(agenda, reserving->name);
+    int64_t found = agenda_find_reservation(agenda, deferred->name);
 
     if (found < 0)
         return answer_removed(deferred);
@@ -102,10 +98,10 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
         code = error_set(err, REFUSED_BAD, "expected name: of the reservation");
     if (code < 0)
         return code;
-    snprintf(reserving->name, sizeof(reserving->name), "%s", name);
+    snprintf(reserving->deferred.name, sizeof(reserving->deferred.name), "%s", name);
     snprintf(reader.where, sizeof(reader.where), "reservation %.63s", name);
     reserving->config = config_of_state(api_state(reserving->deferred.api));
-    reserving->asked.name = reserving->name;
+    reserving->asked.name = reserving->deferred.name;
     json_object_del(body, "name");
     return config_reservation_read(reserving->config, &reader, body, &reserving->asked);
 }
@@ -127,6 +123,6 @@ json_t *handle_unreserve(struct call *call)
     const char *name = http_query(call->request, "name");
 
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
-    snprintf(reserving->name, sizeof(reserving->name), "%s", name ? name : "");
+    snprintf(reserving->deferred.name, sizeof(reserving->deferred.name), "%s", name ? name : "");
     return deferred_begin(call, &reserving->deferred, 0);
 }

@@ -2,6 +2,8 @@
 #include "api/routes.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +77,9 @@ static bool take_id(const char **path, struct call *call)
         return false;
     errno = 0;
     call->id = strtoull(*path, &end, 10);
-    call->has_id = true;
+    size_t length = strlen(call->name);
+    if (length > 0)
+        snprintf(call->name + length, sizeof(call->name) - length, "/%" PRIu64, call->id);
     if (errno == 0 && *end == '_' && end[1] >= '0' && end[1] <= '9') {
         unsigned long index = strtoul(end + 1, &end, 10);
         if (index >= UINT32_MAX)
@@ -90,7 +94,7 @@ static bool take_name(const char **path, struct call *call)
 {
     size_t length = strcspn(*path, "/");
 
-    if (length == 0 || length >= sizeof(call->name))
+    if (length == 0 || length > REQUEST_NAME_SIZE)
         return false;
     memcpy(call->name, *path, length);
     call->name[length] = '\0';
