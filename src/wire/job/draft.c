@@ -13,7 +13,7 @@
 #include "time/begin.h"
 #include "wire/job/pattern.h"
 
-enum { COMMENT_MAX = 1024 };
+enum { COMMENT_MAX = 1024, PRIORITY_LOW = -100, PRIORITY_HIGH = 100 };
 
 static int read_comment(const struct draft_key *key, struct job_draft *draft)
 {
@@ -66,6 +66,28 @@ static int read_pool(const struct draft_key *key, struct job_draft *draft)
     int code = reader_name(key->reader, key->object, key->name, &name);
     snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", name);
     return code;
+}
+
+int priority_parse(const char *text, int32_t *ret, struct error *err)
+{
+    static const struct {
+        const char *name;
+        int32_t value;
+    } names[] = { { "low", PRIORITY_LOW }, { "normal", 0 }, { "high", PRIORITY_HIGH } };
+    char *end;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(names[i].name, text) == 0) {
+            *ret = names[i].value;
+            return 0;
+        }
+    }
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < -SUBMISSION_PRIORITY_MAX || value > SUBMISSION_PRIORITY_MAX)
+        return error_set(err, -EINVAL, "'%.40s', expected low, normal, high or -%d to %d", text,
+                         SUBMISSION_PRIORITY_MAX, SUBMISSION_PRIORITY_MAX);
+    *ret = (int32_t)value;
+    return 0;
 }
 
 static int read_priority(const struct draft_key *key, struct job_draft *draft)
