@@ -20,7 +20,7 @@ json_t *handle_crons(struct call *call)
                       "name", entry->name, "user", entry->user, "schedule", entry->schedule, "next",
                       view_edge(api, entry->next), "fired", view_time(api, entry->fired), "count",
                       (json_int_t)entry->count, "job", number_or_null((int64_t)entry->job),
-                      "trouble", entry->trouble[0] ? json_string(entry->trouble) : json_null()));
+                      "trouble", text_or_null(entry->trouble)));
     }
     return json_pack("{s:o}", "cron", list);
 }

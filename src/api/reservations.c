@@ -27,8 +27,7 @@ static json_t *view_reservation(const struct api *api, const struct reservation 
     bool is_open = window_at(window, now, &edge);
     usec_t until = is_open || edge == USEC_NEVER ? edge : window_next_edge(window, edge);
     json_object_set_new(view, "name", json_string(reservation->name));
-    json_object_set_new(view, "by",
-                        reservation->maker[0] ? json_string(reservation->maker) : json_null());
+    json_object_set_new(view, "by", text_or_null(reservation->maker));
     json_object_set_new(view, "open", json_boolean(is_open));
     json_object_set_new(view, "from", is_open ? json_null() : view_edge(api, edge));
     json_object_set_new(view, "until", view_edge(api, until));

@@ -288,23 +288,32 @@ static int read_results(const struct draft_key *key, struct job_draft *draft)
 
 static size_t strings_size(char *const *strings)
 {
-    size_t size = sizeof(char *);
+    size_t size = 0;
 
     for (; strings && *strings; strings++)
         size += strlen(*strings) + 1 + sizeof(char *);
     return size;
 }
 
+/* Bytes of its arguments and variables. */
+static size_t arguments_size(const struct job_draft *draft)
+{
+    size_t size = strings_size(draft->argv) + strings_size(draft->env) + 2 * sizeof(char *);
+
+    for (uint32_t i = 0; i < draft->role_count; i++)
+        size += strings_size(draft->role_starts[i].argv) + strings_size(draft->role_starts[i].env);
+    return size;
+}
+
 size_t draft_size(const struct job_draft *draft)
 {
-    return strings_size(draft->argv) + strings_size(draft->env) +
-           (draft->script ? strlen(draft->script) : 0) + draft_roles_size(draft);
+    return arguments_size(draft) + (draft->script ? strlen(draft->script) : 0);
 }
 
 static int check_size(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
-    size_t size = strings_size(draft->argv) + strings_size(draft->env) + draft_roles_size(draft);
+    size_t size = arguments_size(draft);
 
     if (size > SUBMISSION_ARGUMENTS_MAX)
         return reader_fail(&layer->reader, -E2BIG, layer->object, NULL,

@@ -95,7 +95,6 @@ char *command_name(char *const *argv, bool is_script);
 
 /* What is run, and roles (draft_roles.c). */
 int draft_read_roles(const struct draft_source *source, struct job_draft *draft);
-size_t draft_roles_size(const struct job_draft *draft); /* bytes of arguments and variables */
 void draft_release_roles(struct job_draft *draft);
 /* The variables of the innermost layer alone, new. */
 int draft_read_own_env(const struct draft_source *source, char ***ret);

@@ -149,20 +149,6 @@ int draft_read_roles(const struct draft_source *source, struct job_draft *draft)
     return code;
 }
 
-size_t draft_roles_size(const struct job_draft *draft)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0; i < draft->role_count; i++) {
-        const struct draft_role *start = &draft->role_starts[i];
-        for (char *const *at = start->argv; at && *at; at++)
-            size += strlen(*at) + 1 + sizeof(char *);
-        for (char *const *at = start->env; at && *at; at++)
-            size += strlen(*at) + 1 + sizeof(char *);
-    }
-    return size;
-}
-
 void draft_release_roles(struct job_draft *draft)
 {
     for (uint32_t i = 0; i < draft->role_count; i++) {
