@@ -68,25 +68,6 @@ json_t *refuse(struct call *call, int code)
     return NULL;
 }
 
-/* Bounds memory: a JSON value takes about a hundred times its bytes. */
-static bool has_too_many_values(const char *bytes, size_t length)
-{
-    size_t values = 1, containers = 0;
-    bool in_string = false;
-
-    for (size_t i = 0; i < length; i++) {
-        if (in_string && bytes[i] == '\\')
-            i++;
-        else if (bytes[i] == '"')
-            in_string = !in_string;
-        else if (!in_string) {
-            values += bytes[i] == ',';
-            containers += bytes[i] == '{' || bytes[i] == '[';
-        }
-    }
-    return values > BODY_VALUES_MAX || containers > BODY_CONTAINERS_MAX;
-}
-
 int check_query(const struct http_request *request, const char *const *keys, struct error *err)
 {
     const char *unknown = http_query_unknown(request, keys);
@@ -103,10 +84,12 @@ int check_query(const struct http_request *request, const char *const *keys, str
 int read_body(struct call *call)
 {
     const struct text *bytes = &call->request->body;
+    struct json_measure measure = json_measure(text_string(bytes), bytes->length);
 
     if (bytes->length == 0)
         return error_set(&call->err, REFUSED_BAD, "body: empty, expected JSON");
-    if (has_too_many_values(bytes->bytes, bytes->length))
+    /* Bounds memory: a JSON value takes about a hundred times its bytes. */
+    if (measure.values > BODY_VALUES_MAX || measure.containers > BODY_CONTAINERS_MAX)
         return error_set(&call->err, REFUSED_BAD,
                          "body: more than %d values, or %d objects and lists", BODY_VALUES_MAX,
                          BODY_CONTAINERS_MAX);

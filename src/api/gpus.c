@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "control/lookup.h"
+#include "wire/json.h"
 
 /* ---- jobs and processes ---- */
 
@@ -141,7 +142,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         "sick", text_or_null(why_not), "jobs", view_holders(api, number));
     json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
-    json_object_set_new(view, "labels", view_labels(device->labels));
+    json_object_set_new(view, "labels", json_names(device->labels));
     json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
     add_watched(api, number, view);
     return view;

@@ -6,6 +6,7 @@
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/cluster/queue.h"
+#include "wire/json.h"
 
 static json_t *view_pool(const struct state *state, uint32_t number)
 {
@@ -30,7 +31,7 @@ static json_t *view_pool(const struct state *state, uint32_t number)
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", pool->name,
                      "type", pool->is_static ? "static" : "dynamic", "queue",
                      text_or_null(pool->queue), "model", text_or_null(pool->model), "labels",
-                     view_labels(pool->labels), "gpus", view_milli(total), "given",
+                     json_names(pool->labels), "gpus", view_milli(total), "given",
                      view_milli(state->room.pools.items[number]), "min",
                      pool->is_static ? json_null() : view_milli(pool->milli_min), "max",
                      pool->milli_max > 0 ? view_milli(pool->milli_max) : json_null(), "devices",

@@ -10,29 +10,27 @@
 #include "base/mem.h"
 #include "wire/yaml.h"
 
-/* Whether brackets are nested deeper than allowed; looked at before the parser, which recurses. */
-static bool is_too_deep(const char *text, size_t length)
+struct json_measure json_measure(const char *text, size_t length)
 {
+    struct json_measure measure = { .values = 1 };
     size_t depth = 0;
     bool in_string = false;
 
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > JSON_DEPTH_MAX)
-                return true;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '[' || c == '{')) {
+            measure.containers++;
+            measure.depth = ++depth > measure.depth ? depth : measure.depth;
+        } else if (!in_string && (c == ']' || c == '}'))
+            depth -= depth > 0;
+        else
+            measure.values += !in_string && c == ',';
     }
-    return false;
+    return measure;
 }
 
 int json_parse(const char *text, size_t length, size_t size_max, const char *source,
@@ -44,7 +42,7 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     if (length > size_max)
         return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are taken", where, length,
                          size_max);
-    if (is_too_deep(text, length))
+    if (json_measure(text, length).depth > JSON_DEPTH_MAX) /* before the parser, which recurses */
         return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
     if (!value) {
@@ -56,6 +54,15 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     }
     *ret_value = value;
     return 0;
+}
+
+json_t *json_names(const char *names)
+{
+    json_t *list = json_array();
+
+    for (const char *at = names ? names : ""; *at; at += strcspn(at, ","), at += *at == ',')
+        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    return list;
 }
 
 json_t *json_time(usec_t wall)

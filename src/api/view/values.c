@@ -45,15 +45,6 @@ json_t *text_or_null(const char *text)
     return value ? value : json_null();
 }
 
-json_t *view_labels(const char *labels)
-{
-    json_t *list = json_array();
-
-    for (const char *at = labels ? labels : ""; *at; at += strcspn(at, ","), at += *at == ',')
-        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
-    return list;
-}
-
 static const char *isolation_name(enum isolation isolation)
 {
     static const char *const names[] = { "accounted", "watched", "isolated" };

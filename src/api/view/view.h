@@ -18,9 +18,8 @@ json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null fo
 json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
 json_t *view_seconds(usec_t duration);               /* null: never */
 json_t *view_milli(int64_t milli);
-json_t *number_or_null(int64_t number);  /* null: 0 or less */
-json_t *text_or_null(const char *text);  /* null: NULL, empty, not UTF-8 */
-json_t *view_labels(const char *labels); /* "a,b" as a list; NULL: none */
+json_t *number_or_null(int64_t number); /* null: 0 or less */
+json_t *text_or_null(const char *text); /* null: NULL, empty, not UTF-8 */
 json_t *view_isolation(const struct engine_isolation *isolation);
 bool is_no_more(const struct device *device);
 

@@ -11,6 +11,7 @@
 #include "time/begin.h"
 #include "time/civil.h"
 #include "wire/config/config_keys.h"
+#include "wire/json.h"
 
 enum { WORDS_MAX = 12, WORDS_SIZE = 128 };
 
@@ -320,11 +321,7 @@ static int read_words(const struct setting_place *place)
 static json_t *write_names(const struct setting_view *of)
 {
     const char *names = setting_text(of->row, of->base);
-    json_t *list = names[0] ? json_array() : NULL;
-
-    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',')
-        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
-    return list;
+    return names[0] ? json_names(names) : NULL;
 }
 
 /* ---- numbers of devices, a bit each ---- */
