@@ -5,7 +5,7 @@
 /* view - the state as JSON, and the sentences in it
  *
  * Views only read. Each returns a new reference. Order of the files, lowest first:
- * values, start, why_times, why, the parts of a job (elastic, moves, usage, warnings), job.
+ * values, start, why_times, why, the parts of a job (moves, usage, warnings), job.
  *
  * Spec: doc/spec/05-api.md
  */
@@ -42,12 +42,12 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
 
-/* view_elastic.c: size and range of an elastic gang; null for others. */
+/* view_moves.c: size and range of an elastic gang; null for others. */
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last resize and its reason; null: never. */
 json_t *view_resized(const struct api *api, const struct job *job);
 
-/* view_moves.c: the last move, the last rescue; null: never. */
+/* The last move, the last rescue; null: never. */
 json_t *view_moved(const struct api *api, const struct job *job);
 json_t *view_rescued(const struct api *api, const struct job *job);
 /* Moves of other jobs that would make room for a waiting one; null, and no text: none. */
