@@ -88,7 +88,7 @@ static int read_count(struct sbatch *sbatch, enum sbatch_id id, const char *key,
                       struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, id);
-    int64_t count;
+    int64_t count = 0;
 
     int code = option ? parse_count(option, max, &count, err) : 0;
     if (option && code == 0)
