@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 enum { NAME_WIDTH = 12 };

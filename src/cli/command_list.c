@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/screen.h"
 #include "wire/job/sbatch.h"

@@ -3,11 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 const char *field_text(const json_t *object, const char *key)
 {

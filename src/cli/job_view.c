@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/fields.h"
 
 enum { STATUS_TIMEOUT = 124, STATUS_SIGNAL = 128 };

@@ -4,11 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "base/mem.h"
 
 enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24 };
 

@@ -10,7 +10,6 @@
 #include "cli/fields.h"
 #include "cli/screen.h"
 #include "cli/start.h"
-#include "wire/json.h"
 
 int session_open(struct session *session, struct error *err)
 {

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,8 +14,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "base/units.h"
 #include "cli/screen.h"
 #include "io/file.h"
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "forecast/forward.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include "core/engine.h"
 
 enum {
     INSTANTS_BETWEEN_LOOKS = 64, /* at the processor's clock */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
 #include "wire/json.h"
 
 enum { EXACT_JOBS = 10000, GRAIN_OF_TIME = 10000, GRAIN_OF_RUN = 10 };

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* apply, diff: a configuration put into force, or taken back, after a look at the difference */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +8,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"

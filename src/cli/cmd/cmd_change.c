@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/select.h"
 #include "cli/session.h"

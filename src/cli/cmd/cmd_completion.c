@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "wire/job/sbatch.h"
 
 const struct option_entry options_completion[] = { { 0 } };

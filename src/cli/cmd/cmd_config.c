@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/screen.h"

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drain, undrain: a node or a GPU gets no new jobs, or may get them again */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
-#include "wire/json.h"
 
 enum { DRAIN_REASON };
 

@@ -8,11 +8,9 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "io/file.h"
-#include "wire/json.h"
 
 enum { TOPOLOGY, RECORD, CLEAR };
 

@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
-#include "cli/screen.h"
 #include "cli/session.h"
 
 enum { INTERRUPT_IN, INTERRUPT_CANCEL };

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/each.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 enum { FOLLOW, RANK, ERROR, TAIL };

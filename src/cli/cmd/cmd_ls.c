@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/job_view.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 

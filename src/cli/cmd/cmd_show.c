@@ -8,7 +8,6 @@
 #include "cli/each.h"
 #include "cli/fields.h"
 #include "cli/job_view.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 const struct option_entry options_show[] = { { 0 } };

@@ -9,19 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/follow/ctrl_c.h"
-#include "cli/options.h"
 #include "cli/screen.h"
-#include "cli/session.h"
 #include "cli/top/top_draw.h"
 #include "cli/top/top_feed.h"
 #include "cli/top/top_input.h"
 #include "cli/top/top_screen.h"
-#include "cli/top/top_view.h"
-#include "wire/json.h"
 
 enum { INTERVAL, ONCE, POOL, USER };
 enum { PLAIN_WIDTH = 132, PLAIN_WIDTH_MAX = 1000, RECALLED_MAX = 16 };

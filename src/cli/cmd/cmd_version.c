@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
 
 const struct option_entry options_version[] = { { 0 } };
 

@@ -2,7 +2,6 @@
 #include "cli/command.h"
 #include "cli/each.h"
 #include "cli/follow/follow_job.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 const struct option_entry options_wait[] = { { 0 } };

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* whatif: expected starts under a hypothetical change; changes nothing */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
 #include "cli/send.h"

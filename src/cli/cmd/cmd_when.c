@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "cli/each.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
-#include "cli/session.h"
 #include "wire/job/sbatch.h"
 
 /* With options instead of a number: those of submit, read by wire/job/sbatch.h. */

@@ -7,8 +7,6 @@
 #include "cli/command.h"
 #include "cli/each.h"
 #include "cli/fields.h"
-#include "cli/job_view.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 const struct option_entry options_why[] = { { 0 } };

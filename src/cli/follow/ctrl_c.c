@@ -9,8 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/screen.h"
-
 static void signals_of(sigset_t *set)
 {
     sigemptyset(set);

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/screen.h"
-#include "wire/json.h"
 
 static int connect_events(struct watch *watch, struct error *err)
 {

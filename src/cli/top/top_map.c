@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines and their GPUs when there are many: a sign a GPU. */
 #include <math.h>
-#include <string.h>
 
 #include "cli/fields.h"
 #include "cli/top/top_bar.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/fields.h"
 
 enum { NODE_WIDTH_MAX = 16, MAP_GAP = 2, PAGE = 10 };

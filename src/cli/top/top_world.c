@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
 #include "cli/fields.h"
 #include "cli/job_view.h"
 

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/mem.h"
-#include "base/table.h"
 #include "sim/report/listing.h"
 #include "sim/report/plot.h"
 

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "sim/report/metric.h"
-
 enum { QUEUES_LISTED_MAX = 12 };
 
 /* Where a number stands in a result, and what it is called. */

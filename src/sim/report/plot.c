@@ -2,7 +2,6 @@
 #include "sim/report/plot.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 12, BOTTOM = 40 };
 

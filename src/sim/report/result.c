@@ -4,9 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/job/request.h"
 #include "sim/report/band.h"
 #include "sim/report/series.h"
 #include "sim/report/spread.h"

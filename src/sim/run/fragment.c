@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/trace/cluster.h"
 
 enum { SHAPES_MAX = 256 };

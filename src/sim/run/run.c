@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/run/run.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
 #include "sched/placement/cells.h"
 #include "sim/run/run_inside.h"
 

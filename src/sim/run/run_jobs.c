@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to the jobs of a run: submitted, started, stopped, over. */
-#include "core/engine.h"
 #include "sim/run/run_inside.h"
 
 int run_tell(struct run *run, struct event *event, struct error *err)

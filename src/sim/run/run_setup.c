@@ -2,13 +2,10 @@
 /* Before the first job: machines, settings, queues and pools as events; and requests of jobs. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/run/run.h"
 #include "sim/run/run_inside.h"
-#include "wire/config/config.h"
 
 static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before the first job: windows for the whole run, tariffs and reservations. */
-#include <errno.h>
-#include <string.h>
 
-#include "core/cluster/window.h"
 #include "io/zone_file.h"
-#include "sim/run/run.h"
 #include "sim/run/run_inside.h"
-#include "wire/config/config.h"
 #include "wire/config/window_event.h"
 
 #define BEYOND     (400 * USEC_PER_DAY) /* after the last submission and as long again */

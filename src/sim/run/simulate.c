@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/table.h"
 #include "sim/report/html_report.h"
 #include "sim/report/listing.h"
 #include "sim/run/batch.h"

@@ -2,7 +2,6 @@
 /* The formats that are tables of jobs: their columns, and what is special about each. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
