@@ -7,8 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/table.h"
-#include "base/text.h"
+#include "cli/list_view.h"
 
 bool job_is_ended(const json_t *job);
 /* "queued"; for an ended job its result: "ok". Points into the job. */
@@ -32,7 +31,8 @@ void job_end_add(const json_t *job, struct text *text);
  * else 1. */
 int job_exit_status(const json_t *job);
 
-/* A table of jobs; new. */
-struct table *jobs_table(const json_t *jobs);
+/* A table of jobs. */
+enum { JOBS_COLUMNS = 9 };
+extern const struct list_column jobs_columns[JOBS_COLUMNS];
 
 #endif

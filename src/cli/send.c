@@ -11,6 +11,7 @@
 #include "cli/fields.h"
 #include "cli/screen.h"
 #include "io/file.h"
+#include "wire/config/config.h"
 #include "wire/job/submission.h"
 
 #define DEVICES                                                                                    \
@@ -342,5 +343,24 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
         return code;
     say_notes(sending->sbatch.notes);
     say_notes(json_object_get(*ret_reply, "notes"));
+    return 0;
+}
+
+int config_file_read(const char *path, json_t **ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(config) struct config *config = NULL;
+    json_t *document = NULL;
+
+    int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
+    if (code == 0)
+        code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
+    if (code == 0)
+        code = config_parse(document, lines, path, &config, err);
+    json_decref(document);
+    if (code < 0)
+        return code;
+    *ret = config_to_json(config);
     return 0;
 }

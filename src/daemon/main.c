@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "daemon/daemon.h"
 #include "daemon/exporter.h"
 #include "daemon/study/study.h"
@@ -14,24 +13,24 @@ int main(int argc, char **argv)
         { .name = "doctor",
           .usage = "",
           .summary = "check for problems that prevent tarn from working",
-          .run = run_doctor },
+          .main = run_doctor },
         { .name = "exporter",
           .usage = "[--listen [HOST:]PORT] [--probe DEVICES]",
           .summary = "serve this machine's GPU metrics to Prometheus",
-          .run = run_exporter,
+          .main = run_exporter,
           .options = options_exporter },
         { .name = "replay",
           .usage = "[--verify | --print]",
           .summary = "replay the journal, and compare the decisions",
-          .run = run_replay },
+          .main = run_replay },
         { .name = "serve",
           .usage = "[OPTIONS]",
           .summary = "run the daemon in the foreground",
-          .run = run_serve },
+          .main = run_serve },
         { .name = "simulate",
           .usage = "FILE.yaml... [OPTIONS]",
           .summary = "try a policy on a workload, on a virtual clock",
-          .run = run_simulate },
+          .main = run_simulate },
         { .name = NULL },
     };
 

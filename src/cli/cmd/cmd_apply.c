@@ -9,11 +9,10 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/config_file.h"
 #include "cli/fields.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/send.h"
 
 enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_YES, APPLY_UNDO };
 enum { JOBS_SHOWN = 5 };
@@ -26,7 +25,6 @@ const struct option_entry options_apply[] = {
     [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
     { 0 },
 };
-const struct option_entry options_diff[] = { { 0 } };
 
 struct applying {
     const char *path; /* of the file; NULL: undo */
@@ -215,37 +213,30 @@ static int read_word(const struct options *options, struct applying *applying)
     return applying->path ? 0 : usage_wrong("apply", "expected -f FILE, or --undo");
 }
 
-int run_apply(int argc, char **argv)
+int run_apply(const struct options *options)
 {
-    struct applying applying = { 0 };
-    struct options options;
+    struct applying applying = {
+        .is_dry = options->values[APPLY_DRY_RUN] != NULL,
+        .is_agreed = options->values[APPLY_YES] != NULL,
+        .is_json = options->is_json,
+    };
     struct error err;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    status = read_word(&options, &applying);
+    int status = read_word(options, &applying);
     if (status != 0)
         return status;
-    applying.is_dry = options.values[APPLY_DRY_RUN] != NULL;
-    applying.is_agreed = options.values[APPLY_YES] != NULL;
-    applying.is_json = options.is_json;
     int code = apply(&applying, &err);
     return code < 0 ? complain(&err) : code;
 }
 
-int run_diff(int argc, char **argv)
+int run_diff(const struct options *options)
 {
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count != 1)
+    if (options->word_count != 1)
         return usage_wrong("diff", "expected one file");
-    struct applying applying = { .path = options.words[0],
+    struct applying applying = { .path = options->words[0],
                                  .is_dry = true,
-                                 .is_json = options.is_json };
+                                 .is_json = options->is_json };
     return apply(&applying, &err) < 0 ? complain(&err) : 0;
 }

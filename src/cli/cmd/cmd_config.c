@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/fields.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
@@ -68,88 +68,43 @@ static void print_config(json_t *config, bool is_json)
     screen_put(stdout, text.length > 0 ? text.bytes : "{}\n");
 }
 
-static void add_change(struct table *table, const json_t *change)
+static void cell_what(struct table *table, const json_t *change, const char *key)
 {
-    char at[CLOCK_SIZE];
-
-    table_start_row(table);
-    table_add_number(table, field_number(change, "number"));
-    table_add_text(table, clock_format(at, field_time(change, "at")));
-    table_add_text(table, field_text(change, "user"));
     if (field_is_null(change, "undone"))
-        table_add_text(table, field_text(change, "text"));
+        table_add_text(table, field_text(change, key));
     else
         table_add_format(table, "back to before %" PRId64 ": %s", field_number(change, "undone"),
-                         field_text(change, "text"));
+                         field_text(change, key));
 }
 
-static void print_log(const json_t *reply, const struct options *options)
-{
-    static const struct table_column columns[] = {
-        { "NR", TABLE_RIGHT, 0 },
-        { "WHEN", TABLE_LEFT, 0 },
-        { "WHO", TABLE_LEFT, 0 },
-        { "WHAT", TABLE_LEFT, 20 },
-    };
-    const json_t *changes = json_object_get(reply, "changes"), *change;
-    size_t i;
+static const struct list_column log_columns[] = {
+    { "NR", TABLE_RIGHT, 0, cell_number, "number" },
+    { "WHEN", TABLE_LEFT, 0, cell_clock, "at" },
+    { "WHO", TABLE_LEFT, 0, cell_text, "user" },
+    { "WHAT", TABLE_LEFT, 20, cell_what, "text" },
+};
+static const struct list_view log_view = {
+    "/v1/config/changes",           "changes",   "number",
+    "nothing has been changed yet", log_columns, COUNT_OF(log_columns),
+};
 
-    if (options->is_json) {
-        reply_print(reply);
-        return;
-    }
-    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    json_array_foreach(changes, i, change)
-    {
-        if (options->is_quiet)
-            printf("%" PRId64 "\n", field_number(change, "number"));
-        else
-            add_change(table, change);
-    }
-    if (options->is_quiet)
-        return;
-    if (table_row_count(table) == 0)
-        talk("nothing has been changed yet");
-    else
-        screen_table(table);
-}
-
-static int read_path(const struct options *options, struct text *path)
+int run_config(const struct options *options)
 {
     const char *word = options->word_count == 1 ? options->words[0] : "";
     const char *at = options->values[CONFIG_AT];
+    AUTO_RELEASE(text) struct text path = { 0 };
+    AUTO(json) json_t *reply = NULL;
 
-    if (strcmp(word, "log") == 0) {
-        if (at)
-            return usage_wrong("config", "--at is for tarn config show");
-        text_add(path, "/v1/config/changes");
-        return 0;
-    }
+    if (strcmp(word, "log") == 0)
+        return at ? usage_wrong("config", "--at is for tarn config show")
+                  : list_ask(&log_view, options);
     if (strcmp(word, "show") != 0)
         return usage_wrong("config", "expected: tarn config show, or tarn config log");
-    text_add(path, "/v1/config");
+    text_add(&path, "/v1/config");
     if (at)
-        client_query_add(path, "at", at);
-    return 0;
-}
-
-int run_config(int argc, char **argv)
-{
-    AUTO_RELEASE(text) struct text path = { 0 };
-    struct options options;
-    AUTO(json) json_t *reply = NULL;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    status = read_path(&options, &path);
-    if (status != 0)
-        return status;
+        client_query_add(&path, "at", at);
     if (session_ask("GET", path.bytes, NULL, &reply) != 0)
         return 1;
-    if (strcmp(options.words[0], "log") == 0)
-        print_log(reply, &options);
-    else
-        print_config(reply, options.is_json);
+    print_config(reply, options->is_json);
     return 0;
 }

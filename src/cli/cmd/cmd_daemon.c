@@ -38,21 +38,17 @@ static int tell_daemon(struct session *session, bool is_json, struct error *err)
     return code;
 }
 
-int run_up(int argc, char **argv)
+int run_up(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
     int code = session_open(&session, &err);
     bool was_there = code == 0 && paths_is_listening(session.paths.socket);
     if (code == 0)
-        code = session_start(&session, options.values[UP_DEVICES], &err);
-    if (code == 0 && (was_there || options.is_json))
-        code = tell_daemon(&session, options.is_json, &err);
+        code = session_start(&session, options->values[UP_DEVICES], &err);
+    if (code == 0 && (was_there || options->is_json))
+        code = tell_daemon(&session, options->is_json, &err);
     return code < 0 ? complain(&err) : 0;
 }
 
@@ -70,17 +66,13 @@ static int wait_until_gone(const struct session *session, struct error *err)
     return error_set(err, -ETIMEDOUT, "the daemon is still there after %d seconds", DOWN_TIMEOUT_S);
 }
 
-int run_down(int argc, char **argv)
+int run_down(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct options options;
     json_t *reply = NULL;
     struct error err;
-    int status;
+    bool kills = options->values[DOWN_KILL] != NULL;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    bool kills = options.values[DOWN_KILL] != NULL;
     int code = session_open(&session, &err);
     if (code == 0)
         code = session_post(&session, kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, &reply, &err);

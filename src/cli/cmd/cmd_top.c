@@ -338,28 +338,24 @@ static int run(struct top *top, const struct options *options, struct error *err
     return 0;
 }
 
-int run_top(int argc, char **argv)
+int run_top(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     const struct passwd *me = getpwuid(geteuid());
     struct top top = { .session = &session, .input = { -1, -1 } };
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    status = read_interval(options.values[INTERVAL], &top.interval);
+    int status = read_interval(options->values[INTERVAL], &top.interval);
     if (status != 0)
         return status;
     view_init(&top.view, me ? me->pw_name : "");
-    top.view.choice.pool = options.values[POOL];
+    top.view.choice.pool = options->values[POOL];
     top.view.is_utf8 = prepare_locale();
     int code = session_open(&session, &err);
     if (code < 0)
         return complain(&err);
-    feed_open(&top.feed, &session, options.values[USER]);
-    code = run(&top, &options, &err);
+    feed_open(&top.feed, &session, options->values[USER]);
+    code = run(&top, options, &err);
     feed_close(&top.feed);
     world_release(&top.world);
     if (code < 0)

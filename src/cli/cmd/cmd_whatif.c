@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/config_file.h"
 #include "cli/fields.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
@@ -120,30 +119,26 @@ static int read_count(const struct options *options, size_t *ret)
     return 0;
 }
 
-int run_whatif(int argc, char **argv)
+int run_whatif(const struct options *options)
 {
     AUTO(json) json_t *body = json_object(), *reply = NULL;
-    struct options options;
     struct error err;
     size_t count = 0;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count > 0)
+    if (options->word_count > 0)
         return usage_wrong("whatif", "'%s': expected options that say what is otherwise",
-                           options.words[0]);
-    status = read_count(&options, &count);
+                           options->words[0]);
+    int status = read_count(options, &count);
     if (status != 0)
         return status;
-    if (options.given_count == (options.values[COUNT] ? 1U : 0U))
+    if (options->given_count == (options->values[COUNT] ? 1U : 0U))
         return usage_wrong("whatif", "expected what is otherwise, like --add-nodes 2:h100:8");
-    if (make_body(&options, body, &err) < 0)
+    if (make_body(options, body, &err) < 0)
         return complain(&err);
     if (count > 0)
         json_object_set_new(body, "shown", json_integer((json_int_t)count));
     if (session_ask("POST", "/v1/whatif", body, &reply) != 0)
         return 1;
-    print(reply, &options, count);
+    print(reply, options, count);
     return 0;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/fields.h"
 #include "cli/follow/follow_job.h"
 #include "cli/follow/job_watch.h"
 #include "cli/follow/stages.h"

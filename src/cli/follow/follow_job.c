@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/fields.h"
 #include "cli/follow/ctrl_c.h"
 #include "cli/follow/job_watch.h"
 #include "cli/job_view.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/fields.h"
 #include "cli/job_view.h"
 
 enum { NEEDS_SHOWN_MAX = 24 };

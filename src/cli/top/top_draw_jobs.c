@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/top/top_draw.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/fields.h"
 #include "cli/job_view.h"
 
 enum { TEMPERATURE_MOST = 100, MIB = 1048576 };
