@@ -117,20 +117,23 @@ static int read_sizes(const struct job_table *table, const struct row *row, stru
                       struct error *err)
 {
     double gpus = 0, milli = GPU_MILLI, cpus = 0, memory = 0, members = 1, priority = 0;
+    const struct {
+        enum job_column column;
+        double max, *ret;
+    } fields[] = {
+        { COLUMN_GPUS, WORKLOAD_GPUS_MAX, &gpus },
+        { COLUMN_MILLI, GPU_MILLI, &milli },
+        { COLUMN_CPUS, 1e9, &cpus },
+        { COLUMN_MEMORY, memory_mib_max, &memory },
+        { COLUMN_MEMBERS, WORKLOAD_GPUS_MAX, &members },
+        { COLUMN_PRIORITY, 1e9, &priority },
+    };
 
-    int code = read_number(row, COLUMN_GPUS, WORKLOAD_GPUS_MAX, &gpus, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MILLI, GPU_MILLI, &milli, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_CPUS, 1e9, &cpus, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MEMORY, memory_mib_max, &memory, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MEMBERS, WORKLOAD_GPUS_MAX, &members, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_PRIORITY, 1e9, &priority, err);
-    if (code < 0)
-        return code;
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        int code = read_number(row, fields[i].column, fields[i].max, fields[i].ret, err);
+        if (code < 0)
+            return code;
+    }
     job->gpus = (uint32_t)gpus;
     job->milli = milli >= 1 ? (uint32_t)milli : GPU_MILLI;
     if (gpus > 0 && gpus < 1) { /* "0.5" */
@@ -187,7 +190,7 @@ static int read_header(const struct job_table *table, struct lines *lines, struc
         return code;
     cells->line = lines->number;
     AUTO_FREE char *copy = mem_string(line);
-    code = cells_split(cells, line, table->separator, err);
+    code = cells_split(cells, line, row->separator, err);
     if (code < 0)
         return code;
     if (!table->header || looks_like_header(table, cells))
@@ -195,13 +198,13 @@ static int read_header(const struct job_table *table, struct lines *lines, struc
 
     /* No header: the columns are as documented, and this is the first row. */
     AUTO_FREE char *header = mem_string(table->header);
-    code = cells_split(cells, header, table->separator, err);
+    code = cells_split(cells, header, row->separator, err);
     if (code == 0)
         code = find_columns(table, cells, row, err);
     strcpy(line, copy); /* as long as before */
     *ret_is_row = true;
     if (code == 0)
-        code = cells_split(cells, line, table->separator, err);
+        code = cells_split(cells, line, row->separator, err);
     return code;
 }
 
@@ -209,7 +212,10 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
                    struct workload *workload, struct error *err)
 {
     struct cells cells = { .path = ask->path };
-    struct row row = { .cells = &cells, .workload = workload, .unit = table->unit };
+    struct row row = { .cells = &cells,
+                       .workload = workload,
+                       .unit = table->unit > 0 ? table->unit : 1e6,
+                       .separator = table->separator ? table->separator : ',' };
     struct sim_job job;
     struct lines lines;
     bool is_row;
@@ -228,7 +234,7 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
         if (!is_row && line[strspn(line, " \t")] == '\0')
             continue;
         if (!is_row)
-            code = cells_split(&cells, line, table->separator, err);
+            code = cells_split(&cells, line, row.separator, err);
         is_row = false;
         if (code == 0)
             code = read_row(table, &row, &job, err);
