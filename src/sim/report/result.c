@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/report/band.h"
-#include "sim/report/series.h"
 #include "sim/report/spread.h"
 
 enum { QUEUES_SHOWN_MAX = 64 };

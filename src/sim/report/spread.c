@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 void spread_add(struct spread *spread, double value)
 {
     list_add(&spread->values, value);
@@ -51,4 +53,24 @@ json_t *spread_to_json(struct spread *spread)
                      "mean", spread_mean(spread), "p50", spread_quantile(spread, 0.5), "p95",
                      spread_quantile(spread, 0.95), "p99", spread_quantile(spread, 0.99), "max",
                      spread_quantile(spread, 1));
+}
+
+/* ---- sizes of jobs ---- */
+
+static const char *const band_names[BAND_COUNT] = { "0", "<1", "1", "2-4", "5-8", "9-64", ">64" };
+
+enum band band_of(int64_t milli)
+{
+    static const int64_t tops[] = { 0, 999, 1000, 4000, 8000, 64000 };
+
+    for (int i = 0; i < (int)COUNT_OF(tops); i++) {
+        if (milli <= tops[i])
+            return (enum band)i;
+    }
+    return BAND_MORE;
+}
+
+const char *band_name(enum band band)
+{
+    return band_names[band];
 }

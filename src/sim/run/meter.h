@@ -74,4 +74,17 @@ void meter_use(struct meter *meter, uint32_t queue, int64_t milli);
 void meter_settle(struct meter *meter, const double *shares, bool is_last);
 uint32_t meter_demand_of(const struct meter *meter, int64_t milli);
 
+/* A histogram of durations with steps of 1/16 */
+enum { LATENCY_STEPS = 64 * 16 };
+
+struct latency {
+    uint64_t counts[LATENCY_STEPS];
+    uint64_t count;
+    uint64_t sum, max; /* ns */
+};
+
+void latency_add(struct latency *latency, uint64_t ns);
+uint64_t latency_quantile(const struct latency *latency, double part); /* ns; 0: nothing */
+uint64_t latency_now(void); /* ns of a clock that only goes forward */
+
 #endif
