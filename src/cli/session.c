@@ -2,14 +2,233 @@
 #include "cli/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
-#include "cli/start.h"
+#include "io/file.h"
+
+/* ---- the daemon, started in the background ----
+ *
+ * It runs this program with `serve --notify-fd 3` in a new session; its log goes to
+ * STATE/daemon.log. Descriptor 3 delivers "ready" or a line with the error. If two commands start a
+ * daemon at the same time, both find the winner.
+ */
+
+enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
+enum { NOTIFY_FD = 3, LOG_MAX = 1 << 20, ANSWER_MAX = 4096 };
+
+static int failed(const char *what, const char *path, struct error *err)
+{
+    int code = errno;
+
+    return error_set(err, -code, "%s %s: %s", what, path, strerror(code));
+}
+
+/* The folder and those above it; what is made is for this user only. */
+static int make_folders(const char *path, struct error *err)
+{
+    AUTO_FREE char *copy = mem_string(path);
+
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return failed("folder", copy, err);
+        *slash = '/';
+    }
+    if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+        return failed("folder", copy, err);
+    return 0;
+}
+
+/* "~/.local/state/tarn" */
+static char *short_path(const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t length = home ? strlen(home) : 0;
+
+    if (length > 1 && strncmp(path, home, length) == 0 && path[length] == '/')
+        return mem_printf("~%s", path + length);
+    return mem_string(path);
+}
+
+/* Relative variables would mean something else from the root. */
+static void settle_environment(const struct paths *paths)
+{
+    if (getenv("TARN_STATE"))
+        setenv("TARN_STATE", paths->state, 1);
+    if (getenv("TARN_SOCKET"))
+        setenv("TARN_SOCKET", paths->socket, 1);
+}
+
+/* The daemon starts in "/", so make the path of a file absolute. NULL stays NULL. */
+static char *devices_from_here(const char *devices)
+{
+    static const char prefix[] = "recorded:";
+    bool is_relative = devices && string_starts(devices, prefix) && devices[strlen(prefix)] != '/';
+    AUTO_FREE char *path = is_relative ? realpath(devices + strlen(prefix), NULL) : NULL;
+
+    return path ? mem_printf("%s%s", prefix, path) : mem_string(devices);
+}
+
+/* Start it with the log as its output and the pipe's end as descriptor 3, nothing else of ours. */
+static int spawn(const char *devices, int log_fd, int notify_fd, pid_t *ret_pid)
+{
+    const char *args[] = { "tarn",  "serve", "--notify-fd", "3", devices ? "--devices" : NULL,
+                           devices, NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    char *argv[COUNT_OF(args)];
+
+    memcpy(argv, args, sizeof(argv));
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, log_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log_fd, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, notify_fd, NOTIFY_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, NOTIFY_FD + 1);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int code = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* Its first line, without the newline; as far as it came before the end or the time ran out. */
+static void read_answer(int fd, struct text *answer)
+{
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
+    time_t until = time(NULL) + START_TIMEOUT_S;
+    char chunk[256];
+
+    while (answer->length < ANSWER_MAX && !strchr(text_string(answer), '\n')) {
+        if (time(NULL) > until)
+            return;
+        if (poll(&wait, 1, 1000) <= 0)
+            continue;
+        ssize_t length = read(fd, chunk, sizeof(chunk));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return;
+        text_add_bytes(answer, chunk, (size_t)length);
+    }
+    answer->bytes[strcspn(answer->bytes, "\n")] = '\0';
+}
+
+/* Whether another daemon holds the lock of the state. */
+static bool is_locked(const char *state)
+{
+    AUTO_FREE char *path = mem_printf("%s/lock", state);
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_taken = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(fd);
+    return is_taken;
+}
+
+/* Another command may be starting a daemon. */
+static bool finds_another(const struct paths *paths)
+{
+    const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+
+    for (int i = 0; i < START_OTHER_S * 50; i++) {
+        if (paths_is_listening(paths->socket))
+            return true;
+        if (!is_locked(paths->state))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* The last lines of its log, where it died without a word. */
+static int died(const char *log, long from, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (file_read(log, LOG_MAX, &text, NULL) < 0 || (long)text.length <= from)
+        return error_set(err, -EIO, "the daemon could not be started; %s is empty", log);
+    char *start = text.bytes + from;
+    text.bytes[text.length - 1] = '\0';
+    char *at = text.bytes + text.length - 1;
+    for (int lines = 0; at > start && lines < START_LOG_LINES; at--)
+        lines += at[-1] == '\n';
+    return error_set(err, -EIO, "the daemon could not be started; the end of %s:\n%s", log,
+                     at + (*at == '\n'));
+}
+
+static int start_and_listen(const struct paths *paths, const char *devices, int log_fd,
+                            struct text *answer, struct error *err)
+{
+    int pipe_fds[2];
+    pid_t pid;
+
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        return error_set(err, -errno, "pipe: %s", strerror(errno));
+    settle_environment(paths);
+    int code = spawn(devices, log_fd, pipe_fds[1], &pid);
+    close(pipe_fds[1]);
+    if (code == 0)
+        read_answer(pipe_fds[0], answer);
+    close(pipe_fds[0]);
+    if (code != 0)
+        return error_set(err, -code, "the daemon could not be started: %s", strerror(code));
+    return 0;
+}
+
+static int daemon_start(const struct paths *paths, const char *devices, struct error *err)
+{
+    AUTO_FREE char *log = mem_printf("%s/daemon.log", paths->state);
+    AUTO_FREE char *shown = short_path(paths->state);
+    AUTO_FREE char *here = devices_from_here(devices ? devices : getenv("TARN_DEVICES"));
+    AUTO_RELEASE(text) struct text answer = { 0 };
+
+    int code = make_folders(paths->state, err);
+    if (code < 0)
+        return code;
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed("log", log, err);
+    long from = (long)lseek(fd, 0, SEEK_END);
+    code = start_and_listen(paths, here, fd, &answer, err);
+    close(fd);
+    if (code < 0)
+        return code;
+    if (strcmp(text_string(&answer), "ready") == 0) {
+        say("started (%s; state in %s)",
+            paths->is_machine_wide ? "for all users of this machine" : "this user only", shown);
+        return 0;
+    }
+    if (finds_another(paths))
+        return 0;
+    if (answer.length > 0 && answer.bytes[0])
+        return error_set(err, -EIO, "the daemon could not be started: %s", answer.bytes);
+    return died(log, from, err);
+}
 
 int session_open(struct session *session, struct error *err)
 {

@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/top/top_bar.h"
 #include "cli/top/top_draw.h"
 #include "cli/top/top_view.h"
 

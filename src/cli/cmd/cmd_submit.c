@@ -11,7 +11,6 @@
 #include "cli/follow/follow_job.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
-#include "cli/select.h"
 #include "cli/send.h"
 
 /* "job 7 · waits: 4 gpus wanted, 2 free · starts about 14:20" */

@@ -15,7 +15,6 @@
 #include "cli/screen.h"
 #include "cli/top/top_draw.h"
 #include "cli/top/top_feed.h"
-#include "cli/top/top_input.h"
 #include "cli/top/top_screen.h"
 
 enum { INTERVAL, ONCE, POOL, USER };
@@ -216,7 +215,8 @@ static bool take_signals(struct top *top)
 {
     bool has_any = false;
 
-    for (int number = input_signal(&top->input); number > 0; number = input_signal(&top->input)) {
+    for (int number = interrupt_take(top->input.signals); number > 0;
+         number = interrupt_take(top->input.signals)) {
         has_any = true;
         if (number != SIGWINCH) {
             top->signal = number;

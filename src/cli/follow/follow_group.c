@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/follow/follow_job.h"
-#include "cli/follow/job_watch.h"
 #include "cli/follow/stages.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"

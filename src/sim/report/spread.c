@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-
 void spread_add(struct spread *spread, double value)
 {
     list_add(&spread->values, value);

@@ -111,7 +111,6 @@ struct run {
     usec_t now;
     uint32_t submitted, over;
     int64_t arrived_milli;
-    uint32_t waiting;
     uint64_t idle_wakeups;
 };
 
