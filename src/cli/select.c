@@ -106,11 +106,7 @@ int each_print(const struct each *each, const char *suffix, const char *quiet,
 
     if (session_get(each->session, path, &reply, &err) < 0)
         return complain(&err);
-    if (each->options->is_json)
-        reply_print(reply);
-    else if (each->options->is_quiet)
-        printf("%s\n", quiet ? field_text(reply, quiet) : each->id);
-    else
+    if (!reply_is_shown(reply, quiet ? field_text(reply, quiet) : each->id, each->options))
         print(reply);
     return 0;
 }

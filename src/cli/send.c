@@ -337,7 +337,7 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
     int code = session_start(session, sending->devices, err);
 
     if (code == 0)
-        code = session_post(session, sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
+        code = session_send(session, "POST", sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
                             sending->document, ret_reply, err);
     if (code < 0)
         return code;

@@ -257,18 +257,15 @@ void session_release(struct session *session)
 
 int refusal_read(long status, const char *body, size_t length, struct error *err)
 {
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
     int code = status == 404 ? -ENOENT : -EREMOTEIO;
+    const char *message = "";
 
-    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) < 0)
-        return error_set(err, code, "the daemon refused, with HTTP status %ld", status);
-    const char *message = field_text(json_object_get(reply, "error"), "message");
+    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) == 0)
+        message = field_text(json_object_get(reply, "error"), "message");
     if (message[0])
-        error_set(err, code, "%s", message);
-    else
-        error_set(err, code, "the daemon refused, with HTTP status %ld", status);
-    json_decref(reply);
-    return code;
+        return error_set(err, code, "%s", message);
+    return error_set(err, code, "the daemon refused, with HTTP status %ld", status);
 }
 
 static int nobody_there(const struct session *session, int code, struct error *err)
@@ -281,17 +278,21 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
-int session_send(struct session *session, const struct client_request *request, json_t **ret,
-                 struct error *err)
+int session_send(struct session *session, const char *method, const char *path, const json_t *body,
+                 json_t **ret, struct error *err)
 {
+    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    const struct client_request request = {
+        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
+    };
     struct client_reply reply;
 
-    int code = client_call(session->client, request, &reply, err);
+    int code = client_call(session->client, &request, &reply, err);
     if (code < 0)
         return nobody_there(session, code, err);
     if (reply.status >= 400)
         code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
-    else
+    else if (ret)
         code = json_parse(text_string(&reply.body), reply.body.length, CLIENT_REPLY_MAX,
                           "answer of the daemon", ret, err);
     client_reply_release(&reply);
@@ -300,26 +301,7 @@ int session_send(struct session *session, const struct client_request *request, 
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)
 {
-    const struct client_request request = { .method = "GET", .path = path };
-
-    return session_send(session, &request, ret, err);
-}
-
-static int send_body(struct session *session, const char *method, const char *path,
-                     const json_t *body, json_t **ret, struct error *err)
-{
-    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    const struct client_request request = {
-        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
-    };
-
-    return session_send(session, &request, ret, err);
-}
-
-int session_post(struct session *session, const char *path, const json_t *body, json_t **ret,
-                 struct error *err)
-{
-    return send_body(session, "POST", path, body, ret, err);
+    return session_send(session, "GET", path, NULL, ret, err);
 }
 
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret)
@@ -329,7 +311,7 @@ int session_ask(const char *method, const char *path, const json_t *body, json_t
 
     int code = session_open(&session, &err);
     if (code == 0)
-        code = send_body(&session, method, path, body, ret, &err);
+        code = session_send(&session, method, path, body, ret, &err);
     return code < 0 ? complain(&err) : 0;
 }
 
@@ -337,4 +319,13 @@ void reply_print(const json_t *reply)
 {
     json_dumpf(reply, stdout, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     putchar('\n');
+}
+
+bool reply_is_shown(const json_t *reply, const char *id, const struct options *options)
+{
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet)
+        printf("%s\n", id);
+    return options->is_json || options->is_quiet;
 }

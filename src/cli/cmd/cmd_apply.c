@@ -41,8 +41,6 @@ static int ask_daemon(struct applying *applying, const json_t *seen, json_t **re
                       struct error *err)
 {
     AUTO_RELEASE(text) struct text path = { 0 };
-    AUTO_FREE char *bytes =
-        applying->document ? json_dumps(applying->document, JSON_COMPACT) : NULL;
 
     text_add(&path, applying->path ? "/v1/config" : "/v1/config/undo");
     if (!applying->path && applying->undo[0])
@@ -52,13 +50,8 @@ static int ask_daemon(struct applying *applying, const json_t *seen, json_t **re
         client_query_add(&path, "seen", last);
     } else
         client_query_add(&path, "dry_run", "1");
-    const struct client_request request = {
-        .method = applying->path ? "PUT" : "POST",
-        .path = path.bytes,
-        .body = bytes,
-        .length = bytes ? strlen(bytes) : 0,
-    };
-    return session_send(&applying->session, &request, ret, err);
+    return session_send(&applying->session, applying->path ? "PUT" : "POST", path.bytes,
+                        applying->document, ret, err);
 }
 
 /* "teams.yaml: 3 changes", and each. */
@@ -86,13 +79,14 @@ static int replay(struct applying *applying, struct error *err)
 {
     struct timespec before, after;
     char buffer[UNITS_TEXT_SIZE];
+    AUTO(json)
     json_t *body = json_pack("{s:O, s:s, s:i}", "config", applying->document, "last",
                              applying->last, "shown", applying->is_json ? 100 : JOBS_SHOWN);
 
     clock_gettime(CLOCK_MONOTONIC, &before);
-    int code = session_post(&applying->session, "/v1/rehearsal", body, &applying->outlook, err);
+    int code =
+        session_send(&applying->session, "POST", "/v1/rehearsal", body, &applying->outlook, err);
     clock_gettime(CLOCK_MONOTONIC, &after);
-    json_decref(body);
     if (code < 0 || applying->is_json)
         return code;
     const json_t *outlook = applying->outlook;
@@ -145,7 +139,7 @@ static int put(struct applying *applying, const json_t *seen, json_t **ret, stru
 /* Returns 1 if the user declined. */
 static int apply(struct applying *applying, struct error *err)
 {
-    json_t *reply = NULL, *done = NULL;
+    AUTO(json) json_t *reply = NULL, *done = NULL;
 
     int code = applying->path ? config_file_read(applying->path, &applying->document, err) : 0;
     if (code == 0)
@@ -167,8 +161,6 @@ static int apply(struct applying *applying, struct error *err)
     }
     json_decref(applying->document);
     json_decref(applying->outlook);
-    json_decref(reply);
-    json_decref(done);
     free(applying->last);
     session_release(&applying->session);
     return code;

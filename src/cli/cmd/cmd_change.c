@@ -70,39 +70,31 @@ static void print_changed(const struct change *change, const json_t *changed)
 static int apply_to(struct session *session, const struct selection *selection,
                     const struct change *change, const struct options *options)
 {
-    char *bytes = change->body ? json_dumps(change->body, JSON_COMPACT) : NULL;
-    json_t *changed = json_array();
+    AUTO(json) json_t *changed = json_array();
     const json_t *id;
     size_t place;
     int status = 0;
 
     for (size_t i = 0; i < selection->count; i++) {
         AUTO_FREE char *path = mem_printf("/v1/jobs/%s%s", selection->ids[i], change->action);
-        const struct client_request request = { .method = change->method,
-                                                .path = path,
-                                                .body = bytes,
-                                                .length = bytes ? strlen(bytes) : 0 };
-        json_t *reply = NULL;
+        AUTO(json) json_t *reply = NULL;
         struct error err;
 
-        int code = session_send(session, &request, &reply, &err);
+        int code = session_send(session, change->method, path, change->body, &reply, &err);
         if (code == 0)
             json_array_extend(changed,
                               json_object_get(reply, options->is_json ? "changed" : "labels"));
         else
             status = complain(&err);
-        json_decref(reply);
         if (code == -ENODATA)
             break;
     }
     if (options->is_json)
-        json_dumpf(changed, stdout, JSON_COMPACT), putchar('\n');
+        reply_print(changed);
     else if (options->is_quiet)
         json_array_foreach(changed, place, id) list_put_id(id);
     else if (json_array_size(changed) > 0)
         print_changed(change, changed);
-    json_decref(changed);
-    free(bytes);
     return status;
 }
 
@@ -184,7 +176,7 @@ static int find_jobs(struct session *session, const struct options *options,
                                         [CANCEL_USER] = "user" };
     AUTO_RELEASE(text) struct text path = { 0 };
     const struct passwd *me = getpwuid(geteuid());
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
     const json_t *job;
     size_t i;
 
@@ -203,7 +195,6 @@ static int find_jobs(struct session *session, const struct options *options,
         json_array_foreach(json_object_get(reply, "jobs"), i, job) if (is_given(job) == is_active)
             selection_add(selection, field_text(job, "label"));
     }
-    json_decref(reply);
     return 0;
 }
 

@@ -25,7 +25,7 @@ const struct option_entry options_down[] = {
 
 static int tell_daemon(struct session *session, bool is_json, struct error *err)
 {
-    json_t *daemon = NULL;
+    AUTO(json) json_t *daemon = NULL;
 
     int code = session_get(session, "/v1/daemon", &daemon, err);
     if (code == 0 && is_json)
@@ -34,7 +34,6 @@ static int tell_daemon(struct session *session, bool is_json, struct error *err)
         say("the daemon runs · pid %" PRId64 " · gpus: %s · state in %s",
             field_number(daemon, "pid"), field_text(daemon, "devices"),
             field_text(daemon, "state_dir"));
-    json_decref(daemon);
     return code;
 }
 
@@ -69,14 +68,13 @@ static int wait_until_gone(const struct session *session, struct error *err)
 int run_down(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    json_t *reply = NULL;
     struct error err;
     bool kills = options->values[DOWN_KILL] != NULL;
 
     int code = session_open(&session, &err);
     if (code == 0)
-        code = session_post(&session, kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, &reply, &err);
-    json_decref(reply);
+        code = session_send(&session, "POST", kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, NULL,
+                            &err);
     if (code == -ENODATA) {
         say("no daemon is running");
         return 0;

@@ -81,14 +81,10 @@ static int drain(const struct options *options, const char *reason)
     if (code == 0)
         code = find_path(&session, options->words[0], options->verb, &path, &err);
     if (code == 0)
-        code = session_post(&session, path, body, &reply, &err);
+        code = session_send(&session, "POST", path, body, &reply, &err);
     if (code < 0)
         return complain(&err);
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet)
-        printf("%s\n", options->words[0]);
-    else
+    if (!reply_is_shown(reply, options->words[0], options))
         print(reply);
     return 0;
 }
@@ -122,11 +118,9 @@ int run_interrupt(const struct options *options)
         json_object_set_new(body, "cancel", json_true());
     if (session_ask("POST", path, body, &reply) != 0)
         return 1;
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet)
-        printf("%s\n", node);
-    else if (field_time(reply, "going_at") > 0)
+    if (reply_is_shown(reply, node, options))
+        return 0;
+    if (field_time(reply, "going_at") > 0)
         printf("node %s goes at %s · nothing new is placed there\n", node,
                clock_format(clock, field_time(reply, "going_at")));
     else

@@ -270,12 +270,10 @@ static int record(struct session *session, const char *path, const json_t *gpus,
 static int clear(struct session *session, const char *gpu, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("/v1/gpus/%s/clear", gpu);
-    json_t *reply = NULL;
 
     if (gpu[0] == '\0')
         return error_set(err, -EINVAL, "gpu '%s': expected a number, NODE/NUMBER or a UUID", gpu);
-    int code = session_post(session, path, NULL, &reply, err);
-    json_decref(reply);
+    int code = session_send(session, "POST", path, NULL, NULL, err);
     if (code == 0)
         talk("gpu %s is given out again", gpu);
     return code;

@@ -36,13 +36,6 @@ const struct option_entry options_cron[] = {
     { 0 },
 };
 
-static int delete_at(struct session *session, const char *path, json_t **ret, struct error *err)
-{
-    const struct client_request request = { .method = "DELETE", .path = path };
-
-    return session_send(session, &request, ret, err);
-}
-
 /* ---- reserve ---- */
 
 /* "queue:research", "user:ana", "maintenance". False: it is neither. */
@@ -117,39 +110,30 @@ static void add_next(const json_t *item, struct text *text)
                     clock_format(until, field_time(item, "until")));
 }
 
-static int send_reservation(const struct options *options, const json_t *body, struct error *err)
+/* body NULL: remove it. */
+static int send_reservation(const struct options *options, const json_t *body)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
+    const char *name = options->words[0];
+    AUTO_FREE char *path =
+        mem_printf("/v1/reservations%s%s", body ? "" : "?name=", body ? "" : name);
     AUTO_RELEASE(text) struct text next = { 0 };
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
 
-    int code = session_open(&session, err);
-    if (code == 0 && body)
-        code = session_post(&session, "/v1/reservations", body, &reply, err);
-    else if (code == 0) {
-        AUTO_FREE char *path = mem_printf("/v1/reservations?name=%s", options->words[0]);
-        code = delete_at(&session, path, &reply, err);
-    }
-    if (code < 0)
-        return complain(err);
-    if (body)
+    if (session_ask(body ? "POST" : "DELETE", path, body, &reply) != 0)
+        return 1;
+    if (reply_is_shown(reply, name, options))
+        return 0;
+    if (body) {
         add_next(reply, &next);
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet)
-        printf("%s\n", options->words[0]);
-    else if (body)
-        printf("reservation %s · %s\n", options->words[0], text_string(&next));
-    else
-        printf("removed %s\n", options->words[0]);
-    json_decref(reply);
+        printf("reservation %s · %s\n", name, text_string(&next));
+    } else
+        printf("removed %s\n", name);
     return 0;
 }
 
 int run_reserve(const struct options *options)
 {
     AUTO(json) json_t *body = NULL;
-    struct error err;
 
     if (options->word_count != 1 || !string_is_name(options->words[0], 63))
         return usage_wrong("reserve", "expected one name for the reservation");
@@ -159,7 +143,7 @@ int run_reserve(const struct options *options)
         if (status != 0)
             return status;
     }
-    return send_reservation(options, body, &err);
+    return send_reservation(options, body);
 }
 
 /* ---- listings ---- */
@@ -242,14 +226,12 @@ static int remove_crons(const struct options *options)
     for (size_t i = 0; i < options->word_count; i++) {
         const char *id = options->words[i];
         AUTO_FREE char *path = mem_printf("/v1/cron/%s", id);
-        json_t *reply = NULL;
         if (!id[0] || strspn(id, "0123456789") != strlen(id))
             return usage_wrong("cron", "'%s': expected the number of a repeating job", id);
-        if (delete_at(&session, path, &reply, &err) < 0)
+        if (session_send(&session, "DELETE", path, NULL, NULL, &err) < 0)
             status = complain(&err);
         else
             printf(options->is_quiet ? "%s\n" : "removed %s\n", id);
-        json_decref(reply);
     }
     return status;
 }

@@ -173,13 +173,11 @@ static void cancel(struct top *top)
     struct top_view *view = &top->view;
     struct client *client = top->session->client;
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/cancel", view->target);
-    json_t *reply = NULL;
     struct error err;
 
     client_watch(client, top->input.signals);
-    int code = session_post(top->session, path, NULL, &reply, &err);
+    int code = session_send(top->session, "POST", path, NULL, NULL, &err);
     client_watch(client, top->input.any);
-    json_decref(reply);
     if (code < 0)
         snprintf(view->message, sizeof(view->message), "%.*s", TOP_MESSAGE_SIZE - 1, err.text);
     else

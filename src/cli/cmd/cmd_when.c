@@ -59,7 +59,7 @@ static int when_like(struct sbatch *sbatch)
         code = session_open(&session, &err);
     }
     if (code == 0)
-        code = session_post(&session, "/v1/when", sbatch->job, &when, &err);
+        code = session_send(&session, "POST", "/v1/when", sbatch->job, &when, &err);
     if (code < 0)
         return complain(&err);
     show_when(when, sbatch->is_json, sbatch->is_quiet);

@@ -92,7 +92,6 @@ struct following {
 int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status)
 {
     const int64_t id = field_number(plan->submitted, "id");
-    json_t *reply = NULL;
     struct error err;
     int signal;
 
@@ -111,9 +110,8 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
         break;
     }
     AUTO_FREE char *path = mem_printf("/v1/jobs/%" PRId64 "/cancel", id);
-    if (session_post(plan->session, path, NULL, &reply, &err) < 0)
+    if (session_send(plan->session, "POST", path, NULL, NULL, &err) < 0)
         complain(&err);
-    json_decref(reply);
     return 0;
 }
 
