@@ -265,68 +265,44 @@ static json_t *view_mean(const struct sums *sums)
     return sums->waits.count > 0 ? json_real(sums->sum / (double)sums->waits.count) : json_null();
 }
 
-#define BOTH(row, view)                                                                            \
-    json_pack("{s:o, s:o}", "now", view(&(row)->sums[0]), "change", view(&(row)->sums[1]))
-
-static json_t *view_p50(const struct sums *sums)
+static json_t *view_count(uint64_t count)
 {
-    return view_quantile(sums, 0.5);
+    return json_integer((json_int_t)count);
 }
 
-static json_t *view_p95(const struct sums *sums)
-{
-    return view_quantile(sums, 0.95);
-}
-
-static json_t *view_lost(const struct sums *sums)
-{
-    return json_real(sums->lost);
-}
-
-static json_t *view_preemptions(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->preemptions);
-}
-
-static json_t *view_never(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->never);
-}
-
-static json_t *view_beyond(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->beyond);
-}
-
-static json_t *view_cancelled(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->cancelled);
-}
-
-static json_t *view_cost(const struct sums *sums)
-{
-    return sums->has_prices ? json_real(sums->cost / 1e6) : json_null();
-}
-
+/* Each value as {now, change}. */
 static json_t *view_row(const struct outlook_ask *ask, struct row *row)
 {
-    for (size_t which = 0; which < 2; which++) {
+    static const char *const sides[] = { "now", "change" };
+    json_t *view = json_object();
+
+    for (size_t which = 0; which < COUNT_OF(sides); which++) {
         struct sums *sums = &row->sums[which];
         if (sums->waits.count > 0)
             qsort(sums->waits.items, sums->waits.count, sizeof(double), compare_waits);
+        const struct {
+            const char *key;
+            json_t *value;
+        } values[] = {
+            { "jobs", view_count(row->jobs[which]) },
+            { "wait_mean", view_mean(sums) },
+            { "wait_p50", view_quantile(sums, 0.5) },
+            { "wait_p95", view_quantile(sums, 0.95) },
+            { "preemptions", view_count(sums->preemptions) },
+            { "lost_gpu_hours", json_real(sums->lost) },
+            { "never", view_count(sums->never) },
+            { "beyond", view_count(sums->beyond) },
+            { "cancelled", view_count(sums->cancelled) },
+            { "cost", sums->has_prices ? json_real(sums->cost / 1e6) : json_null() },
+            { "drained", view_time(ask, sums->drained ? sums->drained : -1) },
+        };
+        for (size_t i = 0; i < COUNT_OF(values); i++) {
+            if (which == 0)
+                json_object_set_new(view, values[i].key, json_object());
+            json_object_set_new(json_object_get(view, values[i].key), sides[which],
+                                values[i].value);
+        }
     }
-    json_t *view = json_pack("{s:{s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "jobs",
-                             "now", (json_int_t)row->jobs[0], "change", (json_int_t)row->jobs[1],
-                             "wait_mean", BOTH(row, view_mean), "wait_p50", BOTH(row, view_p50),
-                             "wait_p95", BOTH(row, view_p95), "preemptions",
-                             BOTH(row, view_preemptions), "lost_gpu_hours", BOTH(row, view_lost),
-                             "never", BOTH(row, view_never), "beyond", BOTH(row, view_beyond),
-                             "cancelled", BOTH(row, view_cancelled), "cost", BOTH(row, view_cost));
-    json_object_set_new(
-        view, "drained",
-        json_pack("{s:o, s:o}", "now",
-                  view_time(ask, row->sums[0].drained ? row->sums[0].drained : -1), "change",
-                  view_time(ask, row->sums[1].drained ? row->sums[1].drained : -1)));
     return view;
 }
 

@@ -30,12 +30,12 @@ int journal_statement(struct journal *journal, enum statement which, sqlite3_stm
     return 0;
 }
 
-/* The row of FIND_BLOB or GET_BLOB, its bytes unpacked. */
-static int row_unpack(struct journal *journal, sqlite3_stmt *row, struct text *ret)
+int journal_row_unpack(struct journal *journal, sqlite3_stmt *row, int64_t size_max,
+                       struct text *ret)
 {
     int64_t size = sqlite3_column_int64(row, 2);
 
-    if (size < 0 || size > JOURNAL_BLOB_BYTES_MAX)
+    if (size < 0 || size > size_max)
         return -EBADMSG;
 
     struct packed packed = {
@@ -84,7 +84,7 @@ static uint64_t find_stored(struct journal *journal, XXH128_hash_t hash, const v
         AUTO_RELEASE(text) struct text stored = { 0 };
 
         if ((size_t)sqlite3_column_int64(statement, 2) == length &&
-            row_unpack(journal, statement, &stored) == 0 &&
+            journal_row_unpack(journal, statement, JOURNAL_BLOB_BYTES_MAX, &stored) == 0 &&
             is_equal(stored.bytes, stored.length, bytes, length))
             id = (uint64_t)sqlite3_column_int64(statement, 0);
     }
@@ -155,7 +155,7 @@ static int get_stored(struct journal *journal, uint64_t id, struct text *ret, st
         code = error_set(err, -ENOENT, "journal %s: no blob %" PRIu64, journal->path, id);
     else if (step != SQLITE_ROW)
         code = sql_error(journal->db, journal->path, err);
-    else if (row_unpack(journal, statement, ret) < 0)
+    else if (journal_row_unpack(journal, statement, JOURNAL_BLOB_BYTES_MAX, ret) < 0)
         code = error_set(err, -EBADMSG, "journal %s: damaged: blob %" PRIu64 " can't be read",
                          journal->path, id);
     sqlite3_reset(statement);
