@@ -11,6 +11,14 @@ bool job_is_ended(const json_t *job)
     return strcmp(field_text(job, "state"), "ended") == 0;
 }
 
+bool job_is_placed(const json_t *job)
+{
+    const char *state = field_text(job, "state");
+
+    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
+           strcmp(state, "stopping") == 0;
+}
+
 const char *job_state_word(const json_t *job)
 {
     const char *result = field_text(job, "result");

@@ -10,6 +10,7 @@
 #include "cli/list_view.h"
 
 bool job_is_ended(const json_t *job);
+bool job_is_placed(const json_t *job); /* it has resources, or is about to get them */
 /* "queued"; for an ended job its result: "ok". Points into the job. */
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/list_view.h"
+#include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/select.h"
 #include "wire/job/submission.h"
@@ -158,14 +158,6 @@ static bool has_filter(const struct options *options)
     return false;
 }
 
-static bool is_given(const json_t *job)
-{
-    const char *state = field_text(job, "state");
-
-    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
-           strcmp(state, "stopping") == 0;
-}
-
 /* The jobs that pass the filters; only the caller's own unless a user is named. */
 static int find_jobs(struct session *session, const struct options *options,
                      struct selection *selection, struct error *err)
@@ -192,7 +184,8 @@ static int find_jobs(struct session *session, const struct options *options,
         return code;
     /* Those that wait first: they are not to start with what the others leave. */
     for (int is_active = 0; is_active < 2; is_active++) {
-        json_array_foreach(json_object_get(reply, "jobs"), i, job) if (is_given(job) == is_active)
+        json_array_foreach(json_object_get(reply, "jobs"), i,
+                           job) if (job_is_placed(job) == is_active)
             selection_add(selection, field_text(job, "label"));
     }
     return 0;

@@ -164,8 +164,7 @@ void stage_sum(const struct stages *stages, const struct stage *stage, struct st
         } else if (job_is_ended(job)) {
             ret->bad++;
             ret->a_bad = ret->a_bad ? ret->a_bad : job;
-        } else if (strcmp(word, "running") == 0 || strcmp(word, "granted") == 0 ||
-                   strcmp(word, "stopping") == 0) {
+        } else if (job_is_placed(job)) {
             ret->running++;
             ret->gpu_milli += field_milli(job, "gpu_count");
             ret->cpus += field_real(job, "cpus");

@@ -154,16 +154,6 @@ static struct top_window scroll(size_t *first, size_t count, size_t lines, bool 
     return (struct top_window){ .first = *first, .count = lines };
 }
 
-/* The line of the map in which the cursor is. */
-static size_t map_line(const struct top_view *view, const struct top_world *world)
-{
-    size_t node = 0;
-
-    while (node + 1 < world->nodes.count && world->nodes.items[node + 1].first <= view->place)
-        node++;
-    return node / view_map_columns(view, world);
-}
-
 /* The GPU that the details are of. */
 static const struct top_gpu *gpu_meant(const struct top_view *view, const struct top_world *world)
 {
@@ -179,7 +169,8 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
     bool is_map = view_is_map(view, world);
     size_t columns = is_map ? view_map_columns(view, world) : 1;
     size_t rows = is_map ? (world->nodes.count + columns - 1) / columns : world->gpus.count;
-    const size_t wanted[TOP_LISTS] = { rows, world->running.count, world->waiting.count };
+    const size_t wanted[TOP_LISTS] = { rows, world_count(world, TOP_RUNNING),
+                                       world_count(world, TOP_WAITING) };
     size_t counts[TOP_LISTS];
     const struct top_gpu *meant = gpu_meant(view, world);
 
@@ -187,7 +178,8 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
         lines -= DETAIL_LINES;
     share_lines(wanted, lines > TOP_LISTS ? lines - TOP_LISTS : 0, counts);
     for (enum top_list list = 0; list < TOP_LISTS; list++) {
-        size_t at = list == TOP_GPUS && is_map ? map_line(view, world) : view->place;
+        size_t at =
+            list == TOP_GPUS && is_map ? view_node_of(world, view->place) / columns : view->place;
         struct top_window window =
             scroll(&view->firsts[list], wanted[list], counts[list], view->list == list, at);
         if (list == TOP_GPUS && is_map)
@@ -203,7 +195,11 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
 
 static size_t lines_of_all(const struct top_world *world)
 {
-    return world->gpus.count + world->running.count + world->waiting.count + TOP_LISTS;
+    size_t count = TOP_LISTS;
+
+    for (enum top_list list = 0; list < TOP_LISTS; list++)
+        count += world_count(world, list);
+    return count;
 }
 
 void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world)

@@ -100,7 +100,6 @@ void draw_jobs(struct frame *frame, const struct top_view *view, const struct to
                                                          : "WHY" };
     draw_line(frame, FRAME_BOLD, titles);
     for (size_t i = window.first; i < window.first + window.count; i++)
-        draw_job(frame, view,
-                 list == TOP_RUNNING ? world->running.items[i] : world->waiting.items[i], list,
+        draw_job(frame, view, world->jobs[list].items[i], list,
                  view->height > 0 && view->list == list && view->place == i);
 }
