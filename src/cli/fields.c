@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/fields.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -107,4 +108,10 @@ void numbers_format(const json_t *array, struct text *text)
         if (last > first)
             text_printf(text, "%c%" PRId64, last == first + 1 ? ',' : '-', (int64_t)last);
     }
+}
+
+void upper_add(const char *string, struct text *text)
+{
+    for (; *string; string++)
+        text_add_char(text, (char)toupper((unsigned char)*string));
 }

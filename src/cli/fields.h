@@ -38,4 +38,7 @@ const char *clock_format(char *buffer, time_t when);
 /* "0-3", "4,7" of an array of numbers. */
 void numbers_format(const json_t *array, struct text *text);
 
+/* "H100" for "h100": a model as people write it. */
+void upper_add(const char *string, struct text *text);
+
 #endif

@@ -63,15 +63,6 @@ static char *short_path(const char *path)
     return mem_string(path);
 }
 
-/* Relative variables would mean something else from the root. */
-static void settle_environment(const struct paths *paths)
-{
-    if (getenv("TARN_STATE"))
-        setenv("TARN_STATE", paths->state, 1);
-    if (getenv("TARN_SOCKET"))
-        setenv("TARN_SOCKET", paths->socket, 1);
-}
-
 /* The daemon starts in "/", so make the path of a file absolute. NULL stays NULL. */
 static char *devices_from_here(const char *devices)
 {
@@ -189,7 +180,11 @@ static int start_and_listen(const struct paths *paths, const char *devices, int 
 
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return error_set(err, -errno, "pipe: %s", strerror(errno));
-    settle_environment(paths);
+    /* Relative variables would mean something else from the root. */
+    if (getenv("TARN_STATE"))
+        setenv("TARN_STATE", paths->state, 1);
+    if (getenv("TARN_SOCKET"))
+        setenv("TARN_SOCKET", paths->socket, 1);
     int code = spawn(devices, log_fd, pipe_fds[1], &pid);
     close(pipe_fds[1]);
     if (code == 0)

@@ -151,15 +151,6 @@ static void keep(struct forward *forward, const struct job *job)
         plan_end(forward, job, &forward->jobs.items[forward->jobs.count - 1]);
 }
 
-static void keep_all(struct forward *forward)
-{
-    for (const struct job *job = forward->state->first_job; job; job = job->next) {
-        if (job->state != JOB_ENDED)
-            keep(forward, job);
-    }
-    forward->last_id = forward->state->last_job ? forward->state->last_job->id : 0;
-}
-
 /* The jobs that arrived since. */
 static void keep_new(struct forward *forward)
 {
@@ -185,7 +176,11 @@ struct forward *forward_create(const struct forward_options *options)
     forward->from = forward->now = forward->drained = options->now;
     forward->horizon = USEC_NEVER;
     forward->processor_from = processor_time();
-    keep_all(forward);
+    for (const struct job *job = forward->state->first_job; job; job = job->next) {
+        if (job->state != JOB_ENDED)
+            keep(forward, job);
+    }
+    forward->last_id = forward->state->last_job ? forward->state->last_job->id : 0;
     forward->has_begun = true;
     map_release(&forward->guesses);
     return forward;

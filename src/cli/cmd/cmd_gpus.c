@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,12 +47,11 @@ static const char *synthetic_word(const json_t *gpu)
 /* "H100" for "h100", with "synthetic" or "recorded" where it applies. */
 static void cell_model(struct table *table, const json_t *gpu, const char *key)
 {
-    AUTO_FREE char *model = mem_string(field_text(gpu, key));
+    AUTO_RELEASE(text) struct text model = { 0 };
 
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
-    table_add_format(table, "%s%s%s", model, field_is_true(gpu, "synthetic") ? " " : "",
-                     synthetic_word(gpu));
+    upper_add(field_text(gpu, key), &model);
+    table_add_format(table, "%s%s%s", text_string(&model),
+                     field_is_true(gpu, "synthetic") ? " " : "", synthetic_word(gpu));
 }
 
 static void cell_mode(struct table *table, const json_t *gpu, const char *key)

@@ -144,14 +144,6 @@ static void print_once(struct top *top)
     fputs(text_string(&text), stdout);
 }
 
-static void print_ids(const struct top_world *world)
-{
-    for (enum top_list list = TOP_RUNNING; list < TOP_LISTS; list++) {
-        for (size_t i = 0; i < world_count(world, list); i++)
-            printf("%s\n", world_key(world, list, i));
-    }
-}
-
 static void print(struct top *top, const struct options *options)
 {
     if (options->is_json) {
@@ -160,10 +152,14 @@ static void print(struct top *top, const struct options *options)
             json_pack("{s:O, s:O}", "gpus", json_object_get(top->world.gpus_reply, "gpus"), "jobs",
                       json_object_get(top->world.jobs_reply, "jobs"));
         reply_print(both);
-    } else if (options->is_quiet)
-        print_ids(&top->world);
-    else
+    } else if (!options->is_quiet) {
         print_once(top);
+    } else {
+        for (enum top_list list = TOP_RUNNING; list < TOP_LISTS; list++) {
+            for (size_t i = 0; i < world_count(&top->world, list); i++)
+                printf("%s\n", world_key(&top->world, list, i));
+        }
+    }
 }
 
 /* ---- keys and signals ---- */

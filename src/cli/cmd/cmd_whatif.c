@@ -53,22 +53,13 @@ static int add_job(json_t *body, const char *path, struct error *err)
     return code;
 }
 
-static int add_config(json_t *body, const char *path, struct error *err)
-{
-    json_t *document;
-
-    int code = config_file_read(path, &document, err);
-    if (code == 0)
-        json_object_set_new(body, "config", document);
-    return code;
-}
-
 static int make_body(const struct options *options, json_t *body, struct error *err)
 {
     static const char *const keys[] = {
         [ADD_NODES] = "add_nodes", [DRAIN] = "drain", [REMOVE] = "remove",
         [CANCEL] = "cancel",       [SET] = "set",     [COUNT] = NULL,
     };
+    json_t *config = NULL;
     int code = 0;
 
     for (size_t i = 0; i < options->given_count && code == 0; i++) {
@@ -76,9 +67,11 @@ static int make_body(const struct options *options, json_t *body, struct error *
         if (given->place == SUBMIT)
             code = add_job(body, given->value, err);
         else if (given->place == CONFIG_FILE)
-            code = add_config(body, given->value, err);
+            code = config_file_read(given->value, &config, err);
         else if (keys[given->place])
             add(body, keys[given->place], json_string(given->value));
+        if (config)
+            json_object_set_new(body, "config", TAKE(config));
     }
     return code;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow/follow_job.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -137,15 +136,12 @@ static void add_devices(const json_t *job, struct text *text)
         return;
     }
     size_t count = json_array_size(devices);
-    AUTO_FREE char *model = mem_string(field_text(first, "model"));
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
     bool has_nodes = job_indices_add(job, &indices);
     if (field_milli(first, "share") == 1000)
-        text_printf(text, " · %zu x %s", count, model);
+        text_printf(text, " · %zu x ", count);
     else
-        text_printf(text, " · %s of %s", units_format_milli(buffer, field_milli(first, "share")),
-                    model);
+        text_printf(text, " · %s of ", units_format_milli(buffer, field_milli(first, "share")));
+    upper_add(field_text(first, "model"), text);
     text_printf(text, " (%s%s)%s",
                 has_nodes    ? ""
                 : count == 1 ? "gpu "

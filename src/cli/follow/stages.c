@@ -101,24 +101,15 @@ void stages_release(struct stages *stages)
     *stages = (struct stages){ 0 };
 }
 
-static void hear_group(struct stages *stages, const json_t *group)
-{
-    if ((uint64_t)field_number(group, "id") != stages->id)
-        return;
-    free(stages->result);
-    stages->result = mem_string(field_text(group, "result"));
-}
-
 const struct stage *stages_hear(struct stages *stages, json_t *change, bool is_group)
 {
     uint64_t index;
 
-    if (is_group) {
-        hear_group(stages, change);
-        json_decref(change);
-        return NULL;
+    if (is_group && (uint64_t)field_number(change, "id") == stages->id) {
+        free(stages->result);
+        stages->result = mem_string(field_text(change, "result"));
     }
-    if (!map_get(&stages->by_id, (uint64_t)field_number(change, "id"), &index)) {
+    if (is_group || !map_get(&stages->by_id, (uint64_t)field_number(change, "id"), &index)) {
         json_decref(change);
         return NULL;
     }

@@ -193,18 +193,10 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
     }
 }
 
-static size_t lines_of_all(const struct top_world *world)
-{
-    size_t count = TOP_LISTS;
-
-    for (enum top_list list = 0; list < TOP_LISTS; list++)
-        count += world_count(world, list);
-    return count;
-}
-
 void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world)
 {
     bool is_all = view->height == 0;
+    size_t lines = is_all ? TOP_LISTS : view->height - 2;
 
     if (!is_all && view->height < LINES_MIN) {
         frame_start_line(frame, TABLE_PLAIN);
@@ -216,7 +208,9 @@ void top_draw(struct frame *frame, struct top_view *view, const struct top_world
         return;
     }
     draw_head(frame, view, world);
-    draw_lists(frame, view, world, is_all ? lines_of_all(world) : view->height - 2);
+    for (enum top_list list = 0; is_all && list < TOP_LISTS; list++)
+        lines += world_count(world, list);
+    draw_lists(frame, view, world, lines);
     if (is_all)
         return;
     while (frame->line_count + 1 < view->height)

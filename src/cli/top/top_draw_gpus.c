@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU a line, and all of one; or a map of nodes, a sign a GPU. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -172,8 +171,7 @@ static void add_part(struct frame *frame, const struct top_world *world, const s
         text_add(&words, field_text(gpu->view, "node"));
         break;
     case PART_MODEL:
-        for (const char *s = field_text(gpu->view, "model"); *s; s++)
-            text_add_char(&words, (char)toupper((unsigned char)*s));
+        upper_add(field_text(gpu->view, "model"), &words);
         break;
     case PART_VALUE:
         gpu_value_add(gpu, reading, &words);

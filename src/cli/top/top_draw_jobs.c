@@ -19,25 +19,6 @@ static void add_gpus(const json_t *job, struct text *text)
     }
 }
 
-/* It went on since the list was made. */
-static void add_time(const json_t *job, enum top_list list, usec_t age, struct text *text)
-{
-    usec_t passed = field_seconds(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds");
-    char buffer[UNITS_TEXT_SIZE];
-
-    text_add(text, passed == FIELD_ABSENT ? "-" : units_format_duration(buffer, passed + age));
-}
-
-/* The state where it is not the one that the list is of. */
-static void add_why(const json_t *job, struct text *text)
-{
-    const char *state = field_text(job, "state");
-
-    if (strcmp(state, "running") != 0 && strcmp(state, "queued") != 0)
-        text_printf(text, "%s ", state);
-    job_why_add(job, text);
-}
-
 /* A narrow screen is for the reasons, not for the queues. */
 static const size_t widths_narrow[] = { 6, 12, 8, 0, 9, 6 },
                     widths_wide[] = { 6, 20, 10, 12, 12, 7 };
@@ -67,14 +48,20 @@ static void draw_line(struct frame *frame, unsigned style, const char *const *fi
 static void draw_job(struct frame *frame, const struct top_view *view, const json_t *job,
                      enum top_list list, bool is_selected)
 {
-    AUTO_RELEASE(text) struct text gpus = { 0 }, passed = { 0 }, why = { 0 };
+    AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
+    usec_t passed = field_seconds(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds");
+    const char *state = field_text(job, "state");
+    char buffer[UNITS_TEXT_SIZE] = "-";
 
     add_gpus(job, &gpus);
-    add_time(job, list, view->jobs_age, &passed);
-    add_why(job, &why);
+    if (passed != FIELD_ABSENT) /* it went on since the list was made */
+        units_format_duration(buffer, passed + view->jobs_age);
+    if (strcmp(state, "running") != 0 && strcmp(state, "queued") != 0) /* not that of the list */
+        text_printf(&why, "%s ", state);
+    job_why_add(job, &why);
     const char *const fields[] = { field_text(job, "label"), field_text(job, "name"),
                                    field_text(job, "user"),  field_text(job, "queue"),
-                                   text_string(&gpus),       text_string(&passed),
+                                   text_string(&gpus),       buffer,
                                    text_string(&why) };
     draw_line(frame, is_selected ? FRAME_SELECTED : TABLE_PLAIN, fields);
 }

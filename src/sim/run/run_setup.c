@@ -13,11 +13,6 @@
 #define BEYOND     (400 * USEC_PER_DAY) /* after the last submission and as long again */
 #define AHEAD_MOST (3650 * USEC_PER_DAY)
 
-static bool has_times(const struct config *config)
-{
-    return config->window_count + config->tariff_count + config->reservation_count > 0;
-}
-
 /* The zero of the workload is `starts` on the clock of the place. */
 static struct window_place place_of(const struct run *run, const struct zone *zone)
 {
@@ -39,7 +34,7 @@ static int tell_windows(const struct run *run, run_tell_fn *tell, void *user, st
     AUTO(zone) struct zone *zone = NULL;
     struct arena arena = { 0 };
 
-    if (!has_times(config))
+    if (config->window_count + config->tariff_count + config->reservation_count == 0)
         return 0;
     int code = zone_load(config->timezone[0] ? config->timezone : "UTC", &zone, err);
     if (code < 0)
