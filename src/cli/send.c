@@ -85,23 +85,14 @@ static int usage_failed(struct sending *sending, int code)
     return code;
 }
 
-static void set_command(json_t *job, char **words)
-{
-    json_t *command = json_array();
-
-    for (; *words; words++)
-        json_array_append_new(command, json_string(*words));
-    json_object_set_new(job, "command", command);
-}
-
-static void set_args(json_t *job, char **words)
+static void set_words(json_t *job, const char *key, char **words)
 {
     if (!*words)
         return;
-    json_t *args = json_array();
+    json_t *list = json_array();
     for (; *words; words++)
-        json_array_append_new(args, json_string(*words));
-    json_object_set_new(job, "args", args);
+        json_array_append_new(list, json_string(*words));
+    json_object_set_new(job, key, list);
 }
 
 /* The file's own name, as far as a job may be called so. */
@@ -160,7 +151,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         return code;
     if (!string_starts(text_string(&script), "#!")) {
         if (path && is_program(path)) {
-            set_command(sending->sbatch.job, args - 1);
+            set_words(sending->sbatch.job, "command", args - 1);
             return sbatch_finish(&sending->sbatch, err);
         }
         return error_set(err, -EINVAL,
@@ -174,7 +165,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
     if (code < 0)
         return code;
     json_object_set_new(sending->sbatch.job, "script", json_stringn(script.bytes, script.length));
-    set_args(sending->sbatch.job, args);
+    set_words(sending->sbatch.job, "args", args);
     if (path)
         set_name(sending->sbatch.job, path);
     return 0;
@@ -187,7 +178,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
 
     if (sending->sbatch.wrap) {
         int code = sbatch_finish(&sending->sbatch, err);
-        set_args(sending->sbatch.job, words);
+        set_words(sending->sbatch.job, "args", words);
         return code;
     }
     if (!words[0] && !is_command && sending->takes_stdin && !isatty(STDIN_FILENO))
@@ -201,7 +192,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
     if (!is_command && !is_program(words[0]))
         return error_set(err, -ENOENT, "%s: no such script; a command stands behind --: -- %s",
                          words[0], words[0]);
-    set_command(sending->sbatch.job, words);
+    set_words(sending->sbatch.job, "command", words);
     return sbatch_finish(&sending->sbatch, err);
 }
 
