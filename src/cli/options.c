@@ -86,18 +86,12 @@ struct reading {
 
 int usage_wrong(const char *verb, const char *format, ...)
 {
-    AUTO_RELEASE(text) struct text text = { 0 };
     va_list args;
-    char *words;
 
     va_start(args, format);
-    int length = vasprintf(&words, format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
-    if (length < 0)
-        abort();
-    text_printf(&text, "%s; see tarn %s%s--help", words, verb, verb[0] ? " " : "");
-    free(words);
-    say("%s", text.bytes);
+    say("%s; see tarn %s%s--help", words, verb, verb[0] ? " " : "");
     return 2;
 }
 

@@ -11,14 +11,7 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 
-enum {
-    RESERVE_FOR,
-    RESERVE_WHEN,
-    RESERVE_GPUS,
-    RESERVE_MODEL,
-    RESERVE_NODES,
-    RESERVE_REMOVE,
-};
+enum { RESERVE_FOR, RESERVE_WHEN, RESERVE_GPUS, RESERVE_MODEL, RESERVE_NODES, RESERVE_REMOVE };
 enum { CRON_REMOVE };
 
 const struct option_entry options_reserve[] = {

@@ -2,7 +2,6 @@
 /* A GPU a line, and all of one; or a map of nodes, a sign a GPU. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/fields.h"
 #include "cli/top/top_draw.h"

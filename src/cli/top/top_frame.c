@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void frame_init(struct frame *frame, size_t width, bool is_utf8)
@@ -86,15 +84,11 @@ void frame_add(struct frame *frame, unsigned style, const char *words)
 void frame_printf(struct frame *frame, unsigned style, const char *format, ...)
 {
     va_list args;
-    char *words;
 
     va_start(args, format);
-    int length = vasprintf(&words, format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
-    if (length < 0)
-        abort();
     frame_add(frame, style, words);
-    free(words);
 }
 
 void frame_pad(struct frame *frame, size_t column)

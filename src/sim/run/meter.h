@@ -47,7 +47,6 @@ struct meter {
     int64_t used_milli, waiting_milli;
     uint64_t waiting_jobs;
     double used, blocked, contention; /* milli x us; us; us weighted by demand over capacity */
-    double busy_gpus;                 /* the same as used */
     bool is_blocked;
     /* Waiting jobs: counts by demand, smallest first. */
     uint32_t *demand_counts;
