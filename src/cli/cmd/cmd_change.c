@@ -97,66 +97,6 @@ static int apply_to(struct session *session, const struct selection *selection,
     return status;
 }
 
-static int change_jobs(const struct options *options, const struct change *change)
-{
-    AUTO_RELEASE(session) struct session session = { 0 };
-    AUTO_RELEASE(selection) struct selection selection = { 0 };
-    struct error err;
-
-    if (selection_read(&selection, options->words, &err) < 0) {
-        complain(&err);
-        return 2;
-    }
-    if (session_open(&session, &err) < 0)
-        return complain(&err);
-    return apply_to(&session, &selection, change, options);
-}
-
-static int change_by_id(const struct options *options, const char *action, const char *past)
-{
-    if (options->word_count == 0)
-        return usage_wrong(options->verb, "%s: expected the number of a job", options->verb);
-    return change_jobs(options, &(struct change){ "POST", action, past, NULL });
-}
-
-int run_hold(const struct options *options)
-{
-    return change_by_id(options, "/hold", "held");
-}
-
-int run_release(const struct options *options)
-{
-    return change_by_id(options, "/release", "released");
-}
-
-int run_requeue(const struct options *options)
-{
-    return change_by_id(options, "/requeue", "requeued");
-}
-
-int run_checkpoint(const struct options *options)
-{
-    char *own[] = { getenv("TARN_JOB_ID"), NULL };
-    const struct options of_own = { .words = own,
-                                    .is_json = options->is_json,
-                                    .is_quiet = options->is_quiet };
-
-    if (options->word_count == 0 && !own[0])
-        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
-                                         "this is not inside one");
-    return change_jobs(options->word_count > 0 ? options : &of_own,
-                       &(struct change){ "POST", "/checkpoint", "saved", NULL });
-}
-
-static bool has_filter(const struct options *options)
-{
-    for (size_t key = CANCEL_ALL; key <= CANCEL_USER; key++) {
-        if (options->values[key])
-            return true;
-    }
-    return false;
-}
-
 /* The jobs that pass the filters; only the caller's own unless a user is named. */
 static int find_jobs(struct session *session, const struct options *options,
                      struct selection *selection, struct error *err)
@@ -190,22 +130,72 @@ static int find_jobs(struct session *session, const struct options *options,
     return 0;
 }
 
-static int cancel_found(const struct options *options, const struct change *change)
+/* Those that the words name, or that pass the filters. Returns the exit status. */
+static int change_jobs(const struct options *options, const struct change *change, bool is_filtered)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(selection) struct selection selection = { 0 };
     struct error err;
 
+    if (!is_filtered && selection_read(&selection, options->words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
     int code = session_open(&session, &err);
-    if (code == 0)
+    if (code == 0 && is_filtered)
         code = find_jobs(&session, options, &selection, &err);
     if (code < 0)
         return complain(&err);
-    if (selection.count == 0) {
+    if (is_filtered && selection.count == 0) {
         say("no such job");
         return 0;
     }
     return apply_to(&session, &selection, change, options);
+}
+
+static int change_by_id(const struct options *options, const char *action, const char *past)
+{
+    if (options->word_count == 0)
+        return usage_wrong(options->verb, "%s: expected the number of a job", options->verb);
+    return change_jobs(options, &(struct change){ "POST", action, past, NULL }, false);
+}
+
+int run_hold(const struct options *options)
+{
+    return change_by_id(options, "/hold", "held");
+}
+
+int run_release(const struct options *options)
+{
+    return change_by_id(options, "/release", "released");
+}
+
+int run_requeue(const struct options *options)
+{
+    return change_by_id(options, "/requeue", "requeued");
+}
+
+int run_checkpoint(const struct options *options)
+{
+    char *own[] = { getenv("TARN_JOB_ID"), NULL };
+    const struct options of_own = { .words = own,
+                                    .is_json = options->is_json,
+                                    .is_quiet = options->is_quiet };
+
+    if (options->word_count == 0 && !own[0])
+        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
+                                         "this is not inside one");
+    return change_jobs(options->word_count > 0 ? options : &of_own,
+                       &(struct change){ "POST", "/checkpoint", "saved", NULL }, false);
+}
+
+static bool has_filter(const struct options *options)
+{
+    for (size_t key = CANCEL_ALL; key <= CANCEL_USER; key++) {
+        if (options->values[key])
+            return true;
+    }
+    return false;
 }
 
 int run_cancel(const struct options *options)
@@ -216,11 +206,9 @@ int run_cancel(const struct options *options)
         change.action = "/cancel?signal_now=1";
     if (options->word_count > 0 && has_filter(options))
         return usage_wrong("cancel", "expected numbers of jobs or filters, not both");
-    if (has_filter(options))
-        return cancel_found(options, &change);
-    if (options->word_count == 0)
+    if (options->word_count == 0 && !has_filter(options))
         return usage_wrong("cancel", "expected the number of a job, or --all");
-    return change_jobs(options, &change);
+    return change_jobs(options, &change, has_filter(options));
 }
 
 /* The keys of PATCH /v1/jobs/ID; the daemon checks what it knows better. */
@@ -266,5 +254,5 @@ int run_update(const struct options *options)
     if (json_object_size(body) == 0)
         return usage_wrong("update", "expected what to change: --priority, --queue, --time, "
                                      "--max-duration or --begin");
-    return change_jobs(options, &(struct change){ "PATCH", "", "changed", body });
+    return change_jobs(options, &(struct change){ "PATCH", "", "changed", body }, false);
 }
