@@ -115,3 +115,11 @@ void upper_add(const char *string, struct text *text)
     for (; *string; string++)
         text_add_char(text, (char)toupper((unsigned char)*string));
 }
+
+usec_t clock_read(clockid_t which)
+{
+    struct timespec now;
+
+    clock_gettime(which, &now);
+    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
+}

@@ -222,11 +222,10 @@ static char *starting_place(const char *file)
 
 static void add_sender(json_t *document, const char *file)
 {
-    char *here = starting_place(file);
+    AUTO_FREE char *here = starting_place(file);
 
     if (here && here[0] == '/')
         json_object_set_new(document, "sender_cwd", json_string(here));
-    free(here);
     if (strcmp(field_text(document, "export"), "none") == 0)
         return;
     json_t *env = json_object();
@@ -342,14 +341,13 @@ int config_file_read(const char *path, json_t **ret, struct error *err)
     AUTO_RELEASE(text) struct text text = { 0 };
     AUTO(yaml_lines) struct yaml_lines *lines = NULL;
     AUTO(config) struct config *config = NULL;
-    json_t *document = NULL;
+    AUTO(json) json_t *document = NULL;
 
     int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
     if (code == 0)
         code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
     if (code == 0)
         code = config_parse(document, lines, path, &config, err);
-    json_decref(document);
     if (code < 0)
         return code;
     *ret = config_to_json(config);

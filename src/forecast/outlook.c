@@ -184,7 +184,7 @@ static void sum_up(struct sums *sums, const struct outlook *outlook, const struc
 
 static void sum_side(struct outlook *outlook, size_t which, const struct outlook_side *side)
 {
-    size_t *places = mem_zero(side->queues.count + 1, sizeof(places[0]));
+    AUTO_FREE size_t *places = mem_zero(side->queues.count + 1, sizeof(places[0]));
 
     for (size_t i = 0; i < side->jobs.count; i++) {
         const struct forward_job *job = &side->jobs.items[i];
@@ -199,7 +199,6 @@ static void sum_side(struct outlook *outlook, size_t which, const struct outlook
         row->sums[which].has_prices = side->has_prices;
         row->jobs[which] += counts(outlook->ask, job);
     }
-    free(places);
 }
 
 static int compare_waits(const void *a, const void *b)

@@ -77,24 +77,21 @@ static void print_changes(const struct applying *applying, const json_t *reply)
 
 static int replay(struct applying *applying, struct error *err)
 {
-    struct timespec before, after;
+    usec_t before = clock_read(CLOCK_MONOTONIC);
     char buffer[UNITS_TEXT_SIZE];
     AUTO(json)
     json_t *body = json_pack("{s:O, s:s, s:i}", "config", applying->document, "last",
                              applying->last, "shown", applying->is_json ? 100 : JOBS_SHOWN);
 
-    clock_gettime(CLOCK_MONOTONIC, &before);
     int code =
         session_send(&applying->session, "POST", "/v1/rehearsal", body, &applying->outlook, err);
-    clock_gettime(CLOCK_MONOTONIC, &after);
+    double seconds = (double)(clock_read(CLOCK_MONOTONIC) - before) / 1e6;
     if (code < 0 || applying->is_json)
         return code;
     const json_t *outlook = applying->outlook;
     usec_t grain = field_seconds(outlook, "grain_seconds");
     printf("last %s under it (%" PRId64 " jobs replayed in %.1f s%s%s):\n", applying->last,
-           field_number(outlook, "job_count"),
-           (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9,
-           grain > 0 ? ", waits to within " : "",
+           field_number(outlook, "job_count"), seconds, grain > 0 ? ", waits to within " : "",
            grain > 0 ? units_format_duration(buffer, grain) : "");
     if (field_number(outlook, "job_count") == 0)
         return 0;

@@ -2,9 +2,9 @@
 /* config: the configuration in force, earlier ones, and the changes */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/list_view.h"
 #include "cli/screen.h"
@@ -31,9 +31,9 @@ static void add_scalar(struct text *text, const json_t *value)
         text_add(text, string);
         return;
     }
-    char *bytes = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    AUTO_FREE char *bytes =
+        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     text_add(text, bytes ? bytes : "null");
-    free(bytes);
 }
 
 /* Maps by lines, lists of what is no map in one; the depth is that of a configuration. */

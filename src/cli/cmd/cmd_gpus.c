@@ -248,7 +248,7 @@ static json_t *recorded_gpus(const json_t *gpus)
 
 static int record(struct session *session, const char *path, const json_t *gpus, struct error *err)
 {
-    json_t *topology = NULL;
+    AUTO(json) json_t *topology = NULL;
 
     int code = session_get(session, "/v1/topology", &topology, err);
     if (code < 0)
@@ -257,7 +257,6 @@ static int record(struct session *session, const char *path, const json_t *gpus,
     json_t *document = json_pack("{s:i, s:o, s:O}", "tarn_recording", 1, "gpus",
                                  recorded_gpus(json_object_get(gpus, "gpus")), "topology",
                                  json_object_get(topology, "gpus"));
-    json_decref(topology);
     AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
     code = file_replace(path, bytes, strlen(bytes), err);
     if (code == 0)

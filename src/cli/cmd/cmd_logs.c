@@ -76,13 +76,12 @@ static int print_one(const struct each *each)
     client_stream_close(&stream);
     if (code == -ENOENT || code == -ECONNREFUSED) {
         /* Ask once more in the way that says whether there is a daemon at all. */
-        json_t *job = NULL;
+        AUTO(json) json_t *job = NULL;
         AUTO_FREE char *job_path = mem_printf("/v1/jobs/%s", id);
         struct error other;
 
         if (session_get(session, job_path, &job, &other) < 0)
             err = other;
-        json_decref(job);
     }
     return code < 0 ? complain(&err) : 0;
 }

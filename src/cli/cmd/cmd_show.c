@@ -383,11 +383,10 @@ static void print_group(const json_t *group)
     text_printf(&head, "%s%s\n", field_text(group, "result")[0] ? " · " : "",
                 field_text(group, "result"));
     screen_put(stdout, head.bytes);
-    json_t *all = json_array();
+    AUTO(json) json_t *all = json_array();
     json_array_foreach(json_object_get(group, "stages"), i, stage)
         json_array_extend(all, json_object_get(stage, "jobs"));
     list_print(jobs_columns, JOBS_COLUMNS, all);
-    json_decref(all);
 }
 
 static void print_any(const json_t *job)

@@ -136,7 +136,7 @@ static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_st
                              struct error *err)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
 
     int code = session_open(&session, err);
     if (code < 0)
@@ -164,7 +164,6 @@ static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_st
         tell_dry(plan.submitted);
     else
         code = follow(&plan, ret_status, err);
-    json_decref(reply);
     return code;
 }
 

@@ -46,14 +46,6 @@ struct top {
     bool is_over;
 };
 
-static usec_t clock_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 /* ---- drawing ---- */
 
 /* An unset locale says nothing about the terminal: assume UTF-8, and tell ncurses. */
@@ -70,10 +62,10 @@ static bool prepare_locale(void)
 static void draw(struct top *top)
 {
     AUTO_RELEASE(frame) struct frame frame;
-    usec_t away = clock_now() - top->answered;
+    usec_t away = clock_read(CLOCK_MONOTONIC) - top->answered;
     bool is_away = top->has_failed || away > top->interval + 2 * USEC_PER_SEC;
 
-    top->drawn = clock_now();
+    top->drawn = clock_read(CLOCK_MONOTONIC);
     top->view.away_s = 0;
     if (is_away && !top->view.is_paused)
         top->view.away_s = away < USEC_PER_SEC ? 1 : away / USEC_PER_SEC;
@@ -91,7 +83,7 @@ static void take(struct top *top, json_t *gpus, json_t *jobs)
     view_arrange(&top->view, &top->world);
     localtime_r(&now, &parts);
     strftime(top->view.clock, sizeof(top->view.clock), "%H:%M:%S", &parts);
-    top->answered = clock_now();
+    top->answered = clock_read(CLOCK_MONOTONIC);
     if (jobs)
         top->jobs_came = top->answered;
     top->view.jobs_age = top->answered - top->jobs_came;
@@ -110,11 +102,10 @@ static void recall(struct top *top)
         return;
     json_array_foreach(gpus, i, gpu)
     {
-        json_t *reply = NULL;
+        AUTO(json) json_t *reply = NULL;
         if (!field_is_null(gpu, "reading") &&
             feed_history(&top->feed, field_text(gpu, "uuid"), step_s, &reply, NULL) == 0)
             world_recall(&top->world, gpu, reply, time(NULL), step_s);
-        json_decref(reply);
     }
 }
 
@@ -265,7 +256,7 @@ static int wait_ms(const struct top *top, usec_t now)
 static int go_on(struct top *top, struct error *err)
 {
     while (!top->is_over) {
-        usec_t now = clock_now();
+        usec_t now = clock_read(CLOCK_MONOTONIC);
 
         if (!top->feed.is_asking && !top->view.is_paused && now >= top->due)
             ask(top, now);
@@ -274,7 +265,7 @@ static int go_on(struct top *top, struct error *err)
             return code;
         bool has_news = take_signals(top);
         has_news = take_keys(top) || has_news;
-        now = clock_now();
+        now = clock_read(CLOCK_MONOTONIC);
         has_news = look_for_answer(top, now) || has_news;
         if (!top->is_over && (has_news || now - top->drawn >= USEC_PER_SEC))
             draw(top);

@@ -179,7 +179,7 @@ static void introduce(struct following *following)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
     AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *details = NULL;
+    AUTO(json) json_t *details = NULL;
 
     if (following->is_introduced || is_silent(following))
         return;
@@ -193,7 +193,6 @@ static void introduce(struct following *following)
         add_devices(details, &text);
         if (isolation[0])
             text_printf(&text, " · %s", isolation);
-        json_decref(details);
     }
     if (field_number(following->job, "attempt") > 1)
         text_printf(&text, " · attempt %" PRId64, field_number(following->job, "attempt"));
@@ -351,12 +350,11 @@ static void tell_end(struct following *following)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
     AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *job = NULL;
+    AUTO(json) json_t *job = NULL;
 
     if (following->plan->is_json) {
         if (session_get(following->plan->session, path, &job, NULL) == 0)
             reply_print(job);
-        json_decref(job);
     } else if (!following->plan->is_quiet) {
         job_end_add(following->job, &text);
         talk("%s", text.bytes);

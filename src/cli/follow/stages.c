@@ -9,14 +9,6 @@
 
 enum { NEEDS_SHOWN_MAX = 24 };
 
-usec_t wall_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 static char *read_needs(const json_t *stage)
 {
     struct text needs = { 0 };
@@ -129,7 +121,7 @@ static void sum_times(const json_t *job, struct stage_sum *sum)
     usec_t run = 0;
 
     if (began > 0)
-        run = (job_is_ended(job) && ended > 0 ? ended : wall_now()) - began;
+        run = (job_is_ended(job) && ended > 0 ? ended : clock_read(CLOCK_REALTIME)) - began;
     if (job_is_ended(job) && field_seconds(job, "run_seconds") != FIELD_ABSENT)
         run = field_seconds(job, "run_seconds");
     if (run > 0)

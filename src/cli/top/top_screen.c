@@ -157,18 +157,6 @@ int top_screen_key(void)
 
 /* ---- keyboard and signals ---- */
 
-static int failed(struct error *err)
-{
-    return error_set(err, -errno, "waiting for keys: %s", strerror(errno));
-}
-
-static int watch(const struct top_input *input, int fd, struct error *err)
-{
-    struct epoll_event event = { .events = EPOLLIN };
-
-    return epoll_ctl(input->any, EPOLL_CTL_ADD, fd, &event) < 0 ? failed(err) : 0;
-}
-
 int input_open(struct top_input *input, struct error *err)
 {
     static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
@@ -180,10 +168,13 @@ int input_open(struct top_input *input, struct error *err)
     sigprocmask(SIG_BLOCK, &set, NULL);
     input->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     input->any = epoll_create1(EPOLL_CLOEXEC);
-    if (input->signals < 0 || input->any < 0)
-        return failed(err);
-    int code = watch(input, input->signals, err);
-    return code == 0 ? watch(input, STDIN_FILENO, err) : code;
+    const int fds[] = { input->signals, STDIN_FILENO };
+    bool is_open = input->signals >= 0 && input->any >= 0;
+    for (size_t i = 0; is_open && i < COUNT_OF(fds); i++) {
+        struct epoll_event event = { .events = EPOLLIN };
+        is_open = epoll_ctl(input->any, EPOLL_CTL_ADD, fds[i], &event) == 0;
+    }
+    return is_open ? 0 : error_set(err, -errno, "waiting for keys: %s", strerror(errno));
 }
 
 void input_close(struct top_input *input)

@@ -288,7 +288,7 @@ static size_t number_node(const json_t **names, size_t *count, const json_t *vie
 static void arrange_gpus(struct top_world *world, const struct top_choice *choice)
 {
     const json_t *views = json_object_get(world->gpus_reply, "gpus"), *view;
-    const json_t **names = mem_zero(json_array_size(views) + 1, sizeof(*names));
+    AUTO_FREE const json_t **names = mem_zero(json_array_size(views) + 1, sizeof(*names));
     enum top_order_gpus order = choice->gpus;
     size_t i, name_count = 0;
 
@@ -307,7 +307,6 @@ static void arrange_gpus(struct top_world *world, const struct top_choice *choic
         if (width > world->index_width)
             world->index_width = width;
     }
-    free(names);
     if (world->gpus.count > 0)
         qsort_r(world->gpus.items, world->gpus.count, sizeof(world->gpus.items[0]), compare_gpus,
                 &order);

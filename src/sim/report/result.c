@@ -105,7 +105,7 @@ static struct spread collect(const struct run *run, value_fn *value_of)
 static json_t *told_apart(const struct run *run, value_fn *value_of)
 {
     struct spread all = { 0 }, bands[BAND_COUNT] = { 0 };
-    struct spread *queues = mem_zero(run->queue_count, sizeof(queues[0]));
+    AUTO_FREE struct spread *queues = mem_zero(run->queue_count, sizeof(queues[0]));
     double value;
 
     for (size_t i = 0; i < run->workload->jobs.count; i++) {
@@ -132,7 +132,6 @@ static json_t *told_apart(const struct run *run, value_fn *value_of)
     else
         json_decref(by_queue);
     spread_release(&all);
-    free(queues);
     return object;
 }
 
@@ -255,7 +254,7 @@ static json_t *fairness(const struct run *run)
 /* Of queues that have jobs: what each got, over what it asked for or is entitled to. */
 static double jain(const struct run *run)
 {
-    double *asked = mem_zero(run->queue_count, sizeof(double));
+    AUTO_FREE double *asked = mem_zero(run->queue_count, sizeof(double));
     double sum = 0, squares = 0, count = 0;
 
     for (size_t i = 0; i < run->workload->jobs.count; i++) {
@@ -273,7 +272,6 @@ static double jain(const struct run *run)
         squares += x * x;
         count++;
     }
-    free(asked);
     return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
@@ -378,7 +376,7 @@ static int compare_starts(const void *a, const void *b)
 static json_t *starts(const struct run *run)
 {
     size_t count = run->workload->jobs.count, started = 0;
-    const struct outcome **sorted = mem_zero(count + 1, sizeof(sorted[0]));
+    AUTO_FREE const struct outcome **sorted = mem_zero(count + 1, sizeof(sorted[0]));
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
@@ -393,7 +391,6 @@ static json_t *starts(const struct run *run)
                                               (json_int_t)number, "start",
                                               seconds(sorted[i]->start - run->origin)));
     }
-    free(sorted);
     return list;
 }
 

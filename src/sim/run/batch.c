@@ -17,6 +17,7 @@
 #include "io/copy.h"
 #include "sim/report/result.h"
 #include "sim/run/adapt.h"
+#include "wire/json.h"
 
 enum { PROCESSES_MAX = 256, PROGRESS_MS = 250, CHUNK = 1 << 16 };
 
@@ -86,17 +87,15 @@ static void do_part(const struct batch *batch, const struct part *part, uint64_t
         run->has_report = batch->options->has_series;
         code = run_go(run, &err);
         if (code == 0) {
-            json_t *result = result_of(run, batch->options->has_series);
+            AUTO(json) json_t *result = result_of(run, batch->options->has_series);
             json_object_set_new(
                 result, part->slice >= 0 ? "slice" : "seed",
                 json_integer(part->slice >= 0
                                  ? (json_int_t)batch->experiment->adapt.slice_starts[part->slice]
                                  : (json_int_t)part->seed));
-            char *text = json_dumps(result, JSON_COMPACT);
+            AUTO_FREE char *text = json_dumps(result, JSON_COMPACT);
             copy_write(fd, "+", 1);
             copy_write(fd, text, strlen(text));
-            free(text);
-            json_decref(result);
         }
     }
     if (code < 0) {

@@ -143,14 +143,12 @@ static void plan_snapshots(struct run *run)
 static int check_shapes(const struct run *run, struct error *err)
 {
     const struct config *config = run->experiment->config;
-    struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
+    AUTO_FREE struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
 
     for (size_t i = 0; i < config->queue_count; i++)
         wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
                                            config->queues[i].cells_count };
-    int code = cells_check(run->state, wanted, config->queue_count, err);
-    free(wanted);
-    return code;
+    return cells_check(run->state, wanted, config->queue_count, err);
 }
 
 static int set_up(struct run *run, struct error *err)

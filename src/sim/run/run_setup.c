@@ -3,7 +3,6 @@
  * events; and requests of jobs. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/zone_file.h"
@@ -179,7 +178,7 @@ static void deal_shares(struct run *run)
     double sum = 0;
 
     run->queue_shares = mem_zero(run->queue_count, sizeof(double));
-    bool *has_jobs = mem_zero(run->queue_count, sizeof(bool));
+    AUTO_FREE bool *has_jobs = mem_zero(run->queue_count, sizeof(bool));
     for (size_t i = 0; i < run->workload->jobs.count; i++)
         has_jobs[run->outcomes[i].queue] = true;
     for (size_t i = 0; i < run->queue_count; i++) {
@@ -192,7 +191,6 @@ static void deal_shares(struct run *run)
     }
     for (size_t i = 0; i < run->queue_count; i++)
         run->queue_shares[i] /= sum > 0 ? sum : 1;
-    free(has_jobs);
 }
 
 int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err)

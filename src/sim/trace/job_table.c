@@ -81,7 +81,7 @@ static int read_duration(const struct row *row, enum job_column column, usec_t *
     return cells_duration(row->cells, (uint32_t)row->at[column], row->unit, ret, err);
 }
 
-static int read_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err)
+int row_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err)
 {
     if (!row_text(row, column))
         return 0;
@@ -92,7 +92,7 @@ static int read_times(const struct row *row, struct sim_job *job, struct error *
 {
     usec_t start = 0, end = 0;
 
-    int code = read_time(row, COLUMN_SUBMIT, &job->submit, err);
+    int code = row_time(row, COLUMN_SUBMIT, &job->submit, err);
     if (code == 0)
         code = read_duration(row, COLUMN_RUN, &job->run, err);
     if (code == 0)
@@ -100,12 +100,12 @@ static int read_times(const struct row *row, struct sim_job *job, struct error *
     if (code == 0)
         code = read_duration(row, COLUMN_IDEAL, &job->ideal, err);
     if (code == 0)
-        code = read_time(row, COLUMN_DEADLINE, &job->deadline, err);
+        code = row_time(row, COLUMN_DEADLINE, &job->deadline, err);
     bool has_both = row_text(row, COLUMN_START) && row_text(row, COLUMN_END);
     if (code == 0 && has_both && !row_text(row, COLUMN_RUN)) {
-        code = read_time(row, COLUMN_START, &start, err);
+        code = row_time(row, COLUMN_START, &start, err);
         if (code == 0)
-            code = read_time(row, COLUMN_END, &end, err);
+            code = row_time(row, COLUMN_END, &end, err);
         if (code == 0 && end < start)
             code = row_fail(row, COLUMN_END, err, "an end that is not before the start");
         job->run = end - start;

@@ -62,6 +62,8 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
 
 /* The field of a row; NULL when there is no such column, or nothing in it. */
 const char *row_text(const struct row *row, enum job_column column);
+/* A time; an absent one leaves *ret as it was. */
+int row_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err);
 int row_fail(const struct row *row, enum job_column column, struct error *err,
              const char *expected);
 

@@ -19,21 +19,16 @@ static int number_of(const struct row *row, enum job_column column, double max, 
 /* Pods that were deleted run from when they were scheduled, or else created. */
 static int finish_openb(const struct row *row, struct sim_job *job, struct error *err)
 {
-    usec_t created = 0, scheduled = 0, deleted = 0;
-    (void)err;
+    usec_t scheduled, deleted = 0;
 
-    if (!job)
-        return ROW_IS_JOB;
-    if (row->at[COLUMN_SUBMIT] < 0)
+    if (!job || row->at[COLUMN_SUBMIT] < 0)
         return ROW_IS_JOB; /* a list without times */
-    created = job->submit;
-    scheduled = created;
-    if (row_text(row, COLUMN_START) &&
-        cells_time(row->cells, (uint32_t)row->at[COLUMN_START], row->unit, &scheduled, err) < 0)
-        return -EBADMSG;
-    if (row_text(row, COLUMN_END) &&
-        cells_time(row->cells, (uint32_t)row->at[COLUMN_END], row->unit, &deleted, err) < 0)
-        return -EBADMSG;
+    scheduled = job->submit;
+    int code = row_time(row, COLUMN_START, &scheduled, err);
+    if (code == 0)
+        code = row_time(row, COLUMN_END, &deleted, err);
+    if (code < 0)
+        return code;
     if (row_text(row, COLUMN_END))
         job->run = deleted > scheduled ? deleted - scheduled : 0;
     return ROW_IS_JOB;

@@ -4,13 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include "base/mem.h"
 
 enum { BUFFER = 1 << 16, CHUNK = 4096 };
 
