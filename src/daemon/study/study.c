@@ -15,7 +15,7 @@
 #include "control/phrases.h"
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
-#include "forecast/twice.h"
+#include "forecast/outlook.h"
 #include "io/copy.h"
 #include "io/log.h"
 #include "wire/json.h"
