@@ -169,16 +169,6 @@ void job_resized_add(const json_t *job, struct text *text)
                     text->length > 0 ? " · " : "", heals, heals == 1 ? "" : "s");
 }
 
-/* "its gpus do nothing, warned" */
-static void add_warnings(const json_t *job, struct text *text)
-{
-    const json_t *warning;
-    size_t i;
-
-    json_array_foreach(json_object_get(job, "warnings"), i, warning)
-        add_part(text, field_text(warning, "text"));
-}
-
 void job_why_add(const json_t *job, struct text *text)
 {
     static const char *const moves[] = { "moved", "rescued" };
@@ -264,13 +254,15 @@ static void cell_gpus(struct table *table, const json_t *job, const char *key)
 static void cell_why(struct table *table, const json_t *job, const char *key)
 {
     AUTO_RELEASE(text) struct text text = { 0 }, why = { 0 };
+    const json_t *warnings = json_object_get(job, key), *warning;
+    size_t i;
 
-    add_warnings(job, &text);
+    json_array_foreach(warnings, i, warning) add_part(&text, field_text(warning, "text"));
     job_why_add(job, &why);
     if (why.length > 0)
         add_part(&text, text_string(&why));
     table_add_text(table, text_string(&text));
-    if (json_array_size(json_object_get(job, key)) > 0)
+    if (json_array_size(warnings) > 0)
         table_style(table, TABLE_WAITS);
 }
 

@@ -259,12 +259,6 @@ static json_t *view_quantile(const struct sums *sums, double part)
     return at < sums->waits.count ? json_real(sums->waits.items[at]) : json_null();
 }
 
-/* Of those that start. */
-static json_t *view_mean(const struct sums *sums)
-{
-    return sums->waits.count > 0 ? json_real(sums->sum / (double)sums->waits.count) : json_null();
-}
-
 static json_t *view_count(uint64_t count)
 {
     return json_integer((json_int_t)count);
@@ -285,7 +279,8 @@ static json_t *view_row(const struct outlook_ask *ask, struct row *row)
             json_t *value;
         } values[] = {
             { "jobs", view_count(row->jobs[which]) },
-            { "wait_mean", view_mean(sums) },
+            { "wait_mean", sums->waits.count > 0 ? json_real(sums->sum / (double)sums->waits.count)
+                                                 : json_null() }, /* of those that start */
             { "wait_p50", view_quantile(sums, 0.5) },
             { "wait_p95", view_quantile(sums, 0.95) },
             { "preemptions", view_count(sums->preemptions) },

@@ -48,15 +48,6 @@ static int set_lock(int fd)
     return 0;
 }
 
-static int refuse(const char *dir, int fd, struct error *err)
-{
-    long pid = holder_of(fd);
-
-    if (pid <= 0)
-        return error_set(err, -EBUSY, "state %s: another tarn daemon uses it", dir);
-    return error_set(err, -EBUSY, "state %s: the tarn daemon with pid %ld uses it", dir, pid);
-}
-
 /* Fails with -EBUSY, naming the holder, or as open(). The descriptor is the lock. */
 static int lock_take(const char *dir, int *ret_fd, struct error *err)
 {
@@ -68,9 +59,14 @@ static int lock_take(const char *dir, int *ret_fd, struct error *err)
         return error_set(err, -errno, "state %s: can't be used: %s", dir, strerror(errno));
     int code = set_lock(fd);
     if (code < 0) {
-        code = code == -EAGAIN || code == -EACCES
-                   ? refuse(dir, fd, err)
-                   : error_set(err, code, "state %s: can't be locked: %s", dir, strerror(-code));
+        long pid = holder_of(fd);
+        if (code != -EAGAIN && code != -EACCES)
+            error_set(err, code, "state %s: can't be locked: %s", dir, strerror(-code));
+        else if (pid <= 0)
+            code = error_set(err, -EBUSY, "state %s: another tarn daemon uses it", dir);
+        else
+            code =
+                error_set(err, -EBUSY, "state %s: the tarn daemon with pid %ld uses it", dir, pid);
         close(fd);
         return code;
     }

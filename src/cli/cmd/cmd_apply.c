@@ -10,12 +10,10 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
 #include "cli/list_view.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
 #include "cli/send.h"
-#include "cli/session.h"
 
 enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_YES, APPLY_UNDO };
 enum { JOBS_SHOWN = 5 };

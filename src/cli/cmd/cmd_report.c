@@ -52,24 +52,17 @@ static void cell_memory(struct table *table, const json_t *row, const char *key)
                          field_real(row, key) / field_real(row, "memory_given") * 100);
 }
 
-static void add_key(const json_t *row, const char *by, struct text *text)
-{
-    const char *name = field_text(row, strcmp(by, "job") == 0 ? "name" : by);
-
-    if (strcmp(by, "job") == 0)
-        text_printf(text, "%s%s", field_text(row, "label"), name[0] ? " " : "");
-    text_add(text, name[0] || text->length > 0 ? name : "none");
-}
-
 /* What a line is of. */
 static void cell_key(struct table *table, const json_t *row, const char *by)
 {
     AUTO_RELEASE(text) struct text words = { 0 }, cut = { 0 };
+    const char *name = field_text(row, strcmp(by, "job") == 0 ? "name" : by);
 
+    if (strcmp(by, "job") == 0 && !field_is_true(row, "is_total"))
+        text_printf(&words, "%s%s", field_text(row, "label"), name[0] ? " " : "");
     if (field_is_true(row, "is_total"))
-        text_add(&words, "total");
-    else
-        add_key(row, by, &words);
+        name = "total";
+    text_add(&words, name[0] || words.length > 0 ? name : "none");
     text_add_cut(&cut, text_string(&words), KEY_WIDTH);
     table_add_text(table, text_string(&cut));
 }
@@ -77,12 +70,11 @@ static void cell_key(struct table *table, const json_t *row, const char *by)
 static void print_rows(const json_t *report)
 {
     const char *by = field_text(report, "by");
-    char title[16];
-    snprintf(title, sizeof(title), "%c%s", by[0] - 'a' + 'A', by + 1);
-    for (char *at = title; *at; at++)
-        *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+    AUTO_RELEASE(text) struct text title = { 0 };
+
+    upper_add(by, &title);
     const struct list_column columns[] = {
-        { title, TABLE_LEFT, 0, cell_key, by },
+        { text_string(&title), TABLE_LEFT, 0, cell_key, by },
         { "OK", TABLE_RIGHT, 0, cell_number, "ok" },
         { "BAD", TABLE_RIGHT, 0, cell_number, "failed" },
         { "PRE", TABLE_RIGHT, 0, cell_number, "preempted" },

@@ -12,7 +12,6 @@
 #include "cli/screen.h"
 #include "cli/select.h"
 #include "cli/send.h"
-#include "wire/job/sbatch.h"
 #include "wire/whatif_request.h"
 
 static void print_when(const json_t *when)

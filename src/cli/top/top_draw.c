@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/fields.h"
 #include "cli/job_view.h"
 
 /* ---- a job a line: those that run, those that wait and why ---- */

@@ -124,13 +124,6 @@ const char *frame_text(const struct frame *frame, const struct frame_span *span)
     return text_string(&frame->bytes) + span->start;
 }
 
-static void end_line(struct text *text, size_t start)
-{
-    while (text->length > start && text->bytes[text->length - 1] == ' ')
-        text->bytes[--text->length] = '\0';
-    text_add_char(text, '\n');
-}
-
 void frame_format(const struct frame *frame, struct text *text)
 {
     size_t at = 0;
@@ -142,7 +135,9 @@ void frame_format(const struct frame *frame, struct text *text)
             const struct frame_span *span = &frame->spans.items[at];
             text_add_bytes(text, frame_text(frame, span), span->length);
         }
-        end_line(text, start);
+        while (text->length > start && text->bytes[text->length - 1] == ' ')
+            text->bytes[--text->length] = '\0';
+        text_add_char(text, '\n');
     }
 }
 

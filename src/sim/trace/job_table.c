@@ -65,14 +65,6 @@ static bool looks_like_header(const struct job_table *table, const struct cells 
     return false;
 }
 
-static int read_number(const struct row *row, enum job_column column, double max, double *ret,
-                       struct error *err)
-{
-    if (!row_text(row, column))
-        return 0;
-    return cells_number(row->cells, (uint32_t)row->at[column], 0, max, ret, err);
-}
-
 static int read_duration(const struct row *row, enum job_column column, usec_t *ret,
                          struct error *err)
 {
@@ -130,7 +122,10 @@ static int read_sizes(const struct job_table *table, const struct row *row, stru
     };
 
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        int code = read_number(row, fields[i].column, fields[i].max, fields[i].ret, err);
+        if (!row_text(row, fields[i].column))
+            continue;
+        int code = cells_number(row->cells, (uint32_t)row->at[fields[i].column], 0, fields[i].max,
+                                fields[i].ret, err);
         if (code < 0)
             return code;
     }

@@ -34,13 +34,6 @@ static char *unquote(char *from, char **ret_text)
     return end + 1;
 }
 
-static void trim(char *text, char *end)
-{
-    while (end > text && is_blank(end[-1]))
-        end--;
-    *end = '\0';
-}
-
 int cells_split(struct cells *cells, char *line, char separator, struct error *err)
 {
     bool is_by_blanks = separator == CELLS_BLANKS;
@@ -70,13 +63,13 @@ int cells_split(struct cells *cells, char *line, char separator, struct error *e
         bool is_last = !*end;
         if (!is_last && *end != separator && !is_by_blanks)
             return cells_fail(cells, cells->count - 1, err, "a separator after the quote");
-        if (cell->text == at && *at != '\0')
-            trim(at, end);
-        else
-            *end = '\0';
+        char *next = end + 1;
+        while (cell->text == at && end > at && is_blank(end[-1]))
+            end--;
+        *end = '\0';
         if (is_last)
             return 0;
-        at = end + 1;
+        at = next;
     }
 }
 
