@@ -410,7 +410,7 @@ void metrics_export(const struct state *state, const struct watch *watch,
         export_jobs(&exporting);
         export_waits(&exporting);
     }
-    exposition_release(&exporting.exposition);
+    text_release(&exporting.exposition.labels);
     list_release(&exporting.active);
     free(exporting.watched);
     free(exporting.is_watched);

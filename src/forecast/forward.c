@@ -191,7 +191,7 @@ void forward_destroy(struct forward *forward)
     if (!forward)
         return;
     list_release(&forward->decisions.events);
-    due_release(&forward->dues);
+    list_release(&forward->dues.heap);
     list_release(&forward->jobs);
     map_release(&forward->places);
     map_release(&forward->guesses);

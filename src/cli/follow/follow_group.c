@@ -311,7 +311,7 @@ static int follow_on(struct live *live, int *ret_status, struct error *err)
                 return 1;
         }
         has_news = hear_all(live) || has_news;
-        if (watch_is_over(&live->watch) && !live->stages.result[0]) {
+        if (live->watch.events.is_over && !live->stages.result[0]) {
             code = watch_mend(&live->watch, err);
             if (code < 0)
                 return code;

@@ -47,11 +47,6 @@ json_t *watch_take(struct watch *watch, bool *ret_is_group)
     return value;
 }
 
-bool watch_is_over(const struct watch *watch)
-{
-    return watch->events.is_over;
-}
-
 int watch_mend(struct watch *watch, struct error *err)
 {
     const struct client_stream *events = &watch->events;
@@ -302,7 +297,7 @@ static int mend(struct following *following, struct error *err)
     bool has_ended = following->job && job_is_ended(following->job);
     int code = 0;
 
-    if (watch_is_over(&following->watch) && !has_ended)
+    if (following->watch.events.is_over && !has_ended)
         code = watch_mend(&following->watch, err);
     bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
     if (code == 0 && wants_output(following) && is_cut) {
@@ -401,7 +396,7 @@ int follow_quietly(struct session *session, const char *id, int *ret_status, str
             }
             json_decref(change);
         }
-        if (code == 0 && !is_over && watch_is_over(&watch))
+        if (code == 0 && !is_over && watch.events.is_over)
             code = watch_mend(&watch, err);
     }
     watch_close(&watch);

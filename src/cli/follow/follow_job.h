@@ -56,8 +56,6 @@ void watch_close(struct watch *watch);
 /* The next change received, new; NULL: none yet. *ret_is_group: it is of a group. */
 json_t *watch_take(struct watch *watch, bool *ret_is_group);
 
-bool watch_is_over(const struct watch *watch);
-
 /* The stream ended before the job: check whether that is final, else reconnect. */
 int watch_mend(struct watch *watch, struct error *err);
 

@@ -41,7 +41,7 @@ void run_destroy(struct run *run)
     brain_destroy(run->brain);
     state_destroy(run->state);
     list_release(&run->decisions.events);
-    due_release(&run->dues);
+    list_release(&run->dues.heap);
     list_release(&run->granted);
     list_release(&run->stopped);
     list_release(&run->ended);
