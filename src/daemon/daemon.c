@@ -22,6 +22,7 @@
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
 #include "daemon/parts.h"
+#include "daemon/reporter.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
 #include "io/http.h"
@@ -43,6 +44,7 @@ struct daemon {
     struct launcher *launcher;
     struct machine *machine;
     struct inventory *inventory;
+    struct reporter reporter;
     struct alerter *alerter;
     struct readings *readings;
     char *shim;
@@ -201,21 +203,6 @@ static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
     cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
 }
 
-static void on_outcome(void *user, const struct engine_outcome *outcome)
-{
-    launcher_outcome(((struct daemon *)user)->launcher, outcome);
-}
-
-static void on_node(void *user, const struct engine_node *node, bool is_last)
-{
-    inventory_report(((struct daemon *)user)->inventory, node, is_last);
-}
-
-static void on_reading(void *user, const char *uuid, const struct reading *reading)
-{
-    machine_reading(((struct daemon *)user)->machine, uuid, reading);
-}
-
 static int run_first(struct change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
@@ -282,10 +269,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     struct engine_options engine = {
         .loop = &daemon->loop,
         .state_dir = options->state_dir,
-        .reports = { .user = daemon,
-                     .outcome = on_outcome,
-                     .node = on_node,
-                     .reading = on_reading },
+        .reports = reporter_callbacks(&daemon->reporter),
     };
     bool is_local = strcmp(options->engine, "local") == 0;
 
@@ -356,18 +340,28 @@ static int open_metrics(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->metrics, err);
 }
 
+/* What changes the state: for the engine's reports and, later, for requests. */
+static void fill_control(struct daemon *daemon)
+{
+    const struct clock *clock = hub_clock(daemon->hub);
+
+    daemon->ports.control = (struct control){
+        .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
+        .clock = { clock, clock_now, clock_wall_ahead },
+        .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
+        .watchers = { daemon, tend_soon, describe },
+        .grace = daemon->options->grace,
+        .owner = geteuid(),
+    };
+}
+
 static void fill_ports(struct daemon *daemon)
 {
     const struct daemon_options *options = daemon->options;
     const struct clock *clock = hub_clock(daemon->hub);
 
     daemon->ports = (struct api_ports){
-        .control = { .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
-                     .clock = { clock, clock_now, clock_wall_ahead },
-                     .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
-                     .watchers = { daemon, tend_soon, describe },
-                     .grace = options->grace,
-                     .owner = geteuid() },
+        .control = daemon->ports.control,
         .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
                       daemon->engine->abilities.isolation },
@@ -422,11 +416,18 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     daemon->inventory = inventory_create(daemon->hub);
+    fill_control(daemon);
+    daemon->reporter = (struct reporter){ .hub = daemon->hub,
+                                          .control = &daemon->ports.control,
+                                          .inventory = daemon->inventory };
     code = open_engine(daemon, err);
     if (code < 0)
         return code;
     open_readings(daemon);
     code = open_machine(daemon, err);
+    daemon->reporter.engine = daemon->engine;
+    daemon->reporter.machine = daemon->machine;
+    daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
     if (code == 0)
         code = open_launcher(daemon, err);
     if (code < 0)

@@ -268,6 +268,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     order->launch = (struct engine_launch){
         .id = { job->id, job->run->attempt, rank },
         .node = state->nodes.items[member->node].name,
+        .external = job->run->external,
         .title = job->name,
         .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
         .cwd = launch->cwd,
@@ -307,6 +308,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .prepared = start->prepared,
         .account = account,
         .is_root = launcher->options.is_root,
+        .has_exact_devices = launcher->options.engine->abilities.has_exact_devices,
         .is_fenced = order->launch.is_fenced && launcher->options.engine->abilities.can_fence,
     };
     char **own = environment_unpack(text_string(&start->env), start->env.length);
@@ -580,42 +582,6 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         forget_some(launcher);
     if (!uv_is_active((const uv_handle_t *)&launcher->timer))
         uv_timer_start(&launcher->timer, on_timer, FORGET_LATER_MS, 0);
-}
-
-void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome)
-{
-    struct event event = { .kind = EVENT_NONE };
-
-    if (outcome->kind == ENGINE_STARTED) {
-        event.kind = EVENT_STARTED;
-        event.started = (struct event_started){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .processes = (uint8_t)outcome->isolation.processes,
-            .cpu = (uint8_t)outcome->isolation.cpu,
-            .memory = (uint8_t)outcome->isolation.memory,
-            .gpu = (uint8_t)outcome->isolation.gpu,
-        };
-    } else {
-        event.kind = EVENT_ENDED;
-        event.ended = (struct event_ended){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .kind = (uint8_t)outcome->kind,
-            .exit_code = outcome->exit_code,
-            .signal = (uint32_t)outcome->signal,
-            .was_stopped = outcome->was_stopped,
-            .was_oom = outcome->was_oom,
-            .was_killed = outcome->was_killed,
-            .user_us = outcome->user_us,
-            .system_us = outcome->system_us,
-            .memory_kib_max = outcome->memory_kib_max,
-            .reason = outcome->reason,
-        };
-    }
-    hub_report(launcher->options.hub, &event);
 }
 
 /* A member of which there is no trace has not run, unless it was seen to: then it is lost. What was

@@ -34,7 +34,6 @@ void launcher_destroy(struct launcher *launcher);
 
 void launcher_decided(struct launcher *launcher, const struct event *decision);
 void launcher_ended(struct launcher *launcher, struct member_id id);
-void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
 
 /* What jobs wait for on this machine may be ready. */
 void launcher_look(void *launcher);
