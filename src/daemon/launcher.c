@@ -15,6 +15,7 @@
 
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
+#include "core/state/attempt_launch.h"
 #include "io/file.h"
 #include "io/log.h"
 #include "node/job_environment.h"
@@ -211,7 +212,6 @@ struct start {
 struct order {
     struct engine_launch launch;
     struct text output, error;
-    struct engine_slice *slices;
     struct machine_bounds bounds;
     char **env;
 };
@@ -221,28 +221,8 @@ static void order_release(struct order *order)
     text_release(&order->output);
     text_release(&order->error);
     machine_bounds_release(&order->bounds);
-    free(order->slices);
     if (order->env)
         strings_destroy(order->env);
-}
-
-static void list_slices(const struct state *state, const struct lease *lease, uint32_t place,
-                        struct order *order)
-{
-    order->slices = mem_zero(lease->slices_count + 1, sizeof(order->slices[0]));
-    order->launch.slices = order->slices;
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        const struct slice *slice = &lease->slices[i];
-        const struct device *device = &state->devices.items[slice->device];
-        if (slice->rank != place)
-            continue;
-        order->slices[order->launch.slices_count++] =
-            (struct engine_slice){ .uuid = device->uuid,
-                                   .model = device->model,
-                                   .index = device->index,
-                                   .milli = slice->milli,
-                                   .memory_mib = slice->memory_mib };
-    }
 }
 
 static int compose(const struct start *start, uint32_t place, struct order *order,
@@ -265,27 +245,18 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         code = job_folders_output(&query, rank, true, &order->error, err);
     if (code < 0)
         return code;
-    order->launch = (struct engine_launch){
-        .id = { job->id, job->run->attempt, rank },
-        .node = state->nodes.items[member->node].name,
-        .external = job->run->external,
-        .title = job->name,
-        .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
-        .cwd = launch->cwd,
-        .output = order->output.bytes,
-        .error = launch->error ? order->error.bytes : NULL,
-        .input = launch->input,
-        .append = launch->append || job->run->attempt > 1,
-        .output_bytes_max = OUTPUT_BYTES_MAX,
-        .umask = launcher->umask,
-        .uid = job->uid,
-        .gid = job->gid,
-        .grace = job->grace,
-        .stop_signal = launch->stop_signal,
-        .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
-        .memory_mib = part->memory_given ? part->memory_mib : 0,
-        .memory_node = -1,
-    };
+    struct engine_launch *to = &order->launch; /* placed already */
+    to->argv = (const char *const *)(role && role->argv ? role->argv : launch->argv);
+    to->cwd = launch->cwd;
+    to->output = order->output.bytes;
+    to->error = launch->error ? order->error.bytes : NULL;
+    to->input = launch->input;
+    to->append = launch->append || job->run->attempt > 1;
+    to->output_bytes_max = OUTPUT_BYTES_MAX;
+    to->umask = launcher->umask;
+    to->stop_signal = launch->stop_signal;
+    to->cpu_milli = part->cpu_given ? part->cpu_milli : 0;
+    to->memory_mib = part->memory_given ? part->memory_mib : 0;
     const struct user_account *account = NULL;
     if (is_here(launcher, member->node)) {
         account = machine_account(launcher->options.machine, job);
@@ -295,7 +266,6 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         }
         machine_bound(launcher->options.machine, job, place, &order->bounds, &order->launch);
     }
-    list_slices(state, lease, place, order);
     struct job_environment environment = {
         .state = state,
         .job = job,
@@ -353,9 +323,12 @@ static int start_members(const struct start *start, const struct unended *all, s
     AUTO_FREE struct order *orders = mem_zero(all->attempt.count + 1, sizeof(orders[0]));
     AUTO_FREE struct engine_launch *launches =
         mem_zero(all->attempt.count + 1, sizeof(launches[0]));
+    struct attempt_launch placed;
     int code = 0;
 
+    attempt_launch_make(state_of(start->launcher), start->job, &placed);
     for (uint32_t i = 0; i < all->attempt.count && code == 0; i++) {
+        orders[i].launch = placed.members[all->places[i]];
         code = compose(start, all->places[i], &orders[i], err);
         launches[i] = orders[i].launch;
     }
@@ -363,6 +336,7 @@ static int start_members(const struct start *start, const struct unended *all, s
         code = engine->ops->start(engine, launches, all->attempt.count, err);
     for (uint32_t i = 0; i < all->attempt.count; i++)
         order_release(&orders[i]);
+    attempt_launch_release(&placed);
     return code;
 }
 

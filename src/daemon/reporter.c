@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/submit.h"
+#include "core/state/attempt_launch.h"
 #include "daemon/inventory.h"
 #include "io/log.h"
 #include "node/machine.h"
@@ -18,39 +19,9 @@ static const struct state *state_of(const struct reporter *reporter)
 
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
-    const struct reporter *reporter = user;
-    struct event event = { .kind = EVENT_NONE };
+    struct event event = event_of_outcome(outcome);
 
-    if (outcome->kind == ENGINE_STARTED) {
-        event.kind = EVENT_STARTED;
-        event.started = (struct event_started){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .processes = (uint8_t)outcome->isolation.processes,
-            .cpu = (uint8_t)outcome->isolation.cpu,
-            .memory = (uint8_t)outcome->isolation.memory,
-            .gpu = (uint8_t)outcome->isolation.gpu,
-        };
-    } else {
-        event.kind = EVENT_ENDED;
-        event.ended = (struct event_ended){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .kind = (uint8_t)outcome->kind,
-            .exit_code = outcome->exit_code,
-            .signal = (uint32_t)outcome->signal,
-            .was_stopped = outcome->was_stopped,
-            .was_oom = outcome->was_oom,
-            .was_killed = outcome->was_killed,
-            .user_us = outcome->user_us,
-            .system_us = outcome->system_us,
-            .memory_kib_max = outcome->memory_kib_max,
-            .reason = outcome->reason,
-        };
-    }
-    hub_report(reporter->hub, &event);
+    hub_report(((struct reporter *)user)->hub, &event);
 }
 
 static void on_node(void *user, const struct engine_node *node, bool is_last)
@@ -65,68 +36,20 @@ static void on_reading(void *user, const char *uuid, const struct reading *readi
 
 /* ---- devices that the engine chose ---- */
 
-static bool is_among(const char *uuid, const char *const *uuids, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(uuids[i], uuid) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_leased(const struct state *state, const struct lease *lease, uint32_t place,
-                      const char *uuid)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank == place &&
-            strcmp(state->devices.items[lease->slices[i].device].uuid, uuid) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void report_exchange(const struct reporter *reporter, const struct job *job, uint32_t rank,
-                            uint32_t from, const char *uuid)
-{
-    int64_t to = state_find_device(state_of(reporter), uuid);
-    struct event event = { .kind = EVENT_ASSIGNED,
-                           .assigned = { .job = job->id,
-                                         .attempt = job->run->attempt,
-                                         .rank = rank,
-                                         .from = from,
-                                         .to = (uint32_t)to } };
-
-    if (to >= 0 && assignment_is_possible(state_of(reporter), job, &event.assigned))
-        hub_report(reporter->hub, &event);
-    else
-        log_line(LOG_ERR,
-                 "the engine allocated a device that its job cannot have job=%" PRIu64
-                 " device='%s'",
-                 job->id, uuid);
-}
-
-/* Each leased device that the member does not have is exchanged for one that it has. */
 static void on_assigned(void *user, struct member_id id, const char *const *uuids, uint32_t count)
 {
     const struct reporter *reporter = user;
-    const struct state *state = state_of(reporter);
-    const struct job *job = state_job(state, id.job);
-    uint32_t next = 0;
+    AUTO_FREE struct event *events = mem_zero(count + 1, sizeof(events[0]));
+    uint32_t refused;
 
-    if (!job || !job_is_active(job) || job->run->attempt != id.attempt)
-        return;
-    const struct lease *lease = job->run->lease;
-    uint32_t place = lease_place(lease, id.rank);
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        uint32_t from = lease->slices[i].device;
-        if (lease->slices[i].rank != place ||
-            is_among(state->devices.items[from].uuid, uuids, count))
-            continue;
-        while (next < count && is_leased(state, lease, place, uuids[next]))
-            next++;
-        if (next < count)
-            report_exchange(reporter, job, id.rank, from, uuids[next++]);
-    }
+    uint32_t made = events_of_assignment(state_of(reporter), id, uuids, count, events, &refused);
+    for (uint32_t i = 0; i < made; i++)
+        hub_report(reporter->hub, &events[i]);
+    if (refused > 0)
+        log_line(LOG_ERR,
+                 "the engine allocated devices that the job cannot have job=%" PRIu64
+                 " rank=%" PRIu32 " devices=%" PRIu32,
+                 id.job, id.rank, refused);
 }
 
 /* ---- jobs that were submitted to the engine ---- */
