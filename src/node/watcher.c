@@ -67,11 +67,17 @@ static void fill_part(struct watcher *watcher, struct watched *watched, struct t
         part->memory_mib = -1;
 }
 
+/* Without it, no process is foreign and each device may be in use. */
+static bool knows_owners(const struct watcher *watcher)
+{
+    return watcher->options.engine->ops->owner != NULL;
+}
+
 /* Processes that nobody started here, displays aside. */
 static void measure_foreign(struct watcher *watcher, struct watched *watched)
 {
     watched->foreign_mib = 0;
-    for (uint32_t i = 0; i < watched->process_count; i++) {
+    for (uint32_t i = 0; knows_owners(watcher) && i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
         if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
             watched->foreign_mib += mib_of(process);
@@ -292,7 +298,8 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
         note_hold(watcher, watched, &parts.items[i]);
     if (got->code == 0)
         add_up(watcher, watched, &parts);
-    judge(watcher, watched, parts.count > 0);
+    judge(watcher, watched,
+          parts.count > 0 || (!knows_owners(watcher) && watched->process_count > 0));
     watcher_hand_over(watcher, watched);
     forget_owners(watched);
     list_release(&parts);
@@ -447,7 +454,7 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
                                   .health = &watched->health,
                                   .processes = watched->processes,
                                   .process_count = watched->process_count,
-                                  .has_processes = watched->has_processes,
+                                  .has_processes = watched->has_processes && knows_owners(watcher),
                                   .foreign_mib = watched->foreign_mib,
                                   .askings = watched->askings,
                                   .failures = watched->failures,
@@ -574,7 +581,6 @@ static void find_held(struct watcher *watcher)
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err)
 {
     struct watcher *watcher = mem_zero(1, sizeof(*watcher));
-    uint64_t every = options->every_ms > 0 ? options->every_ms : EVERY_MS;
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
@@ -596,7 +602,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
                                        .user = watcher };
     int code = sampler_create(&sampler, &watcher->sampler, err);
     if (code == 0)
-        uv_timer_start(&watcher->timer, on_timer, 0, every);
+        uv_timer_start(&watcher->timer, on_timer, 0, EVERY_MS);
     return code;
 }
 

@@ -31,7 +31,6 @@ struct watcher_options {
     const char *boot;    /* which run of the machine this is; "": not known */
     const struct probe_device *devices;
     uint32_t device_count;
-    uint32_t every_ms; /* 0: a second */
     bool has_mps;      /* shares are served by MPS, which bounds their memory */
     void *user;
     void (*looked)(void *user); /* devices that jobs wait for may be ready */
