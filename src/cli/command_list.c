@@ -53,6 +53,15 @@ static void add_option(struct text *text, const struct option_entry *option)
     text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
 }
 
+static bool has_option(const struct command *command, const char *name)
+{
+    for (const struct option_entry *option = command->options; option->name; option++) {
+        if (strcmp(option->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 void command_help(const struct command *command)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
@@ -68,7 +77,7 @@ void command_help(const struct command *command)
         sbatch_help(&text);
     for (const struct option_entry *option = options_common; command->options && option->name;
          option++) {
-        if (!sends)
+        if (!sends && !has_option(command, option->name))
             add_option(&text, option);
     }
     screen_put(stdout, text.bytes);

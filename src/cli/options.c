@@ -174,6 +174,15 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
     return status == 0 && !reading.is_help;
 }
 
+bool option_fd(const char *value, int *ret)
+{
+    char *end;
+    long number = value ? strtol(value, &end, 10) : -1;
+
+    *ret = (int)number;
+    return !value || (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number <= 1023);
+}
+
 bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status)
 {
     const char *verb = argv[0]; /* words are moved to the front */

@@ -36,9 +36,4 @@ int daemon_run(const struct daemon_options *options, struct error *err);
 /* All records of the journal in a state directory, for who only reads. */
 int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err);
 
-int run_serve(int argc, char **argv);
-int run_replay(int argc, char **argv);
-int run_simulate(int argc, char **argv);
-int run_doctor(int argc, char **argv);
-
 #endif

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "daemon/daemon.h"
 #include "daemon/parts.h"
+#include "daemon/verbs.h"
 #include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
@@ -45,6 +46,8 @@ static void say(enum grade grade, const char *what, const char *format, ...)
     else
         printf("%s  %-10s %s\n", marks[grade], what, words);
 }
+
+const struct option_entry options_doctor[] = { { 0 } };
 
 static void look_at_machine(void)
 {
@@ -184,18 +187,13 @@ static void look_at_daemon(const struct paths *paths)
 int run_doctor(int argc, char **argv)
 {
     struct paths paths = { 0 };
+    struct options options;
     struct error err;
+    int status;
 
-    if (argc == 2 && strcmp(argv[1], "--json") == 0)
-        report = json_array();
-    else if (argc > 1) {
-        bool is_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-        fputs("Usage: tarn doctor [--json]\nLook for what would keep tarn from working. Exit "
-              "status 1 when "
-              "something would.\n",
-              is_help ? stdout : stderr);
-        return is_help ? 0 : 2;
-    }
+    if (!options_read_only(argc, argv, &options, &status))
+        return status;
+    report = options.is_json ? json_array() : NULL;
     look_at_machine();
     look_at_devices();
     look_at_containment();

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/exporter.h"
-
+/* exporter - the metrics of this machine's devices, for a machine without the daemon
+ *
+ * The metrics of devices that `tarn serve --metrics` gives: readings, health, DCGM's names. It
+ * knows no jobs and no leases, so no process is foreign. It keeps nothing: faults are forgotten at
+ * its end.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,6 +15,7 @@
 
 #include "api/api.h"
 #include "daemon/inventory.h"
+#include "daemon/verbs.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"
@@ -212,15 +217,6 @@ static void tell(int fd, const char *words)
     }
 }
 
-static bool read_fd(const char *text, int *ret)
-{
-    char *end;
-    long value = text ? strtol(text, &end, 10) : -1;
-
-    *ret = (int)value;
-    return !text || (text[0] >= '0' && text[0] <= '9' && *end == '\0' && value <= 1023);
-}
-
 int run_exporter(int argc, char **argv)
 {
     struct exporter exporter = { .started = sampler_now() };
@@ -229,11 +225,9 @@ int run_exporter(int argc, char **argv)
     struct error err;
     int status, fd;
 
-    if (!options_read(argc, argv, &options, &status))
+    if (!options_read_only(argc, argv, &options, &status))
         return status;
-    if (options.word_count > 0)
-        return usage_wrong("exporter", "'%s': expected no word", options.words[0]);
-    if (!read_fd(options.values[NOTIFY], &fd))
+    if (!option_fd(options.values[NOTIFY], &fd))
         return usage_wrong("exporter", "--notify-fd '%s': expected a number",
                            options.values[NOTIFY]);
     const char *address = options.values[LISTEN] ? options.values[LISTEN] : EXPORTER_LISTEN;

@@ -2,11 +2,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
-#include "daemon/daemon.h"
-#include "daemon/exporter.h"
 #include "daemon/study/study.h"
 #include "daemon/study/study_report.h"
+#include "daemon/verbs.h"
 
 int main(int argc, char **argv)
 {
@@ -14,7 +12,8 @@ int main(int argc, char **argv)
         { .name = "doctor",
           .usage = "",
           .summary = "check for problems that prevent tarn from working",
-          .run = run_doctor },
+          .run = run_doctor,
+          .options = options_doctor },
         { .name = "exporter",
           .usage = "[--listen [HOST:]PORT] [--probe DEVICES]",
           .summary = "serve this machine's GPU metrics to Prometheus",
@@ -23,11 +22,13 @@ int main(int argc, char **argv)
         { .name = "replay",
           .usage = "[--verify | --print]",
           .summary = "replay the journal, and compare the decisions",
-          .run = run_replay },
+          .run = run_replay,
+          .options = options_replay },
         { .name = "serve",
           .usage = "[OPTIONS]",
           .summary = "run the daemon in the foreground",
-          .run = run_serve },
+          .run = run_serve,
+          .options = options_serve },
         { .name = "simulate",
           .usage = "FILE.yaml... [OPTIONS]",
           .summary = "try a policy on a workload, on a virtual clock",

@@ -13,7 +13,8 @@
 #include "../store/scratch.h"
 #include "chaos.h"
 #include "core/snapshot/snapshot.h"
-#include "daemon/daemon.h"
+#include "cli/command.h"
+#include "daemon/verbs.h"
 
 /* Some life, recorded. Returns how many records there are; the snapshot is after `until` steps. */
 static uint64_t record_life(struct journal *journal, int steps, int until, struct text *snapshot,
@@ -47,6 +48,8 @@ static void keep_snapshot(struct journal *journal, uint64_t sequence, const stru
 /* What replay --verify says to stderr. */
 static int verify(char *dir, char *words, size_t size)
 {
+    static const struct command replay = { .name = "replay", .options = options_replay };
+    static const struct command *const commands[] = { &replay, NULL };
     char *argv[] = { "replay", "--verify", "--state", dir, NULL };
     AUTO_FREE char *path = mem_printf("%s/stderr", dir);
     int kept = dup(STDERR_FILENO);
@@ -55,6 +58,7 @@ static int verify(char *dir, char *words, size_t size)
     assert_non_null(file);
     fflush(stderr);
     dup2(fileno(file), STDERR_FILENO);
+    commands_set(commands);
     int status = run_replay(4, argv);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
