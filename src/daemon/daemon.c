@@ -52,7 +52,7 @@ struct daemon {
     struct studies *studies;
     struct api *api;
     struct http_server *http, *metrics;
-    struct change first; /* the first batch: who we are, and what is here */
+    struct change first; /* the first batch: this version, and the machine's devices */
     struct change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
     struct error first_error;
@@ -152,7 +152,7 @@ static void tend_soon(void *user)
     uv_timer_start(&daemon->tending, on_tend, 0, 0);
 }
 
-/* It drifts a little against journal time; more than a second is somebody who set it. */
+/* The wall clock drifts a little against journal time; more than a second means it was set. */
 static void on_tend(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
@@ -320,7 +320,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
     return launcher_create(&launcher, &daemon->launcher, err);
 }
 
-/* A door for those who collect metrics: they come over the network, and see nothing else. */
+/* A TCP socket for Prometheus, which serves the metrics only. */
 static int open_metrics(struct daemon *daemon, struct error *err)
 {
     struct http_options http = {
@@ -528,7 +528,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
     } else
         tell(&daemon, err->text);
     close_all(&daemon);
-    if (is_listening) /* last: who waits for our end may start another one */
+    if (is_listening) /* last: a client that waits for our end may start another daemon */
         unlink(options->socket);
     return code;
 }

@@ -134,13 +134,13 @@ static bool is_all_here(const struct launcher *launcher, const struct lease *lea
     return true;
 }
 
-/* On other machines nobody can be asked which ports are free: attempts are spread over a range. */
+/* Which ports are free on other machines is not known: attempts are spread over a range. */
 static uint16_t spread_port(uint64_t job, uint32_t attempt)
 {
     return (uint16_t)(PORT_FIRST + (job * 31 + attempt) % PORT_COUNT);
 }
 
-/* A port that nobody listens on now, for the members of a gang to meet at. */
+/* A port that is free now, for the rendezvous of a gang. */
 static uint16_t find_free_port(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -161,7 +161,7 @@ static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t a
     return mem_printf("%s/gangs/%" PRIu64 ".%" PRIu32, launcher->state_dir, job, attempt);
 }
 
-/* The port is kept, so that a gang whose start was cut off can be completed by the next daemon. */
+/* The port is stored, so that the next daemon can complete a gang whose start was cut off. */
 static uint16_t settle_port(const struct launcher *launcher, const struct job *job)
 {
     if (!is_all_here(launcher, job->run->lease))
@@ -588,7 +588,8 @@ static void recover_job(struct launcher *launcher, struct job *job)
 
 void launcher_recover(struct launcher *launcher)
 {
-    /* All are asked for before one is started: then the engine clears away what nobody wants. */
+    /* Recover all before one is started: the first start removes the files of members not asked
+     * for. */
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next) {
         struct unended all = unended_of(job);
         free(find_known(launcher, job, &all));

@@ -22,7 +22,7 @@ struct launcher_options {
     struct engine *engine;
     const char *state_dir;
     const char *socket;      /* told to jobs */
-    bool is_root;            /* jobs run as who sent them */
+    bool is_root;            /* jobs run as their users */
     struct machine *machine; /* this one */
 };
 

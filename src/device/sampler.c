@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 enum {
-    EVENTS_KEPT = 256,       /* that nobody took yet; then the oldest goes */
+    EVENTS_KEPT = 256,       /* not taken yet; then the oldest is dropped */
     WAIT_MS = 100,           /* of the thread for events: how soon it sees that it is to end */
     LEAVE_MS = 10 * WAIT_MS, /* how long destroy waits for all of them */
     STACK_BYTES = 256 * 1024,

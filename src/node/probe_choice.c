@@ -24,7 +24,7 @@
 
 enum { FIND_MS = 30000, LOOK_MS = 1000 };
 
-/* Who was found, for one port. */
+/* The probes that found devices, behind one port. */
 struct makers {
     struct probe *probes[SEVERAL_MAX];
     uint32_t count;
@@ -149,7 +149,7 @@ int probe_choice_open(const char *devices, struct probe **ret_probe, char **ret_
     return code;
 }
 
-/* A look at all devices, in a thread of its own; who leaves second frees it. */
+/* A search for devices in a thread of its own; the side that leaves second frees it. */
 struct search {
     struct probe *probe;
     struct probe_devices found;

@@ -14,7 +14,7 @@
 
 enum {
     EVERY_MS = 1000,
-    GAP_MS_MAX = 5000, /* a longer stretch without a reading is not counted for anybody */
+    GAP_MS_MAX = 5000, /* a longer gap between readings counts for no job */
 };
 
 /* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
@@ -23,7 +23,7 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
     return node_port_now(&watcher->options.port) - (sampler_now() - boot_time);
 }
 
-/* ---- who uses a device ---- */
+/* ---- the processes on a device ---- */
 
 /* Those that are gone need not be known any more. */
 static void forget_owners(struct watched *watched)
@@ -73,7 +73,7 @@ static bool knows_owners(const struct watcher *watcher)
     return watcher->options.engine->ops->owner != NULL;
 }
 
-/* Processes that nobody started here, displays aside. */
+/* Processes that tarn did not start, without displays. */
 static void measure_foreign(struct watcher *watcher, struct watched *watched)
 {
     watched->foreign_mib = 0;
@@ -382,7 +382,7 @@ static void look_after_jobs(struct watcher *watcher)
     list_release(&holds);
 }
 
-/* Who hangs says nothing: that is looked at here. */
+/* A device that hangs sends no reading: judge it here. */
 static void on_timer(uv_timer_t *timer)
 {
     struct watcher *watcher = timer->data;
@@ -405,7 +405,7 @@ static void notify(void *user)
     uv_async_send(&((struct watcher *)user)->wake);
 }
 
-/* ---- for those who look ---- */
+/* ---- the watch port ---- */
 
 static const struct watcher *of(const struct watch *watch)
 {
@@ -528,7 +528,7 @@ int watcher_clear(void *user, uint32_t device, struct error *err)
             watcher->options.port.emit(watcher->options.port.user, &event);
         return 0;
     }
-    return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
+    return error_set(err, -ENOENT, "device %" PRIu32 ": not watched", device);
 }
 
 /* ---- begin and end ---- */

@@ -21,7 +21,7 @@ struct report_ask {
     enum report_by by;
     size_t shown;           /* rows at most */
     usec_t wall_ahead;      /* of journal time */
-    const char *hides_from; /* whose names of jobs that nobody lists may be said; NULL: all */
+    const char *hides_from; /* NULL: names of all jobs are shown; else of this user's only */
 };
 
 json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); /* new */

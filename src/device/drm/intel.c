@@ -88,7 +88,7 @@ static int64_t memory_of_window(const struct drm_device *at)
     return bytes >= least ? bytes : 0;
 }
 
-/* 0: it has none of its own, or nobody says how much. */
+/* 0: it has none of its own, or the size is not known. */
 static int64_t find_memory(const struct intel_gpu *gpu, const struct product *product)
 {
     int64_t bytes = 0;

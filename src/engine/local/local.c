@@ -68,7 +68,7 @@ static void on_poll(uv_poll_t *poll, int failure, int what)
     deliver(local);
 }
 
-/* A status file that nobody asked recover() for belongs to a job whose end is recorded. */
+/* A status file that recover() was not asked for belongs to a job whose end is recorded. */
 static void run_sweep(struct local *local)
 {
     struct dirent *entry;
