@@ -207,16 +207,16 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     bool is_open =
         why->at == USEC_NEVER ||
         (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
+    bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
     char left[UNITS_TEXT_SIZE];
-    AUTO_FREE char *line =
-        is_open ? mem_string(
-                      "first in line: nothing that would delay it is started before it; those it "
-                      "waits for have no time limit")
-                : mem_printf(
-                      "first in line: nothing that would delay it is started before it; starts in "
-                      "at most %s",
-                      units_format_duration(left, why->at > now ? why->at - now : 0));
-    add_line(lines, "promised", line);
+    AUTO_RELEASE(text) struct text line = { 0 };
+    text_add(&line, "first in line: nothing that would delay it is started before it");
+    if (is_open)
+        text_add(&line, "; the jobs that it waits for have no time limit");
+    else if (is_guaranteed)
+        text_printf(&line, "; starts in at most %s",
+                    units_format_duration(left, why->at > now ? why->at - now : 0));
+    add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
 static void add_expected(const struct api *api, const struct job *job, json_t **ret_start,
