@@ -293,6 +293,7 @@ static void widen(struct brain *brain, const struct estimate_ask *wanted, usec_t
     if (brain->estimator.is_uncertain)
         ret->median = usec_after(now, between(wait, wait_from(now, late)));
     ret->median = ret->median < ret->high ? ret->median : ret->high;
+    ret->low = ret->low < ret->median ? ret->low : ret->median;
 }
 
 void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
