@@ -223,3 +223,16 @@ def test_an_engine_that_is_not_there_is_refused(make_daemon):
                            "tarn-engine-nowhere.so: not found"), ("/bin/true", "engine /bin/true")):
         daemon = make_daemon(devices="none", options=["--engine", engine])
         assert words in daemon.try_start()[1]
+
+
+def test_explanations_name_nodes(daemon):
+    for _ in range(3):
+        daemon.api.wait_state(submit(daemon, "sleep 1000", gpus="3"), "running")
+    assert tarn(daemon, "drain", "n2").returncode == 0
+    waiting = submit(daemon, "true", gpus="2")
+    lines = "\n".join(daemon.api.why(waiting)["lines"])
+    assert "2 of 8 (n1/3, n3/3)" in lines and "3 gpus of n1" in lines and "3 gpus of n2" in lines
+    assert "9 of 11 gpus given" in tarn(daemon, "ls").stderr
+    gang = submit(daemon, "sleep 1000", gpus="1", nodes=2)
+    daemon.api.wait_state(gang, "running")
+    assert "2 gpus of 2 nodes" in "\n".join(daemon.api.why(waiting)["lines"])
