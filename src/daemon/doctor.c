@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "daemon/daemon.h"
 #include "daemon/parts.h"
 #include "daemon/verbs.h"
 #include "device/host.h"

@@ -5,12 +5,10 @@
  * knows no jobs and no leases, so no process is foreign. It keeps nothing: faults are forgotten at
  * its end.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "api/api.h"

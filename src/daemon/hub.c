@@ -7,7 +7,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/snapshot/snapshot.h"
 #include "io/log.h"

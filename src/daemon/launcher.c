@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/launcher.h"
 
-#include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +14,6 @@
 #include "core/job/role.h"
 #include "core/state/attempt_launch.h"
 #include "io/file.h"
-#include "io/log.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
 #include "node/machine.h"

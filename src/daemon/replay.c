@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/snapshot/snapshot.h"
-#include "daemon/daemon.h"
 #include "daemon/verbs.h"
 #include "io/paths.h"
 #include "sched/sched.h"

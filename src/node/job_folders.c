@@ -2,7 +2,6 @@
 #include "node/job_folders.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "core/cluster/mig.h"
 #include "device/mps.h"
 #include "io/file.h"
-#include "io/log.h"
 
 enum { KEPT_MAX = 16 };
 

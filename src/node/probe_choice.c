@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "device/drm/amd.h"
 #include "device/drm/intel.h"
-#include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "device/recorded.h"
 #include "device/several.h"

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "device/drm/amd.h"
 
 enum { PERCENT = READING_RATIO_ONE / 100, HERTZ_A_MHZ = 1000000 };

@@ -3,11 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "device/model.h"
 
 /* The kernel gives numbers only. Memory: where the product has one size; 0: several. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes on a device. The library counts first and fills then; processes come between the
  * two. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readings of one device. What it does not support is asked once; what fails is absent. */
-#include <errno.h>
 #include <math.h>
 
 #include "base/compiler.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the devices are linked: NVLinks to each other or to a common switch, else PCIe. */
 #include <stdio.h>
-#include <strings.h>
 
 #include "device/nvml/nvml_inside.h"
 
