@@ -125,6 +125,8 @@ void api_handle(void *user, struct http_request *request)
         is_known = true;
         if (strcmp(routes[i].method, request->method) != 0)
             continue;
+        if (call.api->inquiry && call.api->ports.control.clock.now)
+            inquiry_set_time(call.api->inquiry, api_now(call.api));
         if (!routes[i].admins || request->who->is_admin)
             routes[i].handle(&call);
         else

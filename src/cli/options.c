@@ -33,6 +33,20 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+/* NULL: it is not in the table. */
+static const struct option_entry *find(const struct command *command, const char *name, char letter)
+{
+    const struct option_entry *const tables[] = { command->options, options_common };
+
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        for (const struct option_entry *option = tables[i]; option->name; option++) {
+            if (name ? strcmp(option->name, name) == 0 : option->letter == letter)
+                return option;
+        }
+    }
+    return NULL;
+}
+
 /* ---- help ---- */
 
 static void add_option(struct text *text, const struct option_entry *option)
@@ -48,10 +62,14 @@ static void add_option(struct text *text, const struct option_entry *option)
     text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
 }
 
-static void add_options(struct text *text, const struct option_entry *option)
+/* A common option that the command has itself is not shown twice. */
+static void add_options(struct text *text, const struct command *command,
+                        const struct option_entry *option)
 {
-    for (; option->name; option++)
-        add_option(text, option);
+    for (; option->name; option++) {
+        if (find(command, option->name, 0) == option)
+            add_option(text, option);
+    }
 }
 
 void command_help(const struct command *command)
@@ -63,12 +81,12 @@ void command_help(const struct command *command)
                 command->usage, command->summary);
     if (command->options) {
         text_add_char(&text, '\n');
-        add_options(&text, command->options);
+        add_options(&text, command, command->options);
     }
     if (sends)
         sbatch_help(&text);
     else if (command->options)
-        add_options(&text, options_common);
+        add_options(&text, command, options_common);
     screen_put(stdout, text.bytes);
 }
 
@@ -96,19 +114,6 @@ int usage_wrong(const char *verb, const char *format, ...)
 }
 
 /* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
-static const struct option_entry *find(const struct command *command, const char *name, char letter)
-{
-    const struct option_entry *const tables[] = { command->options, options_common };
-
-    for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        for (const struct option_entry *option = tables[i]; option->name; option++) {
-            if (name ? strcmp(option->name, name) == 0 : option->letter == letter)
-                return option;
-        }
-    }
-    return NULL;
-}
-
 static int unknown(const struct reading *reading, const char *name)
 {
     const char *names[OPTIONS_MAX + COMMON_COUNT + 1] = { 0 };
@@ -231,4 +236,13 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
         status = usage_wrong(ret->verb, "'%s': expected no word", ret->words[0]);
     *ret_status = status;
     return status == 0 && !reading.is_help;
+}
+
+bool option_fd(const char *value, int *ret)
+{
+    char *end;
+    long number = value ? strtol(value, &end, 10) : -1;
+
+    *ret = (int)number;
+    return !value || (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number <= 1023);
 }

@@ -46,6 +46,9 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];
 
+/* The value of an option that takes a descriptor; NULL: -1. False: it is none. */
+bool option_fd(const char *value, int *ret);
+
 /* Report wrong usage; returns 2. */
 int usage_wrong(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

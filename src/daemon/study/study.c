@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "control/phrases.h"
@@ -275,7 +274,7 @@ static void on_look(uv_timer_t *timer)
     struct error err;
 
     if (work->study->is_left(work->study)) {
-        end_work(work, error_set(&err, -ECANCELED, "nobody waits for it"), &err);
+        end_work(work, error_set(&err, -ECANCELED, "the client has left"), &err);
         return;
     }
     if (uv_now(work->studies->options.loop) < work->deadline)
