@@ -16,6 +16,23 @@ static void add_line(json_t *lines, const char *label, const char *text)
     json_array_append_new(lines, json_sprintf("%-9s %s", label, text));
 }
 
+/* " of n1", " of 2 nodes"; "" where there is one node only. */
+static char *place_of(const struct state *state, const struct lease *lease)
+{
+    uint32_t nodes = 0;
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        bool is_new = true;
+        for (uint32_t k = 0; k < i; k++)
+            is_new &= lease->members[k].node != lease->members[i].node;
+        nodes += is_new;
+    }
+    if (state->nodes.count < 2)
+        return mem_string("");
+    return nodes == 1 ? mem_printf(" of %s", state->nodes.items[lease->members[0].node].name)
+                      : mem_printf(" of %" PRIu32 " nodes", nodes);
+}
+
 /* Jobs that hold what this job could use: those with devices if it wants some, else all. */
 static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by, json_t *lines)
 {
@@ -42,9 +59,10 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api_now(api);
         int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
-        text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
+        AUTO_FREE char *place = place_of(state, other->run->lease);
+        text_printf(&text, "%sjob %s (%s, %s %s%s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
-                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
+                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2), place,
                     end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
                     end == USEC_NEVER ? ""
                                       : units_format_duration(left, end > now ? end - now : 0));
@@ -85,7 +103,11 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
         if (state->room.devices.items[i].milli < GPU_MILLI)
             continue;
         json_array_append_new(free_devices, json_integer(device->index));
-        text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
+        text_add(&text, count++ ? ", " : "");
+        if (state->nodes.count > 1)
+            text_printf(&text, "%s/%" PRIu32, state->nodes.items[device->node].name, device->index);
+        else
+            text_printf(&text, "gpu %" PRIu32, device->index);
     }
     AUTO_FREE char *line = mem_printf("%zu of %zu%s%s%s", count, usable, count > 0 ? " (" : "",
                                       text_string(&text), count > 0 ? ")" : "");
@@ -204,16 +226,16 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     bool is_open =
         why->at == USEC_NEVER ||
         (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
+    bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
     char left[UNITS_TEXT_SIZE];
-    AUTO_FREE char *line =
-        is_open ? mem_string(
-                      "first in line: nothing that would delay it is started before it; those it "
-                      "waits for have no time limit")
-                : mem_printf(
-                      "first in line: nothing that would delay it is started before it; starts in "
-                      "at most %s",
-                      units_format_duration(left, why->at > now ? why->at - now : 0));
-    add_line(lines, "promised", line);
+    AUTO_RELEASE(text) struct text line = { 0 };
+    text_add(&line, "first in line: nothing that would delay it is started before it");
+    if (is_open)
+        text_add(&line, "; the jobs that it waits for have no time limit");
+    else if (is_guaranteed)
+        text_printf(&line, "; starts in at most %s",
+                    units_format_duration(left, why->at > now ? why->at - now : 0));
+    add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
 /* NULL: not known. */

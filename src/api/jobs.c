@@ -95,6 +95,19 @@ static const struct job *start_after(const struct state *state, uint64_t after)
     return job;
 }
 
+/* GPUs that jobs may get or have: those of a drained node count while jobs hold them. */
+static json_t *view_gpus_given(const struct state *state)
+{
+    int64_t total = state->capacity.milli;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (!device_is_usable(state, &state->devices.items[i]))
+            total += GPU_MILLI - state->room.devices.items[i].milli;
+    }
+    return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
+                     view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
+}
+
 static json_t *view_counts(const struct state *state)
 {
     json_t *counts = json_object();
@@ -147,10 +160,9 @@ json_t *handle_list(struct call *call)
         }
         json_array_append_new(jobs, view_job(call->api, job, false));
     }
-    return json_pack("{s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "older", has_older, "next",
-                     next ? next : json_null(), "counts", view_counts(state), "gpus", "total",
-                     view_milli(state->capacity.milli), "given",
-                     view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
+    return json_pack("{s:o, s:b, s:o, s:o, s:o}", "jobs", jobs, "older", has_older, "next",
+                     next ? next : json_null(), "counts", view_counts(state), "gpus",
+                     view_gpus_given(state));
 }
 
 static json_t *strings(char *const *list)
@@ -240,10 +252,7 @@ static json_t *show_group(struct call *call, const struct group *group)
     }
     json_t *view = view_group(call->api, group);
     json_object_set_new(view, "stages", stages);
-    json_object_set_new(
-        view, "gpus",
-        json_pack("{s:o, s:o}", "total", view_milli(state->capacity.milli), "given",
-                  view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS])));
+    json_object_set_new(view, "gpus", view_gpus_given(state));
     return view;
 }
 

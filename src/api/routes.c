@@ -142,6 +142,8 @@ void api_handle(void *user, struct http_request *request)
             continue;
         is_known = true;
         if (strcmp(routes[i].method, request->method) == 0) {
+            if (call.api->inquiry && call.api->ports.control.clock.now)
+                inquiry_set_time(call.api->inquiry, api_now(call.api));
             run(&routes[i], &call);
             return;
         }

@@ -72,8 +72,9 @@ struct control {
     struct control_clock clock;
     struct control_blobs blobs;
     struct control_watchers watchers;
-    usec_t grace; /* default grace period of a job */
-    uid_t owner;  /* the user of the daemon */
+    bool is_whole_only; /* the engine cannot share a device between jobs */
+    usec_t grace;       /* default grace period of a job */
+    uid_t owner;        /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)

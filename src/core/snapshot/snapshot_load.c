@@ -176,8 +176,9 @@ static void load_run(struct job *job, const struct saved_job *saved)
 
     rest.end.reason = rest.cancelled_by = rest.cancel_reason = rest.moved_from = rest.moved_to =
         NULL;
-    rest.rescued_from = rest.rescued_reason = NULL;
+    rest.rescued_from = rest.rescued_reason = rest.external = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
+        !saved->run.external[0] &&
         memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
         return;
 
@@ -186,6 +187,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     run->cancelled_by = run->cancel_reason = NULL;
     job_set_cancel(run, saved->run.cancelled_by, saved->run.cancel_reason);
     run->end.reason = string_or_null(saved->run.end.reason);
+    run->external = string_or_null(saved->run.external);
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
     run->moved_from = string_or_null(saved->run.moved_from);
     run->moved_to = string_or_null(saved->run.moved_to);

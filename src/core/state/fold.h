@@ -25,6 +25,7 @@ int fold_grant(struct state *state, struct job *job, const struct event_grant *e
                struct error *err);
 void fold_stop(struct state *state, struct job *job, const struct event_stop *event);
 void fold_started(struct state *state, struct job *job, const struct event_started *event);
+void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event);
 void fold_ended(struct state *state, struct job *job, const struct event_ended *event);
 void fold_checkpoint(struct state *state, struct job *job, uint32_t attempt);
 

@@ -91,6 +91,7 @@ void state_destroy(struct state *state)
     need_table_release(&state->needs);
     pages_release(&state->jobs);
     map_release(&state->groups);
+    map_release(&state->externals);
     config_log_release(&state->config_log);
     free(state);
 }
@@ -326,6 +327,16 @@ int64_t state_find_device(const struct state *state, const char *uuid)
             return (int64_t)i;
     }
     return -1;
+}
+
+struct job *state_external(const struct state *state, const char *name)
+{
+    uint64_t id;
+
+    if (!map_get(&state->externals, map_hash(name, strlen(name)), &id))
+        return NULL;
+    struct job *job = state_job(state, id);
+    return job && strcmp(job->run->external, name) == 0 ? job : NULL;
 }
 
 int64_t state_find_pool(const struct state *state, const char *name)
