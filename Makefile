@@ -5,6 +5,18 @@ DESTDIR ?=
 MESON   ?= meson
 JOBS    ?= $(shell nproc)
 
+# A clone that was moved: Meson's build folders have the old paths in them.
+define renew
+ifneq ($(wildcard $(1)/meson-info/meson-info.json),)
+ifeq ($(shell grep -scF '"source": "$(CURDIR)"' $(1)/meson-info/meson-info.json),0)
+$$(info $(1) was set up for another folder; it is set up again)
+$$(shell rm -rf "$(1)")
+endif
+endif
+endef
+$(eval $(call renew,$(BUILD)))
+$(eval $(call renew,$(BUILD)-release))
+
 .PHONY: all demo check check-all bench results install packages clean
 
 all: $(BUILD)/build.ninja

@@ -18,8 +18,8 @@
 static const struct {
     const char *type, *json;
 } kinds[SETTING_KINDS] = {
-#define CONFIG_KIND_WORDS(ID, type, json) { type, json },
-    CONFIG_KINDS(CONFIG_KIND_WORDS)
+#define KIND(ID, type, json, read, write, tell) { type, json },
+#include "wire/config/config_kinds.def"
 };
 
 /* What stands below a key of a kind. */

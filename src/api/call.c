@@ -62,31 +62,10 @@ void reply_error(struct http_request *request, int code, const struct error *err
                          message ? message : json_string("words that are not UTF-8")));
 }
 
-void reply(struct call *call, int code, const struct error *err, json_t *body)
+json_t *refuse(struct call *call, int code)
 {
-    if (code < 0)
-        reply_error(call->request, code, err);
-    else
-        reply_json(call->request, 200, body);
-}
-
-/* Bounds memory: a JSON value takes about a hundred times its bytes. */
-static bool has_too_many_values(const char *bytes, size_t length)
-{
-    size_t values = 1, containers = 0;
-    bool in_string = false;
-
-    for (size_t i = 0; i < length; i++) {
-        if (in_string && bytes[i] == '\\')
-            i++;
-        else if (bytes[i] == '"')
-            in_string = !in_string;
-        else if (!in_string) {
-            values += bytes[i] == ',';
-            containers += bytes[i] == '{' || bytes[i] == '[';
-        }
-    }
-    return values > BODY_VALUES_MAX || containers > BODY_CONTAINERS_MAX;
+    call->code = code;
+    return NULL;
 }
 
 int check_query(const struct http_request *request, const char *const *keys, struct error *err)
@@ -102,21 +81,23 @@ int check_query(const struct http_request *request, const char *const *keys, str
                      text_string(&known));
 }
 
-int read_body(const struct call *call, json_t **ret, struct error *err)
+int read_body(struct call *call)
 {
     const struct text *bytes = &call->request->body;
+    struct json_measure measure = json_measure(text_string(bytes), bytes->length);
 
     if (bytes->length == 0)
-        return error_set(err, REFUSED_BAD, "body: empty, expected JSON");
-    if (has_too_many_values(bytes->bytes, bytes->length))
-        return error_set(err, REFUSED_BAD, "body: more than %d values, or %d objects and lists",
-                         BODY_VALUES_MAX, BODY_CONTAINERS_MAX);
-    int code = json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", ret, err);
-    if (code < 0 || json_is_object(*ret) || json_is_array(*ret))
-        return code;
-    json_decref(*ret);
-    *ret = NULL;
-    return error_set(err, REFUSED_BAD, "body: expected an object or a list");
+        return error_set(&call->err, REFUSED_BAD, "body: empty, expected JSON");
+    /* Bounds memory: a JSON value takes about a hundred times its bytes. */
+    if (measure.values > BODY_VALUES_MAX || measure.containers > BODY_CONTAINERS_MAX)
+        return error_set(&call->err, REFUSED_BAD,
+                         "body: more than %d values, or %d objects and lists", BODY_VALUES_MAX,
+                         BODY_CONTAINERS_MAX);
+    int code =
+        json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", &call->body, &call->err);
+    return code < 0 || json_is_object(call->body) || json_is_array(call->body)
+               ? code
+               : error_set(&call->err, REFUSED_BAD, "body: expected an object or a list");
 }
 
 bool query_is_on(const struct http_request *request, const char *key)
@@ -144,14 +125,6 @@ int query_number(const struct http_request *request, const char *key, uint64_t l
     return 0;
 }
 
-void call_device(const struct call *call, char *name, size_t size)
-{
-    if (call->has_id)
-        snprintf(name, size, "%s/%" PRIu64, call->name, call->id);
-    else
-        snprintf(name, size, "%s", call->name);
-}
-
 const struct group *call_group(const struct call *call)
 {
     return call->index == 0 ? state_group(api_state(call->api), call->id) : NULL;
@@ -160,29 +133,22 @@ const struct group *call_group(const struct call *call)
 struct job *call_job(struct call *call)
 {
     const struct state *state = api_state(call->api);
-    struct error err;
+    unsigned long long id = call->id;
+    const struct group *group = state_group(state, id);
+    const struct job *task =
+        group && call->index > 0 ? find_task(state, group, call->index - 1) : NULL;
+    struct job *job = call->index == 0 ? state_job(state, id) : NULL;
 
-    if (call->index == 0) {
-        struct job *job = state_job(state, call->id);
-        const struct group *group = state_group(state, call->id);
-        if (job)
-            return job;
-        if (group) {
-            error_set(&err, REFUSED_BAD, "%llu is %s of %u jobs; name one of them: tarn show %llu",
-                      (unsigned long long)call->id, group_kind_name(group->kind), group->job_count,
-                      (unsigned long long)call->id);
-            reply_error(call->request, REFUSED_BAD, &err);
-            return NULL;
-        }
-        error_set(&err, REFUSED_NOT_FOUND, "job %llu: no such job", (unsigned long long)call->id);
-    } else {
-        const struct group *group = state_group(state, call->id);
-        const struct job *task = group ? find_task(state, group, call->index - 1) : NULL;
-        if (task)
-            return state_job(state, task->id);
-        error_set(&err, REFUSED_NOT_FOUND, "job %llu_%u: no such task",
-                  (unsigned long long)call->id, call->index - 1);
-    }
-    reply_error(call->request, REFUSED_NOT_FOUND, &err);
+    if (job || task)
+        return job ? job : state_job(state, task->id);
+    if (call->index > 0)
+        call->code = error_set(&call->err, REFUSED_NOT_FOUND, "job %llu_%u: no such task", id,
+                               call->index - 1);
+    else if (group)
+        call->code = error_set(&call->err, REFUSED_BAD,
+                               "%llu is %s of %u jobs; name one of them: tarn show %llu", id,
+                               group_kind_name(group->kind), group->job_count, id);
+    else
+        call->code = error_set(&call->err, REFUSED_NOT_FOUND, "job %llu: no such job", id);
     return NULL;
 }

@@ -4,7 +4,8 @@
 
 /* call - one request in a handler: its parameters and its reply
  *
- * The lowest file of this room. A call ends when it is answered or refused.
+ * The lowest file of this room. A handler returns the body of the reply, or NULL: then the request
+ * is refused if call->code is set, and else something replies later (deferred.h, streams.c).
  */
 
 #include <jansson.h>
@@ -49,26 +50,32 @@ static inline bool api_watch(const struct api *api, uint32_t device, struct watc
     return watch && watch->ops->device(watch, device, ret);
 }
 
+enum { CALL_NAME_SIZE = REQUEST_NAME_SIZE + 24 };
+
 /* What a request is about: "/v1/jobs/7/why" has id 7. */
 struct call {
     struct api *api;
     struct http_request *request;
-    uint64_t id;                      /* of the path; 0: none */
-    bool has_id;                      /* it has a number */
-    uint32_t index;                   /* of "7_3", plus one; 0: none */
-    char name[REQUEST_NAME_SIZE + 1]; /* of the path; "": none */
+    uint64_t id;               /* of the path; 0: none */
+    uint32_t index;            /* of "7_3", plus one; 0: none */
+    char name[CALL_NAME_SIZE]; /* of the path, "a/3" of a device with both; "": none */
+    json_t *body;              /* of read_body(); released after the call */
+    int code;                  /* below 0: refused, with err */
+    struct error err;
 };
 
-typedef void call_fn(struct call *call);
+typedef json_t *call_fn(struct call *call);
+
+/* streams.c: these jobs changed */
+void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
+void followers_release(struct api *api);
 
 void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
 void reply_error(struct http_request *request, int code, const struct error *err);
-/* The body when code is 0, else the error. body: NULL after a failure. */
-void reply(struct call *call, int code, const struct error *err, json_t *body);
-
+/* Refuse the request, with the words that are in call->err. Returns NULL. */
+json_t *refuse(struct call *call, int code);
 /* The body as JSON: an object or a list. */
-int read_body(const struct call *call, json_t **ret, struct error *err);
-
+int read_body(struct call *call);
 /* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
 int check_query(const struct http_request *request, const char *const *keys, struct error *err);
 /* "?dry_run", "?dry_run=1"; not there and "0" are off. */
@@ -77,12 +84,9 @@ bool query_is_on(const struct http_request *request, const char *key);
 int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
                  uint64_t *ret, struct error *err);
 
-/* The device that the path names: UUID, index or "NODE/INDEX" (control/lookup.h). */
-void call_device(const struct call *call, char *name, size_t size);
-
 /* The group that the path names; NULL: it names something else. */
 const struct group *call_group(const struct call *call);
-/* The job, or NULL after "no job 7" was replied; also the one of "7_3". */
+/* The job, also the one of "7_3"; NULL: the request is refused with "no job 7". */
 struct job *call_job(struct call *call);
 
 #endif

@@ -24,27 +24,26 @@ static int read_change(const struct http_request *request, const char *key, uint
 
 /* ---- show ---- */
 
-void handle_config(struct call *call)
+json_t *handle_config(struct call *call)
 {
     const struct config_change *change;
     json_t *document = NULL;
     uint64_t number = 0;
-    struct error err;
     bool has_number;
 
-    int code = read_change(call->request, "at", &number, &has_number, &err);
+    int code = read_change(call->request, "at", &number, &has_number, &call->err);
     if (code == 0 && !has_number) {
         AUTO(config) struct config *config = config_of_state(api_state(call->api));
         document = config_to_json(config);
     } else if (code == 0) {
-        code = apply_find(api_control(call->api), number, &change, &err);
+        code = apply_find(api_control(call->api), number, &change, &call->err);
         if (code == 0)
-            code = apply_document(api_control(call->api), change->after, &document, &err);
+            code = apply_document(api_control(call->api), change->after, &document, &call->err);
     }
-    reply(call, code, &err, document);
+    return code < 0 ? refuse(call, code) : document;
 }
 
-void handle_config_log(struct call *call)
+json_t *handle_config_log(struct call *call)
 {
     const struct config_log *log = &api_state(call->api)->config_log;
     json_t *list = json_array();
@@ -52,14 +51,12 @@ void handle_config_log(struct call *call)
     for (size_t i = log->items.count; i > 0; i--) {
         const struct config_change *change = &log->items.items[i - 1];
         json_array_append_new(
-            list,
-            json_pack("{s:I, s:o, s:s, s:i, s:s, s:o}", "number", (json_int_t)change->number, "at",
-                      view_time(call->api, change->at), "user", change->user, "count",
-                      (int)change->count, "text", change->words, "undone",
-                      change->undone ? json_integer((json_int_t)change->undone) : json_null()));
+            list, json_pack("{s:I, s:o, s:s, s:i, s:s, s:o}", "number", (json_int_t)change->number,
+                            "at", view_time(call->api, change->at), "user", change->user, "count",
+                            (int)change->count, "text", change->words, "undone",
+                            number_or_null((int64_t)change->undone)));
     }
-    reply_json(call->request, 200,
-               json_pack("{s:o, s:I}", "changes", list, "last", (json_int_t)config_log_last(log)));
+    return json_pack("{s:o, s:I}", "changes", list, "last", (json_int_t)config_log_last(log));
 }
 
 /* ---- apply and undo ---- */
@@ -88,19 +85,15 @@ static int run_applying(struct deferred *deferred, struct error *err)
     return apply_run(api_control(deferred->api), &applying->apply, err);
 }
 
-static json_t *number_or_null(uint64_t number)
-{
-    return number ? json_integer((json_int_t)number) : json_null();
-}
-
 static json_t *answer_applying(struct deferred *deferred)
 {
     const struct apply *apply = &CONTAINER_OF(deferred, struct applying, deferred)->apply;
     const struct config_log *log = &api_state(deferred->api)->config_log;
 
     return json_pack("{s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes), "applied",
-                     !apply->is_dry_run, "number", number_or_null(apply->number), "undone",
-                     number_or_null(apply->undo), "last", (json_int_t)config_log_last(log));
+                     !apply->is_dry_run, "number", number_or_null((int64_t)apply->number), "undone",
+                     number_or_null((int64_t)apply->undo), "last",
+                     (json_int_t)config_log_last(log));
 }
 
 static void release_applying(struct deferred *deferred)
@@ -108,7 +101,7 @@ static void release_applying(struct deferred *deferred)
     apply_release(&CONTAINER_OF(deferred, struct applying, deferred)->apply);
 }
 
-static struct applying *create_applying(struct call *call, int *ret_code, struct error *err)
+static struct applying *create_applying(struct call *call, int *ret_code)
 {
     static const struct deferred_ops ops = { run_applying, answer_applying, release_applying, 200 };
     struct applying *applying = deferred_create(call, sizeof(*applying), &ops);
@@ -117,47 +110,44 @@ static struct applying *create_applying(struct call *call, int *ret_code, struct
     apply->is_dry_run = query_is_on(call->request, "dry_run");
     *ret_code = 0;
     if (!apply->is_dry_run && !apply->who->is_admin)
-        *ret_code = error_set(err, REFUSED_FORBIDDEN, "config: only administrators change it");
+        *ret_code =
+            error_set(&call->err, REFUSED_FORBIDDEN, "config: only administrators change it");
     if (*ret_code == 0)
-        *ret_code = read_change(call->request, "seen", &apply->seen, &apply->has_seen, err);
+        *ret_code = read_change(call->request, "seen", &apply->seen, &apply->has_seen, &call->err);
     return applying;
 }
 
-static int read_config(const struct call *call, struct config **ret, struct error *err)
+static int read_config(struct call *call, struct config **ret)
 {
-    json_t *body = NULL;
-
-    int code = read_body(call, &body, err);
+    int code = read_body(call);
     if (code == 0)
-        code = config_parse(body, NULL, NULL, ret, err);
-    json_decref(body);
+        code = config_parse(call->body, NULL, NULL, ret, &call->err);
     if (code == 0)
-        code = configure_settle(*ret, err);
-    return code < 0 ? code : configure_find_programs(api_state(call->api), *ret, err);
+        code = configure_settle(*ret, &call->err);
+    return code < 0 ? code : configure_find_programs(api_state(call->api), *ret, &call->err);
 }
 
-void handle_apply(struct call *call)
+json_t *handle_apply(struct call *call)
 {
-    struct error err = { "" };
     int code;
 
-    struct applying *applying = create_applying(call, &code, &err);
+    struct applying *applying = create_applying(call, &code);
     if (code == 0)
-        code = read_config(call, &applying->apply.config, &err);
-    deferred_begin(&applying->deferred, code, &err);
+        code = read_config(call, &applying->apply.config);
+    return deferred_begin(call, &applying->deferred, code);
 }
 
-void handle_undo(struct call *call)
+json_t *handle_undo(struct call *call)
 {
-    struct error err = { "" };
     bool has_number = false;
     int code;
 
-    struct applying *applying = create_applying(call, &code, &err);
+    struct applying *applying = create_applying(call, &code);
     applying->apply.is_undo = true;
     if (code == 0)
-        code = read_change(call->request, "change", &applying->apply.undo, &has_number, &err);
+        code = read_change(call->request, "change", &applying->apply.undo, &has_number, &call->err);
     if (code == 0 && has_number && applying->apply.undo == 0)
-        code = error_set(&err, REFUSED_BAD, "change: 0, expected the number of a change, from 1");
-    deferred_begin(&applying->deferred, code, &err);
+        code = error_set(&call->err, REFUSED_BAD,
+                         "change: 0, expected the number of a change, from 1");
+    return deferred_begin(call, &applying->deferred, code);
 }

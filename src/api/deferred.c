@@ -2,6 +2,7 @@
 #include "api/deferred.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -40,18 +41,19 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
         .api = call->api,
         .request = call->request,
         .ops = ops,
+        .id = call->id,
     };
+    memcpy(deferred->name, call->name, sizeof(deferred->name));
     return deferred;
 }
 
-void deferred_begin(struct deferred *deferred, int code, const struct error *err)
+json_t *deferred_begin(struct call *call, struct deferred *deferred, int code)
 {
-    if (code == 0) {
+    if (code == 0)
         control_enqueue(api_control(deferred->api), &deferred->change);
-        return;
-    }
-    reply_error(deferred->request, code, err);
-    destroy_deferred(deferred);
+    else
+        destroy_deferred(deferred);
+    return refuse(call, code);
 }
 
 /* ---- by a study ---- */
@@ -95,14 +97,13 @@ void *asked_create(struct call *call, size_t size, void (*release)(struct asked 
     return asked;
 }
 
-void asked_begin(struct asked *asked, int code, struct error *err)
+json_t *asked_begin(struct call *call, struct asked *asked, int code)
 {
     const struct api_studies *studies = &asked->api->ports.studies;
 
     if (code == 0)
-        code = studies->start(studies->user, &asked->study, err);
-    if (code == 0)
-        return; /* done is called */
-    reply_error(asked->request, code, err);
-    destroy_asked(asked);
+        code = studies->start(studies->user, &asked->study, &call->err);
+    if (code < 0) /* else done is called */
+        destroy_asked(asked);
+    return refuse(call, code);
 }

@@ -27,12 +27,15 @@ struct deferred {
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;
+    uint64_t id; /* as the call has them */
+    char name[CALL_NAME_SIZE];
 };
 
 /* A larger struct of that size, whose first member it is. */
 void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops);
-/* code: of reading the request; 0: the change is enqueued. Takes it over. */
-void deferred_begin(struct deferred *deferred, int code, const struct error *err);
+/* code: of reading the request, with words in call->err; 0: the change is enqueued. Takes it over.
+ * Returns NULL, as does asked_begin(). */
+json_t *deferred_begin(struct call *call, struct deferred *deferred, int code);
 
 /* A question that a study process answers. The caller fills its study, and states what it owns. */
 struct asked {
@@ -43,6 +46,6 @@ struct asked {
 };
 
 void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));
-void asked_begin(struct asked *asked, int code, struct error *err);
+json_t *asked_begin(struct call *call, struct asked *asked, int code);
 
 #endif

@@ -12,7 +12,6 @@
 
 struct draining {
     struct deferred deferred;
-    char name[REQUEST_NAME_SIZE + 16];
     char reason[DRAIN_REASON_SIZE];
     bool is_gpu, is_over;
 };
@@ -23,8 +22,8 @@ static int run_draining(struct deferred *deferred, struct error *err)
     const struct control *control = api_control(deferred->api);
     const char *reason = asked->is_over ? NULL : asked->reason;
 
-    return asked->is_gpu ? drain_device(control, asked->name, reason, err)
-                         : drain_node(control, asked->name, reason, err);
+    return asked->is_gpu ? drain_device(control, deferred->name, reason, err)
+                         : drain_node(control, deferred->name, reason, err);
 }
 
 static bool is_there(const struct lease *lease, bool is_gpu, uint32_t number)
@@ -54,48 +53,44 @@ static json_t *answer_draining(struct deferred *deferred)
 {
     const struct draining *asked = CONTAINER_OF(deferred, struct draining, deferred);
     const struct state *state = api_state(deferred->api);
-    uint32_t number = (uint32_t)state_find_node(state, asked->name);
+    uint32_t number = (uint32_t)state_find_node(state, deferred->name);
 
     if (asked->is_gpu)
-        device_find(state, asked->name, &number, NULL);
-    return json_pack("{s:s, s:b, s:o, s:i}", asked->is_gpu ? "gpu" : "node", asked->name, "drained",
-                     !asked->is_over, "reason",
+        device_find(state, deferred->name, &number, NULL);
+    return json_pack("{s:s, s:b, s:o, s:i}", asked->is_gpu ? "gpu" : "node", deferred->name,
+                     "drained", !asked->is_over, "reason",
                      asked->is_over ? json_null() : json_string(asked->reason), "jobs",
                      count_jobs(state, asked->is_gpu, number));
 }
 
 /* {"reason": "fan replaced on Monday"}; default: "by NAME" */
-static int read_reason(const struct call *call, struct draining *asked, struct error *err)
+static int read_reason(struct call *call, struct draining *asked)
 {
     static const char *const keys[] = { "reason", NULL };
-    struct reader reader = { .where = "drain", .err = err };
+    struct reader reader = { .where = "drain", .err = &call->err };
     const char *reason = NULL;
-    json_t *body = NULL;
 
-    int code = call->request->body.length > 0 ? read_body(call, &body, err) : 0;
-    if (code == 0 && body)
-        code = reader_check_keys(&reader, body, keys);
-    if (code == 0 && body)
-        code = reader_string(&reader, body, "reason", DRAIN_REASON_SIZE - 1, &reason);
+    int code = call->request->body.length > 0 ? read_body(call) : 0;
+    if (code == 0 && call->body)
+        code = reader_check_keys(&reader, call->body, keys);
+    if (code == 0)
+        code = reader_string(&reader, call->body, "reason", DRAIN_REASON_SIZE - 1, &reason);
     if (code == 0 && reason && (string_has_control(reason) || !reason[0]))
-        code = error_set(err, REFUSED_BAD, "drain: reason: expected one line");
+        code = error_set(&call->err, REFUSED_BAD, "drain: reason: expected one line");
     if (code == 0 && reason)
         snprintf(asked->reason, sizeof(asked->reason), "%s", reason);
     else if (code == 0)
         snprintf(asked->reason, sizeof(asked->reason), "by %s", call->request->who->name);
-    json_decref(body);
     return code;
 }
 
-void handle_drain(struct call *call)
+json_t *handle_drain(struct call *call)
 {
     static const struct deferred_ops ops = { run_draining, answer_draining, NULL, 200 };
     const char *verb = strrchr(call->request->path, '/') + 1;
-    struct error err = { "" };
 
     struct draining *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->is_gpu = string_starts(call->request->path, "/v1/gpus/");
     asked->is_over = strcmp(verb, "undrain") == 0;
-    call_device(call, asked->name, sizeof(asked->name));
-    deferred_begin(&asked->deferred, read_reason(call, asked, &err), &err);
+    return deferred_begin(call, &asked->deferred, read_reason(call, asked));
 }

@@ -13,9 +13,24 @@ enum { HOLDERS_NAMED = 6, LINES_MAX = 20 };
 
 static void add_line(json_t *lines, const char *label, const char *text)
 {
-    AUTO_FREE char *line = mem_printf("%-9s %s", label, text);
+    json_array_append_new(lines, json_sprintf("%-9s %s", label, text));
+}
 
-    json_array_append_new(lines, json_string(line));
+/* " of n1", " of 2 nodes"; "" where there is one node only. */
+static char *place_of(const struct state *state, const struct lease *lease)
+{
+    uint32_t nodes = 0;
+
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        bool is_new = true;
+        for (uint32_t k = 0; k < i; k++)
+            is_new &= lease->members[k].node != lease->members[i].node;
+        nodes += is_new;
+    }
+    if (state->nodes.count < 2)
+        return mem_string("");
+    return nodes == 1 ? mem_printf(" of %s", state->nodes.items[lease->members[0].node].name)
+                      : mem_printf(" of %" PRIu32 " nodes", nodes);
 }
 
 /* Jobs that hold what this job could use: those with devices if it wants some, else all. */
@@ -44,9 +59,10 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
         char amount[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
         usec_t now = api_now(api);
         int64_t held = wants_gpus ? other->run->lease->milli : lease_cpus(other->run->lease);
-        text_printf(&text, "%sjob %s (%s, %s %s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
+        AUTO_FREE char *place = place_of(state, other->run->lease);
+        text_printf(&text, "%sjob %s (%s, %s %s%s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
-                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2),
+                    wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2), place,
                     end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
                     end == USEC_NEVER ? ""
                                       : units_format_duration(left, end > now ? end - now : 0));
@@ -87,11 +103,14 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
         if (state->room.devices.items[i].milli < GPU_MILLI)
             continue;
         json_array_append_new(free_devices, json_integer(device->index));
-        text_printf(&text, "%sgpu %" PRIu32, count++ ? ", " : "", device->index);
+        text_add(&text, count++ ? ", " : "");
+        if (state->nodes.count > 1)
+            text_printf(&text, "%s/%" PRIu32, state->nodes.items[device->node].name, device->index);
+        else
+            text_printf(&text, "gpu %" PRIu32, device->index);
     }
-    AUTO_FREE char *line = count > 0
-                               ? mem_printf("%zu of %zu (%s)", count, usable, text_string(&text))
-                               : mem_printf("0 of %zu", usable);
+    AUTO_FREE char *line = mem_printf("%zu of %zu%s%s%s", count, usable, count > 0 ? " (" : "",
+                                      text_string(&text), count > 0 ? ")" : "");
     add_line(lines, "free", line);
 }
 
@@ -207,44 +226,42 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     bool is_open =
         why->at == USEC_NEVER ||
         (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
+    bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
     char left[UNITS_TEXT_SIZE];
-    AUTO_FREE char *line =
-        is_open ? mem_string(
-                      "first in line: nothing that would delay it is started before it; those it "
-                      "waits for have no time limit")
-                : mem_printf(
-                      "first in line: nothing that would delay it is started before it; starts in "
-                      "at most %s",
-                      units_format_duration(left, why->at > now ? why->at - now : 0));
-    add_line(lines, "promised", line);
+    AUTO_RELEASE(text) struct text line = { 0 };
+    text_add(&line, "first in line: nothing that would delay it is started before it");
+    if (is_open)
+        text_add(&line, "; the jobs that it waits for have no time limit");
+    else if (is_guaranteed)
+        text_printf(&line, "; starts in at most %s",
+                    units_format_duration(left, why->at > now ? why->at - now : 0));
+    add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
-static void add_expected(const struct api *api, const struct job *job, json_t **ret_start,
-                         json_t *lines)
+/* NULL: not known. */
+static json_t *add_expected(const struct api *api, const struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
 
     if (!sched_estimate_start(api_brain(api), api->inquiry, job, &start))
-        return;
+        return NULL;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);
-    *ret_start = view_start(api, &start);
+    return view_start(api, &start);
 }
 
-static void add_sooner(const struct api *api, const struct job *job, json_t *lines,
-                       json_t **ret_sooner)
+static json_t *add_sooner(const struct api *api, const struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
-    const json_t *advice;
+    json_t *sooner = view_sooner(api, job), *advice;
     size_t i;
 
-    json_decref(*ret_sooner);
-    *ret_sooner = view_sooner(api, job);
-    json_array_foreach(*ret_sooner, i, advice) text_printf(
+    json_array_foreach(sooner, i, advice) text_printf(
         &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
     if (text.length > 0)
         add_line(lines, "sooner", text.bytes);
+    return sooner;
 }
 
 /* CPUs and memory of each member, or of all roles together. */
@@ -303,43 +320,37 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
         if (json_array_size(lines) == LINES_MAX)
             return;
         say_job(api_state(api), job, &label);
-        AUTO_FREE char *line = mem_printf("job %s %s: %s", label.bytes, job->name, text.bytes);
-        json_array_append_new(lines, json_string(line));
+        json_array_append_new(lines,
+                              json_sprintf("job %s %s: %s", label.bytes, job->name, text.bytes));
         text_clear(&last);
         text_add(&last, text.bytes);
     }
-    if (more > 0) {
-        AUTO_FREE char *line = mem_printf("%zu more for the same reasons", more);
-        json_array_append_new(lines, json_string(line));
-    }
+    if (more > 0)
+        json_array_append_new(lines, json_sprintf("%zu more for the same reasons", more));
 }
 
-static void why_of_group(struct call *call, const struct group *group)
+static json_t *why_of_group(struct call *call, const struct group *group)
 {
-    AUTO_FREE char *label = mem_printf("%" PRIu64, group->id);
-    AUTO_FREE char *text =
-        mem_printf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32 " jobs have ended, %" PRIu32 " run",
-                   group_kind_name(group->kind), group->id, group->name, group->ended_count,
-                   group->job_count, group->active_count);
     json_t *lines = json_array();
+    json_t *text = json_sprintf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32
+                                " jobs have ended, %" PRIu32 " run",
+                                group_kind_name(group->kind), group->id, group->name,
+                                group->ended_count, group->job_count, group->active_count);
 
     add_waiting(call->api, group, lines);
-    reply_json(call->request, 200,
-               json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t)group->id,
-                         "label", label, "state", group_is_over(group) ? "ended" : "running",
-                         "kind", "group", "meaning", "several jobs, each with a reason of its own",
-                         "text", text, "lines", lines));
+    return json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o}", "id", (json_int_t)group->id, "label",
+                     json_sprintf("%" PRIu64, group->id), "state",
+                     group_is_over(group) ? "ended" : "running", "kind", "group", "meaning",
+                     "several jobs, each with a reason of its own", "text", text, "lines", lines);
 }
 
-void handle_why(struct call *call)
+json_t *handle_why(struct call *call)
 {
     const struct api *api = call->api;
     const struct group *group = call_group(call);
 
-    if (group) {
-        why_of_group(call, group);
-        return;
-    }
+    if (group)
+        return why_of_group(call, group);
     const struct job *job = call_job(call);
     const struct state *state = api_state(api);
     AUTO_RELEASE(text) struct text text = { 0 }, label = { 0 };
@@ -347,13 +358,12 @@ void handle_why(struct call *call)
     uint32_t ahead;
 
     if (!job)
-        return;
+        return NULL;
     sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    json_t *start = json_null(), *sooner = json_array(), *owed = json_null();
-    json_t *moves = json_null(), *foreign = json_array();
+    json_t *start = NULL, *sooner = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
@@ -368,22 +378,19 @@ void handle_why(struct call *call)
         if (!why_is_never(why.kind)) {
             add_free(api, &why, wants_gpus, free_devices, lines);
             add_holders(api, wants_gpus, held_by, lines);
-            json_decref(foreign);
-            foreign = wants_gpus ? add_foreign(api, lines) : json_array();
-            json_decref(owed);
+            foreign = wants_gpus ? add_foreign(api, lines) : NULL;
             owed = add_give_back(api, job, lines);
-            json_decref(moves);
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
-            add_expected(api, job, &start, lines);
-            add_sooner(api, job, lines, &sooner);
+            start = add_expected(api, job, lines);
+            sooner = add_sooner(api, job, lines);
         }
     }
     bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
-        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o}",
+        "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o?, s:o, "
+        "s:o, s:o, s:o?, s:o, s:o?, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
         "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
         "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
@@ -392,15 +399,13 @@ void handle_why(struct call *call)
         why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
             ? json_string(state->pools.items[why.pool].name)
             : json_null(),
-        "on", why.job ? json_integer((json_int_t)why.job) : json_null(), "ahead", (int)ahead,
-        "promised", is_promised, "expected_start",
+        "on", number_or_null((int64_t)why.job), "ahead", (int)ahead, "promised", is_promised,
+        "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why.at),
-        "start", start, "sooner", sooner, "free_devices", free_devices, "held_by", held_by, "owed",
-        owed, "lines", lines);
-    json_object_set_new(view, "moves", moves);
-    json_object_set_new(view, "foreign", foreign);
-    json_object_set_new(view, "rescued", rescued);
+        "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
+        "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
+        foreign ? foreign : json_array(), "rescued", rescued);
     view_why_time(api, &why, view);
-    reply_json(call->request, 200, view);
+    return view;
 }

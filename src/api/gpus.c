@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices and their health. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"
@@ -11,11 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "control/lookup.h"
-
-static json_t *mib_or_null(int64_t mib)
-{
-    return mib > 0 ? json_integer(mib) : json_null();
-}
+#include "wire/json.h"
 
 /* ---- jobs and processes ---- */
 
@@ -109,8 +102,7 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
                                     : json_null());
     json_object_set_new(view, "trouble", text_or_null(watched.trouble));
     json_object_set_new(view, "faults", view_faults(&watched));
-    json_object_set_new(view, "xid",
-                        watched.health->xid > 0 ? json_integer(watched.health->xid) : json_null());
+    json_object_set_new(view, "xid", number_or_null(watched.health->xid));
     json_object_set_new(view, "processes", view_processes(&watched));
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
 }
@@ -142,7 +134,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
     json_t *view = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",
         (int)device->index, "node", node->name, "uuid", device->uuid, "model", device->model,
-        "product", device->product, "memory", mib_or_null(device->memory_mib), "memory_given",
+        "product", device->product, "memory", number_or_null(device->memory_mib), "memory_given",
         json_integer(device->memory_mib - device->foreign_mib - room->memory_mib), "given",
         view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
         device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
@@ -150,13 +142,13 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         "sick", text_or_null(why_not), "jobs", view_holders(api, number));
     json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
-    json_object_set_new(view, "labels", view_labels(device->labels));
+    json_object_set_new(view, "labels", json_names(device->labels));
     json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
     add_watched(api, number, view);
     return view;
 }
 
-void handle_gpus(struct call *call)
+json_t *handle_gpus(struct call *call)
 {
     json_t *gpus = json_array();
 
@@ -166,7 +158,7 @@ void handle_gpus(struct call *call)
         if (is_held || !is_no_more(device))
             json_array_append_new(gpus, view_gpu(call->api, i));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
+    return json_pack("{s:o}", "gpus", gpus);
 }
 
 /* ---- links ---- */
@@ -194,7 +186,7 @@ static struct probe_link link_of(const struct api *api, uint32_t a, uint32_t b)
     return link;
 }
 
-void handle_topology(struct call *call)
+json_t *handle_topology(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *gpus = json_array();
@@ -215,36 +207,28 @@ void handle_topology(struct call *call)
                       "island", (int)device->island, "bridge", (int)device->bridge, "links",
                       links));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "gpus", gpus));
+    return json_pack("{s:o}", "gpus", gpus);
 }
 
 /* ---- clear ---- */
 
-struct clearing {
-    struct deferred deferred;
-    char name[REQUEST_NAME_SIZE + 16];
-};
-
 static int run_clear(struct deferred *deferred, struct error *err)
 {
-    const struct clearing *clearing = CONTAINER_OF(deferred, struct clearing, deferred);
     const struct api_devices *devices = &deferred->api->ports.devices;
     uint32_t device;
 
-    int code = device_find(api_state(deferred->api), clearing->name, &device, err);
+    int code = device_find(api_state(deferred->api), deferred->name, &device, err);
     return code < 0 ? code : devices->clear(devices->user, device, err);
 }
 
 static json_t *answer_clear(struct deferred *deferred)
 {
-    return json_pack("{s:s}", "gpu", CONTAINER_OF(deferred, struct clearing, deferred)->name);
+    return json_pack("{s:s}", "gpu", deferred->name);
 }
 
-void handle_clear(struct call *call)
+json_t *handle_clear(struct call *call)
 {
     static const struct deferred_ops ops = { run_clear, answer_clear, NULL, 200 };
 
-    struct clearing *clearing = deferred_create(call, sizeof(*clearing), &ops);
-    call_device(call, clearing->name, sizeof(clearing->name));
-    deferred_begin(&clearing->deferred, 0, NULL);
+    return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

@@ -54,7 +54,7 @@ static void release_action(struct deferred *deferred)
     list_release(&CONTAINER_OF(deferred, struct action, deferred)->change.changed);
 }
 
-/* A task's job number never changes, so it is looked up at once. NULL: replied "no such task". */
+/* A task's job number never changes, so it is looked up at once. NULL: refused, no such task. */
 static struct action *create_action(struct call *call, enum event_kind kind, const char *verb)
 {
     static const struct deferred_ops ops = { run_action, answer_action, release_action, 200 };
@@ -69,7 +69,7 @@ static struct action *create_action(struct call *call, enum event_kind kind, con
     return action;
 }
 
-void handle_job_action(struct call *call)
+json_t *handle_job_action(struct call *call)
 {
     static const struct {
         const char *verb;
@@ -86,10 +86,10 @@ void handle_job_action(struct call *call)
         i++;
     struct action *action = create_action(call, verbs[i].kind, verbs[i].verb);
     if (!action)
-        return;
+        return NULL;
     action->is_immediate =
         verbs[i].kind == EVENT_CANCEL && query_is_on(call->request, "signal_now");
-    deferred_begin(&action->deferred, 0, NULL);
+    return deferred_begin(call, &action->deferred, 0);
 }
 
 static int read_priority(const struct reader *reader, const json_t *body, struct job_change *update)
@@ -151,16 +151,14 @@ static int read_update(const struct control *control, struct job_change *update,
     return code < 0 ? code : read_begin(control, &reader, body, update);
 }
 
-void handle_job_update(struct call *call)
+json_t *handle_job_update(struct call *call)
 {
     struct action *action = create_action(call, EVENT_UPDATE, "update");
-    struct error err = { "" };
-    AUTO(json) json_t *body = NULL;
 
     if (!action)
-        return;
-    int code = read_body(call, &body, &err);
+        return NULL;
+    int code = read_body(call);
     if (code == 0)
-        code = read_update(api_control(call->api), &action->change, body, &err);
-    deferred_begin(&action->deferred, code, &err);
+        code = read_update(api_control(call->api), &action->change, call->body, &call->err);
+    return deferred_begin(call, &action->deferred, code);
 }

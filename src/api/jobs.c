@@ -2,7 +2,6 @@
 /* GET /v1/jobs and /v1/jobs/ID */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/routes.h"
@@ -96,6 +95,19 @@ static const struct job *start_after(const struct state *state, uint64_t after)
     return job;
 }
 
+/* GPUs that jobs may get or have: those of a drained node count while jobs hold them. */
+static json_t *view_gpus_given(const struct state *state)
+{
+    int64_t total = state->capacity.milli;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (!device_is_usable(state, &state->devices.items[i]))
+            total += GPU_MILLI - state->room.devices.items[i].milli;
+    }
+    return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
+                     view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
+}
+
 static json_t *view_counts(const struct state *state)
 {
     json_t *counts = json_object();
@@ -126,17 +138,14 @@ static json_t *list_newest(struct call *call, const struct filter *filter, bool 
     return jobs;
 }
 
-void handle_list(struct call *call)
+json_t *handle_list(struct call *call)
 {
     const struct state *state = api_state(call->api);
     struct filter filter = { 0 };
-    struct error err;
 
-    int code = read_filter(call, &filter, &err);
-    if (code < 0) {
-        reply_error(call->request, code, &err);
-        return;
-    }
+    int code = read_filter(call, &filter, &call->err);
+    if (code < 0)
+        return refuse(call, code);
     bool has_older = false;
     json_t *jobs = filter.is_newest ? list_newest(call, &filter, &has_older) : json_array();
     json_t *next = NULL;
@@ -151,11 +160,9 @@ void handle_list(struct call *call)
         }
         json_array_append_new(jobs, view_job(call->api, job, false));
     }
-    reply_json(call->request, 200,
-               json_pack("{s:o, s:b, s:o, s:o, s:{s:o, s:o}}", "jobs", jobs, "older", has_older,
-                         "next", next ? next : json_null(), "counts", view_counts(state), "gpus",
-                         "total", view_milli(state->capacity.milli), "given",
-                         view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS])));
+    return json_pack("{s:o, s:b, s:o, s:o, s:o}", "jobs", jobs, "older", has_older, "next",
+                     next ? next : json_null(), "counts", view_counts(state), "gpus",
+                     view_gpus_given(state));
 }
 
 static json_t *strings(char *const *list)
@@ -200,12 +207,12 @@ static json_t *view_launch(struct call *call, const struct job *job)
                      (json_int_t)count);
 }
 
-static void show_job(struct call *call, const struct job *job)
+static json_t *show_job(struct call *call, const struct job *job)
 {
     json_t *view = view_job(call->api, job, true);
 
     json_object_set_new(view, "launch", view_launch(call, job));
-    reply_json(call->request, 200, view);
+    return view;
 }
 
 static json_t *view_stage(const struct api *api, const struct group *stage)
@@ -231,7 +238,7 @@ static json_t *view_stage(const struct api *api, const struct group *stage)
     return view;
 }
 
-static void show_group(struct call *call, const struct group *group)
+static json_t *show_group(struct call *call, const struct group *group)
 {
     const struct state *state = api_state(call->api);
     json_t *stages = json_array();
@@ -245,22 +252,16 @@ static void show_group(struct call *call, const struct group *group)
     }
     json_t *view = view_group(call->api, group);
     json_object_set_new(view, "stages", stages);
-    json_object_set_new(
-        view, "gpus",
-        json_pack("{s:o, s:o}", "total", view_milli(state->capacity.milli), "given",
-                  view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS])));
-    reply_json(call->request, 200, view);
+    json_object_set_new(view, "gpus", view_gpus_given(state));
+    return view;
 }
 
-void handle_show(struct call *call)
+json_t *handle_show(struct call *call)
 {
     const struct group *group = call_group(call);
 
-    if (group) {
-        show_group(call, group);
-        return;
-    }
+    if (group)
+        return show_group(call, group);
     const struct job *job = call_job(call);
-    if (job)
-        show_job(call, job);
+    return job ? show_job(call, job) : NULL;
 }

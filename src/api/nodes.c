@@ -13,7 +13,7 @@
 
 #define NOTICE_DEFAULT (120 * USEC_PER_SEC) /* what the large clouds give: 30 s to 2 min */
 
-void handle_nodes(struct call *call)
+json_t *handle_nodes(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *nodes = json_array();
@@ -46,7 +46,7 @@ void handle_nodes(struct call *call)
                                                   : json_null());
         json_object_set_new(view, "going_at", view_time(call->api, node->going_at));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "nodes", nodes));
+    return json_pack("{s:o}", "nodes", nodes);
 }
 
 /* ---- interrupt ---- */
@@ -54,56 +54,50 @@ void handle_nodes(struct call *call)
 struct interrupting {
     struct deferred deferred;
     struct interruption wish;
-    char name[REQUEST_NAME_SIZE + 1];
 };
 
 static int run_interrupt(struct deferred *deferred, struct error *err)
 {
     const struct interrupting *asked = CONTAINER_OF(deferred, struct interrupting, deferred);
 
-    return interrupt(api_control(deferred->api), asked->name, &asked->wish, err);
+    return interrupt(api_control(deferred->api), deferred->name, &asked->wish, err);
 }
 
 static json_t *answer_interrupt(struct deferred *deferred)
 {
-    const struct interrupting *asked = CONTAINER_OF(deferred, struct interrupting, deferred);
     const struct state *state = api_state(deferred->api);
-    int64_t number = state_find_node(state, asked->name);
+    int64_t number = state_find_node(state, deferred->name);
 
-    return json_pack("{s:s, s:o}", "node", asked->name, "going_at",
+    return json_pack("{s:s, s:o}", "node", deferred->name, "going_at",
                      view_time(deferred->api, state->nodes.items[number].going_at));
 }
 
 /* {"in": "120s"} or {"cancel": true}; default: in two minutes */
-static int read_wish(const struct call *call, struct interruption *wish, struct error *err)
+static int read_wish(struct call *call, struct interruption *wish)
 {
     static const char *const keys[] = { "in", "cancel", NULL };
-    struct reader reader = { .err = err };
-    AUTO(json) json_t *body = NULL;
+    struct reader reader = { .err = &call->err };
 
     if (call->request->body.length == 0)
         return 0;
-    int code = read_body(call, &body, err);
+    int code = read_body(call);
     if (code == 0)
-        code = reader_check_keys(&reader, body, keys);
+        code = reader_check_keys(&reader, call->body, keys);
     if (code == 0)
-        code = reader_bool(&reader, body, "cancel", &wish->is_cancelled);
+        code = reader_bool(&reader, call->body, "cancel", &wish->is_cancelled);
     if (code == 0)
-        code = reader_duration(&reader, body, "in", &wish->notice);
+        code = reader_duration(&reader, call->body, "in", &wish->notice);
     if (code == 0 && (wish->notice < 0 || wish->notice > 7 * USEC_PER_DAY))
-        code = reader_fail(&reader, REFUSED_BAD, body, "in", "expected up to a week");
+        code = reader_fail(&reader, REFUSED_BAD, call->body, "in", "expected up to a week");
     return code;
 }
 
-void handle_interrupt(struct call *call)
+json_t *handle_interrupt(struct call *call)
 {
     static const struct deferred_ops ops = { run_interrupt, answer_interrupt, NULL, 200 };
-    struct error err = { "" };
-
     struct interrupting *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->wish.notice = NOTICE_DEFAULT;
-    memcpy(asked->name, call->name, sizeof(asked->name));
-    deferred_begin(&asked->deferred, read_wish(call, &asked->wish, &err), &err);
+    return deferred_begin(call, &asked->deferred, read_wish(call, &asked->wish));
 }
 
 /* ---- scale ---- */
@@ -123,7 +117,7 @@ static json_t *view_wish(const struct state *state, const struct scale_wish *wis
         wish->saved == USEC_NEVER ? json_null() : json_integer(wish->saved / USEC_PER_SEC));
 }
 
-void handle_scale(struct call *call)
+json_t *handle_scale(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *wanted = json_array(), *may_go = json_array();
@@ -139,7 +133,6 @@ void handle_scale(struct call *call)
                                         "idle_since", view_time(call->api, node->used_at)));
     }
     scale_release(&plan);
-    reply_json(call->request, 200,
-               json_pack("{s:o, s:o, s:I}", "wanted", wanted, "may_go", may_go, "types",
-                         (json_int_t)state->node_types.count));
+    return json_pack("{s:o, s:o, s:I}", "wanted", wanted, "may_go", may_go, "types",
+                     (json_int_t)state->node_types.count);
 }

@@ -99,7 +99,7 @@ struct api_daemon {
     const char *state_dir, *engine, *devices, *socket; /* for who asks about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
-    bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.h) */
+    bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.c) */
 };
 
 struct api_ports {

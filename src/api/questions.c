@@ -46,22 +46,20 @@ static const char *note_of(const struct whatif *whatif)
     return NULL;
 }
 
-void handle_whatif(struct call *call)
+json_t *handle_whatif(struct call *call)
 {
     struct question *question = asked_create(call, sizeof(*question), release_question);
     struct api_study *study = &question->asked.study;
-    struct error err = { "" };
-    AUTO(json) json_t *body = NULL;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = whatif_parse(body, &question->whatif, &err);
+        code = whatif_parse(call->body, &question->whatif, &call->err);
     if (code == 0) {
         study->change = change;
         study->shown = question->whatif->shown;
         study->note = note_of(question->whatif);
     }
-    asked_begin(&question->asked, code, &err);
+    return asked_begin(call, &question->asked, code);
 }
 
 static int read_rehearsal(struct question *question, const json_t *body, struct error *err)
@@ -99,14 +97,12 @@ static int read_rehearsal(struct question *question, const json_t *body, struct 
     return 0;
 }
 
-void handle_rehearsal(struct call *call)
+json_t *handle_rehearsal(struct call *call)
 {
     struct question *question = asked_create(call, sizeof(*question), release_question);
-    struct error err = { "" };
-    AUTO(json) json_t *body = NULL;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = read_rehearsal(question, body, &err);
-    asked_begin(&question->asked, code, &err);
+        code = read_rehearsal(question, call->body, &call->err);
+    return asked_begin(call, &question->asked, code);
 }

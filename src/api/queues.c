@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/pools, /v1/queues: limits and use. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/cluster/queue.h"
+#include "wire/json.h"
 
 static json_t *view_pool(const struct state *state, uint32_t number)
 {
@@ -31,14 +31,14 @@ static json_t *view_pool(const struct state *state, uint32_t number)
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", pool->name,
                      "type", pool->is_static ? "static" : "dynamic", "queue",
                      text_or_null(pool->queue), "model", text_or_null(pool->model), "labels",
-                     view_labels(pool->labels), "gpus", view_milli(total), "given",
+                     json_names(pool->labels), "gpus", view_milli(total), "given",
                      view_milli(state->room.pools.items[number]), "min",
                      pool->is_static ? json_null() : view_milli(pool->milli_min), "max",
                      pool->milli_max > 0 ? view_milli(pool->milli_max) : json_null(), "devices",
                      devices, "mig", modes[pool->mig]);
 }
 
-void handle_pools(struct call *call)
+json_t *handle_pools(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *pools = json_array();
@@ -47,7 +47,7 @@ void handle_pools(struct call *call)
         if (!state->pools.items[i].is_removed)
             json_array_append_new(pools, view_pool(state, i));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "pools", pools));
+    return json_pack("{s:o}", "pools", pools);
 }
 
 /* Jobs of each queue itself, not of those below. */
@@ -165,7 +165,7 @@ static int64_t next_child(const struct state *state, uint32_t parent, uint32_t a
     return -1;
 }
 
-void handle_queues(struct call *call)
+json_t *handle_queues(struct call *call)
 {
     const struct state *state = api_state(call->api);
     json_t *queues = json_array();
@@ -185,5 +185,5 @@ void handle_queues(struct call *call)
             break;
         at = (uint32_t)next;
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "queues", queues));
+    return json_pack("{s:o}", "queues", queues);
 }

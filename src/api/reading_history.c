@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus/UUID/history: readings of a device over time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/routes.h"
@@ -65,11 +64,9 @@ static int history(struct call *call, json_t *views, struct error *err)
     const char *given = http_query(call->request, "keys");
     AUTO_FREE char *keys = mem_string(given ? given : "gpu_use");
     char *rest = keys;
-    char name[REQUEST_NAME_SIZE + 16];
     uint32_t device;
 
-    call_device(call, name, sizeof(name));
-    int code = device_find(state, name, &device, err);
+    int code = device_find(state, call->name, &device, err);
     if (code < 0)
         return code;
     query.uuid = state->devices.items[device].uuid;
@@ -87,12 +84,12 @@ static int history(struct call *call, json_t *views, struct error *err)
     return code;
 }
 
-void handle_history(struct call *call)
+json_t *handle_history(struct call *call)
 {
     json_t *views = json_object();
-    struct error err;
+    int code = history(call, views, &call->err);
 
-    int code = history(call, views, &err);
-    reply(call, code, &err, code == 0 ? json_pack("{s:O}", "readings", views) : NULL);
+    json_t *body = code == 0 ? json_pack("{s:O}", "readings", views) : refuse(call, code);
     json_decref(views);
+    return body;
 }

@@ -6,49 +6,38 @@
 #include "base/mem.h"
 #include "control/repeat.h"
 
-void handle_crons(struct call *call)
+json_t *handle_crons(struct call *call)
 {
     const struct api *api = call->api;
     const struct agenda *agenda = &api_state(api)->agenda;
     json_t *list = json_array();
 
     for (size_t i = 0; i < agenda->crons.count; i++) {
-        const struct cron_entry *entry = &agenda->crons.items[i];
+        const struct event_cron *entry = &agenda->crons.items[i];
         json_array_append_new(
             list,
             json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "id", (json_int_t)entry->id,
                       "name", entry->name, "user", entry->user, "schedule", entry->schedule, "next",
                       view_edge(api, entry->next), "fired", view_time(api, entry->fired), "count",
-                      (json_int_t)entry->count, "job",
-                      entry->job > 0 ? json_integer((json_int_t)entry->job) : json_null(),
-                      "trouble", entry->trouble[0] ? json_string(entry->trouble) : json_null()));
+                      (json_int_t)entry->count, "job", number_or_null((int64_t)entry->job),
+                      "trouble", text_or_null(entry->trouble)));
     }
-    reply_json(call->request, 200, json_pack("{s:o}", "cron", list));
+    return json_pack("{s:o}", "cron", list);
 }
-
-struct removal {
-    struct deferred deferred;
-    uint64_t id;
-};
 
 static int run_removal(struct deferred *deferred, struct error *err)
 {
-    const struct removal *removal = CONTAINER_OF(deferred, struct removal, deferred);
-
-    return cron_remove(api_control(deferred->api), deferred->request->who, removal->id, err);
+    return cron_remove(api_control(deferred->api), deferred->request->who, deferred->id, err);
 }
 
 static json_t *answer_removal(struct deferred *deferred)
 {
-    const struct removal *removal = CONTAINER_OF(deferred, struct removal, deferred);
-
-    return json_pack("{s:I}", "removed", (json_int_t)removal->id);
+    return json_pack("{s:I}", "removed", (json_int_t)deferred->id);
 }
 
-void handle_cron_remove(struct call *call)
+json_t *handle_cron_remove(struct call *call)
 {
     static const struct deferred_ops ops = { run_removal, answer_removal, NULL, 200 };
-    struct removal *removal = deferred_create(call, sizeof(*removal), &ops);
-    removal->id = call->id;
-    deferred_begin(&removal->deferred, 0, NULL);
+
+    return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

@@ -27,29 +27,27 @@ static json_t *view_reservation(const struct api *api, const struct reservation 
     bool is_open = window_at(window, now, &edge);
     usec_t until = is_open || edge == USEC_NEVER ? edge : window_next_edge(window, edge);
     json_object_set_new(view, "name", json_string(reservation->name));
-    json_object_set_new(view, "by",
-                        reservation->maker[0] ? json_string(reservation->maker) : json_null());
+    json_object_set_new(view, "by", text_or_null(reservation->maker));
     json_object_set_new(view, "open", json_boolean(is_open));
     json_object_set_new(view, "from", is_open ? json_null() : view_edge(api, edge));
     json_object_set_new(view, "until", view_edge(api, until));
     return view;
 }
 
-void handle_reservations(struct call *call)
+json_t *handle_reservations(struct call *call)
 {
     const struct agenda *agenda = &api_state(call->api)->agenda;
     json_t *list = json_array();
 
     for (size_t i = 0; i < agenda->reservations.count; i++)
         json_array_append_new(list, view_reservation(call->api, &agenda->reservations.items[i]));
-    reply_json(call->request, 200, json_pack("{s:o}", "reservations", list));
+    return json_pack("{s:o}", "reservations", list);
 }
 
 struct reserving {
     struct deferred deferred;
     struct config *config; /* has the texts of what is asked for, and the windows */
     struct event_reservation asked;
-    char name[REQUEST_NAME_SIZE];
 };
 
 static int run_reserve(struct deferred *deferred, struct error *err)
@@ -62,23 +60,20 @@ static int run_reserve(struct deferred *deferred, struct error *err)
 
 static int run_remove(struct deferred *deferred, struct error *err)
 {
-    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
-
-    return reserve_remove(api_control(deferred->api), reserving->name, err);
+    return reserve_remove(api_control(deferred->api), deferred->name, err);
 }
 
 static json_t *answer_removed(struct deferred *deferred)
 {
     control_tend_soon(api_control(deferred->api));
-    return json_pack("{s:s}", "removed", CONTAINER_OF(deferred, struct reserving, deferred)->name);
+    return json_pack("{s:s}", "removed", deferred->name);
 }
 
 /* The reservation may be over before it is durable. */
 static json_t *answer_reserved(struct deferred *deferred)
 {
-    const struct reserving *reserving = CONTAINER_OF(deferred, struct reserving, deferred);
     const struct agenda *agenda = &api_state(deferred->api)->agenda;
-    int64_t found = agenda_find_reservation(agenda, reserving->name);
+    int64_t found = agenda_find_reservation(agenda, deferred->name);
 
     if (found < 0)
         return answer_removed(deferred);
@@ -102,33 +97,31 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
         code = error_set(err, REFUSED_BAD, "expected name: of the reservation");
     if (code < 0)
         return code;
-    snprintf(reserving->name, sizeof(reserving->name), "%s", name);
+    snprintf(reserving->deferred.name, sizeof(reserving->deferred.name), "%s", name);
     snprintf(reader.where, sizeof(reader.where), "reservation %.63s", name);
     reserving->config = config_of_state(api_state(reserving->deferred.api));
-    reserving->asked.name = reserving->name;
+    reserving->asked.name = reserving->deferred.name;
     json_object_del(body, "name");
     return config_reservation_read(reserving->config, &reader, body, &reserving->asked);
 }
 
-void handle_reserve(struct call *call)
+json_t *handle_reserve(struct call *call)
 {
     static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving, 201 };
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
-    AUTO(json) json_t *body = NULL;
-    struct error err;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = read_asked(reserving, body, &err);
-    deferred_begin(&reserving->deferred, code, &err);
+        code = read_asked(reserving, call->body, &call->err);
+    return deferred_begin(call, &reserving->deferred, code);
 }
 
-void handle_unreserve(struct call *call)
+json_t *handle_unreserve(struct call *call)
 {
     static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving, 200 };
     const char *name = http_query(call->request, "name");
 
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
-    snprintf(reserving->name, sizeof(reserving->name), "%s", name ? name : "");
-    deferred_begin(&reserving->deferred, 0, NULL);
+    snprintf(reserving->deferred.name, sizeof(reserving->deferred.name), "%s", name ? name : "");
+    return deferred_begin(call, &reserving->deferred, 0);
 }

@@ -2,6 +2,8 @@
 #include "api/routes.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +77,9 @@ static bool take_id(const char **path, struct call *call)
         return false;
     errno = 0;
     call->id = strtoull(*path, &end, 10);
-    call->has_id = true;
+    size_t length = strlen(call->name);
+    if (length > 0)
+        snprintf(call->name + length, sizeof(call->name) - length, "/%" PRIu64, call->id);
     if (errno == 0 && *end == '_' && end[1] >= '0' && end[1] <= '9') {
         unsigned long index = strtoul(end + 1, &end, 10);
         if (index >= UINT32_MAX)
@@ -90,7 +94,7 @@ static bool take_name(const char **path, struct call *call)
 {
     size_t length = strcspn(*path, "/");
 
-    if (length == 0 || length >= sizeof(call->name))
+    if (length == 0 || length > REQUEST_NAME_SIZE)
         return false;
     memcpy(call->name, *path, length);
     call->name[length] = '\0';
@@ -113,6 +117,20 @@ static bool path_matches(const char *pattern, const char *path, struct call *cal
     return *path == '\0';
 }
 
+static void run(const struct route *route, struct call *call)
+{
+    bool may = !route->admins || call->request->who->is_admin;
+
+    if (!may)
+        call->code = error_set(&call->err, REFUSED_FORBIDDEN, "%s", route->admins);
+    json_t *body = may ? route->handle(call) : NULL;
+    if (call->code < 0)
+        reply_error(call->request, call->code, &call->err);
+    else if (body)
+        reply_json(call->request, 200, body);
+    json_decref(call->body);
+}
+
 void api_handle(void *user, struct http_request *request)
 {
     struct error err;
@@ -123,33 +141,52 @@ void api_handle(void *user, struct http_request *request)
         if (!path_matches(routes[i].path, request->path, &call))
             continue;
         is_known = true;
-        if (strcmp(routes[i].method, request->method) != 0)
-            continue;
-        if (!routes[i].admins || request->who->is_admin)
-            routes[i].handle(&call);
-        else
-            reply_error(request, error_set(&err, REFUSED_FORBIDDEN, "%s", routes[i].admins), &err);
-        return;
+        if (strcmp(routes[i].method, request->method) == 0) {
+            if (call.api->inquiry && call.api->ports.control.clock.now)
+                inquiry_set_time(call.api->inquiry, api_now(call.api));
+            run(&routes[i], &call);
+            return;
+        }
     }
-    if (is_known) {
-        error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this", request->path,
-                  request->method);
-        reply_error(request, REFUSED_METHOD, &err);
-    } else {
-        error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
-        reply_error(request, REFUSED_NOT_FOUND, &err);
-    }
+    int code = is_known ? error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this",
+                                    request->path, request->method)
+                        : error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
+    reply_error(request, code, &err);
 }
 
 void api_handle_metrics(void *user, struct http_request *request)
 {
     struct error err;
 
-    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/")) {
+    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/"))
         api_handle(user, request);
+    else
+        reply_error(request,
+                    error_set(&err, REFUSED_NOT_FOUND,
+                              "%.200s: only /metrics and /metrics/dcgm are here", request->path),
+                    &err);
+}
+
+struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
+{
+    struct api *api = mem_zero(1, sizeof(*api));
+
+    api->ports = *ports;
+    api->loop = loop;
+    api->inquiry = inquiry_create();
+    return api;
+}
+
+void api_destroy(struct api *api)
+{
+    if (!api)
         return;
-    }
-    error_set(&err, REFUSED_NOT_FOUND, "%.200s: only /metrics and /metrics/dcgm are here",
-              request->path);
-    reply_error(request, REFUSED_NOT_FOUND, &err);
+    followers_release(api);
+    inquiry_destroy(api->inquiry);
+    free(api);
+}
+
+void api_changed(struct api *api, const uint64_t *jobs, size_t count)
+{
+    followers_notify(api, jobs, count);
 }

@@ -9,12 +9,13 @@
 
 static const char content_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
-static void reply_text(struct call *call, struct text *text)
+static json_t *reply_text(struct call *call, struct text *text)
 {
     size_t length = text->length;
 
     text_string(text);
     http_reply(call->request, 200, content_type, text_take(text), length);
+    return NULL;
 }
 
 static bool is_asked(const struct call *call, const char *key, const char *value)
@@ -33,7 +34,7 @@ static void add_dcgm(const struct call *call, struct text *text)
         dcgm_export(api_state(call->api), call->api->ports.devices.watch, &options, text);
 }
 
-void handle_metrics(struct call *call)
+json_t *handle_metrics(struct call *call)
 {
     const struct api_ports *ports = &call->api->ports;
     const struct api_planner *planner = &ports->planner;
@@ -58,13 +59,13 @@ void handle_metrics(struct call *call)
 
     add_dcgm(call, &text);
     metrics_export(api_state(call->api), call->api->ports.devices.watch, &self, &text);
-    reply_text(call, &text);
+    return reply_text(call, &text);
 }
 
-void handle_metrics_dcgm(struct call *call)
+json_t *handle_metrics_dcgm(struct call *call)
 {
     struct text text = { 0 };
 
     add_dcgm(call, &text);
-    reply_text(call, &text);
+    return reply_text(call, &text);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/alerts: active alerts and silences; POST, DELETE /v1/alerts/silences. */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,20 +31,20 @@ static json_t *view_alert(const struct api *api, const struct alert_entry *entry
     bool is_configured = alert_is_silenced(rules->alert_silence, thing, wall);
     bool is_device = thing->gpu >= 0 && thing->job == 0;
 
-    return json_pack(
-        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o}", "name",
-        thing->name, "subject", text_or_null(thing->subject), "severity",
-        alert_severity_name(thing->severity), "uuid",
-        is_device ? json_string(thing->subject) : json_null(), "gpu",
-        thing->gpu >= 0 ? json_integer(thing->gpu) : json_null(), "node", text_or_null(thing->node),
-        "job", thing->job > 0 ? json_integer((json_int_t)thing->job) : json_null(), "user",
-        text_or_null(thing->owner), "words", thing->words, "since", view_time(api, entry->since),
-        "told", entry->was_told ? view_time(api, entry->told) : json_null(), "over",
-        !entry->is_seen, "silenced", silence || is_configured, "silence",
-        silence ? view_silence(silence) : json_null());
+    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o}",
+                     "name", thing->name, "subject", text_or_null(thing->subject), "severity",
+                     alert_severity_name(thing->severity), "uuid",
+                     is_device ? json_string(thing->subject) : json_null(), "gpu",
+                     thing->gpu >= 0 ? json_integer(thing->gpu) : json_null(), "node",
+                     text_or_null(thing->node), "job", number_or_null((int64_t)thing->job), "user",
+                     text_or_null(thing->owner), "words", thing->words, "since",
+                     view_time(api, entry->since), "told",
+                     entry->was_told ? view_time(api, entry->told) : json_null(), "over",
+                     !entry->is_seen, "silenced", silence || is_configured, "silence",
+                     silence ? view_silence(silence) : json_null());
 }
 
-void handle_alerts(struct call *call)
+json_t *handle_alerts(struct call *call)
 {
     const struct api_alerts *port = &call->api->ports.alerts;
     const struct alert_silence *silences = NULL;
@@ -62,7 +60,7 @@ void handle_alerts(struct call *call)
         if (silences[i].until == 0 || silences[i].until > wall)
             json_array_append_new(silent, view_silence(&silences[i]));
     }
-    reply_json(call->request, 200, json_pack("{s:o, s:o}", "alerts", list, "silences", silent));
+    return json_pack("{s:o, s:o}", "alerts", list, "silences", silent);
 }
 
 /* ---- silence ---- */
@@ -159,39 +157,35 @@ static int read_silence(const struct state *state, const json_t *body, usec_t wa
     return 0;
 }
 
-void handle_silence(struct call *call)
+json_t *handle_silence(struct call *call)
 {
     const struct api_alerts *alerts = &call->api->ports.alerts;
     usec_t wall = control_wall(api_control(call->api));
-    AUTO(json) json_t *body = NULL;
     struct alert_silence silence;
-    struct error err = { "" };
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = read_silence(api_state(call->api), body, wall, &silence, &err);
+        code = read_silence(api_state(call->api), call->body, wall, &silence, &call->err);
     if (code == 0) {
         snprintf(silence.by, sizeof(silence.by), "%s", call->request->who->name);
-        code = alerts->silence(alerts->user, &silence, &err);
+        code = alerts->silence(alerts->user, &silence, &call->err);
     }
-    reply(call, code, &err,
-          code == 0 ? json_pack("{s:o}", "silence", view_silence(&silence)) : NULL);
+    return code < 0 ? refuse(call, code) : json_pack("{s:o}", "silence", view_silence(&silence));
 }
 
 /* ?name=hot&subject=GPU-0; an absent key matches any. */
-void handle_unsilence(struct call *call)
+json_t *handle_unsilence(struct call *call)
 {
     const struct api_alerts *alerts = &call->api->ports.alerts;
-    struct error err = { "" };
     static const char *const keys[] = { "name", "subject", NULL };
     const char *subject = http_query(call->request, "subject");
     unsigned count = 0;
 
-    int code = check_query(call->request, keys, &err);
+    int code = check_query(call->request, keys, &call->err);
     if (subject && uuid_of(api_state(call->api), subject))
         subject = uuid_of(api_state(call->api), subject);
     if (code == 0)
         code = alerts->unsilence(alerts->user, http_query(call->request, "name"), subject, &count,
-                                 &err);
-    reply(call, code, &err, code == 0 ? json_pack("{s:i}", "removed", (int)count) : NULL);
+                                 &call->err);
+    return code < 0 ? refuse(call, code) : json_pack("{s:i}", "removed", (int)count);
 }

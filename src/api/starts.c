@@ -31,7 +31,7 @@ static void say_state(const struct job *job, struct text *text)
     }
 }
 
-void handle_when(struct call *call)
+json_t *handle_when(struct call *call)
 {
     const struct api *api = call->api;
     const struct job *job = call_job(call);
@@ -39,7 +39,7 @@ void handle_when(struct call *call)
     struct start_estimate start;
 
     if (!job)
-        return;
+        return NULL;
     say_job(api_state(api), job, &label);
     bool waits = sched_estimate_start(api_brain(api), api->inquiry, job, &start);
     text_printf(&text, "job %s ", label.bytes);
@@ -51,12 +51,11 @@ void handle_when(struct call *call)
     }
     struct why why;
     sched_why(api_brain(api), api->inquiry, job, &why, NULL);
-    reply_json(call->request, 200,
-               json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
-                         "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
-                         "start", waits ? view_start(api, &start) : json_null(), "text", text.bytes,
-                         "sooner", view_sooner(api, job), "why",
-                         why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0)));
+    return json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id, "label",
+                     label.bytes, "state", job_state_name(job->state), "waits", waits, "start",
+                     waits ? view_start(api, &start) : json_null(), "text", text.bytes, "sooner",
+                     view_sooner(api, job), "why",
+                     why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0));
 }
 
 /* A job that is not submitted, from a document with one job. */
@@ -98,25 +97,21 @@ static int settle_like(struct call *call, struct submission *submission, struct 
     return 0;
 }
 
-void handle_when_like(struct call *call)
+json_t *handle_when_like(struct call *call)
 {
     const struct api *api = call->api;
     AUTO(submission) struct submission *submission = NULL;
-    AUTO(json) json_t *body = NULL;
     AUTO_RELEASE(text) struct text text = { 0 };
-    struct error err = { "" };
     struct start_estimate start;
     struct job like;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = submission_parse(body, NULL, NULL, &submission, &err);
+        code = submission_parse(call->body, NULL, NULL, &submission, &call->err);
     if (code == 0)
-        code = settle_like(call, submission, &like, &err);
-    if (code < 0) {
-        reply_error(call->request, code, &err);
-        return;
-    }
+        code = settle_like(call, submission, &like, &call->err);
+    if (code < 0)
+        return refuse(call, code);
     bool is_now = sched_estimate_like(api_brain(api), api->inquiry, &like,
                                       &submission->stages[0].jobs[0].request, &start);
     text_add(&text, "a job like this would start ");
@@ -124,7 +119,6 @@ void handle_when_like(struct call *call)
         text_add(&text, "now");
     else
         say_start(api, &start, &text);
-    reply_json(call->request, 200,
-               json_pack("{s:b, s:b, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
-                         view_start(api, &start), "text", text.bytes, "sooner"));
+    return json_pack("{s:b, s:b, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
+                     view_start(api, &start), "text", text.bytes, "sooner");
 }

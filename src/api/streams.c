@@ -4,7 +4,6 @@
  * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
  * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/api.h"
 #include "api/routes.h"
-#include "api/streams.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/job/gang_size.h"
@@ -239,30 +238,28 @@ static int read_options(struct call *call, struct follower *follower, uint32_t *
     return 0;
 }
 
-void handle_output(struct call *call)
+json_t *handle_output(struct call *call)
 {
     const struct api_attempts *attempts = &call->api->ports.attempts;
     const struct job *job = call_job(call);
     AUTO_RELEASE(text) struct text path = { 0 };
     struct follower options = { 0 };
-    struct error err;
     uint32_t rank = 0;
     bool is_error = false;
 
     if (!job)
-        return;
-    int code = read_options(call, &options, &rank, &is_error, &err);
+        return NULL;
+    int code = read_options(call, &options, &rank, &is_error, &call->err);
     if (code == 0 && !identity_may(call->request->who, job->uid))
-        code = error_set(&err, REFUSED_FORBIDDEN, "job %" PRIu64 ": its output is its owner's",
-                         job->id);
+        code = error_set(&call->err, REFUSED_FORBIDDEN,
+                         "job %" PRIu64 ": its output is its owner's", job->id);
     if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
-        code = error_set(&err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id, rank);
+        code = error_set(&call->err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id,
+                         rank);
     if (code == 0)
-        code = attempts->output_path(attempts->user, job, rank, is_error, &path, &err);
-    if (code < 0) {
-        reply_error(call->request, code, &err);
-        return;
-    }
+        code = attempts->output_path(attempts->user, job, rank, is_error, &path, &call->err);
+    if (code < 0)
+        return refuse(call, code);
     struct follower *follower = create_follower(call, pull_output);
     follower->job = job->id;
     follower->path = text_take(&path);
@@ -272,6 +269,7 @@ void handle_output(struct call *call)
     follower->tail = options.tail;
     follower->is_following = options.is_following;
     http_stream(call->request, "text/plain; charset=utf-8", &follower->stream);
+    return NULL;
 }
 
 static void add_event(struct follower *follower, const char *kind, json_t *data)
@@ -350,29 +348,25 @@ enum { EVENT_STREAMS_USER_MAX = 16 };
 /* Each stream renders every change. */
 static bool has_too_many_streams(struct call *call)
 {
-    struct error err;
     unsigned count = 0;
 
     for (const struct follower *at = call->api->followers; at; at = at->next)
         count += !at->path && at->owner == call->request->who->uid;
     if (count < EVENT_STREAMS_USER_MAX || call->request->who->is_admin)
         return false;
-    error_set(&err, REFUSED_TOO_MANY, "events: %d streams of yours are open already",
-              EVENT_STREAMS_USER_MAX);
-    reply_error(call->request, REFUSED_TOO_MANY, &err);
+    call->code = error_set(&call->err, REFUSED_TOO_MANY,
+                           "events: %d streams of yours are open already", EVENT_STREAMS_USER_MAX);
     return true;
 }
 
-void handle_job_events(struct call *call)
+json_t *handle_job_events(struct call *call)
 {
     const struct state *state = api_state(call->api);
     const struct group *group = call_group(call);
     const struct job *job = group ? NULL : call_job(call);
 
-    if (!group && !job)
-        return;
-    if (has_too_many_streams(call))
-        return;
+    if ((!group && !job) || has_too_many_streams(call))
+        return NULL;
     struct follower *follower = create_follower(call, pull_events);
     follower->first = group ? group->id : job->id;
     follower->last = group ? group->last : job->id;
@@ -389,14 +383,16 @@ void handle_job_events(struct call *call)
         follower->is_done = group_is_over(group);
     }
     http_stream(call->request, "text/event-stream", &follower->stream);
+    return NULL;
 }
 
-void handle_events(struct call *call)
+json_t *handle_events(struct call *call)
 {
     if (has_too_many_streams(call))
-        return;
+        return NULL;
     struct follower *follower = create_follower(call, pull_events);
 
     text_add(&follower->events, ": welcome\n\n");
     http_stream(call->request, "text/event-stream", &follower->stream);
+    return NULL;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/jobs: what was submitted, and when it starts. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"
@@ -58,7 +57,7 @@ static json_t *view_submitted(const struct submitting *submit, size_t number)
 static json_t *view_scheduled(const struct submitting *submit, size_t number)
 {
     const struct submission *submission = submit->submit.submissions[number];
-    const struct cron_entry *entry =
+    const struct event_cron *entry =
         agenda_find_cron(&api_state(submit->deferred.api)->agenda, submit->submit.ids[number]);
 
     return json_pack("{s:I, s:s, s:s, s:[], s:I, s:n, s:s, s:o}", "id",
@@ -108,7 +107,7 @@ static void release_submitting(struct deferred *deferred)
     submit_release(&CONTAINER_OF(deferred, struct submitting, deferred)->submit);
 }
 
-void handle_submit(struct call *call)
+json_t *handle_submit(struct call *call)
 {
     static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
                                              201 };
@@ -117,12 +116,10 @@ void handle_submit(struct call *call)
     bool is_dry_run = query_is_on(call->request, "dry_run");
     struct submitting *submitting =
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
-    struct error err = { "" };
-    json_t *body = NULL;
 
-    int code = read_body(call, &body, &err);
+    int code = read_body(call);
     if (code == 0)
-        code = submit_read(&submitting->submit, call->request->who, body, &err);
+        code = submit_read(&submitting->submit, call->request->who, TAKE(call->body), &call->err);
     submitting->submit.is_dry_run = is_dry_run;
-    deferred_begin(&submitting->deferred, code, &err);
+    return deferred_begin(call, &submitting->deferred, code);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/report: use and efficiency of the last days. Another process answers. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"
@@ -96,11 +95,10 @@ static int read_question(struct call *call, struct asked *asked, struct error *e
     return 0;
 }
 
-void handle_report(struct call *call)
+json_t *handle_report(struct call *call)
 {
     struct asked *asked = asked_create(call, sizeof(*asked), release_report);
-    struct error err = { "" };
 
     asked->study.complete = complete;
-    asked_begin(asked, read_question(call, asked, &err), &err);
+    return asked_begin(call, asked, read_question(call, asked, &call->err));
 }

@@ -21,6 +21,7 @@ enum { IDENTITY_NAME_SIZE = 64 };
 enum identity_source {
     IDENTITY_NOBODY, /* not known: only public requests are allowed */
     IDENTITY_PEER,   /* from the kernel, for the peer of a Unix socket */
+    IDENTITY_ENGINE, /* from the engine to which the job was submitted */
     IDENTITY_STORED, /* recorded when a repeating job was submitted */
 };
 

@@ -38,16 +38,22 @@ char *mem_string_of(const char *bytes, size_t length)
     return checked(strndup(bytes, length));
 }
 
-char *mem_printf(const char *format, ...)
+char *mem_vprintf(const char *format, va_list args)
 {
     char *string = NULL;
+
+    if (vasprintf(&string, format, args) < 0)
+        abort();
+    return string;
+}
+
+char *mem_printf(const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    int length = vasprintf(&string, format, args);
+    char *string = mem_vprintf(format, args);
     va_end(args);
-    if (length < 0)
-        abort();
     return string;
 }
 

@@ -8,6 +8,7 @@
  * makes a restart cheap.
  */
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@ void *mem_resize(void *block, size_t count, size_t size); /* contents kept; coun
 char *mem_string(const char *string);                     /* NULL gives NULL */
 char *mem_string_of(const char *bytes, size_t length);    /* adds the NUL */
 char *mem_printf(const char *format, ...) PRINTF(1, 2);
+char *mem_vprintf(const char *format, va_list args) PRINTF(1, 0);
 void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 
 /* A growing array of plain values: LIST(struct node) nodes = { 0 }. */

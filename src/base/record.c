@@ -3,7 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 enum { FORM_UINT, FORM_INT, FORM_BYTES, FORM_RECORD };
 
@@ -36,7 +40,7 @@ size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret)
 }
 
 /* Members of structs are aligned. */
-static uint64_t load_unsigned(const void *at, size_t size)
+uint64_t load_unsigned(const void *at, size_t size)
 {
     switch (size) {
     case 1:
@@ -51,7 +55,7 @@ static uint64_t load_unsigned(const void *at, size_t size)
     }
 }
 
-static void store_unsigned(void *at, size_t size, uint64_t value)
+void store_unsigned(void *at, size_t size, uint64_t value)
 {
     assert(size == 1 || size == 2 || size == 4 || size == 8);
     if (size == 1)
@@ -315,4 +319,21 @@ int record_decode(const struct record_type *type, const void *bytes, size_t leng
 {
     memset(ret_object, 0, type->size);
     return decode(type, bytes, length, arena, ret_object, 0, err);
+}
+
+void record_own(const struct record_type *type, void *object)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        char **text = (char **)(void *)((char *)object + type->fields[i].offset);
+        if (type->fields[i].kind == FIELD_TEXT)
+            *text = mem_string(*text ? *text : "");
+    }
+}
+
+void record_release(const struct record_type *type, void *object)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        if (type->fields[i].kind == FIELD_TEXT)
+            free(*(char **)(void *)((char *)object + type->fields[i].offset));
+    }
 }

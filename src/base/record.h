@@ -101,8 +101,17 @@ void record_encode(const struct record_type *type, const void *object, struct te
 int record_decode(const struct record_type *type, const void *bytes, size_t length,
                   struct arena *arena, void *ret_object, struct error *err);
 
+/* Its own copies of all texts of *object, in place of those that it points to; and give them back.
+ */
+void record_own(const struct record_type *type, void *object);
+void record_release(const struct record_type *type, void *object);
+
 /* A varint, for code that frames records. Returns the bytes used; 0 if truncated or too long. */
 void record_put_varint(struct text *out, uint64_t value);
 size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret);
+
+/* A member of 1, 2, 4 or 8 bytes. */
+uint64_t load_unsigned(const void *at, size_t size);
+void store_unsigned(void *at, size_t size, uint64_t value);
 
 #endif

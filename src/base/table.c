@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,15 +138,11 @@ void table_add_text(struct table *table, const char *text)
 
 void table_add_format(struct table *table, const char *format, ...)
 {
-    char *text;
     va_list args;
 
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    add_owned(table, mem_vprintf(format, args));
     va_end(args);
-    if (length < 0)
-        abort();
-    add_owned(table, text);
 }
 
 void table_add_number(struct table *table, int64_t number)

@@ -82,6 +82,13 @@ bool string_equal(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+bool string_is_in(const char *string, const char *const *words)
+{
+    while (*words && strcmp(*words, string) != 0)
+        words++;
+    return *words != NULL;
+}
+
 bool string_starts(const char *string, const char *prefix)
 {
     return strncmp(string, prefix, strlen(prefix)) == 0;

@@ -31,6 +31,7 @@ const char *text_string(const struct text *text); /* never NULL */
 /* Small helpers on plain strings. */
 bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equals NULL only */
 bool string_starts(const char *string, const char *prefix);
+bool string_is_in(const char *string, const char *const *words); /* words ends with NULL */
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
 /* Whether UTF-8 contains a control character: C0, DEL or C1 (U+0080 to U+009F). Text that is shown
  * to other users must not. */

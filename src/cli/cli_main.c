@@ -6,20 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 
 enum { NAME_WIDTH = 12 };
 
 static const struct command own[] = {
-#define COMMAND(name, usage, summary) { #name, usage, summary, run_##name, options_##name },
+#define COMMAND(name, table, words, usage, summary)                                                \
+    { #name, usage, summary, run_##name, NULL, options_##table, WORDS_##words },
 #include "cli/commands.def"
 #undef COMMAND
 };
-
-static const struct command *all[COMMANDS_MAX + 1];
 
 static int compare_names(const void *a, const void *b)
 {
@@ -33,14 +30,12 @@ static void collect(const struct command *more)
     size_t count = 0;
 
     for (size_t i = 0; i < COUNT_OF(own); i++)
-        all[count++] = &own[i];
+        commands_all[count++] = &own[i];
     for (; more && more->name; more++) {
         assert(count < COMMANDS_MAX);
-        all[count++] = more;
+        commands_all[count++] = more;
     }
-    qsort(all, count, sizeof(all[0]), compare_names);
-    all[count] = NULL;
-    commands_set(all);
+    qsort(commands_all, count, sizeof(commands_all[0]), compare_names);
 }
 
 static void help_all(void)
@@ -48,8 +43,9 @@ static void help_all(void)
     AUTO_RELEASE(text) struct text text = { 0 };
 
     text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n\n");
-    for (size_t i = 0; all[i]; i++)
-        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, all[i]->name, all[i]->summary);
+    for (size_t i = 0; commands_all[i]; i++)
+        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, commands_all[i]->name,
+                    commands_all[i]->summary);
     text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn has more\n");
     screen_put(stdout, text.bytes);
 }
@@ -58,8 +54,8 @@ static int unknown_command(const char *name)
 {
     const char *names[COMMANDS_MAX + 1] = { 0 };
 
-    for (size_t i = 0; all[i]; i++)
-        names[i] = all[i]->name;
+    for (size_t i = 0; commands_all[i]; i++)
+        names[i] = commands_all[i]->name;
     const char *nearest = string_nearest(name, names);
     if (nearest)
         say("unknown command '%s'; did you mean '%s'?", name, nearest);
@@ -68,28 +64,39 @@ static int unknown_command(const char *name)
     return 2;
 }
 
-const struct option_entry options_help[] = { { 0 } };
-
-int run_help(int argc, char **argv)
+int run_help(const struct options *options)
 {
-    struct options options;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0) {
+    if (options->word_count == 0) {
         help_all();
         return 0;
     }
-    const struct command *command = command_find(options.words[0]);
+    const struct command *command = command_find(options->words[0]);
     if (!command)
-        return unknown_command(options.words[0]);
+        return unknown_command(options->words[0]);
     if (command->options) {
         command_help(command);
         return 0;
     }
-    char *args[] = { options.words[0], (char[]){ "--help" }, NULL };
-    return command->run(2, args);
+    char *args[] = { options->words[0], (char[]){ "--help" }, NULL };
+    return command->main(2, args);
+}
+
+int run_version(const struct options *options)
+{
+    printf(options->is_json ? "{\"version\":\"%s\"}\n" : "tarn %s\n", TARN_VERSION);
+    return 0;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct options options = { .argc = argc, .argv = argv };
+    int status;
+
+    if (command->main)
+        return command->main(argc, argv);
+    if (command->words != WORDS_OWN && !options_read(argc, argv, &options, &status))
+        return status;
+    return command->run(&options);
 }
 
 /* Output that cannot be written is a failure; a reader that has closed the pipe is not. */
@@ -125,5 +132,5 @@ int cli_main(int argc, char **argv, const struct command *more)
     if (!command)
         return unknown_command(verb);
     argv[1] = (char *)(uintptr_t)command->name;
-    return flush(command->run(argc - 1, argv + 1));
+    return flush(run(command, argc - 1, argv + 1));
 }

@@ -5,19 +5,28 @@
 /* command - the commands of tarn: one table for dispatch, help and completion
  *
  * commands.def lists those of this room; the caller of cli_main() adds its own. A run function gets
- * its verb as argv[0] and returns the exit status: 0 done, 1 refused or failed, 2 wrong usage.
+ * the options that were read and returns the exit status: 0 done, 1 refused or failed, 2 wrong
+ * usage.
  */
 
 #include <stddef.h>
 
 #include "cli/options.h"
 
+enum command_words {
+    WORDS_ANY,
+    WORDS_NONE,
+    WORDS_OWN, /* the command reads its own arguments: options.argc and argv */
+};
+
 struct command {
     const char *name;
     const char *usage;   /* arguments: "[OPTIONS] ID..." */
     const char *summary; /* a few words, lower case */
-    int (*run)(int argc, char **argv);
+    int (*run)(const struct options *options);
+    int (*main)(int argc, char **argv); /* instead of run; argv[0] is the verb */
     const struct option_entry *options; /* ends with one without a name; NULL: it reads its own */
+    enum command_words words;
 };
 
 enum { COMMANDS_MAX = 64 };
@@ -26,16 +35,16 @@ enum { COMMANDS_MAX = 64 };
 int cli_main(int argc, char **argv, const struct command *more);
 
 /* All commands, sorted by name; NULL-terminated. Set once, by cli_main(). */
-void commands_set(const struct command *const *commands);
-const struct command *const *commands_all(void);
+extern const struct command *commands_all[COMMANDS_MAX + 1];
 const struct command *command_find(const char *name); /* NULL: there is none */
 
 /* Print the usage of a command on standard output. */
 void command_help(const struct command *command);
 
-#define COMMAND(name, usage, summary)                                                              \
-    int run_##name(int argc, char **argv);                                                         \
-    extern const struct option_entry options_##name[];
+extern const struct option_entry options_none[];
+#define COMMAND(name, table, words, usage, summary)                                                \
+    int run_##name(const struct options *options);                                                 \
+    extern const struct option_entry options_##table[];
 #include "cli/commands.def"
 #undef COMMAND
 

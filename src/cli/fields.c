@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/fields.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 const char *field_text(const json_t *object, const char *key)
 {
@@ -110,4 +108,18 @@ void numbers_format(const json_t *array, struct text *text)
         if (last > first)
             text_printf(text, "%c%" PRId64, last == first + 1 ? ',' : '-', (int64_t)last);
     }
+}
+
+void upper_add(const char *string, struct text *text)
+{
+    for (; *string; string++)
+        text_add_char(text, (char)toupper((unsigned char)*string));
+}
+
+usec_t clock_read(clockid_t which)
+{
+    struct timespec now;
+
+    clock_gettime(which, &now);
+    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
 }

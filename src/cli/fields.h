@@ -31,11 +31,16 @@ usec_t field_wall(const json_t *object, const char *key); /* to the millisecond 
 /* "4m12s", or "" when it is absent. Buffer of UNITS_TEXT_SIZE; returned. */
 const char *field_duration(const json_t *object, const char *key, char *buffer);
 
+usec_t clock_read(clockid_t which);
+
 /* A local time: "14:20", "Tue 14:20", "2026-11-20 14:20". */
 enum { CLOCK_SIZE = 32 };
 const char *clock_format(char *buffer, time_t when);
 
 /* "0-3", "4,7" of an array of numbers. */
 void numbers_format(const json_t *array, struct text *text);
+
+/* "H100" for "h100": a model as people write it. */
+void upper_add(const char *string, struct text *text);
 
 #endif

@@ -4,14 +4,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "cli/fields.h"
-
 enum { STATUS_TIMEOUT = 124, STATUS_SIGNAL = 128 };
 
 bool job_is_ended(const json_t *job)
 {
     return strcmp(field_text(job, "state"), "ended") == 0;
+}
+
+bool job_is_placed(const json_t *job)
+{
+    const char *state = field_text(job, "state");
+
+    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
+           strcmp(state, "stopping") == 0;
 }
 
 const char *job_state_word(const json_t *job)
@@ -144,6 +149,12 @@ static void job_preempted_add(const json_t *job, struct text *text)
     add_taker(json_object_get(job, "preempted_for"), text);
 }
 
+/* Something more, behind a separator. */
+static void add_part(struct text *text, const char *part)
+{
+    text_printf(text, "%s%s", text->length > 0 ? " · " : "", part);
+}
+
 void job_resized_add(const json_t *job, struct text *text)
 {
     const json_t *resized = json_object_get(job, "resized");
@@ -152,41 +163,15 @@ void job_resized_add(const json_t *job, struct text *text)
     if (job_is_ended(job))
         return;
     if (json_is_object(resized))
-        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(resized, "text"));
+        add_part(text, field_text(resized, "text"));
     if (heals > 0)
         text_printf(text, "%shealed %" PRId64 " time%s after a member was lost",
                     text->length > 0 ? " · " : "", heals, heals == 1 ? "" : "s");
 }
 
-/* "moved for job 7 (from a:0,1 to b:2,3)" */
-static void job_moved_add(const json_t *job, struct text *text)
-{
-    const json_t *moved = json_object_get(job, "moved");
-
-    if (json_is_object(moved) && !job_is_ended(job))
-        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(moved, "text"));
-}
-
-static void add_rescued(const json_t *job, struct text *text)
-{
-    const json_t *rescued = json_object_get(job, "rescued");
-
-    if (json_is_object(rescued))
-        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(rescued, "text"));
-}
-
-/* "its gpus do nothing, warned" */
-static void add_warnings(const json_t *job, struct text *text)
-{
-    const json_t *warning;
-    size_t i;
-
-    json_array_foreach(json_object_get(job, "warnings"), i, warning)
-        text_printf(text, "%s%s", text->length > 0 ? " · " : "", field_text(warning, "text"));
-}
-
 void job_why_add(const json_t *job, struct text *text)
 {
+    static const char *const moves[] = { "moved", "rescued" };
     const json_t *why = json_object_get(job, "why");
 
     if (job_is_ended(job)) {
@@ -195,8 +180,11 @@ void job_why_add(const json_t *job, struct text *text)
     }
     job_preempted_add(job, text);
     job_resized_add(job, text);
-    job_moved_add(job, text);
-    add_rescued(job, text);
+    for (size_t i = 0; i < COUNT_OF(moves); i++) {
+        const json_t *move = json_object_get(job, moves[i]);
+        if (json_is_object(move))
+            add_part(text, field_text(move, "text")); /* "moved for job 7 (from a:0,1 to b:2,3)" */
+    }
     if (text->length > 0 && field_text(why, "text")[0])
         text_add(text, " · ");
     text_add(text, field_text(why, "text"));
@@ -204,15 +192,6 @@ void job_why_add(const json_t *job, struct text *text)
         text_add(text, text->length > 0 ? " · " : "");
         job_expected_add(why, text);
     }
-}
-
-static void job_listed_add(const json_t *job, struct text *text)
-{
-    add_warnings(job, text);
-    AUTO_RELEASE(text) struct text why = { 0 };
-    job_why_add(job, &why);
-    if (why.length > 0)
-        text_printf(text, "%s%s", text->length > 0 ? " · " : "", text_string(&why));
 }
 
 void job_end_add(const json_t *job, struct text *text)
@@ -256,48 +235,45 @@ int job_exit_status(const json_t *job)
     return exit_code > 0 && exit_code < 256 ? (int)exit_code : 1;
 }
 
-static void add_duration(struct table *table, const json_t *job, const char *key)
+static void cell_state(struct table *table, const json_t *job, const char *key)
 {
-    usec_t duration = field_seconds(job, key);
-
-    if (duration == FIELD_ABSENT)
-        table_add_text(table, NULL);
-    else
-        table_add_duration(table, duration);
-}
-
-static void add_row(struct table *table, const json_t *job)
-{
-    AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
-
-    job_gpus_add(job, &gpus);
-    job_listed_add(job, &why);
-    table_start_row(table);
-    table_add_text(table, field_text(job, "label"));
-    table_add_text(table, field_text(job, "name"));
-    table_add_text(table, field_text(job, "user"));
-    table_add_text(table, field_text(job, "queue"));
+    (void)key;
     table_add_text(table, job_state_word(job));
     table_style(table, job_state_style(job));
+}
+
+static void cell_gpus(struct table *table, const json_t *job, const char *key)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+
+    (void)key;
+    job_gpus_add(job, &gpus);
     table_add_text(table, text_string(&gpus));
-    add_duration(table, job, "wait_seconds");
-    add_duration(table, job, "run_seconds");
-    table_add_text(table, text_string(&why));
-    if (json_array_size(json_object_get(job, "warnings")) > 0)
+}
+
+static void cell_why(struct table *table, const json_t *job, const char *key)
+{
+    AUTO_RELEASE(text) struct text text = { 0 }, why = { 0 };
+    const json_t *warnings = json_object_get(job, key), *warning;
+    size_t i;
+
+    json_array_foreach(warnings, i, warning) add_part(&text, field_text(warning, "text"));
+    job_why_add(job, &why);
+    if (why.length > 0)
+        add_part(&text, text_string(&why));
+    table_add_text(table, text_string(&text));
+    if (json_array_size(warnings) > 0)
         table_style(table, TABLE_WAITS);
 }
 
-struct table *jobs_table(const json_t *jobs)
-{
-    static const struct table_column columns[] = {
-        { "ID", TABLE_RIGHT, 0 },   { "NAME", TABLE_LEFT, 0 },  { "USER", TABLE_LEFT, 0 },
-        { "QUEUE", TABLE_LEFT, 0 }, { "STATE", TABLE_LEFT, 0 }, { "GPUS", TABLE_LEFT, 0 },
-        { "WAIT", TABLE_LEFT, 0 },  { "RUN", TABLE_LEFT, 0 },   { "WHY", TABLE_LEFT, 10 },
-    };
-    struct table *table = table_create(columns, COUNT_OF(columns));
-    const json_t *job;
-    size_t i;
-
-    json_array_foreach(jobs, i, job) add_row(table, job);
-    return table;
-}
+const struct list_column jobs_columns[JOBS_COLUMNS] = {
+    { "ID", TABLE_RIGHT, 0, cell_text, "label" },
+    { "NAME", TABLE_LEFT, 0, cell_text, "name" },
+    { "USER", TABLE_LEFT, 0, cell_text, "user" },
+    { "QUEUE", TABLE_LEFT, 0, cell_text, "queue" },
+    { "STATE", TABLE_LEFT, 0, cell_state, NULL },
+    { "GPUS", TABLE_LEFT, 0, cell_gpus, NULL },
+    { "WAIT", TABLE_LEFT, 0, cell_duration, "wait_seconds" },
+    { "RUN", TABLE_LEFT, 0, cell_duration, "run_seconds" },
+    { "WHY", TABLE_LEFT, 10, cell_why, "warnings" },
+};

@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/table.h"
-#include "base/text.h"
+#include "cli/list_view.h"
 
 bool job_is_ended(const json_t *job);
+bool job_is_placed(const json_t *job); /* it has resources, or is about to get them */
 /* "queued"; for an ended job its result: "ok". Points into the job. */
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);
@@ -32,7 +32,8 @@ void job_end_add(const json_t *job, struct text *text);
  * else 1. */
 int job_exit_status(const json_t *job);
 
-/* A table of jobs; new. */
-struct table *jobs_table(const json_t *jobs);
+/* A table of jobs. */
+enum { JOBS_COLUMNS = 9 };
+extern const struct list_column jobs_columns[JOBS_COLUMNS];
 
 #endif

@@ -7,9 +7,90 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/screen.h"
+#include "wire/job/sbatch.h"
+
+enum { OPTION_WIDTH = 26 };
+
+const struct option_entry options_none[] = { { 0 } };
+const struct option_entry options_common[] = {
+    [COMMON_JSON] = { "json", 0, NULL, "print JSON, as the API has it" },
+    [COMMON_QUIET] = { "quiet", 'q', NULL, "print ids only" },
+    [COMMON_SOCKET] = { "socket", 0, "PATH", "where the daemon listens" },
+    [COMMON_HELP] = { "help", 'h', NULL, "this text" },
+    { 0 },
+};
+
+const struct command *commands_all[COMMANDS_MAX + 1];
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; commands_all[i]; i++) {
+        if (strcmp(commands_all[i]->name, name) == 0)
+            return commands_all[i];
+    }
+    return NULL;
+}
+
+/* NULL: it is not in the table. */
+static const struct option_entry *find(const struct command *command, const char *name, char letter)
+{
+    const struct option_entry *const tables[] = { command->options, options_common };
+
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        for (const struct option_entry *option = tables[i]; option->name; option++) {
+            if (name ? strcmp(option->name, name) == 0 : option->letter == letter)
+                return option;
+        }
+    }
+    return NULL;
+}
+
+/* ---- help ---- */
+
+static void add_option(struct text *text, const struct option_entry *option)
+{
+    AUTO_RELEASE(text) struct text name = { 0 };
+
+    text_printf(&name, "--%s%s%s", option->name, option->argument ? "=" : "",
+                option->argument ? option->argument : "");
+    if (option->letter)
+        text_printf(text, "  -%c, ", option->letter);
+    else
+        text_add(text, "      ");
+    text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
+}
+
+/* A common option that the command has itself is not shown twice. */
+static void add_options(struct text *text, const struct command *command,
+                        const struct option_entry *option)
+{
+    for (; option->name; option++) {
+        if (find(command, option->name, 0) == option)
+            add_option(text, option);
+    }
+}
+
+void command_help(const struct command *command)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    bool sends = strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0;
+
+    text_printf(&text, "tarn %s%s%s\n  %s\n", command->name, command->usage[0] ? " " : "",
+                command->usage, command->summary);
+    if (command->options) {
+        text_add_char(&text, '\n');
+        add_options(&text, command, command->options);
+    }
+    if (sends)
+        sbatch_help(&text);
+    else if (command->options)
+        add_options(&text, command, options_common);
+    screen_put(stdout, text.bytes);
+}
+
+/* ---- reading ---- */
 
 /* What is being read. */
 struct reading {
@@ -23,31 +104,16 @@ struct reading {
 
 int usage_wrong(const char *verb, const char *format, ...)
 {
-    AUTO_RELEASE(text) struct text text = { 0 };
     va_list args;
-    char *words;
 
     va_start(args, format);
-    int length = vasprintf(&words, format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
-    if (length < 0)
-        abort();
-    text_printf(&text, "%s; see tarn %s%s--help", words, verb, verb[0] ? " " : "");
-    free(words);
-    say("%s", text.bytes);
+    say("%s; see tarn %s%s--help", words, verb, verb[0] ? " " : "");
     return 2;
 }
 
-static const struct option_entry *find(const struct option_entry *table, const char *name,
-                                       char letter)
-{
-    for (; table && table->name; table++) {
-        if (name ? strcmp(table->name, name) == 0 : table->letter == letter)
-            return table;
-    }
-    return NULL;
-}
-
+/* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
 static int unknown(const struct reading *reading, const char *name)
 {
     const char *names[OPTIONS_MAX + COMMON_COUNT + 1] = { 0 };
@@ -116,9 +182,7 @@ static int take_long(struct reading *reading, const char *word)
     const char *equals = strchr(word, '=');
     AUTO_FREE char *name = mem_string_of(word, strcspn(word, "="));
 
-    const struct option_entry *option = find(reading->command->options, name, 0);
-    if (!option)
-        option = find(options_common, name, 0);
+    const struct option_entry *option = find(reading->command, name, 0);
     if (!option)
         return unknown(reading, name);
     return take_value(reading, option, equals ? equals + 1 : NULL);
@@ -132,9 +196,7 @@ static int take_letters(struct reading *reading, const char *letters)
         char letter = *letters++;
         const char *inlined = NULL;
 
-        const struct option_entry *option = find(reading->command->options, NULL, letter);
-        if (!option)
-            option = find(options_common, NULL, letter);
+        const struct option_entry *option = find(reading->command, NULL, letter);
         if (!option)
             return usage_wrong(reading->command->name, "unknown option '-%c'", letter);
         if (option->argument && *letters) {
@@ -154,7 +216,7 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
     bool is_word = false;
     int status = 0;
 
-    *ret = (struct options){ .words = argv };
+    *ret = (struct options){ .verb = reading.command->name, .words = argv };
     while (reading.at < argc && status == 0) {
         char *word = argv[reading.at++];
 
@@ -168,19 +230,19 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
             status = take_letters(&reading, word + 1);
     }
     argv[ret->word_count] = NULL;
-    *ret_status = status;
     if (status == 0 && reading.is_help)
         command_help(reading.command);
+    else if (status == 0 && reading.command->words == WORDS_NONE && ret->word_count > 0)
+        status = usage_wrong(ret->verb, "'%s': expected no word", ret->words[0]);
+    *ret_status = status;
     return status == 0 && !reading.is_help;
 }
 
-bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status)
+bool option_fd(const char *value, int *ret)
 {
-    const char *verb = argv[0]; /* words are moved to the front */
+    char *end;
+    long number = value ? strtol(value, &end, 10) : -1;
 
-    if (!options_read(argc, argv, ret, ret_status))
-        return false;
-    if (ret->word_count > 0)
-        *ret_status = usage_wrong(verb, "'%s': expected no word", ret->words[0]);
-    return ret->word_count == 0;
+    *ret = (int)number;
+    return !value || (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number <= 1023);
 }

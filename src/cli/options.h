@@ -30,21 +30,24 @@ struct options {
     const char *values[OPTIONS_MAX]; /* by place in the table; NULL: not given; "" without value */
     struct option_given given[OPTIONS_GIVEN_MAX]; /* of the table, in their order */
     size_t given_count;
+    const char *verb;
     char **words; /* NULL-terminated; into argv */
     size_t word_count;
     bool is_json, is_quiet;
+    int argc; /* of a command that reads its own arguments */
+    char **argv;
 };
 
 /* Read the arguments after the verb argv[0]; reorders argv. false: the command is done, with exit
  * status *ret_status. */
 bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 
-/* As options_read(), for a command that takes no words. */
-bool options_read_only(int argc, char **argv, struct options *ret, int *ret_status);
-
 /* The options of all commands, by index; the last has no name. */
 enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];
+
+/* The value of an option that takes a descriptor; NULL: -1. False: it is none. */
+bool option_fd(const char *value, int *ret);
 
 /* Report wrong usage; returns 2. */
 int usage_wrong(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -5,13 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "cli/fields.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
+#include "wire/json.h"
 
 enum { ROWS_MIN = 5, ROWS_ELSEWHERE = 20, LINES_AROUND = 10, CELL_SIZE = 32 };
 
 enum cell_kind { CELL_WAIT, CELL_HOURS, CELL_COUNT_OF, CELL_CLOCK, CELL_MONEY };
+
+static const struct {
+    const char *title, *key;
+    enum cell_kind kind;
+    const char *only_with; /* a member of the total that is above 0; NULL: always */
+} both_columns[] = {
+    { "JOBS", "jobs", CELL_COUNT_OF, NULL },
+    { "WAIT MEAN", "wait_mean", CELL_WAIT, NULL },
+    { "WAIT P50", "wait_p50", CELL_WAIT, NULL },
+    { "WAIT P95", "wait_p95", CELL_WAIT, NULL },
+    { "LAST STARTS", "drained", CELL_CLOCK, NULL },
+    { "OPEN", "never", CELL_COUNT_OF, "never" },
+    { "NOT WORKED OUT", "beyond", CELL_COUNT_OF, "beyond" },
+    { "PREEMPTED", "preemptions", CELL_COUNT_OF, "preemptions" },
+    { "GPU-H LOST TO IT", "lost_gpu_hours", CELL_HOURS, "preemptions" },
+    { "COST", "cost", CELL_MONEY, "cost" },
+};
 
 static void format_cell(char cell[CELL_SIZE], const json_t *row, const char *key, const char *side,
                         enum cell_kind kind)
@@ -42,16 +59,24 @@ static void format_cell(char cell[CELL_SIZE], const json_t *row, const char *key
 }
 
 /* "14m -> 6m"; once when both are the same; "open" where no start is in sight. */
-static void add_both(struct table *table, const json_t *row, const char *key, enum cell_kind kind)
+static void cell_both(struct table *table, const json_t *row, const char *key)
 {
     char now[CELL_SIZE], change[CELL_SIZE];
+    size_t i = 0;
 
-    format_cell(now, row, key, "now", kind);
-    format_cell(change, row, key, "change", kind);
+    while (strcmp(both_columns[i].key, key) != 0)
+        i++;
+    format_cell(now, row, key, "now", both_columns[i].kind);
+    format_cell(change, row, key, "change", both_columns[i].kind);
     if (strcmp(now, change) == 0)
         table_add_text(table, now);
     else
         table_add_format(table, "%s -> %s", now, change);
+}
+
+static void cell_queue(struct table *table, const json_t *row, const char *key)
+{
+    table_add_text(table, field_is_null(row, key) ? "all" : field_text(row, key));
 }
 
 static bool has_any(const json_t *outlook, const char *key)
@@ -61,53 +86,22 @@ static bool has_any(const json_t *outlook, const char *key)
     return field_real(both, "now") > 0 || field_real(both, "change") > 0;
 }
 
-static void add_row(struct table *table, const json_t *outlook, const json_t *row,
-                    const char *queue)
-{
-    table_start_row(table);
-    table_add_text(table, queue);
-    add_both(table, row, "jobs", CELL_COUNT_OF);
-    add_both(table, row, "wait_mean", CELL_WAIT);
-    add_both(table, row, "wait_p50", CELL_WAIT);
-    add_both(table, row, "wait_p95", CELL_WAIT);
-    add_both(table, row, "drained", CELL_CLOCK);
-    if (has_any(outlook, "never"))
-        add_both(table, row, "never", CELL_COUNT_OF);
-    if (has_any(outlook, "beyond"))
-        add_both(table, row, "beyond", CELL_COUNT_OF);
-    if (has_any(outlook, "preemptions")) {
-        add_both(table, row, "preemptions", CELL_COUNT_OF);
-        add_both(table, row, "lost_gpu_hours", CELL_HOURS);
-    }
-    if (has_any(outlook, "cost"))
-        add_both(table, row, "cost", CELL_MONEY);
-}
-
 void outlook_print_queues(const json_t *outlook)
 {
-    struct table_column columns[16] = {
-        { "QUEUE", TABLE_LEFT, 0 },     { "JOBS", TABLE_LEFT, 0 },
-        { "WAIT MEAN", TABLE_LEFT, 0 }, { "WAIT P50", TABLE_LEFT, 0 },
-        { "WAIT P95", TABLE_LEFT, 0 },  { "LAST STARTS", TABLE_LEFT, 0 },
+    struct list_column columns[COUNT_OF(both_columns) + 1] = {
+        { "QUEUE", TABLE_LEFT, 0, cell_queue, "queue" },
     };
-    const json_t *queues = json_object_get(outlook, "queues"), *row;
-    size_t count = 6, i;
+    AUTO(json) json_t *queues = json_copy(json_object_get(outlook, "queues"));
+    size_t count = 1;
 
-    if (has_any(outlook, "never"))
-        columns[count++] = (struct table_column){ "OPEN", TABLE_LEFT, 0 };
-    if (has_any(outlook, "beyond"))
-        columns[count++] = (struct table_column){ "NOT WORKED OUT", TABLE_LEFT, 0 };
-    if (has_any(outlook, "preemptions")) {
-        columns[count++] = (struct table_column){ "PREEMPTED", TABLE_LEFT, 0 };
-        columns[count++] = (struct table_column){ "GPU-H LOST TO IT", TABLE_LEFT, 0 };
+    for (size_t i = 0; i < COUNT_OF(both_columns); i++) {
+        if (!both_columns[i].only_with || has_any(outlook, both_columns[i].only_with))
+            columns[count++] = (struct list_column){ both_columns[i].title, TABLE_LEFT, 0,
+                                                     cell_both, both_columns[i].key };
     }
-    if (has_any(outlook, "cost"))
-        columns[count++] = (struct table_column){ "COST", TABLE_LEFT, 0 };
-    AUTO(table) struct table *table = table_create(columns, count);
-    json_array_foreach(queues, i, row) add_row(table, outlook, row, field_text(row, "queue"));
     if (json_array_size(queues) > 1)
-        add_row(table, outlook, json_object_get(outlook, "total"), "all");
-    screen_table(table);
+        json_array_append(queues, json_object_get(outlook, "total"));
+    list_print(columns, count, queues);
     if (!field_is_null(outlook, "horizon")) {
         char until[CLOCK_SIZE];
         talk("it was worked out up to %s; more would have taken too long",
@@ -131,10 +125,10 @@ static void add_start(struct table *table, const json_t *side, const char *key)
         table_add_format(table, "%s", field_duration(side, key, buffer));
 }
 
-static void add_difference(struct table *table, const json_t *job)
+static void cell_difference(struct table *table, const json_t *job, const char *key)
 {
     const json_t *now = json_object_get(job, "now"), *change = json_object_get(job, "change");
-    double later = field_real(job, "later_seconds");
+    double later = field_real(job, key);
     char buffer[UNITS_TEXT_SIZE];
     bool starts_now = !field_is_null(now, "in_seconds"),
          starts_then = !field_is_null(change, "in_seconds");
@@ -169,36 +163,33 @@ size_t outlook_rows(const json_t *outlook)
                                                             : ROWS_MIN;
 }
 
+static void cell_start(struct table *table, const json_t *job, const char *key)
+{
+    add_start(table, json_object_get(job, key), "in_seconds");
+}
+
+static void cell_waited(struct table *table, const json_t *job, const char *key)
+{
+    add_start(table, json_object_get(job, key), "wait_seconds");
+}
+
 size_t outlook_print_jobs(const json_t *outlook, size_t most, bool is_past)
 {
-    const struct table_column columns[] = {
-        { "JOB", TABLE_RIGHT, 0 },
-        { "NAME", TABLE_LEFT, 0 },
-        { "USER", TABLE_LEFT, 0 },
-        { "QUEUE", TABLE_LEFT, 0 },
-        { is_past ? "WAITED" : "STARTS IN", TABLE_RIGHT, 0 },
-        { "WITH IT", TABLE_RIGHT, 0 },
-        { "", TABLE_LEFT, 0 },
+    void (*add)(struct table *, const json_t *, const char *) = is_past ? cell_waited : cell_start;
+    const struct list_column columns[] = {
+        { "JOB", TABLE_RIGHT, 0, cell_text, "label" },
+        { "NAME", TABLE_LEFT, 0, cell_text, "name" },
+        { "USER", TABLE_LEFT, 0, cell_text, "user" },
+        { "QUEUE", TABLE_LEFT, 0, cell_text, "queue" },
+        { is_past ? "WAITED" : "STARTS IN", TABLE_RIGHT, 0, add, "now" },
+        { "WITH IT", TABLE_RIGHT, 0, add, "change" },
+        { "", TABLE_LEFT, 0, cell_difference, "later_seconds" },
     };
-    const char *key = is_past ? "wait_seconds" : "in_seconds";
-    const json_t *job;
-    size_t i;
+    AUTO(json) json_t *jobs = json_copy(json_object_get(outlook, "jobs"));
 
-    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    json_array_foreach(json_object_get(outlook, "jobs"), i, job)
-    {
-        if (i == most)
-            break;
-        table_start_row(table);
-        table_add_text(table, field_text(job, "label"));
-        table_add_text(table, field_text(job, "name"));
-        table_add_text(table, field_text(job, "user"));
-        table_add_text(table, field_text(job, "queue"));
-        add_start(table, json_object_get(job, "now"), key);
-        add_start(table, json_object_get(job, "change"), key);
-        add_difference(table, job);
-    }
-    if (table_row_count(table) > 0)
-        screen_table(table);
-    return table_row_count(table);
+    while (json_array_size(jobs) > most)
+        json_array_remove(jobs, json_array_size(jobs) - 1);
+    if (json_array_size(jobs) > 0)
+        list_print(columns, COUNT_OF(columns), jobs);
+    return json_array_size(jobs);
 }

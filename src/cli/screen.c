@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -91,15 +90,11 @@ void screen_table(const struct table *table)
 
 static void PRINTF(2, 0) talk_line(const char *prefix, const char *format, va_list args)
 {
-    AUTO_RELEASE(text) struct text line = { 0 };
-    char *words;
+    AUTO_FREE char *words = mem_vprintf(format, args);
+    AUTO_FREE char *line = mem_printf("%s%s\n", prefix, words);
 
-    if (vasprintf(&words, format, args) < 0)
-        abort();
-    text_printf(&line, "%s%s\n", prefix, words);
-    free(words);
     fflush(stdout);
-    screen_put(stderr, line.bytes);
+    screen_put(stderr, line);
     fflush(stderr);
 }
 

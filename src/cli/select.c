@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/fields.h"
+#include "cli/screen.h"
 
 enum { DIGITS_MAX = 18 };
 
@@ -71,4 +73,40 @@ int selection_read(struct selection *selection, char *const *words, struct error
     for (; *words && code == 0; words++)
         code = add_word(selection, *words, err);
     return code;
+}
+
+int each_id(const struct options *options, int (*one)(const struct each *each))
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+    struct error err;
+    int status = 0;
+
+    if (options->word_count == 0)
+        return usage_wrong(options->verb, "expected the number of a job");
+    if (selection_read(&selection, options->words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
+    if (session_open(&session, &err) < 0)
+        return complain(&err);
+    for (size_t i = 0; i < selection.count; i++) {
+        int result = one(&(struct each){ &session, options, selection.ids[i], i, selection.count });
+        status = status != 0 ? status : result;
+    }
+    return status;
+}
+
+int each_print(const struct each *each, const char *suffix, const char *quiet,
+               void (*print)(const json_t *reply))
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s%s", each->id, suffix);
+    AUTO(json) json_t *reply = NULL;
+    struct error err;
+
+    if (session_get(each->session, path, &reply, &err) < 0)
+        return complain(&err);
+    if (!reply_is_shown(reply, quiet ? field_text(reply, quiet) : each->id, each->options))
+        print(reply);
+    return 0;
 }

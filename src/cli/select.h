@@ -2,7 +2,7 @@
 #ifndef CLI_SELECT_H
 #define CLI_SELECT_H
 
-/* select - parses the jobs of a command: "7", "7_3", "7-9"
+/* select - the jobs of a command: "7", "7_3", "7-9"
  *
  * Limits: SELECT_MAX jobs per command
  */
@@ -11,6 +11,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "cli/options.h"
+#include "cli/session.h"
 
 enum { SELECT_MAX = 10000, ID_SIZE = 48 };
 
@@ -23,5 +25,20 @@ struct selection {
 int selection_read(struct selection *selection, char *const *words, struct error *err);
 void selection_add(struct selection *selection, const char *id);
 void selection_release(struct selection *selection);
+
+struct each {
+    struct session *session;
+    const struct options *options;
+    const char *id;
+    size_t number, count; /* of the ids */
+};
+
+/* Call one for each id among the words; returns the first exit status that is not 0. */
+int each_id(const struct options *options, int (*one)(const struct each *each));
+
+/* GET /v1/jobs/ID and suffix, and print the reply: unchanged as JSON, with -q that text of it
+ * (NULL: the id), else by print. Returns the exit status. */
+int each_print(const struct each *each, const char *suffix, const char *quiet,
+               void (*print)(const json_t *reply));
 
 #endif

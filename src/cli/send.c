@@ -2,18 +2,16 @@
 #include "cli/send.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "io/file.h"
+#include "wire/config/config.h"
 #include "wire/job/submission.h"
 
 #define DEVICES                                                                                    \
@@ -87,23 +85,14 @@ static int usage_failed(struct sending *sending, int code)
     return code;
 }
 
-static void set_command(json_t *job, char **words)
-{
-    json_t *command = json_array();
-
-    for (; *words; words++)
-        json_array_append_new(command, json_string(*words));
-    json_object_set_new(job, "command", command);
-}
-
-static void set_args(json_t *job, char **words)
+static void set_words(json_t *job, const char *key, char **words)
 {
     if (!*words)
         return;
-    json_t *args = json_array();
+    json_t *list = json_array();
     for (; *words; words++)
-        json_array_append_new(args, json_string(*words));
-    json_object_set_new(job, "args", args);
+        json_array_append_new(list, json_string(*words));
+    json_object_set_new(job, key, list);
 }
 
 /* The file's own name, as far as a job may be called so. */
@@ -162,7 +151,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         return code;
     if (!string_starts(text_string(&script), "#!")) {
         if (path && is_program(path)) {
-            set_command(sending->sbatch.job, args - 1);
+            set_words(sending->sbatch.job, "command", args - 1);
             return sbatch_finish(&sending->sbatch, err);
         }
         return error_set(err, -EINVAL,
@@ -176,7 +165,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
     if (code < 0)
         return code;
     json_object_set_new(sending->sbatch.job, "script", json_stringn(script.bytes, script.length));
-    set_args(sending->sbatch.job, args);
+    set_words(sending->sbatch.job, "args", args);
     if (path)
         set_name(sending->sbatch.job, path);
     return 0;
@@ -189,7 +178,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
 
     if (sending->sbatch.wrap) {
         int code = sbatch_finish(&sending->sbatch, err);
-        set_args(sending->sbatch.job, words);
+        set_words(sending->sbatch.job, "args", words);
         return code;
     }
     if (!words[0] && !is_command && sending->takes_stdin && !isatty(STDIN_FILENO))
@@ -203,7 +192,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
     if (!is_command && !is_program(words[0]))
         return error_set(err, -ENOENT, "%s: no such script; a command stands behind --: -- %s",
                          words[0], words[0]);
-    set_command(sending->sbatch.job, words);
+    set_words(sending->sbatch.job, "command", words);
     return sbatch_finish(&sending->sbatch, err);
 }
 
@@ -233,11 +222,10 @@ static char *starting_place(const char *file)
 
 static void add_sender(json_t *document, const char *file)
 {
-    char *here = starting_place(file);
+    AUTO_FREE char *here = starting_place(file);
 
     if (here && here[0] == '/')
         json_object_set_new(document, "sender_cwd", json_string(here));
-    free(here);
     if (strcmp(field_text(document, "export"), "none") == 0)
         return;
     json_t *env = json_object();
@@ -339,11 +327,29 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
     int code = session_start(session, sending->devices, err);
 
     if (code == 0)
-        code = session_post(session, sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
+        code = session_send(session, "POST", sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
                             sending->document, ret_reply, err);
     if (code < 0)
         return code;
     say_notes(sending->sbatch.notes);
     say_notes(json_object_get(*ret_reply, "notes"));
+    return 0;
+}
+
+int config_file_read(const char *path, json_t **ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(config) struct config *config = NULL;
+    AUTO(json) json_t *document = NULL;
+
+    int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
+    if (code == 0)
+        code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
+    if (code == 0)
+        code = config_parse(document, lines, path, &config, err);
+    if (code < 0)
+        return code;
+    *ret = config_to_json(config);
     return 0;
 }

@@ -2,15 +2,228 @@
 #include "cli/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
-#include "cli/start.h"
-#include "wire/json.h"
+#include "io/file.h"
+
+/* ---- the daemon, started in the background ----
+ *
+ * It runs this program with `serve --notify-fd 3` in a new session; its log goes to
+ * STATE/daemon.log. Descriptor 3 delivers "ready" or a line with the error. If two commands start a
+ * daemon at the same time, both find the winner.
+ */
+
+enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
+enum { NOTIFY_FD = 3, LOG_MAX = 1 << 20, ANSWER_MAX = 4096 };
+
+static int failed(const char *what, const char *path, struct error *err)
+{
+    int code = errno;
+
+    return error_set(err, -code, "%s %s: %s", what, path, strerror(code));
+}
+
+/* The folder and those above it; what is made is for this user only. */
+static int make_folders(const char *path, struct error *err)
+{
+    AUTO_FREE char *copy = mem_string(path);
+
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return failed("folder", copy, err);
+        *slash = '/';
+    }
+    if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+        return failed("folder", copy, err);
+    return 0;
+}
+
+/* "~/.local/state/tarn" */
+static char *short_path(const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t length = home ? strlen(home) : 0;
+
+    if (length > 1 && strncmp(path, home, length) == 0 && path[length] == '/')
+        return mem_printf("~%s", path + length);
+    return mem_string(path);
+}
+
+/* The daemon starts in "/", so make the path of a file absolute. NULL stays NULL. */
+static char *devices_from_here(const char *devices)
+{
+    static const char prefix[] = "recorded:";
+    bool is_relative = devices && string_starts(devices, prefix) && devices[strlen(prefix)] != '/';
+    AUTO_FREE char *path = is_relative ? realpath(devices + strlen(prefix), NULL) : NULL;
+
+    return path ? mem_printf("%s%s", prefix, path) : mem_string(devices);
+}
+
+/* Start it with the log as its output and the pipe's end as descriptor 3, nothing else of ours. */
+static int spawn(const char *devices, int log_fd, int notify_fd, pid_t *ret_pid)
+{
+    const char *args[] = { "tarn",  "serve", "--notify-fd", "3", devices ? "--devices" : NULL,
+                           devices, NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    char *argv[COUNT_OF(args)];
+
+    memcpy(argv, args, sizeof(argv));
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, log_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log_fd, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, notify_fd, NOTIFY_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, NOTIFY_FD + 1);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int code = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* Its first line, without the newline; as far as it came before the end or the time ran out. */
+static void read_answer(int fd, struct text *answer)
+{
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
+    time_t until = time(NULL) + START_TIMEOUT_S;
+    char chunk[256];
+
+    while (answer->length < ANSWER_MAX && !strchr(text_string(answer), '\n')) {
+        if (time(NULL) > until)
+            return;
+        if (poll(&wait, 1, 1000) <= 0)
+            continue;
+        ssize_t length = read(fd, chunk, sizeof(chunk));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return;
+        text_add_bytes(answer, chunk, (size_t)length);
+    }
+    answer->bytes[strcspn(answer->bytes, "\n")] = '\0';
+}
+
+/* Whether another daemon holds the lock of the state. */
+static bool is_locked(const char *state)
+{
+    AUTO_FREE char *path = mem_printf("%s/lock", state);
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_taken = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(fd);
+    return is_taken;
+}
+
+/* Another command may be starting a daemon. */
+static bool finds_another(const struct paths *paths)
+{
+    const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+
+    for (int i = 0; i < START_OTHER_S * 50; i++) {
+        if (paths_is_listening(paths->socket))
+            return true;
+        if (!is_locked(paths->state))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* The last lines of its log, where it died without a word. */
+static int died(const char *log, long from, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (file_read(log, LOG_MAX, &text, NULL) < 0 || (long)text.length <= from)
+        return error_set(err, -EIO, "the daemon could not be started; %s is empty", log);
+    char *start = text.bytes + from;
+    text.bytes[text.length - 1] = '\0';
+    char *at = text.bytes + text.length - 1;
+    for (int lines = 0; at > start && lines < START_LOG_LINES; at--)
+        lines += at[-1] == '\n';
+    return error_set(err, -EIO, "the daemon could not be started; the end of %s:\n%s", log,
+                     at + (*at == '\n'));
+}
+
+static int start_and_listen(const struct paths *paths, const char *devices, int log_fd,
+                            struct text *answer, struct error *err)
+{
+    int pipe_fds[2];
+    pid_t pid;
+
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        return error_set(err, -errno, "pipe: %s", strerror(errno));
+    /* Relative variables would mean something else from the root. */
+    if (getenv("TARN_STATE"))
+        setenv("TARN_STATE", paths->state, 1);
+    if (getenv("TARN_SOCKET"))
+        setenv("TARN_SOCKET", paths->socket, 1);
+    int code = spawn(devices, log_fd, pipe_fds[1], &pid);
+    close(pipe_fds[1]);
+    if (code == 0)
+        read_answer(pipe_fds[0], answer);
+    close(pipe_fds[0]);
+    if (code != 0)
+        return error_set(err, -code, "the daemon could not be started: %s", strerror(code));
+    return 0;
+}
+
+static int daemon_start(const struct paths *paths, const char *devices, struct error *err)
+{
+    AUTO_FREE char *log = mem_printf("%s/daemon.log", paths->state);
+    AUTO_FREE char *shown = short_path(paths->state);
+    AUTO_FREE char *here = devices_from_here(devices ? devices : getenv("TARN_DEVICES"));
+    AUTO_RELEASE(text) struct text answer = { 0 };
+
+    int code = make_folders(paths->state, err);
+    if (code < 0)
+        return code;
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed("log", log, err);
+    long from = (long)lseek(fd, 0, SEEK_END);
+    code = start_and_listen(paths, here, fd, &answer, err);
+    close(fd);
+    if (code < 0)
+        return code;
+    if (strcmp(text_string(&answer), "ready") == 0) {
+        say("started (%s; state in %s)",
+            paths->is_machine_wide ? "for all users of this machine" : "this user only", shown);
+        return 0;
+    }
+    if (finds_another(paths))
+        return 0;
+    if (answer.length > 0 && answer.bytes[0])
+        return error_set(err, -EIO, "the daemon could not be started: %s", answer.bytes);
+    return died(log, from, err);
+}
 
 int session_open(struct session *session, struct error *err)
 {
@@ -39,18 +252,15 @@ void session_release(struct session *session)
 
 int refusal_read(long status, const char *body, size_t length, struct error *err)
 {
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
     int code = status == 404 ? -ENOENT : -EREMOTEIO;
+    const char *message = "";
 
-    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) < 0)
-        return error_set(err, code, "the daemon refused, with HTTP status %ld", status);
-    const char *message = field_text(json_object_get(reply, "error"), "message");
+    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) == 0)
+        message = field_text(json_object_get(reply, "error"), "message");
     if (message[0])
-        error_set(err, code, "%s", message);
-    else
-        error_set(err, code, "the daemon refused, with HTTP status %ld", status);
-    json_decref(reply);
-    return code;
+        return error_set(err, code, "%s", message);
+    return error_set(err, code, "the daemon refused, with HTTP status %ld", status);
 }
 
 static int nobody_there(const struct session *session, int code, struct error *err)
@@ -63,17 +273,21 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
-int session_send(struct session *session, const struct client_request *request, json_t **ret,
-                 struct error *err)
+int session_send(struct session *session, const char *method, const char *path, const json_t *body,
+                 json_t **ret, struct error *err)
 {
+    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    const struct client_request request = {
+        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
+    };
     struct client_reply reply;
 
-    int code = client_call(session->client, request, &reply, err);
+    int code = client_call(session->client, &request, &reply, err);
     if (code < 0)
         return nobody_there(session, code, err);
     if (reply.status >= 400)
         code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
-    else
+    else if (ret)
         code = json_parse(text_string(&reply.body), reply.body.length, CLIENT_REPLY_MAX,
                           "answer of the daemon", ret, err);
     client_reply_release(&reply);
@@ -82,26 +296,7 @@ int session_send(struct session *session, const struct client_request *request, 
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)
 {
-    const struct client_request request = { .method = "GET", .path = path };
-
-    return session_send(session, &request, ret, err);
-}
-
-static int send_body(struct session *session, const char *method, const char *path,
-                     const json_t *body, json_t **ret, struct error *err)
-{
-    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    const struct client_request request = {
-        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
-    };
-
-    return session_send(session, &request, ret, err);
-}
-
-int session_post(struct session *session, const char *path, const json_t *body, json_t **ret,
-                 struct error *err)
-{
-    return send_body(session, "POST", path, body, ret, err);
+    return session_send(session, "GET", path, NULL, ret, err);
 }
 
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret)
@@ -111,7 +306,7 @@ int session_ask(const char *method, const char *path, const json_t *body, json_t
 
     int code = session_open(&session, &err);
     if (code == 0)
-        code = send_body(&session, method, path, body, ret, &err);
+        code = session_send(&session, method, path, body, ret, &err);
     return code < 0 ? complain(&err) : 0;
 }
 
@@ -119,4 +314,13 @@ void reply_print(const json_t *reply)
 {
     json_dumpf(reply, stdout, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     putchar('\n');
+}
+
+bool reply_is_shown(const json_t *reply, const char *id, const struct options *options)
+{
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet)
+        printf("%s\n", id);
+    return options->is_json || options->is_quiet;
 }

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/options.h"
 #include "io/client.h"
 #include "io/paths.h"
 #include "wire/json.h"
@@ -26,14 +27,11 @@ int session_open(struct session *session, struct error *err);
 int session_start(struct session *session, const char *devices, struct error *err);
 void session_release(struct session *session);
 
-/* *ret is new. -ENOENT: no such object; -ENODATA: no daemon runs; -EREMOTEIO: refused for another
- * reason. */
+/* body may be NULL. *ret is new; ret NULL: the reply is of no use. -ENOENT: no such object;
+ * -ENODATA: no daemon runs; -EREMOTEIO: refused for another reason. */
+int session_send(struct session *session, const char *method, const char *path, const json_t *body,
+                 json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
-/* body may be NULL. */
-int session_send(struct session *session, const struct client_request *request, json_t **ret,
-                 struct error *err);
-int session_post(struct session *session, const char *path, const json_t *body, json_t **ret,
-                 struct error *err);
 
 /* A whole session with one request: open it, send body (or NULL), print a failure, release it.
  * Returns the exit status, 0 or 1. */
@@ -44,5 +42,7 @@ int refusal_read(long status, const char *body, size_t length, struct error *err
 
 /* Print a reply of the API unchanged, on one line. */
 void reply_print(const json_t *reply);
+/* Print it so with --json, and with -q the id; false: neither is asked for. */
+bool reply_is_shown(const json_t *reply, const char *id, const struct options *options);
 
 #endif

@@ -87,7 +87,7 @@ static void emit_change(const struct control *control, struct apply *apply,
                     .count = (uint32_t)count,
                     .undone = apply->undo },
     };
-    control_emit(control, &event);
+    control_emit(control, event);
 }
 
 /* The configuration before the change that is undone. */
@@ -166,15 +166,6 @@ static bool is_elsewhere(const struct state *state, const struct config *config,
            state->queues.items[queue->parent].is_removed;
 }
 
-/* Waiting jobs keep their queue. */
-static void emit_away(const struct control *control, uint32_t number)
-{
-    AUTO_FREE char *name = mem_string(control_state(control)->queues.items[number].name);
-    struct event event = { .kind = EVENT_QUEUE_REMOVE, .queue_remove = { .name = name } };
-
-    control_emit(control, &event);
-}
-
 int apply_impose(const struct control *control, const json_t *document, struct error *err)
 {
     AUTO(config) struct config *config = NULL;
@@ -185,10 +176,13 @@ int apply_impose(const struct control *control, const json_t *document, struct e
         code = configure_settle(config, err);
     if (code < 0)
         return code;
-    /* Parents have lower numbers than children: going up, the parent is settled first. */
+    /* Parents have lower numbers than children: going up, the parent is settled first. Waiting jobs
+     * keep their queue. */
     for (uint32_t i = QUEUE_DEFAULT + 1; i < state->queues.count; i++) {
         if (is_elsewhere(state, config, i))
-            emit_away(control, i);
+            control_emit(control,
+                         (struct event){ .kind = EVENT_QUEUE_REMOVE,
+                                         .queue_remove = { state->queues.items[i].name } });
     }
     configure_emit(control, config);
     return 0;

@@ -14,16 +14,6 @@
 #include "sched/placement/cells.h"
 #include "wire/config/config.h"
 
-struct apply {
-    const struct control *control;
-    const struct config *config;
-};
-
-static void emit(struct apply *apply, struct event *event)
-{
-    control_emit(apply->control, event);
-}
-
 /* A queue that has jobs can't go: they would have nowhere to be. */
 static int check_queue_unused(const struct state *state, uint32_t number, struct error *err)
 {
@@ -83,64 +73,54 @@ static int check_pools(const struct config *config, struct error *err)
     return 0;
 }
 
-static void emit_queues(struct apply *apply, const struct state *state)
+static void emit_queues(const struct control *control, const struct config *config)
 {
-    const struct config *config = apply->config;
+    const struct state *state = control_state(control);
 
     /* From below: children go before their parents, which have lower numbers. */
     for (size_t i = state->queues.count; i-- > QUEUE_DEFAULT + 1;) {
         const char *name = state->queues.items[i].name;
         if (state->queues.items[i].is_removed || config_find_queue(config, name) >= 0)
             continue;
-        AUTO_FREE char *copy = mem_string(name);
-        struct event remove = { .kind = EVENT_QUEUE_REMOVE, .queue_remove = { .name = copy } };
-        emit(apply, &remove);
+        control_emit(control, (struct event){ .kind = EVENT_QUEUE_REMOVE,
+                                              .queue_remove = { .name = name } });
     }
-    if (config_find_queue(config, "default") < 0) {
-        struct event born = {
-            .kind = EVENT_QUEUE,
-            .queue = { .name = "default", .weight = 1, .gpus = QUOTA_OPEN },
-        };
-        emit(apply, &born);
-    }
-    for (size_t i = 0; i < config->queue_count; i++) {
-        struct event event = { .kind = EVENT_QUEUE, .queue = config->queues[i] };
-        emit(apply, &event);
-    }
+    if (config_find_queue(config, "default") < 0)
+        control_emit(
+            control,
+            (struct event){ .kind = EVENT_QUEUE,
+                            .queue = { .name = "default", .weight = 1, .gpus = QUOTA_OPEN } });
+    for (size_t i = 0; i < config->queue_count; i++)
+        control_emit(control, (struct event){ .kind = EVENT_QUEUE, .queue = config->queues[i] });
 }
 
-static void emit_pools(struct apply *apply, const struct state *state)
+static void emit_pools(const struct control *control, const struct config *config)
 {
+    const struct state *state = control_state(control);
+
     for (size_t i = state->pools.count; i-- > 1;) {
-        if (state->pools.items[i].is_removed ||
-            config_find_pool(apply->config, state->pools.items[i].name) >= 0)
-            continue;
-        AUTO_FREE char *copy = mem_string(state->pools.items[i].name);
-        struct event remove = { .kind = EVENT_POOL_REMOVE, .pool_remove = { .name = copy } };
-        emit(apply, &remove);
+        const struct pool *pool = &state->pools.items[i];
+        if (!pool->is_removed && config_find_pool(config, pool->name) < 0)
+            control_emit(control, (struct event){ .kind = EVENT_POOL_REMOVE,
+                                                  .pool_remove = { .name = pool->name } });
     }
-    for (size_t i = 0; i < apply->config->pool_count; i++) {
-        struct event event = { .kind = EVENT_POOL, .pool = apply->config->pools[i] };
-        emit(apply, &event);
-    }
+    for (size_t i = 0; i < config->pool_count; i++)
+        control_emit(control, (struct event){ .kind = EVENT_POOL, .pool = config->pools[i] });
 }
 
 /* What the new one does not name has none. */
-static void emit_prices(struct apply *apply, const struct state *state)
+static void emit_prices(const struct control *control, const struct config *config)
 {
-    const struct config *config = apply->config;
+    const struct state *state = control_state(control);
 
     for (size_t i = 0; i < state->resources.count; i++) {
-        if (state->resources.items[i].price_micro == 0)
-            continue;
-        AUTO_FREE char *name = mem_string(state->resources.items[i].name);
-        struct event none = { .kind = EVENT_PRICE, .price = { .resource = name } };
-        emit(apply, &none);
+        const struct resource_name *resource = &state->resources.items[i];
+        if (resource->price_micro > 0)
+            control_emit(control, (struct event){ .kind = EVENT_PRICE,
+                                                  .price = { .resource = resource->name } });
     }
-    for (size_t i = 0; i < config->price_count; i++) {
-        struct event event = { .kind = EVENT_PRICE, .price = config->prices[i] };
-        emit(apply, &event);
-    }
+    for (size_t i = 0; i < config->price_count; i++)
+        control_emit(control, (struct event){ .kind = EVENT_PRICE, .price = config->prices[i] });
 }
 
 int configure_settle(struct config *config, struct error *err)
@@ -252,15 +232,13 @@ int configure_check(const struct state *state, const struct config *config, stru
 
 void configure_emit(const struct control *control, const struct config *config)
 {
-    struct apply apply = { .control = control, .config = config };
-    const struct state *state = control_state(control);
     struct times times = { 0 };
 
     times_prepare(&times, control, config);
     times_emit_windows(&times, control);
-    emit_queues(&apply, state);
-    emit_pools(&apply, state);
-    emit_prices(&apply, state);
+    emit_queues(control, config);
+    emit_pools(control, config);
+    emit_prices(control, config);
     times_emit_rest(control, config);
     struct event settings = {
         .kind = EVENT_SETTINGS,
@@ -271,8 +249,8 @@ void configure_emit(const struct control *control, const struct config *config)
                       .timezone = config->timezone },
     };
     settings_to_event(&config->settings, &settings.settings);
-    settings.settings.seed = state->settings.seed;
-    emit(&apply, &settings);
+    settings.settings.seed = control_state(control)->settings.seed;
+    control_emit(control, settings);
     if (control->watchers.describe)
         control->watchers.describe(control->watchers.user);
     times_emit_gone(&times, control);

@@ -42,7 +42,8 @@ struct control_world {
     void *user;
     /* Good until the next turn of the loop: a commit that fails replaces it. */
     struct state *(*state)(const void *user);
-    void (*emit)(void *user, struct event *event);      /* inside run only; sets at */
+    /* Inside run only; sets at. Texts of the event may be those of the state that it changes. */
+    void (*emit)(void *user, struct event *event);
     void (*enqueue)(void *user, struct change *change); /* NULL in a copy */
 };
 
@@ -71,8 +72,9 @@ struct control {
     struct control_clock clock;
     struct control_blobs blobs;
     struct control_watchers watchers;
-    usec_t grace; /* default grace period of a job */
-    uid_t owner;  /* the user of the daemon */
+    bool is_whole_only; /* the engine cannot share a device between jobs */
+    usec_t grace;       /* default grace period of a job */
+    uid_t owner;        /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)
@@ -95,9 +97,9 @@ static inline usec_t control_wall(const struct control *control)
     return control_now(control) + control_wall_ahead(control);
 }
 
-static inline void control_emit(const struct control *control, struct event *event)
+static inline void control_emit(const struct control *control, struct event event)
 {
-    control->world.emit(control->world.user, event);
+    control->world.emit(control->world.user, &event);
 }
 
 static inline void control_enqueue(const struct control *control, struct change *change)

@@ -4,23 +4,35 @@
 #include "base/mem.h"
 #include "control/lookup.h"
 
-int drain_node(const struct control *control, const char *name, const char *reason,
-               struct error *err)
+/* The node as an event that changes nothing; a node that is down is refused. */
+static int describe(const struct control *control, const char *name, const char *why_not,
+                    struct event *ret, struct error *err)
 {
     const struct node *node = NULL;
-    struct event_node described;
 
     int code = node_find(control_state(control), name, &node, err);
     if (code < 0)
         return code;
     if (node->state == NODE_DOWN)
-        return error_set(err, REFUSED_CONFLICT, "node %s is down; it gets no jobs anyway", name);
-    if (!reason && node->state != NODE_DRAINED)
+        return error_set(err, REFUSED_CONFLICT, "node %s is down; %s", name, why_not);
+    *ret = (struct event){ .kind = EVENT_NODE };
+    state_describe_node(node, &ret->node);
+    return 0;
+}
+
+int drain_node(const struct control *control, const char *name, const char *reason,
+               struct error *err)
+{
+    struct event event;
+
+    int code = describe(control, name, "it gets no jobs anyway", &event, err);
+    if (code < 0)
+        return code;
+    if (!reason && event.node.state != NODE_DRAINED)
         return error_set(err, REFUSED_CONFLICT, "node %s is not drained", name);
-    state_describe_node(node, &described);
-    described.state = reason ? NODE_DRAINED : NODE_UP;
-    described.reason = reason;
-    node_emit(control, &described);
+    event.node.state = reason ? NODE_DRAINED : NODE_UP;
+    event.node.reason = reason;
+    control_emit(control, event);
     return 0;
 }
 
@@ -35,27 +47,23 @@ int drain_device(const struct control *control, const char *name, const char *re
         return code;
     if (!reason && !state->devices.items[device].drained)
         return error_set(err, REFUSED_CONFLICT, "gpu %s is not drained", name);
-    AUTO_FREE char *uuid = mem_string(state->devices.items[device].uuid);
-    struct event event = { .kind = EVENT_DRAIN, .drain = { .uuid = uuid, .reason = reason } };
-    control_emit(control, &event);
+    control_emit(control, (struct event){ .kind = EVENT_DRAIN,
+                                          .drain = { .uuid = state->devices.items[device].uuid,
+                                                     .reason = reason } });
     return 0;
 }
 
 int interrupt(const struct control *control, const char *name, const struct interruption *wish,
               struct error *err)
 {
-    const struct node *node = NULL;
-    struct event_node described;
+    struct event event;
 
-    int code = node_find(control_state(control), name, &node, err);
+    int code = describe(control, name, "it can't be taken away", &event, err);
     if (code < 0)
         return code;
-    if (node->state == NODE_DOWN)
-        return error_set(err, REFUSED_CONFLICT, "node %s is down; it can't be taken away", name);
-    if (wish->is_cancelled && node->going_at == 0)
+    if (wish->is_cancelled && event.node.going_at == 0)
         return error_set(err, REFUSED_CONFLICT, "node %s: nobody said that it is taken away", name);
-    state_describe_node(node, &described);
-    described.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);
-    node_emit(control, &described);
+    event.node.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);
+    control_emit(control, event);
     return 0;
 }

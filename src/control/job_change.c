@@ -89,7 +89,7 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
         event.checkpoint.attempt = job->run->attempt;
     event.hold.job = job->id; /* the job is the first member of all of these */
     list_add(&wish->changed, job->id);
-    control_emit(control, &event);
+    control_emit(control, event);
 }
 
 static int check_right(const struct job_change *wish, uid_t owner, const char *what, uint64_t id,

@@ -65,22 +65,6 @@ int device_find(const struct state *state, const char *name, uint32_t *ret, stru
     return 0;
 }
 
-/* The fold replaces the strings that the event would still point to. */
-void node_emit(const struct control *control, const struct event_node *described)
-{
-    AUTO_FREE char *name = mem_string(described->name), *reason = mem_string(described->reason);
-    AUTO_FREE char *rack = mem_string(described->rack), *block = mem_string(described->block);
-    AUTO_FREE char *type = mem_string(described->type);
-    struct event event = { .kind = EVENT_NODE, .node = *described };
-
-    event.node.name = name;
-    event.node.reason = reason;
-    event.node.rack = rack;
-    event.node.block = block;
-    event.node.type = type;
-    control_emit(control, &event);
-}
-
 int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err)
 {
     int64_t queue = state_find_queue(state, name);

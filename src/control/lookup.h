@@ -13,9 +13,6 @@ int node_find(const struct state *state, const char *name, const struct node **r
 /* By UUID, by "NODE/INDEX", or by an index that one device has. */
 int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err);
 
-/* Describe a node anew. Its strings may be those of the state. Inside a change. */
-void node_emit(const struct control *control, const struct event_node *described);
-
 /* The queue of that name, which takes jobs. Refused: no such queue (with the nearest name), or it
  * has queues below it. */
 int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err);

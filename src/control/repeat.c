@@ -20,7 +20,7 @@ struct news {
 
 /* Schedules are in whole minutes of wall time, which drifts against journal time. The due time is
  * rounded to the minute, so that the job does not fire twice. */
-static usec_t next_of(const struct control *control, const struct cron_entry *entry)
+static usec_t next_of(const struct control *control, const struct event_cron *entry)
 {
     usec_t ahead = control_wall_ahead(control), wall = control_wall(control);
     usec_t due = (entry->next + ahead + USEC_PER_MIN / 2) / USEC_PER_MIN * USEC_PER_MIN;
@@ -29,35 +29,22 @@ static usec_t next_of(const struct control *control, const struct cron_entry *en
     return times_next_cron(control, entry->schedule, is_near ? due : wall);
 }
 
-static void emit_entry(const struct control *control, const struct cron_entry *entry,
+static void emit_entry(const struct control *control, const struct event_cron *entry,
                        const struct news *news)
 {
-    AUTO_FREE char *name = mem_string(entry->name);
-    AUTO_FREE char *user = mem_string(entry->user);
-    AUTO_FREE char *schedule = mem_string(entry->schedule);
-    AUTO_FREE char *trouble = mem_string(news->is_clock_set ? entry->trouble : news->trouble);
-    struct event event = {
-        .kind = EVENT_CRON,
-        .cron = { .id = entry->id,
-                  .name = name,
-                  .user = user,
-                  .uid = entry->uid,
-                  .gid = entry->gid,
-                  .schedule = schedule,
-                  .document = entry->document,
-                  .next = news->is_clock_set
-                              ? times_next_cron(control, entry->schedule, control_wall(control))
-                              : next_of(control, entry),
-                  .fired = news->is_clock_set ? entry->fired : control_now(control),
-                  .count = entry->count + (news->job > 0),
-                  .job = news->job > 0 ? news->job : entry->job,
-                  .trouble = trouble },
-    };
+    struct event event = { .kind = EVENT_CRON, .cron = *entry };
 
-    control_emit(control, &event);
+    event.cron.next = news->is_clock_set
+                          ? times_next_cron(control, entry->schedule, control_wall(control))
+                          : next_of(control, entry);
+    event.cron.fired = news->is_clock_set ? entry->fired : control_now(control);
+    event.cron.count += news->job > 0;
+    event.cron.job = news->job > 0 ? news->job : entry->job;
+    event.cron.trouble = news->is_clock_set ? entry->trouble : news->trouble;
+    control_emit(control, event);
 }
 
-void cron_renew(const struct control *control, const struct cron_entry *entry)
+void cron_renew(const struct control *control, const struct event_cron *entry)
 {
     emit_entry(control, entry, &(struct news){ .is_clock_set = true });
 }
@@ -69,7 +56,7 @@ struct firing {
 };
 
 /* As its sender would, now. */
-static int submit_again(const struct control *control, const struct cron_entry *entry,
+static int submit_again(const struct control *control, const struct event_cron *entry,
                         uint64_t *ret_job, struct error *err)
 {
     AUTO_RELEASE(text) struct text bytes = { 0 };
@@ -99,7 +86,7 @@ static int run_fire(struct change *change, struct error *err)
     const struct firing *firing = CONTAINER_OF(change, struct firing, change);
     const struct control *control = firing->control;
     const struct agenda *agenda = &control_state(control)->agenda;
-    const struct cron_entry *entry = agenda_find_cron(agenda, firing->id);
+    const struct event_cron *entry = agenda_find_cron(agenda, firing->id);
     struct news news = { .trouble = "" };
     struct error why = { "" };
 
@@ -135,13 +122,12 @@ void cron_fire(const struct control *control, uint64_t id)
 int cron_remove(const struct control *control, const struct identity *who, uint64_t id,
                 struct error *err)
 {
-    const struct cron_entry *entry = agenda_find_cron(&control_state(control)->agenda, id);
+    const struct event_cron *entry = agenda_find_cron(&control_state(control)->agenda, id);
 
     if (!entry)
         return error_set(err, REFUSED_NOT_FOUND, "cron %" PRIu64 ": there is none", id);
     if (!identity_may(who, entry->uid))
         return error_set(err, REFUSED_FORBIDDEN, "cron %" PRIu64 ": it is %s's", id, entry->user);
-    struct event event = { .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } };
-    control_emit(control, &event);
+    control_emit(control, (struct event){ .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } });
     return 0;
 }

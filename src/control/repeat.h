@@ -10,7 +10,7 @@
 void cron_fire(const struct control *control, uint64_t id);
 
 /* Compute the next time again after the clock was set. Inside a change. */
-void cron_renew(const struct control *control, const struct cron_entry *entry);
+void cron_renew(const struct control *control, const struct event_cron *entry);
 
 /* For the owner and administrators. Inside a change. */
 int cron_remove(const struct control *control, const struct identity *who, uint64_t id,

@@ -12,16 +12,12 @@ void reserve_end(const struct control *control, const char *reservation)
 {
     const struct agenda *agenda = &control_state(control)->agenda;
     int64_t found = agenda_find_reservation(agenda, reservation);
-    AUTO_FREE char *name = mem_string(reservation);
-    AUTO_FREE char *window =
-        mem_string(agenda->windows.items[agenda->reservations.items[found].window]->name);
-    struct event remove = { .kind = EVENT_RESERVATION_REMOVE,
-                            .reservation_remove = { .name = name } };
-    struct event gone = { .kind = EVENT_WINDOW, .window = { .name = window } };
+    const char *window = agenda->windows.items[agenda->reservations.items[found].window]->name;
 
-    control_emit(control, &remove);
+    control_emit(control, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                          .reservation_remove = { .name = reservation } });
     if (strchr(window, ' '))
-        control_emit(control, &gone);
+        control_emit(control, (struct event){ .kind = EVENT_WINDOW, .window = { .name = window } });
 }
 
 static int check(const struct state *state, const struct event_reservation *asked,
@@ -88,7 +84,7 @@ int reserve(const struct control *control, const char *maker, const struct confi
                                 words, err);
     if (code == 0) {
         times_emit_windows(&times, control);
-        control_emit(control, &event);
+        control_emit(control, event);
     }
     times_release(&times);
     return code;

@@ -23,11 +23,6 @@ struct scenario {
     const struct identity *who;
 };
 
-static void emit(const struct scenario *scenario, struct event *event)
-{
-    control_emit(scenario->control, event);
-}
-
 static uint32_t devices_of(const struct state *state, uint32_t node, const char *model)
 {
     uint32_t count = 0;
@@ -90,7 +85,7 @@ static void add_device(const struct scenario *scenario, const struct whatif_node
         event.device.bridge = device->bridge;
         event.device.mig_enabled = device->mig_enabled;
     }
-    emit(scenario, &event);
+    control_emit(scenario->control, event);
 }
 
 /* CPUs and memory are those of a node with the same GPUs; without one they are unlimited. */
@@ -117,7 +112,7 @@ static void add_node(const struct scenario *scenario, const struct whatif_nodes 
         event.node.cpu_milli = node->cpu_milli;
         event.node.memory_mib = node->memory_mib;
     }
-    emit(scenario, &event);
+    control_emit(scenario->control, event);
     for (uint32_t i = 0; i < nodes->gpus; i++)
         add_device(scenario, nodes, name, i, like);
 }
@@ -138,7 +133,7 @@ static void lose_members(const struct scenario *scenario, uint32_t node)
                                               .exit_code = -1,
                                               .reason = "its machine is gone" } };
             if (job->run->lease->members[place].node == node)
-                emit(scenario, &event);
+                control_emit(scenario->control, event);
         }
     }
 }
@@ -148,15 +143,15 @@ static int put_node(const struct scenario *scenario, const char *name, enum node
 {
     const struct state *state = control_state(scenario->control);
     int64_t number = state_find_node(state, name);
-    struct event_node described;
+    struct event event = { .kind = EVENT_NODE };
 
     if (number < 0)
         return error_set(err, REFUSED_NOT_FOUND,
                          "node %.80s: no such machine; tarn nodes lists them", name);
-    state_describe_node(&state->nodes.items[number], &described);
-    described.state = (uint8_t)to;
-    described.reason = "what if";
-    node_emit(scenario->control, &described);
+    state_describe_node(&state->nodes.items[number], &event.node);
+    event.node.state = (uint8_t)to;
+    event.node.reason = "what if";
+    control_emit(scenario->control, event);
     if (to == NODE_DOWN)
         lose_members(scenario, (uint32_t)number);
     return 0;
@@ -186,11 +181,10 @@ static int put_nodes(const struct scenario *scenario, struct error *err)
 
 static void cancel(const struct scenario *scenario, const struct job *job)
 {
-    struct event event = { .kind = EVENT_CANCEL,
-                           .cancel = { .job = job->id, .user = scenario->who->name } };
-
     if (job->state != JOB_ENDED)
-        emit(scenario, &event);
+        control_emit(scenario->control,
+                     (struct event){ .kind = EVENT_CANCEL,
+                                     .cancel = { .job = job->id, .user = scenario->who->name } });
 }
 
 /* "7", "7_3"; a group means all of its jobs. */

@@ -10,6 +10,7 @@
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "control/when.h"
+#include "core/job/role.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/submission.h"
 #include "wire/json.h"
@@ -39,6 +40,18 @@ static void settle_partition(const struct state *state, struct job_draft *draft)
     }
 }
 
+static bool wants_share(const struct request *request)
+{
+    for (uint32_t role = 0; role == 0 || role < request->roles_count; role++) {
+        const struct request *part = request_part(request, role);
+        for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
+            if (part->gpus[i].kind != SHARE_WHOLE)
+                return true;
+        }
+    }
+    return false;
+}
+
 static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
 {
     const struct state *state = control_state(submit->control);
@@ -61,6 +74,9 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
+    if (submit->control->is_whole_only && wants_share(&draft->request))
+        return error_set(err, REFUSED_NEVER,
+                         "gpus: a part of a GPU; this engine allocates whole GPUs only");
     return admit_check(state, &draft->request, queue, draft->preemptible, err);
 }
 
@@ -173,19 +189,15 @@ static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, cons
                    .job_count = jobs },
     };
 
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     return emitting->next_id++;
 }
 
 static void emit_need(struct emitting *emitting, uint64_t job, uint64_t on, enum need_kind kind)
 {
-    struct submit *submit = emitting->submit;
-    struct event event = {
-        .kind = EVENT_NEED,
-        .need = { .job = job, .on = on, .kind = (uint8_t)kind },
-    };
-
-    control_emit(submit->control, &event);
+    control_emit(emitting->submit->control,
+                 (struct event){ .kind = EVENT_NEED,
+                                 .need = { .job = job, .on = on, .kind = (uint8_t)kind } });
 }
 
 static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
@@ -195,7 +207,7 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
     struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
 
     event.submit.id = emitting->next_id++;
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     for (size_t i = 0; i < stage->need_count; i++)
         emit_need(emitting, event.submit.id, emitting->stage_ids[stage->needs[i]],
                   stage->always ? NEED_ENDED : NEED_OK);
@@ -241,6 +253,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
     usec_t now = control_now(submit->control);
     struct event_submit submitted = {
         .name = name,
+        .external = submit->external,
         .user = submit->who->name,
         .uid = submit->who->uid,
         .gid = submit->who->gid,
@@ -401,8 +414,16 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
                                           control_wall(submit->control)) },
     };
     json_decref(document);
-    control_emit(submit->control, &event);
+    control_emit(submit->control, event);
     return event.cron.id;
+}
+
+bool submit_is_one_job(const struct submit *submit)
+{
+    const struct submission *only = submit->count == 1 ? submit->submissions[0] : NULL;
+
+    return only && !only->is_pipeline && !only->schedule && only->job_count == 1 &&
+           only->stages[0].jobs[0].array_count == 0;
 }
 
 int submit_run(const struct control *control, struct submit *submit, struct error *err)

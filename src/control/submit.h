@@ -23,6 +23,7 @@ struct submit {
     struct submission **submissions;
     uint64_t *ids; /* the result of each: a job, a group or a repeating job */
     size_t count;
+    const char *external; /* name of the one job in its engine (core/engine.h); NULL: none */
     char home[512];
     bool is_dry_run; /* checked only */
 };
@@ -30,6 +31,8 @@ struct submit {
 /* documents is taken over, also when it fails. */
 int submit_read(struct submit *submit, const struct identity *who, json_t *documents,
                 struct error *err);
+/* Not a list, an array, a pipeline or a repeating job. */
+bool submit_is_one_job(const struct submit *submit);
 int submit_run(const struct control *control, struct submit *submit, struct error *err);
 void submit_release(struct submit *submit);
 

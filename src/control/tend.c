@@ -39,14 +39,7 @@ static void renew_windows(struct tending *tending, struct times *times)
         /* A window that cannot be expanded any more (its zone is gone) stays as it is. */
         times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
     }
-    for (size_t i = 0; i < times->windows.count; i++) {
-        struct event *event = &times->windows.items[i];
-        AUTO_FREE char *name = mem_string(event->window.name);
-        AUTO_FREE char *words = mem_string(event->window.words);
-        event->window.name = name; /* the state's own go when it is folded in */
-        event->window.words = words;
-        control_emit(control, event);
-    }
+    times_emit_windows(times, control);
 }
 
 /* It has no future span. */
@@ -77,7 +70,7 @@ static void renew_crons(struct tending *tending)
     const struct agenda *agenda = &control_state(tending->control)->agenda;
 
     for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
-        const struct cron_entry *entry = &agenda->crons.items[i];
+        const struct event_cron *entry = &agenda->crons.items[i];
         if (entry->next > control_now(tending->control))
             cron_renew(tending->control, entry);
     }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -180,15 +179,10 @@ void times_prepare(struct times *times, const struct control *control, const str
         add_window(times, &place, config->windows[i].name, config->windows[i].words, &err);
 }
 
-static void emit(const struct control *control, struct event event)
-{
-    control_emit(control, &event);
-}
-
 void times_emit_windows(struct times *times, const struct control *control)
 {
     for (size_t i = 0; i < times->windows.count; i++)
-        emit(control, times->windows.items[i]);
+        control_emit(control, times->windows.items[i]);
 }
 
 /* The order of tariffs matters: remove all, then add them in order. */
@@ -197,20 +191,20 @@ void times_emit_rest(const struct control *control, const struct config *config)
     const struct agenda *agenda = &control_state(control)->agenda;
 
     while (agenda->tariffs.count > 0) {
-        AUTO_FREE char *name = mem_string(agenda->tariffs.items[0].name);
-        emit(control, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
+        const char *name = agenda->tariffs.items[0].name;
+        control_emit(control, (struct event){ .kind = EVENT_TARIFF, .tariff = { .name = name } });
     }
     for (size_t i = 0; i < config->tariff_count; i++)
-        emit(control, (struct event){ .kind = EVENT_TARIFF, .tariff = config->tariffs[i] });
+        control_emit(control, (struct event){ .kind = EVENT_TARIFF, .tariff = config->tariffs[i] });
     for (size_t i = agenda->reservations.count; i-- > 0;) {
-        AUTO_FREE char *name = mem_string(agenda->reservations.items[i].name);
+        const char *name = agenda->reservations.items[i].name;
         if (!agenda->reservations.items[i].maker[0] && !find_reservation(config, name))
-            emit(control, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
-                                          .reservation_remove = { .name = name } });
+            control_emit(control, (struct event){ .kind = EVENT_RESERVATION_REMOVE,
+                                                  .reservation_remove = { .name = name } });
     }
     for (size_t i = 0; i < config->reservation_count; i++)
-        emit(control,
-             (struct event){ .kind = EVENT_RESERVATION, .reservation = config->reservations[i] });
+        control_emit(control, (struct event){ .kind = EVENT_RESERVATION,
+                                              .reservation = config->reservations[i] });
 }
 
 /* Whether a reservation made by command uses this window. */
@@ -229,8 +223,9 @@ void times_emit_gone(struct times *times, const struct control *control)
 
     for (uint32_t i = 0; i < agenda->windows.count; i++) {
         const struct window *window = agenda->windows.items[i];
-        AUTO_FREE char *name = mem_string(window->name);
-        if (window->words && window->words[0] && !has_window(times, name) && !is_kept(agenda, i))
-            emit(control, (struct event){ .kind = EVENT_WINDOW, .window = { .name = name } });
+        if (window->words && window->words[0] && !has_window(times, window->name) &&
+            !is_kept(agenda, i))
+            control_emit(control, (struct event){ .kind = EVENT_WINDOW,
+                                                  .window = { .name = window->name } });
     }
 }

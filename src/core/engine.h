@@ -10,11 +10,13 @@
  * daemon or a helper of the engine was killed in between. Reports come from the event loop, never
  * from inside an operation.
  *
- * An engine may know more than one node. What it says of them goes up through engine_reports: which
- * nodes with which devices there are, the memory that others use on them, and readings. What it can
- * do is said by engine_abilities.
+ * An engine may know more than one node. It reports which nodes with which devices exist, the
+ * memory that others use on them, and readings. An engine that chooses devices itself reports its
+ * choice. Jobs that were submitted to it directly are reported, too: tarn answers each of them, and
+ * starts it like any other job. What an engine can do is said by engine_abilities.
  *
- * Order of calls:  create (by each engine), recover, (start | stop | forget)*, destroy
+ * Order of calls:  create (by each engine), recover, (start | stop | signal | forget | answer)*,
+ *                  destroy
  * Owner:           strings of a launch belong to the caller and are copied
  */
 
@@ -46,8 +48,8 @@ struct engine_isolation {
 struct engine_abilities {
     struct engine_isolation isolation; /* of a member that asks for everything */
     bool can_fence;                    /* keeps device files from a member */
-    bool has_exact_devices;            /* a member gets the devices that tarn chose */
-    bool has_fractions;                /* shares of a device, MPS and MIG instances */
+    bool has_exact_devices; /* a member gets the devices that tarn chose; else: assigned() */
+    bool has_fractions;     /* shares of a device, MPS and MIG instances */
     bool has_own_nodes; /* it says which nodes there are; else the daemon's machine is the one */
     bool has_output;    /* the daemon can read the output paths of launches */
     bool has_readings;  /* of its nodes' devices */
@@ -88,6 +90,7 @@ struct engine_launch {
     const char *node; /* where it runs */
     const struct engine_slice *slices;
     uint32_t slices_count;
+    const char *external;     /* arrival's name: release that job; NULL: a job of tarn */
     const char *title;        /* for process listings: the job's name */
     const char *const *argv;  /* NULL-terminated, argv[0] is searched in PATH of envp */
     const char *const *envp;  /* NULL-terminated "NAME=value", complete */
@@ -147,6 +150,14 @@ struct engine_node {
     uint32_t device_count;
 };
 
+/* A job that was submitted to the engine directly. */
+struct engine_arrival {
+    const char *name;     /* permanent and unique: "slurm/4711" */
+    const char *document; /* the job as JSON, as POST /v1/jobs takes it; one job, no schedule */
+    const char *user;     /* name of its user */
+    uint32_t uid, gid;
+};
+
 /* What an engine reports; copied before the call returns. While the daemon's disk is full what is
  * said of nodes is not taken: an engine with nodes of its own says all of them at least once a
  * minute. */
@@ -158,6 +169,13 @@ struct engine_reports {
     void (*node)(void *user, const struct engine_node *node, bool is_last);
     /* A device said this (reading.at is journal time's clock, sampler_now()). */
     void (*reading)(void *user, const char *uuid, const struct reading *reading);
+    /* The devices that a member got, of those that its node has: after start(), if the engine has
+     * no exact devices. The leases follow. */
+    void (*assigned)(void *user, struct member_id id, const char *const *uuids, uint32_t count);
+    /* It waits for tarn. Answered by answer(); one without an answer is reported again. */
+    void (*arrived)(void *user, const struct engine_arrival *arrival);
+    /* An arrival is to be cancelled: its user, or an administrator, removed it. */
+    void (*withdrawn)(void *user, const char *name, const char *reason);
 };
 
 struct engine;
@@ -173,6 +191,8 @@ struct engine_ops {
     /* SIGTERM (or the launch's stop_signal), and SIGKILL after grace; grace 0 kills at once.
      * Unknown members are ignored. */
     void (*stop)(struct engine *engine, const struct engine_attempt *attempt, usec_t grace);
+    /* Send a signal to all processes of running members. NULL: it cannot. */
+    void (*signal)(struct engine *engine, const struct engine_attempt *attempt, int signal);
     /* After a restart: take up members that should exist. was_started: a STARTED outcome was
      * recorded before; false: it may never have been started, and is then left for start().
      * ret_found: it was found (running or ended: outcomes will come); false: no trace of it. */
@@ -184,6 +204,9 @@ struct engine_ops {
      * process itself says so, and it is of this user; UINT32_MAX: it can't say anything else. NULL:
      * the engine runs nothing on this machine. */
     bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
+    /* The number that an arrival has in tarn; 0: it is refused, because of err. NULL: the engine
+     * reports no arrivals. */
+    void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
     void (*destroy)(struct engine *engine);
 };
 
@@ -200,7 +223,7 @@ struct engine_options {
 };
 
 /* What a module exports as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 2 };
+enum { ENGINE_MODULE_VERSION = 3 };
 
 struct engine_module {
     uint32_t version;

@@ -2,14 +2,12 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -22,6 +20,7 @@
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
 #include "daemon/parts.h"
+#include "daemon/reporter.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
 #include "io/http.h"
@@ -43,6 +42,7 @@ struct daemon {
     struct launcher *launcher;
     struct machine *machine;
     struct inventory *inventory;
+    struct reporter reporter;
     struct alerter *alerter;
     struct readings *readings;
     char *shim;
@@ -50,7 +50,7 @@ struct daemon {
     struct studies *studies;
     struct api *api;
     struct http_server *http, *metrics;
-    struct change first; /* the first batch: who we are, and what is here */
+    struct change first; /* the first batch: this version, and the machine's devices */
     struct change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
     struct error first_error;
@@ -150,7 +150,7 @@ static void tend_soon(void *user)
     uv_timer_start(&daemon->tending, on_tend, 0, 0);
 }
 
-/* It drifts a little against journal time; more than a second is somebody who set it. */
+/* The wall clock drifts a little against journal time; more than a second means it was set. */
 static void on_tend(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
@@ -199,21 +199,6 @@ static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
     struct daemon *daemon = user;
 
     cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
-}
-
-static void on_outcome(void *user, const struct engine_outcome *outcome)
-{
-    launcher_outcome(((struct daemon *)user)->launcher, outcome);
-}
-
-static void on_node(void *user, const struct engine_node *node, bool is_last)
-{
-    inventory_report(((struct daemon *)user)->inventory, node, is_last);
-}
-
-static void on_reading(void *user, const char *uuid, const struct reading *reading)
-{
-    machine_reading(((struct daemon *)user)->machine, uuid, reading);
 }
 
 static int run_first(struct change *change, struct error *err)
@@ -282,10 +267,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     struct engine_options engine = {
         .loop = &daemon->loop,
         .state_dir = options->state_dir,
-        .reports = { .user = daemon,
-                     .outcome = on_outcome,
-                     .node = on_node,
-                     .reading = on_reading },
+        .reports = reporter_callbacks(&daemon->reporter),
     };
     bool is_local = strcmp(options->engine, "local") == 0;
 
@@ -336,7 +318,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
     return launcher_create(&launcher, &daemon->launcher, err);
 }
 
-/* A door for those who collect metrics: they come over the network, and see nothing else. */
+/* A TCP socket for Prometheus, which serves the metrics only. */
 static int open_metrics(struct daemon *daemon, struct error *err)
 {
     struct http_options http = {
@@ -356,18 +338,28 @@ static int open_metrics(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->metrics, err);
 }
 
+/* What changes the state: for the engine's reports and, later, for requests. */
+static void fill_control(struct daemon *daemon)
+{
+    const struct clock *clock = hub_clock(daemon->hub);
+
+    daemon->ports.control = (struct control){
+        .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
+        .clock = { clock, clock_now, clock_wall_ahead },
+        .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
+        .watchers = { daemon, tend_soon, describe },
+        .grace = daemon->options->grace,
+        .owner = geteuid(),
+    };
+}
+
 static void fill_ports(struct daemon *daemon)
 {
     const struct daemon_options *options = daemon->options;
     const struct clock *clock = hub_clock(daemon->hub);
 
     daemon->ports = (struct api_ports){
-        .control = { .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
-                     .clock = { clock, clock_now, clock_wall_ahead },
-                     .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
-                     .watchers = { daemon, tend_soon, describe },
-                     .grace = options->grace,
-                     .owner = geteuid() },
+        .control = daemon->ports.control,
         .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
                       daemon->engine->abilities.isolation },
@@ -422,11 +414,18 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     daemon->inventory = inventory_create(daemon->hub);
+    fill_control(daemon);
+    daemon->reporter = (struct reporter){ .hub = daemon->hub,
+                                          .control = &daemon->ports.control,
+                                          .inventory = daemon->inventory };
     code = open_engine(daemon, err);
     if (code < 0)
         return code;
     open_readings(daemon);
     code = open_machine(daemon, err);
+    daemon->reporter.engine = daemon->engine;
+    daemon->reporter.machine = daemon->machine;
+    daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
     if (code == 0)
         code = open_launcher(daemon, err);
     if (code < 0)
@@ -527,7 +526,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
     } else
         tell(&daemon, err->text);
     close_all(&daemon);
-    if (is_listening) /* last: who waits for our end may start another one */
+    if (is_listening) /* last: a client that waits for our end may start another daemon */
         unlink(options->socket);
     return code;
 }

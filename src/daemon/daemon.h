@@ -23,22 +23,17 @@ struct daemon_options {
     const char *engine;             /* "local", or of engine_module.h */
     const char *shim;               /* NULL: looked for beside this program */
     const char *metrics;            /* TCP address where metrics can be read; NULL: none */
-    const char *hpc_job_dir;        /* where dcgm-exporter reads whose GPUs are; NULL: nowhere */
+    const char *hpc_job_dir;        /* where dcgm-exporter reads the jobs of GPUs; NULL: nowhere */
     usec_t grace;
     usec_t study_limit; /* how long a what-if or a rehearsal may take */
     int notify_fd;      /* "ready" or the reason goes there; -1: none */
-    bool for_all_users; /* the socket is open to everybody; as root each job runs as its sender */
+    bool for_all_users; /* the socket is open to all users; as root each job runs as its user */
 };
 
 /* Returns when it was told to stop. */
 int daemon_run(const struct daemon_options *options, struct error *err);
 
-/* All records of the journal in a state directory, for who only reads. */
+/* All records of the journal in a state directory, opened read-only. */
 int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err);
-
-int run_serve(int argc, char **argv);
-int run_replay(int argc, char **argv);
-int run_simulate(int argc, char **argv);
-int run_doctor(int argc, char **argv);
 
 #endif

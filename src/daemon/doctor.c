@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "daemon/daemon.h"
 #include "daemon/parts.h"
+#include "daemon/verbs.h"
 #include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
@@ -181,21 +179,12 @@ static void look_at_daemon(const struct paths *paths)
             (long)limit.rlim_max);
 }
 
-int run_doctor(int argc, char **argv)
+int run_doctor(const struct options *options)
 {
     struct paths paths = { 0 };
     struct error err;
 
-    if (argc == 2 && strcmp(argv[1], "--json") == 0)
-        report = json_array();
-    else if (argc > 1) {
-        bool is_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-        fputs("Usage: tarn doctor [--json]\nLook for what would keep tarn from working. Exit "
-              "status 1 when "
-              "something would.\n",
-              is_help ? stdout : stderr);
-        return is_help ? 0 : 2;
-    }
+    report = options->is_json ? json_array() : NULL;
     look_at_machine();
     look_at_devices();
     look_at_containment();

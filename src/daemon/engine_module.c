@@ -31,12 +31,5 @@ int engine_module_open(const char *name, const struct engine_options *options, s
         dlclose(object);
         return code;
     }
-    code = module->create(options, ret, err);
-    if (code < 0 || (*ret)->abilities.has_exact_devices)
-        return code;
-    (*ret)->ops->destroy(*ret);
-    *ret = NULL;
-    return error_set(err, -ENOTSUP,
-                     "engine %s: it chooses devices itself, expected one that uses those of tarn",
-                     path);
+    return module->create(options, ret, err);
 }

@@ -7,7 +7,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/snapshot/snapshot.h"
 #include "io/log.h"
@@ -347,7 +346,7 @@ static void on_quiet(uv_timer_t *timer)
 
     if (hub->is_in_trouble)
         return;
-    if (sched_refresh(hub->brain)) { /* a little at a time: somebody may want something */
+    if (sched_refresh(hub->brain)) { /* a little at a time, so that requests are not delayed */
         uv_timer_start(timer, on_quiet, 1, 0);
         return;
     }
@@ -365,7 +364,7 @@ static void run_batch(struct hub *hub)
         run_changes(hub, take_changes(hub));
         return;
     }
-    if (hub->is_reloaded) /* who decides from here on knows no more than the state says */
+    if (hub->is_reloaded) /* decisions from here on follow from the state alone */
         put(hub, &(struct event){
                      .kind = EVENT_BOOT,
                      .boot = { .version = TARN_VERSION, .brain = SCHED_VERSION, .engine = "" } });

@@ -44,7 +44,7 @@ struct hub_options {
 };
 
 int hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
-/* Whoever waits for an answer is refused, as is who comes later. Before the door is closed. */
+/* Refuse the changes that wait for an answer and all later ones. Before the API is closed. */
 void hub_shut(struct hub *hub);
 /* Saves a snapshot when it pays. */
 void hub_destroy(struct hub *hub);

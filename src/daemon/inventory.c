@@ -77,8 +77,8 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
-/* As long as the machine runs, what was wrong with a device, and who else was on it, is so still,
- * until somebody looks again: nothing is to be put there before. */
+/* Within one run of the machine, a device keeps its faults and its foreign processes until the next
+ * reading: it gets no job before. */
 static void keep_what_was_seen(const struct state *state, const char *boot,
                                struct event_device *event)
 {

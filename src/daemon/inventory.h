@@ -7,7 +7,7 @@
  * This machine's probe and an engine that has nodes of its own say what there is in the same words
  * (struct engine_node). Only what differs from the state becomes an event. A device that is known
  * on a node and not said of it any more is gone: it stays known, and nothing of it is given out. A
- * node that is known and that nobody says, once all were said, is down.
+ * known node that was not reported, once all were, is down.
  *
  * Calls:  note, complete and describe emit, so they are for a change's run; report is for any time
  */

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/launcher.h"
 
-#include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
+#include "core/state/attempt_launch.h"
 #include "io/file.h"
-#include "io/log.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
 #include "node/machine.h"
 #include "wire/job/job_launch.h"
+#include "wire/reader.h"
 
 #define OUTPUT_BYTES_MAX (INT64_C(256) << 20) /* then rotated */
 
@@ -133,13 +131,13 @@ static bool is_all_here(const struct launcher *launcher, const struct lease *lea
     return true;
 }
 
-/* On other machines nobody can be asked which ports are free: attempts are spread over a range. */
+/* Which ports are free on other machines is not known: attempts are spread over a range. */
 static uint16_t spread_port(uint64_t job, uint32_t attempt)
 {
     return (uint16_t)(PORT_FIRST + (job * 31 + attempt) % PORT_COUNT);
 }
 
-/* A port that nobody listens on now, for the members of a gang to meet at. */
+/* A port that is free now, for the rendezvous of a gang. */
 static uint16_t find_free_port(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -160,7 +158,7 @@ static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t a
     return mem_printf("%s/gangs/%" PRIu64 ".%" PRIu32, launcher->state_dir, job, attempt);
 }
 
-/* The port is kept, so that a gang whose start was cut off can be completed by the next daemon. */
+/* The port is stored, so that the next daemon can complete a gang whose start was cut off. */
 static uint16_t settle_port(const struct launcher *launcher, const struct job *job)
 {
     if (!is_all_here(launcher, job->run->lease))
@@ -211,7 +209,6 @@ struct start {
 struct order {
     struct engine_launch launch;
     struct text output, error;
-    struct engine_slice *slices;
     struct machine_bounds bounds;
     char **env;
 };
@@ -221,28 +218,8 @@ static void order_release(struct order *order)
     text_release(&order->output);
     text_release(&order->error);
     machine_bounds_release(&order->bounds);
-    free(order->slices);
     if (order->env)
-        strings_destroy(order->env);
-}
-
-static void list_slices(const struct state *state, const struct lease *lease, uint32_t place,
-                        struct order *order)
-{
-    order->slices = mem_zero(lease->slices_count + 1, sizeof(order->slices[0]));
-    order->launch.slices = order->slices;
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        const struct slice *slice = &lease->slices[i];
-        const struct device *device = &state->devices.items[slice->device];
-        if (slice->rank != place)
-            continue;
-        order->slices[order->launch.slices_count++] =
-            (struct engine_slice){ .uuid = device->uuid,
-                                   .model = device->model,
-                                   .index = device->index,
-                                   .milli = slice->milli,
-                                   .memory_mib = slice->memory_mib };
-    }
+        string_list_destroy(order->env);
 }
 
 static int compose(const struct start *start, uint32_t place, struct order *order,
@@ -265,26 +242,18 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         code = job_folders_output(&query, rank, true, &order->error, err);
     if (code < 0)
         return code;
-    order->launch = (struct engine_launch){
-        .id = { job->id, job->run->attempt, rank },
-        .node = state->nodes.items[member->node].name,
-        .title = job->name,
-        .argv = (const char *const *)(role && role->argv ? role->argv : launch->argv),
-        .cwd = launch->cwd,
-        .output = order->output.bytes,
-        .error = launch->error ? order->error.bytes : NULL,
-        .input = launch->input,
-        .append = launch->append || job->run->attempt > 1,
-        .output_bytes_max = OUTPUT_BYTES_MAX,
-        .umask = launcher->umask,
-        .uid = job->uid,
-        .gid = job->gid,
-        .grace = job->grace,
-        .stop_signal = launch->stop_signal,
-        .cpu_milli = part->cpu_given ? part->cpu_milli : 0,
-        .memory_mib = part->memory_given ? part->memory_mib : 0,
-        .memory_node = -1,
-    };
+    struct engine_launch *to = &order->launch; /* placed already */
+    to->argv = (const char *const *)(role && role->argv ? role->argv : launch->argv);
+    to->cwd = launch->cwd;
+    to->output = order->output.bytes;
+    to->error = launch->error ? order->error.bytes : NULL;
+    to->input = launch->input;
+    to->append = launch->append || job->run->attempt > 1;
+    to->output_bytes_max = OUTPUT_BYTES_MAX;
+    to->umask = launcher->umask;
+    to->stop_signal = launch->stop_signal;
+    to->cpu_milli = part->cpu_given ? part->cpu_milli : 0;
+    to->memory_mib = part->memory_given ? part->memory_mib : 0;
     const struct user_account *account = NULL;
     if (is_here(launcher, member->node)) {
         account = machine_account(launcher->options.machine, job);
@@ -294,7 +263,6 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         }
         machine_bound(launcher->options.machine, job, place, &order->bounds, &order->launch);
     }
-    list_slices(state, lease, place, order);
     struct job_environment environment = {
         .state = state,
         .job = job,
@@ -307,6 +275,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .prepared = start->prepared,
         .account = account,
         .is_root = launcher->options.is_root,
+        .has_exact_devices = launcher->options.engine->abilities.has_exact_devices,
         .is_fenced = order->launch.is_fenced && launcher->options.engine->abilities.can_fence,
     };
     char **own = environment_unpack(text_string(&start->env), start->env.length);
@@ -351,9 +320,12 @@ static int start_members(const struct start *start, const struct unended *all, s
     AUTO_FREE struct order *orders = mem_zero(all->attempt.count + 1, sizeof(orders[0]));
     AUTO_FREE struct engine_launch *launches =
         mem_zero(all->attempt.count + 1, sizeof(launches[0]));
+    struct attempt_launch placed;
     int code = 0;
 
+    attempt_launch_make(state_of(start->launcher), start->job, &placed);
     for (uint32_t i = 0; i < all->attempt.count && code == 0; i++) {
+        orders[i].launch = placed.members[all->places[i]];
         code = compose(start, all->places[i], &orders[i], err);
         launches[i] = orders[i].launch;
     }
@@ -361,6 +333,7 @@ static int start_members(const struct start *start, const struct unended *all, s
         code = engine->ops->start(engine, launches, all->attempt.count, err);
     for (uint32_t i = 0; i < all->attempt.count; i++)
         order_release(&orders[i]);
+    attempt_launch_release(&placed);
     return code;
 }
 
@@ -582,42 +555,6 @@ void launcher_ended(struct launcher *launcher, struct member_id id)
         uv_timer_start(&launcher->timer, on_timer, FORGET_LATER_MS, 0);
 }
 
-void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome)
-{
-    struct event event = { .kind = EVENT_NONE };
-
-    if (outcome->kind == ENGINE_STARTED) {
-        event.kind = EVENT_STARTED;
-        event.started = (struct event_started){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .processes = (uint8_t)outcome->isolation.processes,
-            .cpu = (uint8_t)outcome->isolation.cpu,
-            .memory = (uint8_t)outcome->isolation.memory,
-            .gpu = (uint8_t)outcome->isolation.gpu,
-        };
-    } else {
-        event.kind = EVENT_ENDED;
-        event.ended = (struct event_ended){
-            .job = outcome->id.job,
-            .attempt = outcome->id.attempt,
-            .rank = outcome->id.rank,
-            .kind = (uint8_t)outcome->kind,
-            .exit_code = outcome->exit_code,
-            .signal = (uint32_t)outcome->signal,
-            .was_stopped = outcome->was_stopped,
-            .was_oom = outcome->was_oom,
-            .was_killed = outcome->was_killed,
-            .user_us = outcome->user_us,
-            .system_us = outcome->system_us,
-            .memory_kib_max = outcome->memory_kib_max,
-            .reason = outcome->reason,
-        };
-    }
-    hub_report(launcher->options.hub, &event);
-}
-
 /* A member of which there is no trace has not run, unless it was seen to: then it is lost. What was
  * not started yet, of a gang perhaps only a part, is started now. */
 static void recover_job(struct launcher *launcher, struct job *job)
@@ -648,7 +585,8 @@ static void recover_job(struct launcher *launcher, struct job *job)
 
 void launcher_recover(struct launcher *launcher)
 {
-    /* All are asked for before one is started: then the engine clears away what nobody wants. */
+    /* Recover all before one is started: the first start removes the files of members not asked
+     * for. */
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next) {
         struct unended all = unended_of(job);
         free(find_known(launcher, job, &all));

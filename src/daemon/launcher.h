@@ -22,7 +22,7 @@ struct launcher_options {
     struct engine *engine;
     const char *state_dir;
     const char *socket;      /* told to jobs */
-    bool is_root;            /* jobs run as who sent them */
+    bool is_root;            /* jobs run as their users */
     struct machine *machine; /* this one */
 };
 
@@ -34,7 +34,6 @@ void launcher_destroy(struct launcher *launcher);
 
 void launcher_decided(struct launcher *launcher, const struct event *decision);
 void launcher_ended(struct launcher *launcher, struct member_id id);
-void launcher_outcome(struct launcher *launcher, const struct engine_outcome *outcome);
 
 /* What jobs wait for on this machine may be ready. */
 void launcher_look(void *launcher);

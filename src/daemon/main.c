@@ -2,11 +2,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
-#include "daemon/daemon.h"
-#include "daemon/exporter.h"
 #include "daemon/study/study.h"
 #include "daemon/study/study_report.h"
+#include "daemon/verbs.h"
 
 int main(int argc, char **argv)
 {
@@ -14,24 +12,31 @@ int main(int argc, char **argv)
         { .name = "doctor",
           .usage = "",
           .summary = "check for problems that prevent tarn from working",
-          .run = run_doctor },
+          .run = run_doctor,
+          .options = options_none,
+          .words = WORDS_NONE },
         { .name = "exporter",
           .usage = "[--listen [HOST:]PORT] [--probe DEVICES]",
           .summary = "serve this machine's GPU metrics to Prometheus",
           .run = run_exporter,
-          .options = options_exporter },
+          .options = options_exporter,
+          .words = WORDS_NONE },
         { .name = "replay",
           .usage = "[--verify | --print]",
           .summary = "replay the journal, and compare the decisions",
-          .run = run_replay },
+          .run = run_replay,
+          .options = options_replay,
+          .words = WORDS_NONE },
         { .name = "serve",
           .usage = "[OPTIONS]",
           .summary = "run the daemon in the foreground",
-          .run = run_serve },
+          .run = run_serve,
+          .options = options_serve,
+          .words = WORDS_NONE },
         { .name = "simulate",
           .usage = "FILE.yaml... [OPTIONS]",
           .summary = "try a policy on a workload, on a virtual clock",
-          .run = run_simulate },
+          .main = run_simulate },
         { .name = NULL },
     };
 

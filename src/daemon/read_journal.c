@@ -3,6 +3,7 @@
 #include "sim/run/simulate.h"
 
 #include "daemon/daemon.h"
+#include "daemon/verbs.h"
 #include "store/journal.h"
 
 int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err)

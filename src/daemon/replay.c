@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tarn replay: read the whole journal again; with --verify decide again, and compare. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/snapshot/snapshot.h"
-#include "daemon/daemon.h"
+#include "daemon/verbs.h"
 #include "io/paths.h"
 #include "sched/sched.h"
 #include "store/journal.h"
 
-static const char usage[] =
-    "Usage: tarn replay [--verify | --print] [--state DIR] [--json]\n"
-    "Read the whole journal from its first record. The daemon may run meanwhile.\n"
-    "\n"
-    "  --verify     decide again at every plan, and compare each decision with the recorded one,\n"
-    "               and the snapshot with what the records give\n"
-    "  --print      print the records, one a line\n"
-    "  --state DIR  where the journal is (default: as for tarn serve)\n"
-    "  --json       say the result as JSON\n"
-    "  -h, --help   this\n";
+enum { VERIFY, PRINT, STATE };
+
+const struct option_entry options_replay[] = {
+    [VERIFY] = { "verify", 0, NULL,
+                 "decide again at every plan, and compare with the records and the snapshot" },
+    [PRINT] = { "print", 0, NULL, "print the records, one a line" },
+    [STATE] = { "state", 0, "DIR", "where the journal is (default: as for tarn serve)" },
+    { 0 },
+};
 
 struct replay {
     struct state *state;
@@ -247,57 +244,15 @@ static void say(const struct replay *replay, bool is_json)
                replay->plans, replay->other_decisions);
 }
 
-static int read_options(int argc, char **argv, struct replay *replay, const char **state_dir,
-                        bool *is_json)
-{
-    static const struct option longs[] = {
-        { "verify", no_argument, NULL, 'v' },      { "print", no_argument, NULL, 'p' },
-        { "state", required_argument, NULL, 's' }, { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },        { 0 },
-    };
-    int option;
-
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
-        switch (option) {
-        case 'v':
-            replay->is_verifying = true;
-            break;
-        case 'p':
-            replay->is_printing = true;
-            break;
-        case 's':
-            *state_dir = optarg;
-            break;
-        case 'j':
-            *is_json = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            exit(0);
-        default:
-            fputs("tarn replay --help tells how it is used\n", stderr);
-            return 2;
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "tarn: replay takes no '%s'\n", argv[optind]);
-        return 2;
-    }
-    return 0;
-}
-
-int run_replay(int argc, char **argv)
+int run_replay(const struct options *options)
 {
     struct replay replay = { .state = state_create() };
     struct paths paths = { 0 };
-    const char *state_dir = NULL;
-    bool is_json = false;
     struct error err;
 
-    int status = read_options(argc, argv, &replay, &state_dir, &is_json);
-    if (status != 0)
-        return status;
+    const char *state_dir = options->values[STATE];
+    replay.is_verifying = options->values[VERIFY] != NULL;
+    replay.is_printing = options->values[PRINT] != NULL;
     replay.brain = brain_create(replay.state);
     int code = state_dir ? 0 : paths_find(&paths, &err);
     if (code == 0)
@@ -305,7 +260,7 @@ int run_replay(int argc, char **argv)
     if (code < 0)
         fprintf(stderr, "tarn: %s\n", err.text);
     else if (!replay.is_printing)
-        say(&replay, is_json);
+        say(&replay, options->is_json);
     brain_destroy(replay.brain);
     state_destroy(replay.state);
     arena_release(&replay.arena);

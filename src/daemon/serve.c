@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tarn serve: options and folders, then the daemon. */
 #include <errno.h>
-#include <getopt.h>
 #include <grp.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -12,27 +11,31 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "daemon/verbs.h"
 #include "io/file.h"
 #include "io/paths.h"
 
-static const char usage[] =
-    "Usage: tarn serve [OPTIONS]\n"
-    "Run the daemon in the foreground. `tarn up` does the same in the background.\n"
-    "\n"
-    "  --state DIR        where everything is kept (default: see tarn(1), FILES)\n"
-    "  --socket PATH      where to listen\n"
-    "  --devices DEVICES  auto, nvml, amd, intel, none, recorded:FILE, synthetic:h100:4\n"
-    "                     ($TARN_DEVICES)\n"
-    "  --engine ENGINE    what runs jobs: local, or a module's name or path (default: local)\n"
-    "  --grace DURATION   between SIGTERM and SIGKILL, of jobs that say nothing (default 30s)\n"
-    "  --study-limit DURATION  how long a what-if or a replay may take (default 1m)\n"
-    "  --all-users        open the socket to all users of this machine (only root)\n"
-    "  --shim PATH        the tarn-shim to start jobs with\n"
-    "  --metrics [HOST:]PORT  let Prometheus read /metrics there; of this machine only, without "
-    "HOST\n"
-    "  --hpc-job-dir DIR  say there which jobs have which GPU, as dcgm-exporter reads it\n"
-    "  --notify-fd N      write \"ready\" or what went wrong to this descriptor\n"
-    "  -h, --help         this\n";
+enum { STATE, SOCKET, DEVICES, ENGINE, GRACE, STUDY, ALL, SHIM, METRICS, JOB_DIR, NOTIFY };
+
+const struct option_entry options_serve[] = {
+    [STATE] = { "state", 0, "DIR", "where everything is kept (default: see tarn(1), FILES)" },
+    [SOCKET] = { "socket", 0, "PATH", "where to listen" },
+    [DEVICES] = { "devices", 0, "DEVICES",
+                  "auto, nvml, amd, intel, none, recorded:FILE, synthetic:h100:4 "
+                  "($TARN_DEVICES)" },
+    [ENGINE] = { "engine", 0, "ENGINE", "local, or the name or path of a module (default local)" },
+    [GRACE] = { "grace", 0, "DURATION",
+                "between SIGTERM and SIGKILL, of jobs that set none (default 30s)" },
+    [STUDY] = { "study-limit", 0, "DURATION", "limit of a what-if or a replay (default 1m)" },
+    [ALL] = { "all-users", 0, NULL, "open the socket to all users of this machine (only root)" },
+    [SHIM] = { "shim", 0, "PATH", "the tarn-shim to start jobs with" },
+    [METRICS] = { "metrics", 0, "[HOST:]PORT",
+                  "serve /metrics to Prometheus; without HOST to this machine only" },
+    [JOB_DIR] = { "hpc-job-dir", 0, "DIR",
+                  "write there which jobs have which GPU, for dcgm-exporter" },
+    [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or what went wrong to this descriptor" },
+    { 0 },
+};
 
 /* All of a path but its last part is made as well, ours alone. */
 static int make_folders(const char *path, unsigned mode, struct error *err)
@@ -62,114 +65,25 @@ static int make_places(const struct daemon_options *options, struct error *err)
     return code;
 }
 
-enum {
-    OPTION_STATE = 256,
-    OPTION_SOCKET,
-    OPTION_DEVICES,
-    OPTION_ENGINE,
-    OPTION_GRACE,
-    OPTION_STUDY,
-    OPTION_ALL,
-    OPTION_SHIM,
-    OPTION_METRICS,
-    OPTION_JOB_DIR,
-    OPTION_NOTIFY
-};
-
-static int read_number(const char *text, int *ret)
+static int check_options(const struct options *given, struct daemon_options *options)
 {
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end || value > 1023)
-        return -EINVAL;
-    *ret = (int)value;
-    return 0;
-}
-
-static int read_options(int argc, char **argv, struct daemon_options *options, struct paths *paths)
-{
-    static const struct option longs[] = {
-        { "state", required_argument, NULL, OPTION_STATE },
-        { "socket", required_argument, NULL, OPTION_SOCKET },
-        { "devices", required_argument, NULL, OPTION_DEVICES },
-        { "engine", required_argument, NULL, OPTION_ENGINE },
-        { "grace", required_argument, NULL, OPTION_GRACE },
-        { "study-limit", required_argument, NULL, OPTION_STUDY },
-        { "all-users", no_argument, NULL, OPTION_ALL },
-        { "shim", required_argument, NULL, OPTION_SHIM },
-        { "metrics", required_argument, NULL, OPTION_METRICS },
-        { "hpc-job-dir", required_argument, NULL, OPTION_JOB_DIR },
-        { "notify-fd", required_argument, NULL, OPTION_NOTIFY },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
-    };
+    const char *const *values = given->values;
     struct error err;
-    int option;
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
-        switch (option) {
-        case OPTION_STATE:
-            options->state_dir = optarg;
-            break;
-        case OPTION_SOCKET:
-            options->socket = optarg;
-            break;
-        case OPTION_DEVICES:
-            options->devices = optarg;
-            break;
-        case OPTION_ENGINE:
-            options->engine = optarg;
-            break;
-        case OPTION_GRACE:
-            if (units_parse_duration(optarg, &options->grace, &err) < 0) {
-                fprintf(stderr, "tarn: --grace %s\n", err.text);
-                return 2;
-            }
-            break;
-        case OPTION_STUDY:
-            if (units_parse_duration(optarg, &options->study_limit, &err) < 0 ||
-                options->study_limit < USEC_PER_SEC) {
-                fprintf(stderr, "tarn: --study-limit '%s': expected a duration from 1s on\n",
-                        optarg);
-                return 2;
-            }
-            break;
-        case OPTION_ALL:
-            options->for_all_users = true;
-            break;
-        case OPTION_SHIM:
-            options->shim = optarg;
-            break;
-        case OPTION_METRICS:
-            options->metrics = optarg;
-            break;
-        case OPTION_JOB_DIR:
-            options->hpc_job_dir = optarg;
-            break;
-        case OPTION_NOTIFY:
-            if (read_number(optarg, &options->notify_fd) < 0) {
-                fprintf(stderr, "tarn: --notify-fd '%s': expected a number\n", optarg);
-                return 2;
-            }
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            exit(0);
-        default:
-            fputs("tarn serve --help tells how it is used\n", stderr);
-            return 2;
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "tarn: serve takes no '%s'\n", argv[optind]);
-        return 2;
-    }
-    if (!options->socket && options->state_dir) {
-        free(paths->socket);
-        paths->socket = mem_printf("%s/tarn.sock", options->state_dir);
-    }
+    if (values[GRACE] && units_parse_duration(values[GRACE], &options->grace, &err) < 0)
+        return usage_wrong("serve", "--grace %s", err.text);
+    if (values[STUDY] && (units_parse_duration(values[STUDY], &options->study_limit, &err) < 0 ||
+                          options->study_limit < USEC_PER_SEC))
+        return usage_wrong("serve", "--study-limit '%s': expected a duration of at least 1s",
+                           values[STUDY]);
+    if (!option_fd(values[NOTIFY], &options->notify_fd))
+        return usage_wrong("serve", "--notify-fd '%s': expected a number", values[NOTIFY]);
+    options->for_all_users |= values[ALL] != NULL;
+    options->shim = values[SHIM];
+    options->metrics = values[METRICS];
+    options->hpc_job_dir = values[JOB_DIR];
+    options->devices = values[DEVICES] ? values[DEVICES] : options->devices;
+    options->engine = values[ENGINE] ? values[ENGINE] : "local";
     return 0;
 }
 
@@ -181,45 +95,49 @@ static int drop_groups(struct error *err)
     return 0;
 }
 
-int run_serve(int argc, char **argv)
+static int serve(struct daemon_options *options, struct error *err)
+{
+    int code = 0;
+
+    if (options->state_dir[0] != '/' || options->socket[0] != '/')
+        code = error_set(err, -EINVAL, "serve: --state and --socket need absolute paths");
+    else if (options->for_all_users && geteuid() != 0)
+        code = error_set(err, -EPERM, "serve: --all-users needs root: each job runs as its user");
+    if (code == 0)
+        code = make_places(options, err);
+    if (code == 0 && options->for_all_users)
+        code = drop_groups(err);
+    return code == 0 ? daemon_run(options, err) : code;
+}
+
+int run_serve(const struct options *given)
 {
     const char *devices = getenv("TARN_DEVICES");
     struct daemon_options options = {
         .devices = devices && devices[0] ? devices : "auto",
-        .engine = "local",
         .grace = DAEMON_GRACE_DEFAULT,
         .study_limit = DAEMON_STUDY_LIMIT_DEFAULT,
-        .notify_fd = -1,
     };
+    AUTO_FREE char *below = NULL; /* the socket in a state directory that was named */
     struct paths paths = { 0 };
     struct error err;
 
+    int status = check_options(given, &options);
+    if (status != 0)
+        return status;
     int code = paths_find(&paths, &err);
     if (code == 0) {
-        options.for_all_users = geteuid() == 0 && paths.is_machine_wide;
-        int status = read_options(argc, argv, &options, &paths);
-        if (status != 0) {
-            paths_release(&paths);
-            return status;
-        }
-        options.state_dir = options.state_dir ? options.state_dir : paths.state;
-        options.socket = options.socket ? options.socket : paths.socket;
-        if (options.state_dir[0] != '/' || options.socket[0] != '/')
-            code = error_set(&err, -EINVAL, "serve: --state and --socket need absolute paths");
+        if (given->values[STATE])
+            below = mem_printf("%s/tarn.sock", given->values[STATE]);
+        options.for_all_users |= geteuid() == 0 && paths.is_machine_wide;
+        options.state_dir = given->values[STATE] ? given->values[STATE] : paths.state;
+        options.socket = given->values[SOCKET] ? given->values[SOCKET]
+                         : below               ? below
+                                               : paths.socket;
+        code = serve(&options, &err);
     }
-    if (code == 0 && options.for_all_users && geteuid() != 0)
-        code =
-            error_set(&err, -EPERM, "serve: --all-users needs root: each job runs as who sent it");
-    if (code == 0)
-        code = make_places(&options, &err);
-    if (code == 0 && options.for_all_users)
-        code = drop_groups(&err);
-    if (code == 0)
-        code = daemon_run(&options, &err);
     paths_release(&paths);
-    if (code < 0) {
+    if (code < 0)
         fprintf(stderr, "tarn: %s\n", err.text);
-        return 1;
-    }
-    return 0;
+    return code < 0 ? 1 : 0;
 }

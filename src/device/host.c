@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/units.h"
 
 enum { FILE_BYTES_MAX = 16384, CPUS_MAX = 8192 };

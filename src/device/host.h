@@ -2,18 +2,18 @@
 #ifndef DEVICE_HOST_H
 #define DEVICE_HOST_H
 
-/* machine - how much of this machine is ours to give out
+/* host - the CPUs and the memory of this machine that tarn may allocate
  *
- * CPUs: those that we may run on, and no more than the CPU quotas of our control groups allow.
- * Memory: what is installed, and no more than their memory limits allow.
+ * CPUs: the affinity mask of the daemon, bounded by the CPU quotas of its control groups.
+ * Memory: what is installed, bounded by their memory limits.
  */
 
 #include "core/probe.h"
 
 enum { MACHINE_CPUS_SIZE = 1024 };
 
-/* The CPUs of a memory node that we may run on, "0-15,32-47", and how many; 0: it has none, or
- * nobody knows. */
+/* The CPUs of a memory node that the daemon may run on, "0-15,32-47", and how many; 0: it has none,
+ * or they are not known. */
 uint32_t probe_node_cpus(const char *root, uint32_t node, char ret[MACHINE_CPUS_SIZE]);
 
 /* Fails when /proc can't be read. */

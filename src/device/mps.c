@@ -15,7 +15,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/units.h"
 
 enum { WAIT_MS = 10000, LOOK_MS = 20 };
 

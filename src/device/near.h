@@ -13,7 +13,7 @@ enum probe_near near_pci(const char *root, const char *a, const char *b);
 /* What probe_link_word() made; anything else is PROBE_NEAR_UNKNOWN. */
 struct probe_link near_parse(const char *word);
 
-/* Who is near to somebody of a group is of it: 1, 2 ...; 0 is near to nobody. */
+/* A device near to one of a group belongs to it: groups 1, 2 ...; 0: near to none. */
 typedef bool near_fn(const void *user, uint32_t a, uint32_t b);
 void near_group(uint32_t count, near_fn *is_near, const void *user, uint32_t *ret_groups);
 

@@ -6,7 +6,7 @@
  *
  * They are listed with what was known of them: names, memory, how near they are, what they last
  * said. Nothing real is behind them: each says that it is synthetic, and its product begins with
- * RECORDED_PREFIX. Who used them is not replayed.
+ * RECORDED_PREFIX. Their processes are not replayed.
  *
  * Owner:   the caller; destroy through the port
  * Limits:  RECORDED_DEVICES_MAX devices

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/sampler.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
 
 enum {
-    EVENTS_KEPT = 256,       /* that nobody took yet; then the oldest goes */
+    EVENTS_KEPT = 256,       /* not taken yet; then the oldest is dropped */
     WAIT_MS = 100,           /* of the thread for events: how soon it sees that it is to end */
     LEAVE_MS = 10 * WAIT_MS, /* how long destroy waits for all of them */
     STACK_BYTES = 256 * 1024,

@@ -5,12 +5,12 @@
 /* sampler - asks each device how it does, without waiting for any
  *
  * A thread for each device, and one for what the driver reports by itself. They are told to ask
- * and leave what they got; nobody waits for them. One that hangs in the driver is only silent: the
- * others, and whoever uses the sampler, go on. Times are of CLOCK_BOOTTIME.
+ * and leave what they got; no caller waits for them. One that hangs in the driver is only silent:
+ * the others, and the users of the sampler, go on. Times are of CLOCK_BOOTTIME.
  *
  * Order of calls:  create, (ask | take | take_event | silent)*, destroy
  * Threads:         all calls from one; notify is called from others
- * On destroy:      who does not come back within a short time is left behind, with the probe
+ * On destroy:      a thread that does not return within a short time is left, with the probe
  */
 
 #include "core/probe.h"
@@ -20,7 +20,7 @@ struct sampler;
 struct sampler_options {
     struct probe *probe;
     uint32_t device_count;
-    /* Something is there to be taken. From any thread; it may only wake somebody. */
+    /* Something can be taken. Called from any thread; it may only wake another one. */
     void (*notify)(void *user);
     void *user;
 };
@@ -32,7 +32,7 @@ struct sampled {
     struct reading reading;          /* none when code is not 0 */
     struct probe_process *processes; /* malloc'd */
     uint32_t process_count;
-    bool has_processes; /* else it is not known who uses it */
+    bool has_processes; /* else its processes are not known */
     usec_t took;        /* in the driver */
 };
 
@@ -42,7 +42,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 /* False: a thread hangs in the driver, so the probe must not be destroyed. NULL is fine. */
 bool sampler_destroy(struct sampler *sampler);
 
-/* Everybody who has nothing to do asks now. */
+/* All threads that are idle ask their device now. */
 void sampler_ask(struct sampler *sampler);
 
 /* The same of one device. */

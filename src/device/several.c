@@ -15,7 +15,7 @@ struct several {
     struct probe *parts[SEVERAL_MAX];
     uint32_t first[SEVERAL_MAX + 1]; /* the number of each one's first device; at the end of all */
     uint32_t part_count;
-    uint32_t turn; /* whose events were waited for last */
+    uint32_t turn; /* the probe that was waited for last */
 };
 
 static struct several *several_of(struct probe *probe)
@@ -23,7 +23,7 @@ static struct several *several_of(struct probe *probe)
     return CONTAINER_OF(probe, struct several, probe);
 }
 
-/* Whose device it is, and which of that one's; NULL: nobody's. */
+/* The probe of a device, and its number there; NULL: none. */
 static struct probe *part_of(const struct several *several, uint32_t device, uint32_t *ret_own)
 {
     for (uint32_t i = 0; i < several->part_count; i++) {
@@ -87,7 +87,7 @@ static int several_devices(struct probe *probe, struct probe_device **ret_device
     return 0;
 }
 
-/* ---- what goes to the one whose device it is ---- */
+/* ---- calls that go to the probe of the device ---- */
 
 #define FORWARD(call, device, ...)                                                                 \
     do {                                                                                           \
@@ -159,7 +159,7 @@ static struct probe_link several_link(struct probe *probe, uint32_t a, uint32_t 
     return first->ops->link(first, own_a, own_b);
 }
 
-/* One after the other, each for a whole time: somebody waits again and again. */
+/* One probe a call, in turn, each for the whole timeout: the caller waits again and again. */
 static int several_wait(struct probe *probe, uint32_t timeout_ms, struct probe_event *ret,
                         struct error *err)
 {

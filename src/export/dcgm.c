@@ -129,5 +129,5 @@ void dcgm_export(const struct state *state, const struct watch *watch,
     }
     for (uint32_t i = 0; i < state->devices.count; i++)
         text_release(&sources[i].labels);
-    exposition_release(&exposition);
+    text_release(&exposition.labels);
 }

@@ -72,13 +72,12 @@ static void add_head(struct exposition *exposition)
     text_printf(exposition->out, "\n# TYPE %s %s\n", exposition->name, exposition->type);
 }
 
-static void exposition_sample_of(struct exposition *exposition, const char *suffix, double value)
+void exposition_sample(struct exposition *exposition, double value)
 {
     struct text *labels = &exposition->labels;
 
     add_head(exposition);
     text_add(exposition->out, exposition->name);
-    text_add(exposition->out, suffix);
     if (labels->length > 0) {
         text_add_char(exposition->out, '{');
         text_add_bytes(exposition->out, labels->bytes, labels->length);
@@ -89,14 +88,4 @@ static void exposition_sample_of(struct exposition *exposition, const char *suff
     else
         text_printf(exposition->out, " %.9g\n", value);
     text_clear(labels);
-}
-
-void exposition_sample(struct exposition *exposition, double value)
-{
-    exposition_sample_of(exposition, "", value);
-}
-
-void exposition_release(struct exposition *exposition)
-{
-    text_release(&exposition->labels);
 }

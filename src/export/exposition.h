@@ -17,7 +17,7 @@
 struct exposition {
     struct text *out;
     const char *name, *type, *help; /* of the current metric */
-    struct text labels;             /* of the next sample */
+    struct text labels;             /* of the next sample; their owner releases them */
     bool has_head;                  /* its HELP and TYPE are written */
 };
 
@@ -31,6 +31,5 @@ void exposition_label_number(struct exposition *exposition, const char *name, ui
 void exposition_labels(struct exposition *exposition, const struct text *labels);
 /* Consumes the labels. Writes whole numbers without a fraction. */
 void exposition_sample(struct exposition *exposition, double value);
-void exposition_release(struct exposition *exposition);
 
 #endif

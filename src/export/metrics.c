@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/metrics.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +37,19 @@ static double seconds(usec_t time)
 
 static void export_alerts(struct exposition *exposition, const struct metrics_self *self)
 {
+    const struct {
+        const char *name;
+        uint64_t count;
+    } results[] = { { "sent", self->alerts_sent },
+                    { "failed", self->alerts_failed },
+                    { "dropped", self->alerts_dropped } };
+
     exposition_metric(exposition, "tarn_alerts_total", "counter",
                       "alerts that tarn itself told, by what came of it");
-    exposition_label(exposition, "result", "sent");
-    exposition_sample(exposition, (double)self->alerts_sent);
-    exposition_label(exposition, "result", "failed");
-    exposition_sample(exposition, (double)self->alerts_failed);
-    exposition_label(exposition, "result", "dropped");
-    exposition_sample(exposition, (double)self->alerts_dropped);
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
+        exposition_label(exposition, "result", results[i].name);
+        exposition_sample(exposition, (double)results[i].count);
+    }
 }
 
 static void export_self(struct exporting *exporting)
@@ -336,38 +340,35 @@ static void export_waits(struct exporting *exporting)
     size_t count = state->queues.count;
     AUTO_FREE double *waiting = mem_zero(count + 1, sizeof(waiting[0]));
     AUTO_FREE double *gpus = mem_zero(count + 1, sizeof(gpus[0]));
-    AUTO_FREE usec_t *oldest = mem_zero(count + 1, sizeof(oldest[0]));
+    AUTO_FREE double *oldest = mem_zero(count + 1, sizeof(oldest[0]));
+    AUTO_FREE double *given = mem_zero(count + 1, sizeof(given[0]));
+    const struct {
+        const char *name, *help;
+        const double *values;
+    } gauges[] = {
+        { "tarn_queue_waiting_jobs", "jobs that wait for room", waiting },
+        { "tarn_queue_waiting_gpus", "GPUs that they ask for", gpus },
+        { "tarn_queue_oldest_wait_seconds", "how long the first of them has waited", oldest },
+        { "tarn_queue_given_gpus", "GPUs that its jobs hold", given },
+    };
 
     for (const struct job *job = state->first_job; job; job = job->next) {
         if (job->state != JOB_QUEUED)
             continue;
-        usec_t wait = exporting->self->now - job->queued;
+        double wait = seconds(exporting->self->now - job->queued);
         waiting[job->queue]++;
         gpus[job->queue] += (double)request_milli(state_request(state, job), 0, 0) / GPU_MILLI;
         if (wait > oldest[job->queue])
             oldest[job->queue] = wait;
     }
-    exposition_metric(exposition, "tarn_queue_waiting_jobs", "gauge", "jobs that wait for room");
-    for (uint32_t i = 1; i < count; i++) {
-        exposition_label(exposition, "queue", state->queues.items[i].name);
-        exposition_sample(exposition, waiting[i]);
-    }
-    exposition_metric(exposition, "tarn_queue_waiting_gpus", "gauge", "GPUs that they ask for");
-    for (uint32_t i = 1; i < count; i++) {
-        exposition_label(exposition, "queue", state->queues.items[i].name);
-        exposition_sample(exposition, gpus[i]);
-    }
-    exposition_metric(exposition, "tarn_queue_oldest_wait_seconds", "gauge",
-                      "how long the first of them has waited");
-    for (uint32_t i = 1; i < count; i++) {
-        exposition_label(exposition, "queue", state->queues.items[i].name);
-        exposition_sample(exposition, seconds(oldest[i]));
-    }
-    exposition_metric(exposition, "tarn_queue_given_gpus", "gauge", "GPUs that its jobs hold");
-    for (uint32_t i = 1; i < count; i++) {
-        exposition_label(exposition, "queue", state->queues.items[i].name);
-        exposition_sample(exposition,
-                          (double)state->queues.items[i].used.of[RESOURCE_GPUS] / GPU_MILLI);
+    for (uint32_t i = 1; i < count; i++)
+        given[i] = (double)state->queues.items[i].used.of[RESOURCE_GPUS] / GPU_MILLI;
+    for (size_t k = 0; k < COUNT_OF(gauges); k++) {
+        exposition_metric(exposition, gauges[k].name, "gauge", gauges[k].help);
+        for (uint32_t i = 1; i < count; i++) {
+            exposition_label(exposition, "queue", state->queues.items[i].name);
+            exposition_sample(exposition, gauges[k].values[i]);
+        }
     }
     exposition_metric(exposition, "tarn_queue_spent_total", "counter",
                       "money that it and those below it spent in this period");
@@ -409,7 +410,7 @@ void metrics_export(const struct state *state, const struct watch *watch,
         export_jobs(&exporting);
         export_waits(&exporting);
     }
-    exposition_release(&exporting.exposition);
+    text_release(&exporting.exposition.labels);
     list_release(&exporting.active);
     free(exporting.watched);
     free(exporting.is_watched);

@@ -44,8 +44,3 @@ bool due_take(struct dues *dues, usec_t now, struct due *ret)
     heap[at] = last;
     return true;
 }
-
-void due_release(struct dues *dues)
-{
-    list_release(&dues->heap);
-}

@@ -18,13 +18,12 @@ struct due {
 };
 
 struct dues {
-    LIST(struct due) heap;
+    LIST(struct due) heap; /* its owner releases it */
 };
 
 void due_add(struct dues *dues, struct due end);
 usec_t due_first(const struct dues *dues); /* USEC_NEVER: none */
 /* The first, when it is not after now. */
 bool due_take(struct dues *dues, usec_t now, struct due *ret);
-void due_release(struct dues *dues);
 
 #endif

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "forecast/forward.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include "core/engine.h"
 
 enum {
     INSTANTS_BETWEEN_LOOKS = 64, /* at the processor's clock */
@@ -154,15 +151,6 @@ static void keep(struct forward *forward, const struct job *job)
         plan_end(forward, job, &forward->jobs.items[forward->jobs.count - 1]);
 }
 
-static void keep_all(struct forward *forward)
-{
-    for (const struct job *job = forward->state->first_job; job; job = job->next) {
-        if (job->state != JOB_ENDED)
-            keep(forward, job);
-    }
-    forward->last_id = forward->state->last_job ? forward->state->last_job->id : 0;
-}
-
 /* The jobs that arrived since. */
 static void keep_new(struct forward *forward)
 {
@@ -188,7 +176,11 @@ struct forward *forward_create(const struct forward_options *options)
     forward->from = forward->now = forward->drained = options->now;
     forward->horizon = USEC_NEVER;
     forward->processor_from = processor_time();
-    keep_all(forward);
+    for (const struct job *job = forward->state->first_job; job; job = job->next) {
+        if (job->state != JOB_ENDED)
+            keep(forward, job);
+    }
+    forward->last_id = forward->state->last_job ? forward->state->last_job->id : 0;
     forward->has_begun = true;
     map_release(&forward->guesses);
     return forward;
@@ -199,7 +191,7 @@ void forward_destroy(struct forward *forward)
     if (!forward)
         return;
     list_release(&forward->decisions.events);
-    due_release(&forward->dues);
+    list_release(&forward->dues.heap);
     list_release(&forward->jobs);
     map_release(&forward->places);
     map_release(&forward->guesses);

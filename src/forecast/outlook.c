@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/copy.h"
 #include "wire/json.h"
 
 static const usec_t same_instant = USEC_PER_SEC; /* less is no difference to speak of */
@@ -184,7 +185,7 @@ static void sum_up(struct sums *sums, const struct outlook *outlook, const struc
 
 static void sum_side(struct outlook *outlook, size_t which, const struct outlook_side *side)
 {
-    size_t *places = mem_zero(side->queues.count + 1, sizeof(places[0]));
+    AUTO_FREE size_t *places = mem_zero(side->queues.count + 1, sizeof(places[0]));
 
     for (size_t i = 0; i < side->jobs.count; i++) {
         const struct forward_job *job = &side->jobs.items[i];
@@ -199,7 +200,6 @@ static void sum_side(struct outlook *outlook, size_t which, const struct outlook
         row->sums[which].has_prices = side->has_prices;
         row->jobs[which] += counts(outlook->ask, job);
     }
-    free(places);
 }
 
 static int compare_waits(const void *a, const void *b)
@@ -259,74 +259,45 @@ static json_t *view_quantile(const struct sums *sums, double part)
     return at < sums->waits.count ? json_real(sums->waits.items[at]) : json_null();
 }
 
-/* Of those that start. */
-static json_t *view_mean(const struct sums *sums)
+static json_t *view_count(uint64_t count)
 {
-    return sums->waits.count > 0 ? json_real(sums->sum / (double)sums->waits.count) : json_null();
+    return json_integer((json_int_t)count);
 }
 
-#define BOTH(row, view)                                                                            \
-    json_pack("{s:o, s:o}", "now", view(&(row)->sums[0]), "change", view(&(row)->sums[1]))
-
-static json_t *view_p50(const struct sums *sums)
-{
-    return view_quantile(sums, 0.5);
-}
-
-static json_t *view_p95(const struct sums *sums)
-{
-    return view_quantile(sums, 0.95);
-}
-
-static json_t *view_lost(const struct sums *sums)
-{
-    return json_real(sums->lost);
-}
-
-static json_t *view_preemptions(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->preemptions);
-}
-
-static json_t *view_never(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->never);
-}
-
-static json_t *view_beyond(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->beyond);
-}
-
-static json_t *view_cancelled(const struct sums *sums)
-{
-    return json_integer((json_int_t)sums->cancelled);
-}
-
-static json_t *view_cost(const struct sums *sums)
-{
-    return sums->has_prices ? json_real(sums->cost / 1e6) : json_null();
-}
-
+/* Each value as {now, change}. */
 static json_t *view_row(const struct outlook_ask *ask, struct row *row)
 {
-    for (size_t which = 0; which < 2; which++) {
+    static const char *const sides[] = { "now", "change" };
+    json_t *view = json_object();
+
+    for (size_t which = 0; which < COUNT_OF(sides); which++) {
         struct sums *sums = &row->sums[which];
         if (sums->waits.count > 0)
             qsort(sums->waits.items, sums->waits.count, sizeof(double), compare_waits);
+        const struct {
+            const char *key;
+            json_t *value;
+        } values[] = {
+            { "jobs", view_count(row->jobs[which]) },
+            { "wait_mean", sums->waits.count > 0 ? json_real(sums->sum / (double)sums->waits.count)
+                                                 : json_null() }, /* of those that start */
+            { "wait_p50", view_quantile(sums, 0.5) },
+            { "wait_p95", view_quantile(sums, 0.95) },
+            { "preemptions", view_count(sums->preemptions) },
+            { "lost_gpu_hours", json_real(sums->lost) },
+            { "never", view_count(sums->never) },
+            { "beyond", view_count(sums->beyond) },
+            { "cancelled", view_count(sums->cancelled) },
+            { "cost", sums->has_prices ? json_real(sums->cost / 1e6) : json_null() },
+            { "drained", view_time(ask, sums->drained ? sums->drained : -1) },
+        };
+        for (size_t i = 0; i < COUNT_OF(values); i++) {
+            if (which == 0)
+                json_object_set_new(view, values[i].key, json_object());
+            json_object_set_new(json_object_get(view, values[i].key), sides[which],
+                                values[i].value);
+        }
     }
-    json_t *view = json_pack("{s:{s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "jobs",
-                             "now", (json_int_t)row->jobs[0], "change", (json_int_t)row->jobs[1],
-                             "wait_mean", BOTH(row, view_mean), "wait_p50", BOTH(row, view_p50),
-                             "wait_p95", BOTH(row, view_p95), "preemptions",
-                             BOTH(row, view_preemptions), "lost_gpu_hours", BOTH(row, view_lost),
-                             "never", BOTH(row, view_never), "beyond", BOTH(row, view_beyond),
-                             "cancelled", BOTH(row, view_cancelled), "cost", BOTH(row, view_cost));
-    json_object_set_new(
-        view, "drained",
-        json_pack("{s:o, s:o}", "now",
-                  view_time(ask, row->sums[0].drained ? row->sums[0].drained : -1), "change",
-                  view_time(ask, row->sums[1].drained ? row->sums[1].drained : -1)));
     return view;
 }
 
@@ -462,4 +433,64 @@ json_t *outlook_view(const struct outlook_ask *ask)
                   (json_int_t)(ask->now->events + ask->change->events));
     list_release(&outlook.pairs);
     return view;
+}
+
+/* ---- two runs at once ---- */
+
+static int drive(const struct twice_ask *ask, bool is_change, struct outlook_side *ret,
+                 struct error *err)
+{
+    AUTO(forward) struct forward *forward = forward_create(&ask->forward);
+
+    int code = ask->prepare(ask->user, forward, is_change, err);
+    if (code == 0)
+        code = forward_go(forward, err);
+    if (code == 0)
+        outlook_take(forward, ret);
+    return code;
+}
+
+/* In the copy: a code, and what came of it or what went wrong. */
+static void drive_copy(void *user, int fd)
+{
+    AUTO_RELEASE(text) struct text out = { 0 };
+    struct outlook_side side = { 0 };
+    struct error err = { "" };
+
+    int32_t code = drive(user, false, &side, &err);
+    text_add_bytes(&out, &code, sizeof(code));
+    if (code == 0)
+        outlook_encode(&side, &out);
+    else
+        text_add(&out, err.text);
+    copy_write(fd, out.bytes, out.length);
+    outlook_side_release(&side);
+}
+
+static int decode(struct text *bytes, struct outlook_side *ret, struct error *err)
+{
+    int32_t code;
+
+    if (bytes->length < sizeof(code))
+        return error_set(err, -EIO, "the run without the change was ended before its end");
+    memcpy(&code, bytes->bytes, sizeof(code));
+    const char *rest = bytes->bytes + sizeof(code);
+    struct text body = { .bytes = (char *)(uintptr_t)rest, .length = bytes->length - sizeof(code) };
+    return code < 0 ? error_set(err, code, "%s", rest) : outlook_decode(&body, ret, err);
+}
+
+int twice_go(const struct twice_ask *ask, struct outlook_side *ret_now,
+             struct outlook_side *ret_change, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct copy copy;
+
+    int code = copy_start(drive_copy, (void *)(uintptr_t)ask, &copy, err);
+    if (code < 0)
+        return code;
+    code = drive(ask, true, ret_change, err);
+    while (code == 0 && copy_read(&copy, &bytes))
+        continue;
+    copy_end(&copy);
+    return code < 0 ? code : decode(&bytes, ret_now, err);
 }

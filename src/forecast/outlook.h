@@ -47,4 +47,17 @@ struct outlook_ask {
 /* {jobs, job_count, sooner, later, same, queues, total, horizon, events}; new. */
 json_t *outlook_view(const struct outlook_ask *ask);
 
+/* Simulate a state without and with a change, in parallel: the first in a copy of this process
+ * (io/copy.h), the second in this one. Both start from the same state and brain, and consume them.
+ */
+struct twice_ask {
+    struct forward_options forward;
+    /* Tell events before the start; for the first in the copy. */
+    int (*prepare)(void *user, struct forward *forward, bool is_change, struct error *err);
+    void *user;
+};
+
+int twice_go(const struct twice_ask *ask, struct outlook_side *ret_now,
+             struct outlook_side *ret_change, struct error *err);
+
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
 #include "wire/json.h"
 
 enum { EXACT_JOBS = 10000, GRAIN_OF_TIME = 10000, GRAIN_OF_RUN = 10 };
@@ -230,14 +229,6 @@ static usec_t next(void *user)
     return stage->next < stage->outsides.count ? stage->outsides.items[stage->next].at : USEC_NEVER;
 }
 
-static int decode(struct stage *stage, size_t number, struct event *ret, struct error *err)
-{
-    const struct outside *outside = &stage->outsides.items[number];
-
-    return event_decode(stage->bytes.bytes + outside->place, outside->length, &stage->arena, ret,
-                        err);
-}
-
 static bool takes_jobs(const struct state *state, const char *queue)
 {
     int64_t number = state_find_queue(state, queue);
@@ -273,8 +264,10 @@ static int come(void *user, struct forward *forward, usec_t now, struct error *e
     int code = 0;
 
     while (code == 0 && next(stage) <= now) {
+        const struct outside *outside = &stage->outsides.items[stage->next++];
         arena_clear(&stage->arena);
-        code = decode(stage, stage->next++, &event, err);
+        code = event_decode(stage->bytes.bytes + outside->place, outside->length, &stage->arena,
+                            &event, err);
         if (code < 0 || !is_about_something(stage, forward->state, &event))
             continue;
         if (event.kind == EVENT_SUBMIT && !takes_jobs(forward->state, event.submit.queue)) {

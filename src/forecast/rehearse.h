@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "core/journal_port.h"
-#include "forecast/twice.h"
+#include "forecast/outlook.h"
 
 enum { REHEARSE_EVENTS_MAX = 50000000 };
 

@@ -19,7 +19,7 @@ void log_line(int priority, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    string_clean(line, sizeof(line), line, strlen(line)); /* whoever wrote what is in it */
+    string_clean(line, sizeof(line), line, strlen(line)); /* users and drivers wrote parts of it */
     if (is_terminal)
         fprintf(stderr, "%s\n", line);
     else

@@ -130,7 +130,7 @@ static void tell(struct run *run)
     run->done(run->user, run->tag, end_of(run), words);
 }
 
-/* Its end, and that of its output; who keeps that open beyond the end is not waited for. */
+/* It and its output have ended. A process that keeps the output open longer is not waited for. */
 static void finish(struct run *run)
 {
     if (!run->commands)
@@ -170,7 +170,7 @@ static void kill_of_session(pid_t pid, pid_t session)
     close(pidfd);
 }
 
-/* Whoever made a process group of its own in the session, too; timeout(1) does. */
+/* Also processes with a process group of their own in the session, as timeout(1) makes. */
 static void kill_session(const struct run *run)
 {
     struct dirent *entry;
@@ -204,8 +204,8 @@ static void on_end(uv_process_t *process, int64_t status, int signal)
         uv_timer_start(&run->timer, run->timer.timer_cb, 100, 0);
 }
 
-/* It is late; or it has ended, and somebody still holds its output. Who hangs in the kernel ends
- * when that lets go of it: its handles stay until then, and nobody waits for it any more. */
+/* The command is late; or it has ended, and a process still holds its output. A process that hangs
+ * in the kernel is not waited for: its handles stay until it ends. */
 static void on_timer(uv_timer_t *timer)
 {
     struct run *run = timer->data;

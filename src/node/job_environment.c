@@ -271,16 +271,18 @@ static void set_gpus(const struct job_environment *s, string_list *env)
         text_printf(&indices, "%s%" PRIu32, count ? "," : "", device->index);
         count++;
     }
+    set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
+    if (count > 0)
+        set(env, "SLURM_GPUS_ON_NODE", "%" PRIu32, count);
+    if (!s->has_exact_devices) /* the engine names those that it chooses */
+        return;
     for (size_t i = 0; i < COUNT_OF(makers); i++)
         set_visible(s, &makers[i], env);
     for (size_t i = 0; i < s->state->device_types.count; i++)
         set_described(s, &s->state->device_types.items[i], env);
     set(env, "TARN_GPUS", "%s", text_string(&indices));
-    set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
-    if (count > 0) {
+    if (count > 0)
         set(env, "SLURM_JOB_GPUS", "%s", text_string(&indices));
-        set(env, "SLURM_GPUS_ON_NODE", "%" PRIu32, count);
-    }
     if (count == 1 && last->kind != SHARE_WHOLE) {
         set(env, "TARN_GPU_MILLI", "%" PRIu32, last->milli);
         set(env, "TARN_GPU_MEMORY_MIB", "%" PRId64, last->memory_mib);

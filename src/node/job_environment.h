@@ -26,7 +26,8 @@ struct job_environment {
     const struct prepared *prepared;    /* how its slices are named; NULL: by their devices */
     const struct user_account *account; /* of the job's user; NULL: not of this machine */
     bool is_root;
-    bool is_fenced; /* it can open no device files but those of its own devices */
+    bool has_exact_devices; /* it gets the devices of its lease; else the engine names them */
+    bool is_fenced;         /* it can open no device files but those of its own devices */
 };
 
 /* base: malloc'd strings, taken over. Returns malloc'd strings, NULL-terminated. */

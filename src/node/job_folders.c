@@ -2,7 +2,6 @@
 #include "node/job_folders.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ int job_folders_prepare(const char *state_dir, struct error *err)
     return code;
 }
 
-/* Whoever owns a folder may put a link in its place. So below a user's own folder we only act
+/* The owner of a folder may put a link in its place. So below a user's own folder we only act
  * with that user's rights: the kernel then refuses what the user could not have done. */
 static void become(const struct job_folders_query *query, bool is_user)
 {
@@ -164,7 +163,7 @@ static int make_script(const struct job_folders_query *query, struct job_folders
     return code;
 }
 
-/* Whoever is started more than once may want to go on where he was. */
+/* A job that is started more than once may continue from a checkpoint. */
 static bool has_checkpoint(const struct job *job)
 {
     return job->retry_max > 0 || job->is_preemptible || job->checkpoint_every > 0;

@@ -15,7 +15,7 @@ struct job_folders {
 /* The state directory's own folders; once, at the start. */
 int job_folders_prepare(const char *state_dir, struct error *err);
 
-/* Path of a job's folder of outputs, for itself and for who takes them. */
+/* Path of a job's folder of outputs, for the job and for the jobs that read them. */
 void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
 
 /* Everything this job needs; may be called again for the next attempt. Folders belong to the

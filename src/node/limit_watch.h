@@ -33,7 +33,7 @@ struct limit_over {
 struct limit_watch {
     const struct node_port *port;
     const struct tally *tally;
-    LIST(struct limit_over) over; /* who has too much, since when */
+    LIST(struct limit_over) over; /* jobs above their memory limit, since when */
 };
 
 /* Look at one job that runs. */

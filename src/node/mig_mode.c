@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/mig_mode.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +162,7 @@ static bool is_leased(const struct state *state, uint32_t device)
     return false;
 }
 
-/* Nobody is on it, as far as can be seen; who can't be seen is refused by the driver. */
+/* No process uses it, as far as can be seen; the driver refuses while an unseen one does. */
 static bool is_idle(const struct mig_modes *modes, const struct device *device)
 {
     const struct state *state = node_port_state(&modes->options.port);
@@ -184,7 +183,7 @@ static bool is_due(const struct mode_change *change, const struct device *device
            is_idle(change->modes, device);
 }
 
-/* First it is held; once that is known and still nobody is there, it is changed. */
+/* First it is held; once that is durable and it is still unused, it is changed. */
 static void look(struct mig_modes *modes, struct mode_change *change)
 {
     const struct device *device = find(modes, change->device);

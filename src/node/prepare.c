@@ -11,7 +11,6 @@
 #include "core/cluster/mig.h"
 #include "device/mps.h"
 #include "io/file.h"
-#include "io/log.h"
 
 enum { KEPT_MAX = 16 };
 
@@ -132,7 +131,7 @@ static bool is_it(const struct task *task, const struct probe_instance *found)
            found->compute == wanted->compute && found->media == wanted->media && found->uuid[0];
 }
 
-/* Take the one that is there, or make it in place of those that nobody holds. */
+/* Use the existing instance, or create it in place of instances that no job holds. */
 static int prepare_mig(struct probe *probe, struct task *task, struct error *err)
 {
     AUTO_FREE struct probe_instance *found = NULL;
@@ -250,7 +249,7 @@ static void drop(struct preparer *preparer, struct work *work)
     work_destroy(work);
 }
 
-/* On each device one after the other: one that hangs holds up nobody on the others. */
+/* One step at a time per device: a device that hangs does not delay the others. */
 static void run_next(struct preparer *preparer)
 {
     for (struct work *work = preparer->first, *next; work; work = next) {

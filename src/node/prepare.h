@@ -50,9 +50,9 @@ void preparer_start(struct preparer *preparer, const struct state *state, const 
                     void *user, prepared_fn *done);
 /* True: it was under way, and done will not be called. */
 bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt);
-/* Nobody has any of this device: its compute mode is to be this one. */
+/* No job holds a part of this device: set its compute mode. */
 void preparer_reset(struct preparer *preparer, uint32_t device, int mode);
-/* A job is over; state: who still holds what. */
+/* A job is over; state: what the other jobs still hold. */
 void preparer_release(struct preparer *preparer, const struct state *state);
 
 #endif

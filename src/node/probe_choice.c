@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "device/drm/amd.h"
 #include "device/drm/intel.h"
-#include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "device/recorded.h"
 #include "device/several.h"
@@ -24,7 +23,7 @@
 
 enum { FIND_MS = 30000, LOOK_MS = 1000 };
 
-/* Who was found, for one port. */
+/* The probes that found devices, behind one port. */
 struct makers {
     struct probe *probes[SEVERAL_MAX];
     uint32_t count;
@@ -149,7 +148,7 @@ int probe_choice_open(const char *devices, struct probe **ret_probe, char **ret_
     return code;
 }
 
-/* A look at all devices, in a thread of its own; who leaves second frees it. */
+/* A search for devices in a thread of its own; the side that leaves second frees it. */
 struct search {
     struct probe *probe;
     struct probe_devices found;

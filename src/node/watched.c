@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One watched device: whose its processes are, and what the journal has to be told of it. */
+/* One watched device: the owners of its processes, and what the journal has to be told. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/watcher.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/log.h"
 #include "node/watcher_inside.h"
 
 enum {
     EVERY_MS = 1000,
-    GAP_MS_MAX = 5000, /* a longer stretch without a reading is not counted for anybody */
+    GAP_MS_MAX = 5000, /* a longer gap between readings counts for no job */
 };
 
 /* Readings have the time of CLOCK_BOOTTIME, events that of the journal. */
@@ -23,7 +21,7 @@ static usec_t journal_time(const struct watcher *watcher, usec_t boot_time)
     return node_port_now(&watcher->options.port) - (sampler_now() - boot_time);
 }
 
-/* ---- who uses a device ---- */
+/* ---- the processes on a device ---- */
 
 /* Those that are gone need not be known any more. */
 static void forget_owners(struct watched *watched)
@@ -67,11 +65,17 @@ static void fill_part(struct watcher *watcher, struct watched *watched, struct t
         part->memory_mib = -1;
 }
 
-/* Processes that nobody started here, displays aside. */
+/* Without it, no process is foreign and each device may be in use. */
+static bool knows_owners(const struct watcher *watcher)
+{
+    return watcher->options.engine->ops->owner != NULL;
+}
+
+/* Processes that tarn did not start, without displays. */
 static void measure_foreign(struct watcher *watcher, struct watched *watched)
 {
     watched->foreign_mib = 0;
-    for (uint32_t i = 0; i < watched->process_count; i++) {
+    for (uint32_t i = 0; knows_owners(watcher) && i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
         if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
             watched->foreign_mib += mib_of(process);
@@ -292,7 +296,8 @@ static void take(struct watcher *watcher, struct watched *watched, struct sample
         note_hold(watcher, watched, &parts.items[i]);
     if (got->code == 0)
         add_up(watcher, watched, &parts);
-    judge(watcher, watched, parts.count > 0);
+    judge(watcher, watched,
+          parts.count > 0 || (!knows_owners(watcher) && watched->process_count > 0));
     watcher_hand_over(watcher, watched);
     forget_owners(watched);
     list_release(&parts);
@@ -375,7 +380,7 @@ static void look_after_jobs(struct watcher *watcher)
     list_release(&holds);
 }
 
-/* Who hangs says nothing: that is looked at here. */
+/* A device that hangs sends no reading: judge it here. */
 static void on_timer(uv_timer_t *timer)
 {
     struct watcher *watcher = timer->data;
@@ -398,7 +403,7 @@ static void notify(void *user)
     uv_async_send(&((struct watcher *)user)->wake);
 }
 
-/* ---- for those who look ---- */
+/* ---- the watch port ---- */
 
 static const struct watcher *of(const struct watch *watch)
 {
@@ -447,7 +452,7 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
                                   .health = &watched->health,
                                   .processes = watched->processes,
                                   .process_count = watched->process_count,
-                                  .has_processes = watched->has_processes,
+                                  .has_processes = watched->has_processes && knows_owners(watcher),
                                   .foreign_mib = watched->foreign_mib,
                                   .askings = watched->askings,
                                   .failures = watched->failures,
@@ -521,7 +526,7 @@ int watcher_clear(void *user, uint32_t device, struct error *err)
             watcher->options.port.emit(watcher->options.port.user, &event);
         return 0;
     }
-    return error_set(err, -ENOENT, "device %" PRIu32 ": nobody watches it", device);
+    return error_set(err, -ENOENT, "device %" PRIu32 ": not watched", device);
 }
 
 /* ---- begin and end ---- */
@@ -574,7 +579,6 @@ static void find_held(struct watcher *watcher)
 int watcher_create(const struct watcher_options *options, struct watcher **ret, struct error *err)
 {
     struct watcher *watcher = mem_zero(1, sizeof(*watcher));
-    uint64_t every = options->every_ms > 0 ? options->every_ms : EVERY_MS;
 
     watcher->watch.ops = &watch_ops;
     watcher->options = *options;
@@ -596,7 +600,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
                                        .user = watcher };
     int code = sampler_create(&sampler, &watcher->sampler, err);
     if (code == 0)
-        uv_timer_start(&watcher->timer, on_timer, 0, every);
+        uv_timer_start(&watcher->timer, on_timer, 0, EVERY_MS);
     return code;
 }
 

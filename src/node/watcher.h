@@ -31,8 +31,7 @@ struct watcher_options {
     const char *boot;    /* which run of the machine this is; "": not known */
     const struct probe_device *devices;
     uint32_t device_count;
-    uint32_t every_ms; /* 0: a second */
-    bool has_mps;      /* shares are served by MPS, which bounds their memory */
+    bool has_mps; /* shares are served by MPS, which bounds their memory */
     void *user;
     void (*looked)(void *user); /* devices that jobs wait for may be ready */
     struct preparer *preparer;  /* sets compute modes back */
@@ -56,8 +55,8 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 /* A device of another node reports this; its `at` is a time of sampler_now(). */
 void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading);
 
-/* Somebody says that a device (its number in the state) is well. For a change's run. Fails with
- * -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
+/* An administrator says that a device (its number in the state) is healthy. For a change's run.
+ * Fails with -ENOENT (it is not watched) or -EBUSY (what is wrong is there still). */
 int watcher_clear(void *watcher, uint32_t device, struct error *err);
 
 /* Nothing is to be put on a device (its number in the state) while its MIG mode is changed. */

@@ -199,7 +199,7 @@ static void find_left(struct watcher *watcher, struct watched *watched, struct h
     look->left_name = watcher_name(look->left_pid, name) ? name : "ended";
 }
 
-/* Who has some of it: a job that runs; anybody who shares it. */
+/* Whether a job runs on it, and whether jobs share it. */
 static void find_users(struct watcher *watcher, const struct watched *watched,
                        struct handover_look *look)
 {

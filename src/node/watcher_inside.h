@@ -13,7 +13,7 @@
 
 enum { WATCHER_WORDS_SIZE = 192 };
 
-/* Whose a process is; numbers are used again, so not for long. */
+/* The member that a process belongs to. Pids are reused, so an entry is valid for a short time. */
 struct known_process {
     uint32_t pid;
     bool is_ours;

@@ -40,7 +40,8 @@ static void ask_to_stop(struct shim *shim)
         tree_signal(shim, SIGTERM);
 }
 
-/* The engine sends its grace along; a person's plain kill means the order's, a second one now. */
+/* The engine sends its grace along; a plain kill by a user means that of the order, and a second
+ * one means now. */
 static void stop_asked(struct shim *shim, const struct signalfd_siginfo *info)
 {
     int64_t grace = shim->order.grace_ms;
@@ -64,7 +65,9 @@ static void signals_read(struct shim *shim)
     ssize_t length = read(shim->signal_fd, infos, sizeof(infos));
     size_t count = length > 0 ? (size_t)length / sizeof(infos[0]) : 0;
     for (size_t i = 0; i < count; i++) {
-        if (infos[i].ssi_signo != SIGCHLD)
+        if (infos[i].ssi_signo == SIGINT && infos[i].ssi_code == SI_QUEUE)
+            tree_signal(shim, infos[i].ssi_int); /* the engine passes it on */
+        else if (infos[i].ssi_signo != SIGCHLD)
             stop_asked(shim, &infos[i]);
     }
 }

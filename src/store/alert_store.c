@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "store/sql.h"
 
 enum { KIND_TOLD, KIND_SILENCE };

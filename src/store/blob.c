@@ -7,12 +7,35 @@
 #include "store/journal_private.h"
 #include "store/sql.h"
 
-/* The row of FIND_BLOB or GET_BLOB, its bytes unpacked. */
-static int row_unpack(struct journal *journal, sqlite3_stmt *row, struct text *ret)
+static const char *const statement_texts[STATEMENT_COUNT] = {
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ADD_RECORD] = "INSERT INTO record(sequence, hash, bytes) VALUES(?1, ?2, ?3)",
+    [STATEMENT_ADD_BLOB] =
+        "INSERT INTO blob(id, hash, codec, size, bytes) VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STATEMENT_FIND_BLOB] = "SELECT id, codec, size, bytes FROM blob WHERE hash = ?1 ORDER BY id",
+    [STATEMENT_GET_BLOB] = "SELECT id, codec, size, bytes FROM blob WHERE id = ?1",
+    [STATEMENT_SET_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
+};
+
+int journal_statement(struct journal *journal, enum statement which, sqlite3_stmt **ret,
+                      struct error *err)
+{
+    sqlite3_stmt **statement = &journal->statements[which];
+
+    if (!*statement && sqlite3_prepare_v3(journal->db, statement_texts[which], -1,
+                                          SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK)
+        return sql_error(journal->db, journal->path, err);
+    *ret = *statement;
+    return 0;
+}
+
+int journal_row_unpack(struct journal *journal, sqlite3_stmt *row, int64_t size_max,
+                       struct text *ret)
 {
     int64_t size = sqlite3_column_int64(row, 2);
 
-    if (size < 0 || size > JOURNAL_BLOB_BYTES_MAX)
+    if (size < 0 || size > size_max)
         return -EBADMSG;
 
     struct packed packed = {
@@ -61,7 +84,7 @@ static uint64_t find_stored(struct journal *journal, XXH128_hash_t hash, const v
         AUTO_RELEASE(text) struct text stored = { 0 };
 
         if ((size_t)sqlite3_column_int64(statement, 2) == length &&
-            row_unpack(journal, statement, &stored) == 0 &&
+            journal_row_unpack(journal, statement, JOURNAL_BLOB_BYTES_MAX, &stored) == 0 &&
             is_equal(stored.bytes, stored.length, bytes, length))
             id = (uint64_t)sqlite3_column_int64(statement, 0);
     }
@@ -132,7 +155,7 @@ static int get_stored(struct journal *journal, uint64_t id, struct text *ret, st
         code = error_set(err, -ENOENT, "journal %s: no blob %" PRIu64, journal->path, id);
     else if (step != SQLITE_ROW)
         code = sql_error(journal->db, journal->path, err);
-    else if (row_unpack(journal, statement, ret) < 0)
+    else if (journal_row_unpack(journal, statement, JOURNAL_BLOB_BYTES_MAX, ret) < 0)
         code = error_set(err, -EBADMSG, "journal %s: damaged: blob %" PRIu64 " can't be read",
                          journal->path, id);
     sqlite3_reset(statement);

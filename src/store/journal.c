@@ -42,18 +42,11 @@ static int32_t record_hash(uint64_t sequence, const void *bytes, size_t length)
     return (int32_t)(uint32_t)XXH3_64bits_withSeed(bytes, length, sequence);
 }
 
-static struct span batch_add(struct batch *batch, const void *bytes, size_t length)
-{
-    struct span span = { batch->bytes.length, length };
-
-    text_add_bytes(&batch->bytes, bytes, length);
-    return span;
-}
-
 uint64_t journal_append(struct journal *journal, const void *bytes, size_t length)
 {
     assert(journal->is_writer && length <= JOURNAL_RECORD_BYTES_MAX);
-    list_add(&journal->batch.records, batch_add(&journal->batch, bytes, length));
+    list_add(&journal->batch.records, (struct span){ journal->batch.bytes.length, length });
+    text_add_bytes(&journal->batch.bytes, bytes, length);
     return journal->last + journal->batch.records.count;
 }
 

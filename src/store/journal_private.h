@@ -73,6 +73,9 @@ struct journal {
 int journal_statement(struct journal *journal, enum statement which, sqlite3_stmt **ret,
                       struct error *err);
 
+/* Append the bytes of a row whose columns 1 to 3 are codec, size and bytes; -EBADMSG: damaged. */
+int journal_row_unpack(struct journal *journal, sqlite3_stmt *row, int64_t size_max,
+                       struct text *ret);
 /* Write the batch's blobs, inside a transaction. */
 int journal_blobs_write(struct journal *journal, struct error *err);
 

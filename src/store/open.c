@@ -2,13 +2,83 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "store/journal_private.h"
-#include "store/lock.h"
 #include "store/sql.h"
+
+/* ---- one daemon per state directory ----
+ *
+ * The lock is on the open file DIR/lock: the kernel releases it when the process ends, for any
+ * reason. The file remains and has the pid for information; only the lock counts.
+ */
+
+/* Always the same length, so that a full disk has room for it the second time. */
+enum { PID_LENGTH = 20 };
+
+/* If a daemon is killed while it starts a job, the forked child holds the lock until it executes
+ * the shim. */
+enum { DEAD_HOLDER_TRIES = 100, DEAD_HOLDER_WAIT_US = 20000 };
+
+static long holder_of(int fd)
+{
+    char text[PID_LENGTH + 1] = "";
+
+    ssize_t length = pread(fd, text, PID_LENGTH, 0);
+    return length > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+static int set_lock(int fd)
+{
+    const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    for (int tries = 0; fcntl(fd, F_OFD_SETLK, &whole) < 0; tries++) {
+        int code = -errno;
+        long pid = holder_of(fd);
+        bool is_dead = pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+        if ((code != -EAGAIN && code != -EACCES) || !is_dead || tries == DEAD_HOLDER_TRIES)
+            return code;
+        usleep(DEAD_HOLDER_WAIT_US);
+    }
+    return 0;
+}
+
+/* Fails with -EBUSY, naming the holder, or as open(). The descriptor is the lock. */
+static int lock_take(const char *dir, int *ret_fd, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/lock", dir);
+    char text[PID_LENGTH + 1];
+
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set(err, -errno, "state %s: can't be used: %s", dir, strerror(errno));
+    int code = set_lock(fd);
+    if (code < 0) {
+        long pid = holder_of(fd);
+        if (code != -EAGAIN && code != -EACCES)
+            error_set(err, code, "state %s: can't be locked: %s", dir, strerror(-code));
+        else if (pid <= 0)
+            code = error_set(err, -EBUSY, "state %s: another tarn daemon uses it", dir);
+        else
+            code =
+                error_set(err, -EBUSY, "state %s: the tarn daemon with pid %ld uses it", dir, pid);
+        close(fd);
+        return code;
+    }
+
+    snprintf(text, sizeof(text), "%-*ld\n", PID_LENGTH - 1, (long)getpid());
+    ssize_t written = pwrite(fd, text, PID_LENGTH, 0);
+    (void)written; /* only words are lost */
+    *ret_fd = fd;
+    return 0;
+}
+
+/* ---- the database ---- */
 
 static const char tables[] =
     "CREATE TABLE record(sequence INTEGER PRIMARY KEY, hash INTEGER NOT NULL, bytes BLOB NOT NULL)"

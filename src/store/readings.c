@@ -2,7 +2,6 @@
 #include "store/readings.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/record.h"
+#include "store/sql.h"
 
 #define MINUTE USEC_PER_MIN
 
@@ -126,18 +126,16 @@ static void pack_seconds(const struct minute *minute, struct text *out)
 
 /* ---- writing ---- */
 
+/* Its row, added when it is not there; 0: it could not be. */
 static int64_t device_row(struct readings *readings, const char *uuid)
 {
     sqlite3_stmt *statement = NULL;
     int64_t id = 0;
 
-    sqlite3_prepare_v2(readings->db, "INSERT OR IGNORE INTO device(uuid) VALUES(?1)", -1,
-                       &statement, NULL);
-    sqlite3_bind_text(statement, 1, uuid, -1, SQLITE_STATIC);
-    sqlite3_step(statement);
-    sqlite3_finalize(statement);
-    if (sqlite3_prepare_v2(readings->db, "SELECT id FROM device WHERE uuid = ?1", -1, &statement,
-                           NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(readings->db,
+                           "INSERT INTO device(uuid) VALUES(?1)"
+                           " ON CONFLICT(uuid) DO UPDATE SET uuid = uuid RETURNING id",
+                           -1, &statement, NULL) != SQLITE_OK)
         return 0;
     sqlite3_bind_text(statement, 1, uuid, -1, SQLITE_STATIC);
     if (sqlite3_step(statement) == SQLITE_ROW)
@@ -157,15 +155,11 @@ static void run(struct readings *readings, const char *sql, int64_t number)
     sqlite3_finalize(statement);
 }
 
-static int64_t number_of(struct readings *readings, const char *sql)
+static int64_t number_of(struct readings *readings, const char *query)
 {
-    sqlite3_stmt *statement = NULL;
     int64_t number = 0;
 
-    if (sqlite3_prepare_v2(readings->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
+    sql_number(readings->db, "readings", query, &number, NULL);
     return number;
 }
 

@@ -130,16 +130,8 @@ static bool read_parts(struct journal *journal, uint64_t sequence, struct text *
 
     int step = sqlite3_step(rows);
     for (; is_good && step == SQLITE_ROW; part++) {
-        int64_t size = sqlite3_column_int64(rows, 2);
-        struct packed packed = {
-            .codec = (enum pack_codec)sqlite3_column_int(rows, 1),
-            .bytes = sqlite3_column_blob(rows, 3),
-            .length = (size_t)sqlite3_column_bytes(rows, 3),
-            .plain_length = (size_t)size,
-        };
-
-        is_good = sqlite3_column_int64(rows, 0) == part && size >= 0 &&
-                  size <= SNAPSHOT_PART_BYTES && unpack(&journal->packer, &packed, bytes) == 0;
+        is_good = sqlite3_column_int64(rows, 0) == part &&
+                  journal_row_unpack(journal, rows, SNAPSHOT_PART_BYTES, bytes) == 0;
         if (is_good)
             step = sqlite3_step(rows);
     }

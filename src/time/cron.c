@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "time/civil.h"
 
 enum { FIELDS = 5, MINUTE = 0, HOUR, DAY, MONTH, WEEKDAY };

@@ -7,29 +7,30 @@
 #include <string.h>
 #include <time.h>
 
-/* Whether brackets are nested deeper than allowed; looked at before the parser, which recurses. */
-static bool is_too_deep(const char *text, size_t length)
+#include "base/mem.h"
+#include "wire/yaml.h"
+
+struct json_measure json_measure(const char *text, size_t length)
 {
+    struct json_measure measure = { .values = 1 };
     size_t depth = 0;
     bool in_string = false;
 
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > JSON_DEPTH_MAX)
-                return true;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '[' || c == '{')) {
+            measure.containers++;
+            measure.depth = ++depth > measure.depth ? depth : measure.depth;
+        } else if (!in_string && (c == ']' || c == '}'))
+            depth -= depth > 0;
+        else
+            measure.values += !in_string && c == ',';
     }
-    return false;
+    return measure;
 }
 
 int json_parse(const char *text, size_t length, size_t size_max, const char *source,
@@ -41,7 +42,7 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     if (length > size_max)
         return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are taken", where, length,
                          size_max);
-    if (is_too_deep(text, length))
+    if (json_measure(text, length).depth > JSON_DEPTH_MAX) /* before the parser, which recurses */
         return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
     if (!value) {
@@ -55,6 +56,15 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     return 0;
 }
 
+json_t *json_names(const char *names)
+{
+    json_t *list = json_array();
+
+    for (const char *at = names ? names : ""; *at; at += strcspn(at, ","), at += *at == ',')
+        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    return list;
+}
+
 json_t *json_time(usec_t wall)
 {
     time_t seconds = (time_t)(wall / USEC_PER_SEC);
@@ -65,4 +75,39 @@ json_t *json_time(usec_t wall)
     size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
     snprintf(text + length, sizeof(text) - length, ".%03dZ", (int)(wall / 1000 % 1000));
     return json_string(text);
+}
+
+int json_assign(json_t *object, const char *assignment, struct error *err)
+{
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(json) json_t *value = NULL;
+    const char *equals = strchr(assignment, '=');
+    const char *at = assignment;
+
+    if (!equals || equals == assignment)
+        return error_set(err, -EINVAL, "--set %.200s: expected KEY=VALUE, like order=fifo",
+                         assignment);
+    int code = yaml_parse(equals + 1, strlen(equals + 1), "--set", &value, &lines, err);
+    if (code < 0)
+        return code;
+    for (int depth = 0;; depth++) {
+        size_t length = strcspn(at, ".=");
+        AUTO_FREE char *key = mem_string_of(at, length);
+        if (length == 0)
+            return error_set(err, -EINVAL, "--set %.200s: an empty key", assignment);
+        if (depth == JSON_ASSIGN_KEYS_MAX)
+            return error_set(err, -EINVAL, "--set %.200s: more than %d keys", assignment,
+                             JSON_ASSIGN_KEYS_MAX);
+        if (at + length == equals) {
+            json_object_set(object, key, value);
+            return 0;
+        }
+        json_t *next = json_object_get(object, key);
+        if (!json_is_object(next)) {
+            next = json_object();
+            json_object_set_new(object, key, next);
+        }
+        object = next;
+        at += length + 1;
+    }
 }

@@ -27,10 +27,19 @@ static inline void json_auto_destroy(json_t **value)
     json_decref(*value);
 }
 
+/* What text that is JSON has in it, found without a parser. */
+struct json_measure {
+    size_t depth, values, containers; /* values: at most */
+};
+struct json_measure json_measure(const char *text, size_t length);
+
 /* source may be NULL: errors then begin with "line L, column C". Any value is allowed at the top.
  */
 int json_parse(const char *text, size_t length, size_t size_max, const char *source,
                json_t **ret_value, struct error *err);
+
+/* "a,b" as a list; new. NULL: none. */
+json_t *json_names(const char *names);
 
 /* A wall time as ISO 8601 in UTC with milliseconds; new. */
 json_t *json_time(usec_t wall);

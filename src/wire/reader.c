@@ -14,6 +14,8 @@
 
 enum { NAME_MAX_BYTES = 63 };
 
+const char variable_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
 /* "SOURCE:LINE: WHERE: KEY", as much of it as is known. */
 static int place(const struct reader *reader, int code, uint32_t line, const char *key)
 {
@@ -91,15 +93,6 @@ const char *reader_suggest(const char *word, const char *const *known, char *buf
     return buffer;
 }
 
-static bool is_in(const char *word, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(*words, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 int reader_check_keys(const struct reader *reader, const json_t *object, const char *const *known)
 {
     const char *key;
@@ -112,7 +105,7 @@ int reader_check_keys(const struct reader *reader, const json_t *object, const c
     /* jansson iterates over a const object as well, but does not say so. */
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        if (is_in(key, known))
+        if (string_is_in(key, known))
             continue;
         error_set(reader->err, -EINVAL, "unknown key '%.60s'%s", key,
                   reader_suggest(key, known, hint, sizeof(hint)));
@@ -143,6 +136,30 @@ int reader_string(const struct reader *reader, const json_t *object, const char 
                            json_string_length(value), length_max);
     *ret = json_string_value(value);
     return 0;
+}
+
+struct reader reader_inside(const struct reader *reader, const char *key)
+{
+    struct reader inner = *reader;
+
+    snprintf(inner.where, sizeof(inner.where), "%.*s%s%s", READER_WHERE_SIZE - 16, reader->where,
+             reader->where[0] ? ": " : "", key);
+    return inner;
+}
+
+bool variable_is_valid(const char *name, size_t max)
+{
+    size_t length = strspn(name, variable_letters);
+
+    return length > 0 && length <= max && name[length] == '\0' && !strchr("0123456789", name[0]);
+}
+
+const char *variable_text(const json_t *value, char *buffer)
+{
+    return json_is_string(value)    ? json_string_value(value)
+           : json_is_boolean(value) ? json_is_true(value) ? "true" : "false"
+           : json_is_number(value)  ? number_spell(value, buffer)
+                                    : NULL;
 }
 
 bool name_is_valid(const char *name)

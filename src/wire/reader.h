@@ -85,6 +85,16 @@ int reader_real(const struct reader *reader, const json_t *object, const char *k
 /* A number in its shortest spelling that reads back the same; buffer of READER_SCALAR_SIZE. */
 const char *number_spell(const json_t *number, char *buffer);
 
+/* The same reader for the map that a key of its object has. */
+struct reader reader_inside(const struct reader *reader, const char *key);
+
+/* The name of an environment variable or a parameter: 1 to max of these letters, no digit first. */
+extern const char variable_letters[];
+bool variable_is_valid(const char *name, size_t max);
+/* A string, a number or true or false as the text of a variable; buffer as of number_spell(). NULL:
+ * something else. */
+const char *variable_text(const json_t *value, char *buffer);
+
 /* string_is_name() of at most 63 bytes, and neither "." nor "..": it may be a directory. */
 bool name_is_valid(const char *name);
 

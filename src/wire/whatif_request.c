@@ -56,21 +56,25 @@ int whatif_nodes_parse(const char *text, struct whatif_nodes *ret, struct error 
     return 0;
 }
 
+/* The list at a key, to which one item is made; NULL when there is none. */
+static json_t *list_of(json_t *document, const char *key, json_type type)
+{
+    json_t *value = json_object_get(document, key);
+
+    if (!value || json_typeof(value) != type)
+        return json_is_null(value) ? NULL : value;
+    json_object_set_new(document, key, json_pack("[O]", value));
+    return json_object_get(document, key);
+}
+
 /* A list of strings, or one string; NULL when there is none. */
 static int read_strings(const struct reader *reader, json_t *document, const char *key,
                         const json_t **ret)
 {
-    json_t *value = json_object_get(document, key);
-    const json_t *item;
+    const json_t *value = list_of(document, key, JSON_STRING), *item;
     size_t i;
 
-    if (!value || json_is_null(value))
-        return 0;
-    if (json_is_string(value)) {
-        json_object_set_new(document, key, json_pack("[O]", value));
-        value = json_object_get(document, key);
-    }
-    if (!json_is_array(value) || json_array_size(value) > WHATIF_LIST_MAX)
+    if (value && (!json_is_array(value) || json_array_size(value) > WHATIF_LIST_MAX))
         return reader_fail(reader, -EINVAL, document, key, "expected a list of up to %d strings",
                            WHATIF_LIST_MAX);
     json_array_foreach(value, i, item)
@@ -107,19 +111,12 @@ static int read_nodes(const struct reader *reader, json_t *document, struct what
 
 static int read_submit(const struct reader *reader, json_t *document, struct whatif *whatif)
 {
-    json_t *value = json_object_get(document, "submit");
+    json_t *value = list_of(document, "submit", JSON_OBJECT);
 
-    if (!value || json_is_null(value))
-        return 0;
-    if (json_is_object(value)) {
-        json_object_set_new(document, "submit", json_pack("[O]", value));
-        value = json_object_get(document, "submit");
-    }
-    if (!json_is_array(value) || json_array_size(value) > WHATIF_SUBMIT_MAX)
+    if (value && (!json_is_array(value) || json_array_size(value) > WHATIF_SUBMIT_MAX))
         return reader_fail(reader, -EINVAL, document, "submit", "expected up to %d job documents",
                            WHATIF_SUBMIT_MAX);
-    if (json_array_size(value) > 0)
-        whatif->submit = value;
+    whatif->submit = json_array_size(value) > 0 ? value : NULL;
     return 0;
 }
 

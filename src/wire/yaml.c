@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -86,9 +88,16 @@ void yaml_lines_destroy(struct yaml_lines *lines)
     free(lines);
 }
 
-static int fail(const struct loader *loader, const yaml_mark_t *mark, const char *words)
+static int PRINTF(4, 5)
+    fail(const struct loader *loader, int code, const yaml_mark_t *mark, const char *format, ...)
 {
-    return error_set(loader->err, -EINVAL, "%s:%zu:%zu: %s", loader->source, mark->line + 1,
+    char words[ERROR_TEXT_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    return error_set(loader->err, code, "%s:%zu:%zu: %s", loader->source, mark->line + 1,
                      mark->column + 1, words);
 }
 
@@ -97,11 +106,10 @@ static int count(struct loader *loader, const yaml_mark_t *mark, struct weight m
     loader->weight.nodes += more.nodes;
     loader->weight.bytes += more.bytes;
     if (loader->weight.nodes > YAML_NODES_MAX)
-        return error_set(loader->err, -E2BIG, "%s:%zu:%zu: more than %d values", loader->source,
-                         mark->line + 1, mark->column + 1, YAML_NODES_MAX);
+        return fail(loader, -E2BIG, mark, "more than %d values", YAML_NODES_MAX);
     if (loader->weight.bytes > YAML_EXPANDED_MAX)
-        return error_set(loader->err, -E2BIG, "%s:%zu:%zu: more than %d MiB with all aliases",
-                         loader->source, mark->line + 1, mark->column + 1, YAML_EXPANDED_MAX >> 20);
+        return fail(loader, -E2BIG, mark, "more than %d MiB with all aliases",
+                    YAML_EXPANDED_MAX >> 20);
     return 0;
 }
 
@@ -140,8 +148,7 @@ static int name_anchor(struct loader *loader, const char *name, json_t *value, s
                        const yaml_mark_t *mark)
 {
     if (loader->anchors.count == ANCHORS_MAX)
-        return error_set(loader->err, -E2BIG, "%s:%zu:%zu: more than %d anchors", loader->source,
-                         mark->line + 1, mark->column + 1, ANCHORS_MAX);
+        return fail(loader, -E2BIG, mark, "more than %d anchors", ANCHORS_MAX);
     struct weight weight = { loader->weight.nodes - before.nodes,
                              loader->weight.bytes - before.bytes };
     list_add(
@@ -164,26 +171,17 @@ static int read_key(struct loader *loader, struct frame *top, const yaml_event_t
     size_t length = event->data.scalar.length;
 
     if (event->data.scalar.anchor)
-        return fail(loader, &event->start_mark, "an anchor on a key; expected it on the value");
+        return fail(loader, -EINVAL, &event->start_mark,
+                    "an anchor on a key; expected it on the value");
     if (strlen(key) != length)
-        return fail(loader, &event->start_mark, "a NUL character in a key");
+        return fail(loader, -EINVAL, &event->start_mark, "a NUL character in a key");
     if (json_object_get(top->value, key))
-        return error_set(loader->err, -EINVAL,
-                         "%s:%zu:%zu: key '%.60s' is given twice, first on line %" PRIu32,
-                         loader->source, event->start_mark.line + 1, event->start_mark.column + 1,
-                         key, yaml_key_line(loader->lines, top->value, key));
+        return fail(loader, -EINVAL, &event->start_mark,
+                    "key '%.60s' is given twice, first on line %" PRIu32, key,
+                    yaml_key_line(loader->lines, top->value, key));
     top->key = mem_string(key);
     top->key_line = (uint32_t)event->start_mark.line + 1;
     return count(loader, &event->start_mark, (struct weight){ 1, length });
-}
-
-static bool is_one_of(const char *text, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(text, *words) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* Digits of a decimal number at s in JSON's spelling, or false when it is no number. */
@@ -241,11 +239,11 @@ static json_t *plain_value(const char *s)
     static const char *const trues[] = { "true", "True", "TRUE", NULL };
     static const char *const falses[] = { "false", "False", "FALSE", NULL };
 
-    if (is_one_of(s, nulls))
+    if (string_is_in(s, nulls))
         return json_null();
-    if (is_one_of(s, trues))
+    if (string_is_in(s, trues))
         return json_true();
-    if (is_one_of(s, falses))
+    if (string_is_in(s, falses))
         return json_false();
     if (strlen(s) > NUMBER_MAX || !strchr("+-.0123456789", s[0]))
         return NULL;
@@ -270,9 +268,9 @@ static int read_scalar(struct loader *loader, const yaml_event_t *event)
     if (mapping)
         return read_key(loader, mapping, event);
     if (tag && strcmp(tag, YAML_STR_TAG) != 0 && strcmp(tag, "!") != 0)
-        return fail(loader, &event->start_mark, "a tag; expected a plain value");
+        return fail(loader, -EINVAL, &event->start_mark, "a tag; expected a plain value");
     if (strlen(bytes) != length)
-        return fail(loader, &event->start_mark, "a NUL character in a string");
+        return fail(loader, -EINVAL, &event->start_mark, "a NUL character in a string");
 
     struct weight before = loader->weight;
     if (count(loader, &event->start_mark, (struct weight){ 1, length }) < 0)
@@ -282,7 +280,7 @@ static int read_scalar(struct loader *loader, const yaml_event_t *event)
     if (!value)
         value = json_stringn(bytes, length);
     if (!value)
-        return fail(loader, &event->start_mark, "a string that is not UTF-8");
+        return fail(loader, -EINVAL, &event->start_mark, "a string that is not UTF-8");
     int code = anchor ? name_anchor(loader, anchor, value, before, &event->start_mark) : 0;
     if (code == 0)
         put(loader, value, &event->start_mark);
@@ -295,18 +293,15 @@ static int read_alias(struct loader *loader, const yaml_event_t *event)
     const char *name = (const char *)event->data.alias.anchor;
 
     if (awaits_key(loader))
-        return fail(loader, &event->start_mark, "an alias as a key; expected a word");
+        return fail(loader, -EINVAL, &event->start_mark, "an alias as a key; expected a word");
     for (size_t i = 0; i < loader->depth; i++) {
         if (string_equal(loader->frames[i].anchor, name))
-            return error_set(loader->err, -EINVAL, "%s:%zu:%zu: alias '%.60s' contains itself",
-                             loader->source, event->start_mark.line + 1,
-                             event->start_mark.column + 1, name);
+            return fail(loader, -EINVAL, &event->start_mark, "alias '%.60s' contains itself", name);
     }
     const struct anchor *anchor = find_anchor(loader, name);
     if (!anchor)
-        return error_set(loader->err, -EINVAL, "%s:%zu:%zu: alias '%.60s' has no anchor before it",
-                         loader->source, event->start_mark.line + 1, event->start_mark.column + 1,
-                         name);
+        return fail(loader, -EINVAL, &event->start_mark, "alias '%.60s' has no anchor before it",
+                    name);
     int code = count(loader, &event->start_mark, anchor->weight);
     if (code == 0)
         put(loader, anchor->value, &event->start_mark);
@@ -321,13 +316,11 @@ static int open_container(struct loader *loader, const yaml_event_t *event, bool
                                                    : event->data.sequence_start.anchor);
 
     if (awaits_key(loader))
-        return fail(loader, &event->start_mark, "a list or map as a key; expected a word");
+        return fail(loader, -EINVAL, &event->start_mark, "a list or map as a key; expected a word");
     if (tag && strcmp(tag, YAML_MAP_TAG) != 0 && strcmp(tag, YAML_SEQ_TAG) != 0)
-        return fail(loader, &event->start_mark, "a tag; expected a plain value");
+        return fail(loader, -EINVAL, &event->start_mark, "a tag; expected a plain value");
     if (loader->depth == YAML_DEPTH_MAX)
-        return error_set(loader->err, -E2BIG, "%s:%zu:%zu: more than %d levels deep",
-                         loader->source, event->start_mark.line + 1, event->start_mark.column + 1,
-                         YAML_DEPTH_MAX);
+        return fail(loader, -E2BIG, &event->start_mark, "more than %d levels deep", YAML_DEPTH_MAX);
     struct weight before = loader->weight;
     int code = count(loader, &event->start_mark, (struct weight){ 1, 0 });
     if (code < 0)
@@ -360,7 +353,7 @@ static int take_event(struct loader *loader, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (loader->has_root)
-            return fail(loader, &event->start_mark, "a second document; expected one");
+            return fail(loader, -EINVAL, &event->start_mark, "a second document; expected one");
         return 0;
     case YAML_SCALAR_EVENT:
         return read_scalar(loader, event);
@@ -401,13 +394,12 @@ static int syntax_error(const struct loader *loader, const yaml_parser_t *parser
     if (parser->error == YAML_READER_ERROR) {
         size_t offset = parser->problem_offset < length ? parser->problem_offset : length;
         yaml_mark_t mark = mark_of_offset(text, offset);
-        return fail(loader, &mark, problem);
+        return fail(loader, -EINVAL, &mark, "%s", problem);
     }
     if (parser->context)
-        return error_set(loader->err, -EINVAL, "%s:%zu:%zu: %s (%s, line %zu)", loader->source,
-                         parser->problem_mark.line + 1, parser->problem_mark.column + 1, problem,
-                         parser->context, parser->context_mark.line + 1);
-    return fail(loader, &parser->problem_mark, problem);
+        return fail(loader, -EINVAL, &parser->problem_mark, "%s (%s, line %zu)", problem,
+                    parser->context, parser->context_mark.line + 1);
+    return fail(loader, -EINVAL, &parser->problem_mark, "%s", problem);
 }
 
 static int load(struct loader *loader, const char *text, size_t length)

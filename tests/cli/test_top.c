@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/top/top_bar.h"
 #include "cli/top/top_draw.h"
 #include "cli/top/top_view.h"
 
@@ -412,16 +411,16 @@ static void a_filter_is_typed_and_cleared(void **state)
     fill(&world);
     view_80x24(&view, &world);
     keys(&view, &world, "/BENq");
-    assert_int_equal(world.waiting.count, 0);
+    assert_int_equal(world_count(&world, TOP_WAITING), 0);
     view_key(&view, &world, KEY_IS_ERASE);
     view_arrange(&view, &world);
-    assert_int_equal(world.waiting.count, 1);
+    assert_int_equal(world_count(&world, TOP_WAITING), 1);
     assert_int_equal(world.gpus.count, 0);
     view_key(&view, &world, KEY_IS_ENTER);
     assert_shows(&view, &world, "only with 'BEN'; esc shows all");
     view_key(&view, &world, KEY_IS_ESCAPE);
     view_arrange(&view, &world);
-    assert_int_equal(world.waiting.count, 2);
+    assert_int_equal(world_count(&world, TOP_WAITING), 2);
 }
 
 static void a_pool_has_its_gpus_and_who_is_on_them(void **state)
@@ -433,10 +432,11 @@ static void a_pool_has_its_gpus_and_who_is_on_them(void **state)
     fill(&world);
     world_arrange(&world, &choice);
     assert_int_equal(world.gpus.count, 2);
-    assert_int_equal(world.running.count, 1);
+    assert_int_equal(world_count(&world, TOP_RUNNING), 1);
     choice.pool = "other";
     world_arrange(&world, &choice);
-    assert_int_equal(world.gpus.count + world.running.count + world.waiting.count, 0);
+    assert_int_equal(
+        world.gpus.count + world_count(&world, TOP_RUNNING) + world_count(&world, TOP_WAITING), 0);
 }
 
 static void history_is_kept_as_long_as_it_may_be(void **state)

@@ -7,7 +7,7 @@
 
 #define JOB "run: 'true', sender_cwd: /"
 
-static const struct cron_entry *only_entry(const struct desk *desk)
+static const struct event_cron *only_entry(const struct desk *desk)
 {
     assert_int_equal(desk->state->agenda.crons.count, 1);
     return &desk->state->agenda.crons.items[0];
@@ -19,7 +19,7 @@ static void a_repeating_job_is_submitted_when_it_is_due(void **state)
     AUTO(desk) struct desk *desk = desk_create();
 
     desk_submit(desk, &desk->ana, "{" JOB ", name: nightly, schedule: '*/10 * * * *'}");
-    const struct cron_entry *entry = only_entry(desk);
+    const struct event_cron *entry = only_entry(desk);
     assert_string_equal(entry->user, "ana");
     usec_t due = entry->next;
     assert_true(due > desk->now && due <= desk->now + 10 * USEC_PER_MIN);

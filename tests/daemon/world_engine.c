@@ -200,7 +200,13 @@ static void destroy(struct engine *of)
 int local_engine_create(const struct local_engine_options *options, struct engine **ret,
                         struct error *err)
 {
-    static const struct engine_ops ops = { "played", start, stop, recover, forget, owner, destroy };
+    static const struct engine_ops ops = { .name = "played",
+                                           .start = start,
+                                           .stop = stop,
+                                           .recover = recover,
+                                           .forget = forget,
+                                           .owner = owner,
+                                           .destroy = destroy };
 
     (void)err;
     engine.ops = &ops;

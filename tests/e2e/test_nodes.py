@@ -166,8 +166,73 @@ def test_an_output_is_named_by_the_node(daemon):
     assert all(any(name.startswith(node) for name in os.listdir(folder)) for node in nodes)
 
 
+@pytest.fixture
+def chooser(make_daemon):
+    """An engine that chooses devices itself, the last free one first (tests/engine/chooser.c)."""
+    daemon = make_daemon(devices="none", options=["--engine", ENGINE.replace("three", "chooser")])
+    daemon.start()
+    wait_until("all devices are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == 4)
+    return daemon
+
+
+def chosen(daemon, name):
+    return os.path.join(daemon.state, "chooser", name)
+
+
+def devices_of(daemon, number):
+    return [device["index"] for device in daemon.api.job(number)["devices"]]
+
+
+def test_a_lease_follows_the_devices_that_the_engine_chose(chooser):
+    api = chooser.api
+    first, second = submit(chooser, "true", gpus="1"), submit(chooser, "true", gpus="2")
+    wait_until("both have what the engine chose",
+               lambda: (devices_of(chooser, first), sorted(devices_of(chooser, second))) == ([3], [1, 2]))
+    third = submit(chooser, "true", gpus="1")
+    wait_until("the last one has the rest", lambda: devices_of(chooser, third) == [0])
+    api.post(f"/v1/jobs/{first}/cancel")
+    api.wait_end(first)
+    again = submit(chooser, "true", gpus="1")
+    wait_until("it has the free one", lambda: devices_of(chooser, again) == [3])
+    refused = tarn(chooser, "submit", "--gpus", "0.5", "--", "true")
+    assert refused.returncode == 1 and "this engine allocates whole GPUs only" in refused.stderr
+    chooser.verify()
+
+
+def test_a_job_that_was_submitted_to_the_engine(chooser):
+    with open(chosen(chooser, "a.job"), "w") as file:
+        file.write('{"name": "outside", "gpus": "4", "run": "true"}')
+    number = int(wait_until("it is answered", lambda: os.path.exists(chosen(chooser, "a.answer")) and
+                            open(chosen(chooser, "a.answer")).read()))
+    job = chooser.api.wait_state(number, "running")
+    assert (job["name"], job["user"]) == ("outside", "ana")
+    assert open(chosen(chooser, "log")).read() == "start a\n"
+    assert len(chooser.api.get("/v1/jobs")["jobs"]) == 1
+    os.unlink(chosen(chooser, "a.job"))
+    ended = chooser.api.wait_end(number)
+    assert ended["result"] == "cancelled"
+    with open(chosen(chooser, "b.job"), "w") as file:
+        file.write('{"name": "outside", "gpus": "5", "run": "true"}')
+    wait_until("it is refused", lambda: os.path.exists(chosen(chooser, "b.answer")) and
+               "5" in open(chosen(chooser, "b.answer")).read())
+    chooser.verify()
+
+
 def test_an_engine_that_is_not_there_is_refused(make_daemon):
     for engine, words in (("nowhere", "engine 'nowhere': expected local or a module: "
                            "tarn-engine-nowhere.so: not found"), ("/bin/true", "engine /bin/true")):
         daemon = make_daemon(devices="none", options=["--engine", engine])
         assert words in daemon.try_start()[1]
+
+
+def test_explanations_name_nodes(daemon):
+    for _ in range(3):
+        daemon.api.wait_state(submit(daemon, "sleep 1000", gpus="3"), "running")
+    assert tarn(daemon, "drain", "n2").returncode == 0
+    waiting = submit(daemon, "true", gpus="2")
+    lines = "\n".join(daemon.api.why(waiting)["lines"])
+    assert "2 of 8 (n1/3, n3/3)" in lines and "3 gpus of n1" in lines and "3 gpus of n2" in lines
+    assert "9 of 11 gpus given" in tarn(daemon, "ls").stderr
+    gang = submit(daemon, "sleep 1000", gpus="1", nodes=2)
+    daemon.api.wait_state(gang, "running")
+    assert "2 gpus of 2 nodes" in "\n".join(daemon.api.why(waiting)["lines"])

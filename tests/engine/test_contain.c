@@ -53,6 +53,23 @@ static void term_is_heard(bool without_cgroups)
 }
 WITH_BOTH(term_is_heard)
 
+static void a_signal_is_passed_on(bool without_cgroups)
+{
+    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
+    struct engine_launch launch = harness_launch(
+        harness, 1, "trap 'exit 4' USR1; echo $$ > pid; while :; do sleep 0.02; done");
+    const struct member_id id = harness_id(1);
+    const struct engine_attempt attempt = { id.job, id.attempt, &id.rank, 1 };
+
+    harness_start(harness, &launch);
+    harness_number(harness, "pid");
+    harness->engine->ops->signal(harness->engine, &attempt, SIGUSR1);
+    const struct engine_outcome *end = harness_end(harness, 1);
+    assert_int_equal(end->exit_code, 4);
+    assert_false(end->was_stopped);
+}
+WITH_BOTH(a_signal_is_passed_on)
+
 static void who_ignores_term_is_killed(bool without_cgroups)
 {
     AUTO(harness) struct harness *harness = harness_create(without_cgroups);
@@ -447,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH(term_is_heard),
+        BOTH(a_signal_is_passed_on),
         BOTH(who_ignores_term_is_killed),
         cmocka_unit_test(a_later_stop_may_shorten_the_grace),
         cmocka_unit_test(a_plain_second_kill_of_the_shim_is_at_once),

@@ -276,7 +276,12 @@ static void on_look(uv_timer_t *timer)
 
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
 {
-    static const struct engine_ops ops = { "three", start, stop, recover, forget, NULL, destroy };
+    static const struct engine_ops ops = { .name = "three",
+                                           .start = start,
+                                           .stop = stop,
+                                           .recover = recover,
+                                           .forget = forget,
+                                           .destroy = destroy };
     static struct three only;
     struct three *three = &only;
 

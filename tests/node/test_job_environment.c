@@ -107,6 +107,7 @@ static char **make(const struct state *state, const struct job *job, struct job_
     more.folders = &folders;
     more.cwd = "/";
     more.socket = "/run/tarn.sock";
+    more.has_exact_devices = true;
     return job_environment_make(&more, base);
 }
 

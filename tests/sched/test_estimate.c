@@ -32,6 +32,15 @@ static void set_simple(struct lab *lab)
                                                  .order = ORDER_FIFO } });
 }
 
+/* Run times are learned from the jobs that ended. */
+static void set_learning(struct lab *lab)
+{
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .half_life = 7 * USEC_PER_DAY,
+                                                 .backfill_depth = 1,
+                                                 .predict = 1 } });
+}
+
 static struct start_estimate estimate_of(struct lab *lab, uint64_t id)
 {
     struct start_estimate estimate;
@@ -68,6 +77,64 @@ static void those_in_front_take_their_time(void **unused)
         last = lab_submit(lab, "4", USEC_PER_HOUR);
     lab_settle(lab);
     assert_int_equal(estimate_of(lab, last).limits_only, lab->now + 5 * USEC_PER_HOUR);
+}
+
+static void run_for(struct lab *lab, const char *gpus, usec_t limit, usec_t run)
+{
+    uint64_t id = lab_submit(lab, gpus, limit);
+
+    lab_settle(lab);
+    lab_started(lab, id);
+    lab->now += run;
+    lab_ended(lab, id, 0);
+    lab_settle(lab);
+}
+
+/* Two runs of two seconds say little of a third one: it may take its two hours. */
+static void little_history_gives_a_wide_range(void **unused)
+{
+    (void)unused;
+    AUTO(lab) struct lab *lab = machine(4);
+
+    set_learning(lab);
+    run_for(lab, "1", 2 * USEC_PER_HOUR, 2 * USEC_PER_SEC);
+    run_for(lab, "1", 2 * USEC_PER_HOUR, 2 * USEC_PER_SEC);
+    uint64_t holder = lab_submit(lab, "4", 2 * USEC_PER_HOUR);
+    lab_settle(lab);
+    lab_started(lab, holder);
+    usec_t begin = lab->now;
+    uint64_t waiting = lab_submit(lab, "4", USEC_PER_HOUR);
+    lab_settle(lab);
+    struct start_estimate estimate = estimate_of(lab, waiting);
+    assert_true(estimate.low <= begin + 10 * USEC_PER_SEC);
+    assert_in_range(estimate.median, begin + 30 * USEC_PER_SEC, begin + USEC_PER_HOUR);
+    assert_int_equal(estimate.high, begin + 2 * USEC_PER_HOUR);
+    assert_int_equal(estimate.limits_only, begin + 2 * USEC_PER_HOUR);
+}
+
+/* Nothing happens, and time passes: the job in front is late, so all behind it move. */
+static void a_late_job_moves_the_estimates_behind_it(void **unused)
+{
+    (void)unused;
+    AUTO(lab) struct lab *lab = machine(4);
+
+    set_learning(lab);
+    for (int i = 0; i < 30; i++)
+        run_for(lab, "4", 2 * USEC_PER_HOUR, USEC_PER_MIN);
+    uint64_t holder = lab_submit(lab, "4", 2 * USEC_PER_HOUR);
+    lab_settle(lab);
+    lab_started(lab, holder);
+    usec_t begin = lab->now, last = 0;
+    uint64_t waiting = lab_submit(lab, "4", USEC_PER_HOUR);
+    lab_settle(lab);
+    for (usec_t after = 0; after < 2 * USEC_PER_HOUR; after += 10 * USEC_PER_MIN) {
+        inquiry_set_time(lab->inquiry, begin + after);
+        struct start_estimate estimate = estimate_of(lab, waiting);
+        assert_true(estimate.high > begin + after); /* it has not started, so it is not over */
+        assert_true(estimate.low >= begin + after);
+        last = estimate.high;
+    }
+    assert_true(last > begin + USEC_PER_HOUR);
 }
 
 static void without_limits_there_is_no_end_in_sight(void **unused)
@@ -202,6 +269,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_in_line_starts_when_its_promise_says),
         cmocka_unit_test(those_in_front_take_their_time),
+        cmocka_unit_test(little_history_gives_a_wide_range),
+        cmocka_unit_test(a_late_job_moves_the_estimates_behind_it),
         cmocka_unit_test(without_limits_there_is_no_end_in_sight),
         cmocka_unit_test(who_does_not_wait_has_no_estimate),
         cmocka_unit_test(a_start_teaches_and_a_snapshot_keeps_it),

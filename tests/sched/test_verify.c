@@ -13,7 +13,7 @@
 #include "../store/scratch.h"
 #include "chaos.h"
 #include "core/snapshot/snapshot.h"
-#include "daemon/daemon.h"
+#include "daemon/verbs.h"
 
 /* Some life, recorded. Returns how many records there are; the snapshot is after `until` steps. */
 static uint64_t record_life(struct journal *journal, int steps, int until, struct text *snapshot,
@@ -47,7 +47,7 @@ static void keep_snapshot(struct journal *journal, uint64_t sequence, const stru
 /* What replay --verify says to stderr. */
 static int verify(char *dir, char *words, size_t size)
 {
-    char *argv[] = { "replay", "--verify", "--state", dir, NULL };
+    const struct options options = { .values = { "", NULL, dir } };
     AUTO_FREE char *path = mem_printf("%s/stderr", dir);
     int kept = dup(STDERR_FILENO);
 
@@ -55,7 +55,7 @@ static int verify(char *dir, char *words, size_t size)
     assert_non_null(file);
     fflush(stderr);
     dup2(fileno(file), STDERR_FILENO);
-    int status = run_replay(4, argv);
+    int status = run_replay(&options);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "../sched/lab.h"
+#include "forecast/outlook.h"
 #include "forecast/rehearse.h"
-#include "forecast/twice.h"
 
 #define SECONDS(n) ((usec_t)(n)*USEC_PER_SEC)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/config/calendar_read.h"
+#include "wire/config/config_keys.h"
 
 #include <errno.h>
 #include <setjmp.h>

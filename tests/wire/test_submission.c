@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/job/submission.h"
+#include "wire/reader.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -708,7 +709,7 @@ static void roles_take_from_the_job_what_they_do_not_say(void **state)
     assert_string_equal(env[0], "B=7");
     assert_string_equal(env[1], "A=own");
     assert_null(env[2]);
-    strings_destroy(env);
+    string_list_destroy(env);
     launch_destroy(launch);
     free(bytes);
     json_decref(object);

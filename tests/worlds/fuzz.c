@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/file.h"
-#include "sim/run/latency.h"
+#include "sim/run/meter.h"
 #include "worlds/fuzz_run.h"
 #include "worlds/fuzz_shrink.h"
 

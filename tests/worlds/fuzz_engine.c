@@ -2,15 +2,15 @@
 #include "worlds/fuzz_engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
-#include "core/engine.h"
 #include "sim/trace/dice.h"
 
 enum { ECHO_DELAY = 600, LATE_DELAY = 3600 }; /* seconds, at most */
 
 struct member {
-    uint32_t node;
+    char *node;
     bool said_end, is_silent;
     usec_t start, end;
 };
@@ -30,20 +30,25 @@ struct fate {
     usec_t run, attained, restart_cost, limit, grace, checkpoint_every;
 };
 
-struct outcome {
+/* Is said at its time. */
+struct news {
     usec_t at;
     uint64_t turn; /* of equal times the first that was added */
     uint32_t generation;
     bool is_echo; /* said whatever happened since */
-    struct event event;
+    bool is_checkpoint;
+    struct engine_outcome outcome;
 };
 
 struct fuzz_engine {
+    struct engine base;
+    struct fuzz_engine_options options;
     const struct fuzz_temper *temper;
+    usec_t now;
     LIST(struct fate) fates;
     struct map fate_of; /* job -> number plus one */
     LIST(struct attempt) attempts;
-    LIST(struct outcome) heap;
+    LIST(struct news) heap;
     uint64_t turns;
 };
 
@@ -64,12 +69,16 @@ static usec_t between(struct dice *dice, usec_t from, usec_t to)
     return from >= to ? from : from + (usec_t)dice_below(dice, (uint64_t)(to - from));
 }
 
-struct fuzz_engine *fuzz_engine_create(const struct fuzz_temper *temper)
+static struct fuzz_engine *engine_of(struct engine *base)
 {
-    struct fuzz_engine *engine = mem_zero(1, sizeof(*engine));
+    return CONTAINER_OF(base, struct fuzz_engine, base);
+}
 
-    engine->temper = temper;
-    return engine;
+static void attempt_release(struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++)
+        free(attempt->members[i].node);
+    free(attempt->members);
 }
 
 void fuzz_engine_destroy(struct fuzz_engine *engine)
@@ -77,7 +86,7 @@ void fuzz_engine_destroy(struct fuzz_engine *engine)
     if (!engine)
         return;
     for (size_t i = 0; i < engine->attempts.count; i++)
-        free(engine->attempts.items[i].members);
+        attempt_release(&engine->attempts.items[i]);
     list_release(&engine->fates);
     list_release(&engine->attempts);
     list_release(&engine->heap);
@@ -87,28 +96,28 @@ void fuzz_engine_destroy(struct fuzz_engine *engine)
 
 /* ---- what is to be said, by time ---- */
 
-static bool is_before(const struct outcome *a, const struct outcome *b)
+static bool is_before(const struct news *a, const struct news *b)
 {
     return a->at != b->at ? a->at < b->at : a->turn < b->turn;
 }
 
-static void swap(struct outcome *a, struct outcome *b)
+static void swap(struct news *a, struct news *b)
 {
-    struct outcome kept = *a;
+    struct news kept = *a;
 
     *a = *b;
     *b = kept;
 }
 
-static void say(struct fuzz_engine *engine, struct outcome outcome)
+static void say(struct fuzz_engine *engine, struct news news)
 {
     usec_t quantum = engine->temper->quantum;
 
     if (!engine->temper->is_obedient) /* there all limits are kept to */
-        outcome.at = (outcome.at + quantum - 1) / quantum * quantum;
-    outcome.turn = engine->turns++;
-    list_add(&engine->heap, outcome);
-    struct outcome *items = engine->heap.items;
+        news.at = (news.at + quantum - 1) / quantum * quantum;
+    news.turn = engine->turns++;
+    list_add(&engine->heap, news);
+    struct news *items = engine->heap.items;
     for (size_t at = engine->heap.count - 1; at > 0; at = (at - 1) / 2) {
         if (!is_before(&items[at], &items[(at - 1) / 2]))
             return;
@@ -118,7 +127,7 @@ static void say(struct fuzz_engine *engine, struct outcome outcome)
 
 static void drop_first(struct fuzz_engine *engine)
 {
-    struct outcome *items = engine->heap.items;
+    struct news *items = engine->heap.items;
     size_t count = --engine->heap.count;
 
     items[0] = items[count];
@@ -179,36 +188,31 @@ void fuzz_engine_submit(struct fuzz_engine *engine, const struct event_submit *s
     map_set(&engine->fate_of, submit->id, engine->fates.count);
 }
 
+static void say_outcome(struct fuzz_engine *engine, const struct attempt *attempt,
+                        struct engine_outcome outcome, usec_t at, bool is_echo)
+{
+    outcome.id.job = attempt->job;
+    outcome.id.attempt = attempt->attempt;
+    say(engine,
+        (struct news){
+            .at = at, .generation = attempt->generation, .is_echo = is_echo, .outcome = outcome });
+}
+
 static void say_start(struct fuzz_engine *engine, const struct attempt *attempt, uint32_t rank,
                       usec_t at, bool is_echo)
 {
-    say(engine, (struct outcome){ .at = at,
-                                  .generation = attempt->generation,
-                                  .is_echo = is_echo,
-                                  .event = { .kind = EVENT_STARTED,
-                                             .started = { .job = attempt->job,
-                                                          .attempt = attempt->attempt,
-                                                          .rank = rank,
-                                                          .gpu = ISOLATION_ISOLATED } } });
-}
+    struct engine_outcome started = { .id.rank = rank,
+                                      .kind = ENGINE_STARTED,
+                                      .isolation.gpu = ISOLATION_ISOLATED };
 
-static void say_end(struct fuzz_engine *engine, const struct attempt *attempt,
-                    struct event_ended ended, usec_t at, bool is_echo)
-{
-    ended.job = attempt->job;
-    ended.attempt = attempt->attempt;
-    ended.reason = "";
-    say(engine, (struct outcome){ .at = at,
-                                  .generation = attempt->generation,
-                                  .is_echo = is_echo,
-                                  .event = { .kind = EVENT_ENDED, .ended = ended } });
+    say_outcome(engine, attempt, started, at, is_echo);
 }
 
 /* How a member ends that nobody stops. */
-static struct event_ended draw_end(const struct fuzz_engine *engine, struct dice *dice,
-                                   uint32_t rank)
+static struct engine_outcome draw_end(const struct fuzz_engine *engine, struct dice *dice,
+                                      uint32_t rank)
 {
-    struct event_ended ended = { .rank = rank, .kind = ENGINE_ENDED };
+    struct engine_outcome ended = { .id.rank = rank, .kind = ENGINE_ENDED };
 
     if (!chance(dice, engine->temper->fails))
         return ended;
@@ -222,7 +226,7 @@ static struct event_ended draw_end(const struct fuzz_engine *engine, struct dice
     case 2:
         ended.exit_code = -1;
         ended.signal = 9;
-        ended.was_oom = 1;
+        ended.was_oom = true;
         break;
     default:
         ended.exit_code = 1;
@@ -235,7 +239,7 @@ static void plan_member(struct fuzz_engine *engine, struct attempt *attempt, uin
 {
     const struct fuzz_temper *temper = engine->temper;
     struct member *member = &attempt->members[rank];
-    struct event_ended ended = draw_end(engine, dice, rank);
+    struct engine_outcome ended = draw_end(engine, dice, rank);
     bool is_bad = ended.kind != ENGINE_ENDED || ended.exit_code != 0;
 
     member->start = temper->is_obedient ? now : now + between(dice, 0, 5 * USEC_PER_SEC);
@@ -252,10 +256,10 @@ static void plan_member(struct fuzz_engine *engine, struct attempt *attempt, uin
     }
     if (member->is_silent)
         return;
-    say_end(engine, attempt, ended, member->end, false);
+    say_outcome(engine, attempt, ended, member->end, false);
     if (chance(dice, temper->doubled))
-        say_end(engine, attempt, ended, member->end + between(dice, 0, ECHO_DELAY * USEC_PER_SEC),
-                true);
+        say_outcome(engine, attempt, ended,
+                    member->end + between(dice, 0, ECHO_DELAY * USEC_PER_SEC), true);
 }
 
 enum { CHECKPOINTS_MOST = 4 }; /* of an attempt; said by its first member */
@@ -266,46 +270,48 @@ static void say_checkpoints(struct fuzz_engine *engine, const struct attempt *at
     for (usec_t i = 1; fate->checkpoint_every > 0 && i <= CHECKPOINTS_MOST; i++) {
         if (i * fate->checkpoint_every >= run)
             return;
-        say(engine, (struct outcome){ .at = attempt->members[0].start + i * fate->checkpoint_every,
-                                      .generation = attempt->generation,
-                                      .event = { .kind = EVENT_CHECKPOINT,
-                                                 .checkpoint = { .job = attempt->job,
-                                                                 .attempt = attempt->attempt } } });
+        say(engine, (struct news){ .at = attempt->members[0].start + i * fate->checkpoint_every,
+                                   .generation = attempt->generation,
+                                   .is_checkpoint = true,
+                                   .outcome.id = { attempt->job, attempt->attempt, 0 } });
     }
 }
 
-void fuzz_engine_grant(struct fuzz_engine *engine, const struct event_grant *grant, usec_t now)
+static int start(struct engine *base, const struct engine_launch *launches, uint32_t count,
+                 struct error *err)
 {
-    struct dice dice = dice_for(engine, grant->job, grant->attempt);
-    const struct fate *fate = fate_of(engine, grant->job);
-    struct attempt attempt = { .job = grant->job,
-                               .attempt = grant->attempt,
-                               .count = grant->lease.members_count };
+    struct fuzz_engine *engine = engine_of(base);
+    struct member_id id = launches[0].id;
+    struct dice dice = dice_for(engine, id.job, id.attempt);
+    const struct fate *fate = fate_of(engine, id.job);
+    struct attempt attempt = { .job = id.job, .attempt = id.attempt, .count = count };
 
+    (void)err;
     if (!fate)
-        return;
+        return 0;
     attempt.members = mem_zero(attempt.count, sizeof(attempt.members[0]));
     usec_t run = fate->run - fate->attained + (fate->attained > 0 ? fate->restart_cost : 0);
     if (engine->temper->is_obedient && run >= fate->limit)
         run = fate->limit - 1; /* each attempt has its whole limit */
     for (uint32_t rank = 0; rank < attempt.count; rank++) {
-        attempt.members[rank].node = grant->lease.members[rank].node;
-        plan_member(engine, &attempt, rank, &dice, now, run > 0 ? run : 0);
+        attempt.members[rank].node = mem_string(launches[rank].node);
+        plan_member(engine, &attempt, rank, &dice, engine->now, run > 0 ? run : 0);
     }
     say_checkpoints(engine, &attempt, fate, run);
     list_add(&engine->attempts, attempt);
+    return 0;
 }
 
-static struct event_ended stopped(uint32_t rank, struct dice *dice)
+static struct engine_outcome stopped(uint32_t rank, struct dice *dice)
 {
     bool is_killed = chance(dice, 20);
 
-    return (struct event_ended){ .rank = rank,
-                                 .kind = ENGINE_ENDED,
-                                 .exit_code = -1,
-                                 .signal = is_killed ? 9 : 15,
-                                 .was_stopped = 1,
-                                 .was_killed = is_killed };
+    return (struct engine_outcome){ .id.rank = rank,
+                                    .kind = ENGINE_ENDED,
+                                    .exit_code = -1,
+                                    .signal = is_killed ? 9 : 15,
+                                    .was_stopped = true,
+                                    .was_killed = is_killed };
 }
 
 static void plan_stop(struct fuzz_engine *engine, struct attempt *attempt, usec_t now, usec_t grace)
@@ -318,7 +324,7 @@ static void plan_stop(struct fuzz_engine *engine, struct attempt *attempt, usec_
     for (uint32_t rank = 0; rank < attempt->count; rank++) {
         struct member *member = &attempt->members[rank];
         bool is_good = chance(&dice, 10); /* it was at its end anyway */
-        struct event_ended ended = stopped(rank, &dice);
+        struct engine_outcome ended = stopped(rank, &dice);
         usec_t wait = temper->is_obedient ? 0 : between(&dice, 0, grace + USEC_PER_SEC);
         if (member->said_end || (member->is_silent && chance(&dice, 50)))
             continue;
@@ -326,46 +332,54 @@ static void plan_stop(struct fuzz_engine *engine, struct attempt *attempt, usec_
         if (chance(&dice, temper->late))
             wait += between(&dice, 0, LATE_DELAY * USEC_PER_SEC);
         if (is_good && !temper->is_obedient)
-            ended = (struct event_ended){ .rank = rank, .kind = ENGINE_ENDED };
+            ended = (struct engine_outcome){ .id.rank = rank, .kind = ENGINE_ENDED };
         member->end = now + wait;
-        say_end(engine, attempt, ended, member->end, false);
+        say_outcome(engine, attempt, ended, member->end, false);
         if (chance(&dice, temper->doubled))
-            say_end(engine, attempt, ended, member->end + USEC_PER_SEC, true);
+            say_outcome(engine, attempt, ended, member->end + USEC_PER_SEC, true);
     }
 }
 
-void fuzz_engine_stop(struct fuzz_engine *engine, uint64_t job, bool is_preempted, usec_t now)
+static void stop(struct engine *base, const struct engine_attempt *stopped, usec_t grace)
 {
-    struct attempt *attempt = attempt_of(engine, job);
+    struct fuzz_engine *engine = engine_of(base);
+    struct attempt *attempt = attempt_of(engine, stopped->job);
+
+    if (attempt)
+        plan_stop(engine, attempt, engine->now, grace);
+}
+
+void fuzz_engine_keep(struct fuzz_engine *engine, uint64_t job)
+{
+    const struct attempt *attempt = attempt_of(engine, job);
     struct fate *fate = fate_of(engine, job);
 
-    if (!attempt || !fate)
+    if (!attempt || !fate || engine->now <= attempt->members[0].start)
         return;
-    if (is_preempted && attempt->count > 0 && now > attempt->members[0].start) {
-        usec_t gained = now - attempt->members[0].start;
-        gained -= fate->attained > 0 ? fate->restart_cost : 0;
-        fate->attained += gained > 0 ? gained : 0;
-        fate->attained = fate->attained < fate->run ? fate->attained : fate->run;
-    }
-    plan_stop(engine, attempt, now, fate->grace);
+    usec_t gained = engine->now - attempt->members[0].start;
+    gained -= fate->attained > 0 ? fate->restart_cost : 0;
+    fate->attained += gained > 0 ? gained : 0;
+    fate->attained = fate->attained < fate->run ? fate->attained : fate->run;
 }
 
 static void lose(struct fuzz_engine *engine, struct attempt *attempt, uint32_t rank, usec_t at)
 {
-    struct event_ended ended = { .rank = rank, .kind = ENGINE_LOST };
+    struct engine_outcome ended = { .id.rank = rank, .kind = ENGINE_LOST };
 
     attempt->members[rank].is_silent = false;
-    say_end(engine, attempt, ended, at, false);
+    say_outcome(engine, attempt, ended, at, false);
 }
 
-void fuzz_engine_node(struct fuzz_engine *engine, uint32_t node, bool is_up, usec_t now)
+void fuzz_engine_node(struct fuzz_engine *engine, const char *node, bool is_up)
 {
+    usec_t now = engine->now;
+
     for (size_t i = 0; i < engine->attempts.count; i++) {
         struct attempt *attempt = &engine->attempts.items[i];
         struct dice dice = dice_for(engine, attempt->job, (uint64_t)now);
         for (uint32_t rank = 0; rank < attempt->count; rank++) {
             struct member *member = &attempt->members[rank];
-            if (member->node != node || member->said_end)
+            if (strcmp(member->node, node) != 0 || member->said_end)
                 continue;
             if (is_up ? member->is_silent : chance(&dice, 60))
                 lose(engine, attempt, rank, now + between(&dice, 0, USEC_PER_MIN));
@@ -376,8 +390,10 @@ void fuzz_engine_node(struct fuzz_engine *engine, uint32_t node, bool is_up, use
 }
 
 /* Nothing that was still to be said is; members are found again, or are not. */
-void fuzz_engine_restart(struct fuzz_engine *engine, usec_t now)
+void fuzz_engine_restart(struct fuzz_engine *engine)
 {
+    usec_t now = engine->now;
+
     engine->heap.count = 0;
     for (size_t i = 0; i < engine->attempts.count; i++) {
         struct attempt *attempt = &engine->attempts.items[i];
@@ -397,8 +413,9 @@ void fuzz_engine_restart(struct fuzz_engine *engine, usec_t now)
             if (member->is_silent || chance(&dice, 10))
                 lose(engine, attempt, rank, now);
             else
-                say_end(engine, attempt, (struct event_ended){ .rank = rank, .kind = ENGINE_ENDED },
-                        end, false);
+                say_outcome(engine, attempt,
+                            (struct engine_outcome){ .id.rank = rank, .kind = ENGINE_ENDED }, end,
+                            false);
         }
     }
 }
@@ -413,19 +430,17 @@ static bool is_all_said(const struct attempt *attempt)
 }
 
 /* False: it is not to be said any more. */
-static bool note_said(struct fuzz_engine *engine, const struct outcome *outcome)
+static bool note_said(struct fuzz_engine *engine, const struct news *news)
 {
-    const struct event *event = &outcome->event;
-    bool is_end = event->kind == EVENT_ENDED;
-    struct attempt *attempt = attempt_of(engine, event->started.job);
-    uint32_t rank = is_end                         ? event->ended.rank
-                    : event->kind == EVENT_STARTED ? event->started.rank
-                                                   : 0;
+    const struct engine_outcome *outcome = &news->outcome;
+    bool is_end = !news->is_checkpoint && outcome->kind != ENGINE_STARTED;
+    struct attempt *attempt = attempt_of(engine, outcome->id.job);
+    uint32_t rank = outcome->id.rank;
 
-    if (outcome->is_echo)
+    if (news->is_echo)
         return true;
-    if (!attempt || attempt->attempt != event->started.attempt ||
-        (is_end && attempt->generation != outcome->generation) || attempt->members[rank].said_end)
+    if (!attempt || attempt->attempt != outcome->id.attempt ||
+        (is_end && attempt->generation != news->generation) || attempt->members[rank].said_end)
         return false;
     if (!is_end)
         return true;
@@ -433,21 +448,45 @@ static bool note_said(struct fuzz_engine *engine, const struct outcome *outcome)
         return false;
     attempt->members[rank].said_end = true;
     if (is_all_said(attempt)) {
-        free(attempt->members);
+        attempt_release(attempt);
         *attempt = engine->attempts.items[--engine->attempts.count];
     }
     return true;
 }
 
-bool fuzz_engine_take(struct fuzz_engine *engine, usec_t now, struct event *ret)
+bool fuzz_engine_say(struct fuzz_engine *engine)
 {
-    while (engine->heap.count > 0 && engine->heap.items[0].at <= now) {
-        struct outcome outcome = engine->heap.items[0];
+    while (engine->heap.count > 0 && engine->heap.items[0].at <= engine->now) {
+        struct news news = engine->heap.items[0];
         drop_first(engine);
-        if (!note_said(engine, &outcome))
+        if (!note_said(engine, &news))
             continue;
-        *ret = outcome.event;
+        if (news.is_checkpoint)
+            engine->options.checkpoint(engine->options.reports.user, news.outcome.id);
+        else
+            engine->options.reports.outcome(engine->options.reports.user, &news.outcome);
         return true;
     }
     return false;
+}
+
+struct fuzz_engine *fuzz_engine_create(const struct fuzz_engine_options *options)
+{
+    static const struct engine_ops ops = { .name = "fuzz", .start = start, .stop = stop };
+    struct fuzz_engine *engine = mem_zero(1, sizeof(*engine));
+
+    engine->base = (struct engine){ &ops, { .has_exact_devices = true, .has_fractions = true } };
+    engine->options = *options;
+    engine->temper = options->temper;
+    return engine;
+}
+
+struct engine *fuzz_engine_port(struct fuzz_engine *engine)
+{
+    return &engine->base;
+}
+
+void fuzz_engine_set_time(struct fuzz_engine *engine, usec_t now)
+{
+    engine->now = now;
 }

@@ -472,6 +472,57 @@ static void apply_started(struct shadow *shadow, struct shadow_job *job,
     list_release(&broken);
 }
 
+static void exchange(struct shadow *shadow, struct shadow_job *job, uint32_t from, uint32_t to)
+{
+    struct lease *lease = job->lease;
+
+    shadow_hold(shadow, job, -1);
+    job->lease = lease_copy(lease);
+    lease_destroy(lease);
+    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
+        struct slice *slice = (struct slice *)(uintptr_t)&job->lease->slices[i];
+        slice->device = slice->device == from ? to : slice->device == to ? from : slice->device;
+    }
+    shadow_hold(shadow, job, 1);
+}
+
+static const struct slice *held_on(const struct shadow_job *job, uint32_t device)
+{
+    for (uint32_t i = 0; i < job->lease->slices_count; i++) {
+        if (job->lease->slices[i].device == device)
+            return &job->lease->slices[i];
+    }
+    return NULL;
+}
+
+/* Jobs on both devices, or on one, change places; the parts of shared ones stay where they are. */
+static void apply_assigned(struct shadow *shadow, struct shadow_job *job,
+                           const struct event_assigned *event)
+{
+    const struct shadow_device *devices = shadow->devices.items;
+    struct shadow_job *other = NULL;
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place))
+        return;
+    const struct slice *slice = held_on(job, event->from);
+    if (!slice || slice->rank != place || slice->kind != SHARE_WHOLE ||
+        devices[event->from].node != devices[event->to].node ||
+        strcmp(devices[event->from].model, devices[event->to].model) != 0)
+        return;
+    for (size_t i = 0; i < shadow->active.count; i++) {
+        struct shadow_job *held = shadow_job(shadow, shadow->active.items[i]);
+        const struct slice *there = held_on(held, event->to);
+        if (there && there->kind != SHARE_WHOLE)
+            return;
+        if (there && held != job)
+            other = held;
+    }
+    exchange(shadow, job, event->from, event->to);
+    if (other)
+        exchange(shadow, other, event->from, event->to);
+}
+
 static bool is_good(const struct job_end *end)
 {
     return end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
@@ -715,6 +766,9 @@ static void apply_to_job(struct shadow *shadow, struct shadow_job *job, const st
         break;
     case EVENT_STARTED:
         apply_started(shadow, job, &event->started);
+        break;
+    case EVENT_ASSIGNED:
+        apply_assigned(shadow, job, &event->assigned);
         break;
     case EVENT_ENDED:
         apply_ended(shadow, job, &event->ended);

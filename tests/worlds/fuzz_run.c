@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "core/snapshot/snapshot.h"
+#include "core/state/attempt_launch.h"
+#include "sim/trace/dice.h"
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_text.h"
 
@@ -24,6 +27,9 @@ void fuzz_fail(struct fuzz_run *run, const char *invariant, const struct error *
     };
 }
 
+static void on_outcome(void *user, const struct engine_outcome *outcome);
+static void on_checkpoint(void *user, struct member_id id);
+
 static struct fuzz_run *run_create(const struct fuzz_world *world, const struct fuzz_look *look,
                                    bool is_looked_at)
 {
@@ -35,7 +41,10 @@ static struct fuzz_run *run_create(const struct fuzz_world *world, const struct 
     run->brain = brain_create(run->state);
     run->asker = inquiry_create();
     run->shadow = shadow_create();
-    run->engine = fuzz_engine_create(&world->temper);
+    run->engine = fuzz_engine_create(
+        &(struct fuzz_engine_options){ .temper = &world->temper,
+                                       .reports = { .user = run, .outcome = on_outcome },
+                                       .checkpoint = on_checkpoint });
     run->checks = is_looked_at ? fuzz_checks_create() : NULL;
     return run;
 }
@@ -88,6 +97,26 @@ static void keep(struct fuzz_run *run, const struct event *event)
     text_add_bytes(&run->followed, run->scratch.bytes, run->scratch.length);
 }
 
+static void start_job(struct fuzz_run *run, uint64_t id)
+{
+    struct engine *engine = fuzz_engine_port(run->engine);
+    struct attempt_launch launch;
+
+    attempt_launch_make(run->state, state_job(run->state, id), &launch);
+    engine->ops->start(engine, launch.members, launch.count, NULL);
+    attempt_launch_release(&launch);
+}
+
+static void stop_job(struct fuzz_run *run, const struct event_stop *stop)
+{
+    struct engine *engine = fuzz_engine_port(run->engine);
+    const struct job *job = state_job(run->state, stop->job);
+
+    if (stop->cause == STOP_PREEMPT || stop->cause == STOP_MOVE || stop->cause == STOP_RESCUE)
+        fuzz_engine_keep(run->engine, stop->job);
+    engine->ops->stop(engine, &(struct engine_attempt){ .job = stop->job }, job->grace);
+}
+
 static void note_decision(struct fuzz_run *run, const struct event *decision)
 {
     keep(run, decision);
@@ -101,14 +130,11 @@ static void note_decision(struct fuzz_run *run, const struct event *decision)
         return;
     shadow_apply(run->shadow, decision);
     fuzz_check(run, FUZZ_AFTER, decision);
+    fuzz_engine_set_time(run->engine, run->now);
     if (decision->kind == EVENT_GRANT)
-        fuzz_engine_grant(run->engine, &decision->grant, run->now);
+        start_job(run, decision->grant.job);
     else if (decision->kind == EVENT_STOP)
-        fuzz_engine_stop(run->engine, decision->stop.job,
-                         decision->stop.cause == STOP_PREEMPT ||
-                             decision->stop.cause == STOP_MOVE ||
-                             decision->stop.cause == STOP_RESCUE,
-                         run->now);
+        stop_job(run, &decision->stop);
 }
 
 /* The brain that was started again must decide as the one that went on. */
@@ -181,6 +207,49 @@ static void tell_outcome(struct fuzz_run *run, struct event *event)
         tell(run, event);
 }
 
+/* The engine gave the member another device of its node. */
+static void choose_device(struct fuzz_run *run, struct member_id id)
+{
+    const struct job *job = state_job(run->state, id.job);
+    uint64_t key[] = { run->world->temper.seed, id.job, id.attempt, id.rank };
+    struct dice dice = dice_of(map_hash(key, sizeof(key)));
+    struct event exchange;
+    uint32_t refused;
+
+    if (dice_below(&dice, 100) >= run->world->temper.chooses || !job || !job_is_active(job) ||
+        lease_place(job->run->lease, id.rank) == job->run->lease->members_count)
+        return;
+    uint32_t node = job->run->lease->members[lease_place(job->run->lease, id.rank)].node;
+    for (size_t i = dice_below(&dice, 8); i < run->state->devices.count; i++) {
+        const struct device *device = &run->state->devices.items[i];
+        const char *uuid = device->uuid;
+        if (device->node != node || !device_is_usable(run->state, device))
+            continue;
+        if (events_of_assignment(run->state, id, &uuid, 1, &exchange, &refused) == 1)
+            tell_outcome(run, &exchange);
+        return;
+    }
+}
+
+static void on_outcome(void *user, const struct engine_outcome *outcome)
+{
+    struct event event = event_of_outcome(outcome);
+    struct fuzz_run *run = user;
+
+    if (outcome->kind == ENGINE_STARTED && run->world->temper.chooses > 0)
+        choose_device(run, outcome->id);
+    if (!run->failure.invariant)
+        tell_outcome(run, &event);
+}
+
+static void on_checkpoint(void *user, struct member_id id)
+{
+    struct event event = { .kind = EVENT_CHECKPOINT,
+                           .checkpoint = { .job = id.job, .attempt = id.attempt } };
+
+    tell_outcome(user, &event);
+}
+
 static void settle(struct fuzz_run *run)
 {
     struct event plan = { .kind = EVENT_PLAN, .at = run->now };
@@ -202,10 +271,11 @@ static void settle(struct fuzz_run *run)
 
 static void say_outcomes(struct fuzz_run *run)
 {
-    struct event event;
+    bool is_more = true;
 
-    while (!run->failure.invariant && fuzz_engine_take(run->engine, run->now, &event))
-        tell_outcome(run, &event);
+    fuzz_engine_set_time(run->engine, run->now);
+    while (!run->failure.invariant && is_more)
+        is_more = fuzz_engine_say(run->engine);
 }
 
 /* When something happens of itself; USEC_NEVER: nothing does. */
@@ -326,8 +396,8 @@ static void restart(struct fuzz_run *run)
 static void do_event(struct fuzz_run *run, const struct event *event)
 {
     struct event told = *event;
-    int64_t node = -1;
 
+    fuzz_engine_set_time(run->engine, run->now);
     told.at = run->now;
     if (!shadow_accepts(run->shadow, &told))
         return;
@@ -337,10 +407,8 @@ static void do_event(struct fuzz_run *run, const struct event *event)
         if (run->checks && told.submit.request.max_duration > run->checks->limit_most)
             run->checks->limit_most = told.submit.request.max_duration;
     }
-    if (told.kind == EVENT_NODE)
-        node = shadow_find_node(run->shadow, told.node.name);
-    if (node >= 0 && told.node.state != NODE_DRAINED)
-        fuzz_engine_node(run->engine, (uint32_t)node, told.node.state == NODE_UP, run->now);
+    if (told.kind == EVENT_NODE && told.node.state != NODE_DRAINED)
+        fuzz_engine_node(run->engine, told.node.name, told.node.state == NODE_UP);
 }
 
 static void forget(struct fuzz_run *run)
@@ -383,7 +451,8 @@ static void do_action(struct fuzz_run *run, const struct fuzz_action *action)
         restart(run);
         break;
     case FUZZ_ENGINE_RESTART:
-        fuzz_engine_restart(run->engine, run->now);
+        fuzz_engine_set_time(run->engine, run->now);
+        fuzz_engine_restart(run->engine);
         break;
     case FUZZ_FORGET:
         forget(run);

@@ -136,8 +136,8 @@ static void plain_fields(struct shrinking *shrinking, const struct record_type *
 static void plain_temper(struct shrinking *shrinking)
 {
     struct fuzz_temper *temper = &shrinking->world->temper;
-    uint8_t *knobs[] = { &temper->is_twin, &temper->is_repeated, &temper->fails, &temper->late,
-                         &temper->doubled, &temper->silent,      &temper->old };
+    uint8_t *knobs[] = { &temper->is_twin, &temper->is_repeated, &temper->fails,   &temper->late,
+                         &temper->doubled, &temper->silent,      &temper->chooses, &temper->old };
 
     for (size_t i = 0; i < COUNT_OF(knobs); i++) {
         uint8_t kept = *knobs[i];

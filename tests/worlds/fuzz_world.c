@@ -19,6 +19,7 @@ static const struct field temper_fields[] = {
     FIELD(9, doubled, "percent"),
     FIELD(10, silent, "percent"),
     FIELD(11, old, "percent"),
+    FIELD(12, chooses, "percent"),
 };
 const struct record_type fuzz_temper_record = { "world", sizeof(struct fuzz_temper), temper_fields,
                                                 COUNT_OF(temper_fields) };
@@ -37,6 +38,7 @@ static void draw_temper(struct making *making, uint64_t seed)
     temper->is_twin = temper->is_obedient ? seed % 3 == 0 : making_chance(making, 20);
     if (temper->is_obedient)
         return;
+    temper->chooses = seed % 11 == 5 ? 40 : 0;
     temper->fails = (uint8_t)making_below(making, 30);
     temper->late = making_chance(making, 50) ? (uint8_t)making_below(making, 10) : 0;
     temper->doubled = making_chance(making, 50) ? (uint8_t)making_below(making, 20) : 0;

@@ -32,6 +32,7 @@ struct fuzz_temper {
     uint8_t late;        /* outcomes that come much too late */
     uint8_t doubled;     /* outcomes that come twice */
     uint8_t silent;      /* members of whose end nobody hears */
+    uint8_t chooses;     /* members that get another device than their lease has */
     uint8_t old;         /* events with a time before the last one's */
 };
 

@@ -33,20 +33,16 @@ json_t *view_seconds(usec_t duration)
     return duration == USEC_NEVER ? json_null() : json_real((double)(duration / 1000) / 1000);
 }
 
+json_t *number_or_null(int64_t number)
+{
+    return number > 0 ? json_integer(number) : json_null();
+}
+
 json_t *text_or_null(const char *text)
 {
     json_t *value = text && text[0] ? json_string(text) : NULL;
 
     return value ? value : json_null();
-}
-
-json_t *view_labels(const char *labels)
-{
-    json_t *list = json_array();
-
-    for (const char *at = labels ? labels : ""; *at; at += strcspn(at, ","), at += *at == ',')
-        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
-    return list;
 }
 
 static const char *isolation_name(enum isolation isolation)

@@ -5,7 +5,7 @@
 /* view - the state as JSON, and the sentences in it
  *
  * Views only read. Each returns a new reference. Order of the files, lowest first:
- * values, start, why_times, why, the parts of a job (elastic, moves, usage, warnings), job.
+ * values, start, why_times, why, the parts of a job (moves, usage, warnings), job.
  *
  * Spec: doc/spec/05-api.md
  */
@@ -18,8 +18,8 @@ json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null fo
 json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
 json_t *view_seconds(usec_t duration);               /* null: never */
 json_t *view_milli(int64_t milli);
-json_t *text_or_null(const char *text);  /* null: NULL, empty, not UTF-8 */
-json_t *view_labels(const char *labels); /* "a,b" as a list; NULL: none */
+json_t *number_or_null(int64_t number); /* null: 0 or less */
+json_t *text_or_null(const char *text); /* null: NULL, empty, not UTF-8 */
 json_t *view_isolation(const struct engine_isolation *isolation);
 bool is_no_more(const struct device *device);
 
@@ -42,12 +42,12 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
 
-/* view_elastic.c: size and range of an elastic gang; null for others. */
+/* view_moves.c: size and range of an elastic gang; null for others. */
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last resize and its reason; null: never. */
 json_t *view_resized(const struct api *api, const struct job *job);
 
-/* view_moves.c: the last move, the last rescue; null: never. */
+/* The last move, the last rescue; null: never. */
 json_t *view_moved(const struct api *api, const struct job *job);
 json_t *view_rescued(const struct api *api, const struct job *job);
 /* Moves of other jobs that would make room for a waiting one; null, and no text: none. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state as JSON: jobs, groups, times. Shapes: doc/spec/05-api.md. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "api/view/view.h"
@@ -107,8 +106,7 @@ static json_t *view_roles(const struct api *api, const struct job *job)
             roles, json_pack("{s:s, s:i, s:i, s:s, s:o, s:o, s:o}", "name", request->roles[i].name,
                              "first_rank", (int)rank, "ranks", (int)part->members, "gpus",
                              text_string(&gpus), "cpus", view_milli(part->cpu_milli), "memory",
-                             part->memory_mib ? json_integer(part->memory_mib) : json_null(),
-                             "nodes", nodes));
+                             number_or_null(part->memory_mib), "nodes", nodes));
         rank += part->members;
     }
     if (request->roles_count > 0)
@@ -123,8 +121,7 @@ static json_t *view_request(const struct request *request, usec_t max_duration)
 
     request_format_gpus(request, &gpus);
     return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o}", "gpus", text_string(&gpus), "cpus",
-                     view_milli(request->cpu_milli), "memory",
-                     request->memory_mib ? json_integer(request->memory_mib) : json_null(),
+                     view_milli(request->cpu_milli), "memory", number_or_null(request->memory_mib),
                      "members", (int)request->members, "nodes", (int)request->nodes_min,
                      "max_duration", view_seconds(max_duration), "pool",
                      text_or_null(request->pool));
@@ -135,7 +132,7 @@ static json_t *view_job_end(const struct job *job, const char *key)
     if (job->run->end.kind != ENGINE_ENDED)
         return json_null();
     if (strcmp(key, "signal") == 0)
-        return job->run->end.signal ? json_integer(job->run->end.signal) : json_null();
+        return number_or_null(job->run->end.signal);
     return job->run->end.signal ? json_null() : json_integer(job->run->end.exit_code);
 }
 
@@ -263,11 +260,10 @@ static json_t *view_preempted_for(const struct api *api, const struct job *job)
 
     if (job->run->stopped_for == 0 && job->run->stop_rule != STOP_FOR_MACHINE)
         return json_null();
-    return json_pack(
-        "{s:o, s:s*, s:s, s:s}", "job",
-        job->run->stopped_for ? json_integer((json_int_t)job->run->stopped_for) : json_null(),
-        "queue", taker ? state->queues.items[taker->queue].name : NULL, "rule",
-        stop_rule_name(job->run->stop_rule), "text", stop_rule_meaning(job->run->stop_rule));
+    return json_pack("{s:o, s:s*, s:s, s:s}", "job", number_or_null((int64_t)job->run->stopped_for),
+                     "queue", taker ? state->queues.items[taker->queue].name : NULL, "rule",
+                     stop_rule_name(job->run->stop_rule), "text",
+                     stop_rule_meaning(job->run->stop_rule));
 }
 
 static json_t *indices_of_node(json_t *nodes, const char *name)
@@ -321,9 +317,8 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
         job_state_name(job->state), "result", text_or_null(job_result_name(job->result)), "gpus",
         text_string(&gpus), "gpu_count", view_gpu_count(state, job), "gpu_indices", indices,
         "synthetic", is_synthetic, "cpus", view_milli(request->cpu_milli), "memory",
-        request->memory_mib ? json_integer(request->memory_mib) : json_null(), "members",
-        (int)request->members, "group",
-        job->group ? json_integer((json_int_t)job->group) : json_null());
+        number_or_null(request->memory_mib), "members", (int)request->members, "group",
+        number_or_null((int64_t)job->group));
     json_object_set_new(view, "gpu_nodes", view_gpu_nodes(api, job));
     json_object_set_new(view, "array_index",
                         group && group->kind == GROUP_ARRAY ? json_integer(job->index)
@@ -368,5 +363,5 @@ json_t *view_group(const struct api *api, const struct group *group)
                      "job_count", (int)group->job_count, "ended_count", (int)group->ended_count,
                      "bad_count", (int)group->bad_count, "active_count", (int)group->active_count,
                      "result", text_or_null(result), "parent",
-                     group->parent ? json_integer((json_int_t)group->parent) : json_null());
+                     number_or_null((int64_t)group->parent));
 }

@@ -60,7 +60,9 @@ static void say_open(const struct api *api, struct text *text)
     AUTO_RELEASE(text) struct text label = { 0 };
 
     if (!job) {
-        text_add(text, "open-ended: nobody can say when what it needs is free and well again");
+        text_add(
+            text,
+            "open-ended: a job in front of it has no time limit, or what it needs is not usable");
         return;
     }
     say_job(api_state(api), job, &label);
@@ -83,8 +85,12 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
         else
             say_wait(text, from_now(api, start->low));
         text_add(text, " and ");
-        say_wait(text, from_now(api, start->high));
-        text_add(text, ", 8 of 10 times)");
+        if (start->high == USEC_NEVER)
+            text_add(text, "no known time: too few jobs like those in front of it have ended)");
+        else {
+            say_wait(text, from_now(api, start->high));
+            text_add(text, ", 8 of 10 times)");
+        }
     }
     if (start->is_open) {
         text_add(text, "; ");

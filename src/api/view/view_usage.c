@@ -46,11 +46,10 @@ static json_t *view_each(const struct api *api, const struct usage *usage)
         if (gpu->device >= state->devices.count)
             continue;
         json_array_append_new(
-            gpus,
-            json_pack("{s:i, s:i, s:f, s:I, s:o}", "index",
-                      (int)state->devices.items[gpu->device].index, "rank", (int)gpu->rank, "use",
-                      (double)gpu->use / READING_RATIO_ONE, "memory", (json_int_t)gpu->memory_mib,
-                      "clock", gpu->clock_mhz > 0 ? json_integer(gpu->clock_mhz) : json_null()));
+            gpus, json_pack("{s:i, s:i, s:f, s:I, s:o}", "index",
+                            (int)state->devices.items[gpu->device].index, "rank", (int)gpu->rank,
+                            "use", (double)gpu->use / READING_RATIO_ONE, "memory",
+                            (json_int_t)gpu->memory_mib, "clock", number_or_null(gpu->clock_mhz)));
     }
     return gpus;
 }
@@ -91,8 +90,7 @@ json_t *view_usage(const struct api *api, const struct job *job)
     json_object_set_new(view, "watched_seconds", json_real((double)usage->watched_ms / 1000));
     json_object_set_new(view, "energy_joules", json_real((double)usage->energy_mj / 1000));
     json_object_set_new(view, "idle_seconds", json_real((double)usage->idle_ms / 1000));
-    json_object_set_new(view, "device_memory",
-                        usage->device_mib > 0 ? json_integer(usage->device_mib) : json_null());
+    json_object_set_new(view, "device_memory", number_or_null(usage->device_mib));
     json_object_set_new(view, "gpus", view_each(api, usage));
     json_object_set_new(view, "diagnoses", view_diagnoses(api, job, usage));
     return view;

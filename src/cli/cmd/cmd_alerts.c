@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
@@ -22,19 +20,6 @@ const struct option_entry options_alerts[] = {
 
 /* ---- what is wrong ---- */
 
-/* "GPU 0 of box", "job 7 of ana", "queue:a:money" */
-static void add_place(const json_t *alert, struct text *text)
-{
-    if (!field_is_null(alert, "job"))
-        text_printf(text, "job %lld of %s", (long long)field_number(alert, "job"),
-                    field_text(alert, "user"));
-    else if (!field_is_null(alert, "gpu"))
-        text_printf(text, "gpu %lld of %s", (long long)field_number(alert, "gpu"),
-                    field_text(alert, "node"));
-    else
-        text_add(text, field_text(alert, "subject"));
-}
-
 /* Why the alert is not sent; "" if it is. */
 static void add_fate(const json_t *alert, struct text *text)
 {
@@ -49,21 +34,32 @@ static void add_fate(const json_t *alert, struct text *text)
         text_add(text, "about to be over · ");
 }
 
-static void add_alert(struct table *table, const json_t *alert)
+static void cell_severity(struct table *table, const json_t *alert, const char *key)
 {
-    AUTO_RELEASE(text) struct text place = { 0 }, words = { 0 };
-    const char *severity = field_text(alert, "severity");
-    char since[CLOCK_SIZE];
+    const char *severity = field_text(alert, key);
 
-    add_place(alert, &place);
-    add_fate(alert, &words);
-    text_add(&words, field_text(alert, "words"));
-    table_start_row(table);
-    table_add_text(table, field_text(alert, "name"));
     table_add_text(table, severity);
     table_style(table, strcmp(severity, "critical") == 0 ? TABLE_BAD : TABLE_WAITS);
-    table_add_text(table, clock_format(since, field_time(alert, "since")));
-    table_add_text(table, text_string(&place));
+}
+
+static void cell_place(struct table *table, const json_t *alert, const char *key)
+{
+    if (!field_is_null(alert, "job"))
+        table_add_format(table, "job %" PRId64 " of %s", field_number(alert, "job"),
+                         field_text(alert, "user"));
+    else if (!field_is_null(alert, "gpu"))
+        table_add_format(table, "gpu %" PRId64 " of %s", field_number(alert, "gpu"),
+                         field_text(alert, "node"));
+    else
+        table_add_text(table, field_text(alert, key));
+}
+
+static void cell_words(struct table *table, const json_t *alert, const char *key)
+{
+    AUTO_RELEASE(text) struct text words = { 0 };
+
+    add_fate(alert, &words);
+    text_add(&words, field_text(alert, key));
     table_add_text(table, text_string(&words));
 }
 
@@ -87,43 +83,32 @@ static void print_silences(const json_t *silences)
     }
 }
 
-static void print(const json_t *reply, const struct options *options)
-{
-    static const struct table_column columns[] = {
-        { "ALERT", TABLE_LEFT, 0 }, { "SEVERITY", TABLE_LEFT, 0 }, { "SINCE", TABLE_LEFT, 0 },
-        { "OF", TABLE_LEFT, 0 },    { "WHAT", TABLE_LEFT, 10 },
-    };
-    const json_t *alerts = json_object_get(reply, "alerts"), *alert;
-    size_t i;
-
-    if (options->is_json) {
-        reply_print(reply);
-        return;
-    }
-    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    json_array_foreach(alerts, i, alert)
-    {
-        if (options->is_quiet)
-            printf("%s %s\n", field_text(alert, "name"), field_text(alert, "subject"));
-        else
-            add_alert(table, alert);
-    }
-    if (options->is_quiet)
-        return;
-    if (json_array_size(alerts) == 0)
-        talk("nothing is wrong");
-    else
-        screen_table(table);
-    print_silences(json_object_get(reply, "silences"));
-}
-
 static int list(const struct options *options)
 {
+    static const struct list_column columns[] = {
+        { "ALERT", TABLE_LEFT, 0, cell_text, "name" },
+        { "SEVERITY", TABLE_LEFT, 0, cell_severity, "severity" },
+        { "SINCE", TABLE_LEFT, 0, cell_clock, "since" },
+        { "OF", TABLE_LEFT, 0, cell_place, "subject" },
+        { "WHAT", TABLE_LEFT, 10, cell_words, "words" },
+    };
+    static const struct list_view view = {
+        .key = "alerts", .none = "nothing is wrong", .columns = columns, .count = COUNT_OF(columns)
+    };
     AUTO(json) json_t *reply = NULL;
+    const json_t *alert;
+    size_t i;
 
     if (session_ask("GET", "/v1/alerts", NULL, &reply) != 0)
         return 1;
-    print(reply, options);
+    if (options->is_quiet && !options->is_json) {
+        json_array_foreach(json_object_get(reply, "alerts"), i, alert)
+            printf("%s %s\n", field_text(alert, "name"), field_text(alert, "subject"));
+        return 0;
+    }
+    list_show(&view, reply, options);
+    if (!options->is_json)
+        print_silences(json_object_get(reply, "silences"));
     return 0;
 }
 
@@ -190,12 +175,7 @@ static int change(const struct options *options)
     return silence(options, is_all ? "*" : name);
 }
 
-int run_alerts(int argc, char **argv)
+int run_alerts(const struct options *options)
 {
-    struct options options;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    return options.word_count > 0 ? change(&options) : list(&options);
+    return options->word_count > 0 ? change(options) : list(options);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply, diff: a configuration put into force, or taken back, after a look at the difference */
-#include <errno.h>
+/* apply, diff: a configuration put into force, or taken back, after a look at the difference;
+ * config: the one in force, earlier ones, and the changes */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/units.h"
 #include "cli/command.h"
-#include "cli/config_file.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/list_view.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/send.h"
 
 enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_YES, APPLY_UNDO };
 enum { JOBS_SHOWN = 5 };
@@ -29,7 +26,6 @@ const struct option_entry options_apply[] = {
     [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
     { 0 },
 };
-const struct option_entry options_diff[] = { { 0 } };
 
 struct applying {
     const char *path; /* of the file; NULL: undo */
@@ -46,8 +42,6 @@ static int ask_daemon(struct applying *applying, const json_t *seen, json_t **re
                       struct error *err)
 {
     AUTO_RELEASE(text) struct text path = { 0 };
-    AUTO_FREE char *bytes =
-        applying->document ? json_dumps(applying->document, JSON_COMPACT) : NULL;
 
     text_add(&path, applying->path ? "/v1/config" : "/v1/config/undo");
     if (!applying->path && applying->undo[0])
@@ -57,13 +51,8 @@ static int ask_daemon(struct applying *applying, const json_t *seen, json_t **re
         client_query_add(&path, "seen", last);
     } else
         client_query_add(&path, "dry_run", "1");
-    const struct client_request request = {
-        .method = applying->path ? "PUT" : "POST",
-        .path = path.bytes,
-        .body = bytes,
-        .length = bytes ? strlen(bytes) : 0,
-    };
-    return session_send(&applying->session, &request, ret, err);
+    return session_send(&applying->session, applying->path ? "PUT" : "POST", path.bytes,
+                        applying->document, ret, err);
 }
 
 /* "teams.yaml: 3 changes", and each. */
@@ -89,23 +78,21 @@ static void print_changes(const struct applying *applying, const json_t *reply)
 
 static int replay(struct applying *applying, struct error *err)
 {
-    struct timespec before, after;
+    usec_t before = clock_read(CLOCK_MONOTONIC);
     char buffer[UNITS_TEXT_SIZE];
+    AUTO(json)
     json_t *body = json_pack("{s:O, s:s, s:i}", "config", applying->document, "last",
                              applying->last, "shown", applying->is_json ? 100 : JOBS_SHOWN);
 
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    int code = session_post(&applying->session, "/v1/rehearsal", body, &applying->outlook, err);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    json_decref(body);
+    int code =
+        session_send(&applying->session, "POST", "/v1/rehearsal", body, &applying->outlook, err);
+    double seconds = (double)(clock_read(CLOCK_MONOTONIC) - before) / 1e6;
     if (code < 0 || applying->is_json)
         return code;
     const json_t *outlook = applying->outlook;
     usec_t grain = field_seconds(outlook, "grain_seconds");
     printf("last %s under it (%" PRId64 " jobs replayed in %.1f s%s%s):\n", applying->last,
-           field_number(outlook, "job_count"),
-           (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9,
-           grain > 0 ? ", waits to within " : "",
+           field_number(outlook, "job_count"), seconds, grain > 0 ? ", waits to within " : "",
            grain > 0 ? units_format_duration(buffer, grain) : "");
     if (field_number(outlook, "job_count") == 0)
         return 0;
@@ -150,7 +137,7 @@ static int put(struct applying *applying, const json_t *seen, json_t **ret, stru
 /* Returns 1 if the user declined. */
 static int apply(struct applying *applying, struct error *err)
 {
-    json_t *reply = NULL, *done = NULL;
+    AUTO(json) json_t *reply = NULL, *done = NULL;
 
     int code = applying->path ? config_file_read(applying->path, &applying->document, err) : 0;
     if (code == 0)
@@ -172,8 +159,6 @@ static int apply(struct applying *applying, struct error *err)
     }
     json_decref(applying->document);
     json_decref(applying->outlook);
-    json_decref(reply);
-    json_decref(done);
     free(applying->last);
     session_release(&applying->session);
     return code;
@@ -218,37 +203,131 @@ static int read_word(const struct options *options, struct applying *applying)
     return applying->path ? 0 : usage_wrong("apply", "expected -f FILE, or --undo");
 }
 
-int run_apply(int argc, char **argv)
+int run_apply(const struct options *options)
 {
-    struct applying applying = { 0 };
-    struct options options;
+    struct applying applying = {
+        .is_dry = options->values[APPLY_DRY_RUN] != NULL,
+        .is_agreed = options->values[APPLY_YES] != NULL,
+        .is_json = options->is_json,
+    };
     struct error err;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    status = read_word(&options, &applying);
+    int status = read_word(options, &applying);
     if (status != 0)
         return status;
-    applying.is_dry = options.values[APPLY_DRY_RUN] != NULL;
-    applying.is_agreed = options.values[APPLY_YES] != NULL;
-    applying.is_json = options.is_json;
     int code = apply(&applying, &err);
     return code < 0 ? complain(&err) : code;
 }
 
-int run_diff(int argc, char **argv)
+int run_diff(const struct options *options)
 {
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count != 1)
+    if (options->word_count != 1)
         return usage_wrong("diff", "expected one file");
-    struct applying applying = { .path = options.words[0],
+    struct applying applying = { .path = options->words[0],
                                  .is_dry = true,
-                                 .is_json = options.is_json };
+                                 .is_json = options->is_json };
     return apply(&applying, &err) < 0 ? complain(&err) : 0;
+}
+
+/* ---- config ---- */
+
+enum { CONFIG_AT };
+
+const struct option_entry options_config[] = {
+    [CONFIG_AT] = { "at", 0, "N", "show: the configuration after change N" },
+    { 0 },
+};
+
+/* A string that YAML would take for something else, or that has more than a name has. */
+static void add_scalar(struct text *text, const json_t *value)
+{
+    static const char *const words[] = { "true", "false", "null", "yes", "no", "on", "off", "~" };
+    const char *string = json_string_value(value);
+    bool is_plain = string && string_is_name(string, 255) && strspn(string, "0123456789.") == 0 &&
+                    string[0] != '@' && string[0] != '+' && string[0] != '-';
+
+    for (size_t i = 0; is_plain && i < COUNT_OF(words); i++)
+        is_plain = strcmp(string, words[i]) != 0;
+    if (is_plain) {
+        text_add(text, string);
+        return;
+    }
+    AUTO_FREE char *bytes =
+        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    text_add(text, bytes ? bytes : "null");
+}
+
+/* Maps by lines, lists of what is no map in one; the depth is that of a configuration. */
+static void add_yaml(struct text *text, json_t *value, int depth)
+{
+    const char *key;
+    json_t *item;
+
+    json_object_foreach(value, key, item)
+    {
+        text_printf(text, "%*s%s:", depth * 2, "", key);
+        if (json_is_object(item) && json_object_size(item) > 0 && depth < 32) {
+            text_add_char(text, '\n');
+            add_yaml(text, item, depth + 1);
+            continue;
+        }
+        text_add_char(text, ' ');
+        add_scalar(text, item);
+        text_add_char(text, '\n');
+    }
+}
+
+static void print_config(json_t *config, bool is_json)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (is_json) {
+        reply_print(config);
+        return;
+    }
+    add_yaml(&text, config, 0);
+    screen_put(stdout, text.length > 0 ? text.bytes : "{}\n");
+}
+
+static void cell_what(struct table *table, const json_t *change, const char *key)
+{
+    if (field_is_null(change, "undone"))
+        table_add_text(table, field_text(change, key));
+    else
+        table_add_format(table, "back to before %" PRId64 ": %s", field_number(change, "undone"),
+                         field_text(change, key));
+}
+
+static const struct list_column log_columns[] = {
+    { "NR", TABLE_RIGHT, 0, cell_number, "number" },
+    { "WHEN", TABLE_LEFT, 0, cell_clock, "at" },
+    { "WHO", TABLE_LEFT, 0, cell_text, "user" },
+    { "WHAT", TABLE_LEFT, 20, cell_what, "text" },
+};
+static const struct list_view log_view = {
+    "/v1/config/changes",           "changes",   "number",
+    "nothing has been changed yet", log_columns, COUNT_OF(log_columns),
+};
+
+int run_config(const struct options *options)
+{
+    const char *word = options->word_count == 1 ? options->words[0] : "";
+    const char *at = options->values[CONFIG_AT];
+    AUTO_RELEASE(text) struct text path = { 0 };
+    AUTO(json) json_t *reply = NULL;
+
+    if (strcmp(word, "log") == 0)
+        return at ? usage_wrong("config", "--at is for tarn config show")
+                  : list_ask(&log_view, options);
+    if (strcmp(word, "show") != 0)
+        return usage_wrong("config", "expected: tarn config show, or tarn config log");
+    text_add(&path, "/v1/config");
+    if (at)
+        client_query_add(&path, "at", at);
+    if (session_ask("GET", path.bytes, NULL, &reply) != 0)
+        return 1;
+    print_config(reply, options->is_json);
+    return 0;
 }

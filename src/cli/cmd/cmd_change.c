@@ -6,17 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/units.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/select.h"
-#include "cli/session.h"
 #include "wire/job/submission.h"
 
 enum { CANCEL_ALL, CANCEL_NAME, CANCEL_STATE, CANCEL_QUEUE, CANCEL_USER, CANCEL_NOW };
@@ -32,10 +27,6 @@ const struct option_entry options_cancel[] = {
     [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
     { 0 },
 };
-const struct option_entry options_checkpoint[] = { { 0 } };
-const struct option_entry options_hold[] = { { 0 } };
-const struct option_entry options_release[] = { { 0 } };
-const struct option_entry options_requeue[] = { { 0 } };
 const struct option_entry options_update[] = {
     [UPDATE_PRIORITY] = { "priority", 0, "N", "low, normal, high or -1000 to 1000" },
     [UPDATE_QUEUE] = { "queue", 0, "NAME", "the queue that is charged" },
@@ -74,133 +65,36 @@ static void print_changed(const struct change *change, const json_t *changed)
     printf("%s %s\n", change->past, text_string(&line));
 }
 
-static void print_ids(const json_t *changed)
-{
-    const json_t *id;
-    size_t i;
-
-    json_array_foreach(changed, i, id)
-    {
-        if (json_is_string(id))
-            printf("%s\n", json_string_value(id));
-        else
-            printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(id));
-    }
-}
-
 /* Do it to each; one that refuses does not keep the others. Returns the exit status. */
 static int apply_to(struct session *session, const struct selection *selection,
                     const struct change *change, const struct options *options)
 {
-    char *bytes = change->body ? json_dumps(change->body, JSON_COMPACT) : NULL;
-    json_t *changed = json_array();
+    AUTO(json) json_t *changed = json_array();
+    const json_t *id;
+    size_t place;
     int status = 0;
 
     for (size_t i = 0; i < selection->count; i++) {
         AUTO_FREE char *path = mem_printf("/v1/jobs/%s%s", selection->ids[i], change->action);
-        const struct client_request request = { .method = change->method,
-                                                .path = path,
-                                                .body = bytes,
-                                                .length = bytes ? strlen(bytes) : 0 };
-        json_t *reply = NULL;
+        AUTO(json) json_t *reply = NULL;
         struct error err;
 
-        int code = session_send(session, &request, &reply, &err);
+        int code = session_send(session, change->method, path, change->body, &reply, &err);
         if (code == 0)
             json_array_extend(changed,
                               json_object_get(reply, options->is_json ? "changed" : "labels"));
         else
             status = complain(&err);
-        json_decref(reply);
         if (code == -ENODATA)
             break;
     }
     if (options->is_json)
-        json_dumpf(changed, stdout, JSON_COMPACT), putchar('\n');
+        reply_print(changed);
     else if (options->is_quiet)
-        print_ids(changed);
+        json_array_foreach(changed, place, id) list_put_id(id);
     else if (json_array_size(changed) > 0)
         print_changed(change, changed);
-    json_decref(changed);
-    free(bytes);
     return status;
-}
-
-static int change_jobs(const struct options *options, const struct change *change)
-{
-    AUTO_RELEASE(session) struct session session = { 0 };
-    AUTO_RELEASE(selection) struct selection selection = { 0 };
-    struct error err;
-
-    if (selection_read(&selection, options->words, &err) < 0) {
-        complain(&err);
-        return 2;
-    }
-    if (session_open(&session, &err) < 0)
-        return complain(&err);
-    return apply_to(&session, &selection, change, options);
-}
-
-static int change_by_id(int argc, char **argv, const struct change *change)
-{
-    const char *verb = argv[0]; /* the words take its place */
-    struct options options;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0)
-        return usage_wrong(verb, "%s: expected the number of a job", verb);
-    return change_jobs(&options, change);
-}
-
-int run_hold(int argc, char **argv)
-{
-    return change_by_id(argc, argv, &(struct change){ "POST", "/hold", "held", NULL });
-}
-
-int run_release(int argc, char **argv)
-{
-    return change_by_id(argc, argv, &(struct change){ "POST", "/release", "released", NULL });
-}
-
-int run_requeue(int argc, char **argv)
-{
-    return change_by_id(argc, argv, &(struct change){ "POST", "/requeue", "requeued", NULL });
-}
-
-int run_checkpoint(int argc, char **argv)
-{
-    const struct change change = { "POST", "/checkpoint", "saved", NULL };
-    char *own[] = { getenv("TARN_JOB_ID"), NULL };
-    struct options options;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0 && !own[0])
-        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
-                                         "this is not inside one");
-    if (options.word_count == 0) {
-        options.words = own;
-        options.word_count = 1;
-    }
-    return change_jobs(&options, &change);
-}
-
-static bool has_filter(const struct options *options)
-{
-    return options->values[CANCEL_ALL] || options->values[CANCEL_NAME] ||
-           options->values[CANCEL_STATE] || options->values[CANCEL_QUEUE] ||
-           options->values[CANCEL_USER];
-}
-
-static bool is_given(const json_t *job)
-{
-    const char *state = field_text(job, "state");
-
-    return strcmp(state, "granted") == 0 || strcmp(state, "running") == 0 ||
-           strcmp(state, "stopping") == 0;
 }
 
 /* The jobs that pass the filters; only the caller's own unless a user is named. */
@@ -213,7 +107,7 @@ static int find_jobs(struct session *session, const struct options *options,
                                         [CANCEL_USER] = "user" };
     AUTO_RELEASE(text) struct text path = { 0 };
     const struct passwd *me = getpwuid(geteuid());
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
     const json_t *job;
     size_t i;
 
@@ -229,53 +123,100 @@ static int find_jobs(struct session *session, const struct options *options,
         return code;
     /* Those that wait first: they are not to start with what the others leave. */
     for (int is_active = 0; is_active < 2; is_active++) {
-        json_array_foreach(json_object_get(reply, "jobs"), i, job) if (is_given(job) == is_active)
+        json_array_foreach(json_object_get(reply, "jobs"), i,
+                           job) if (job_is_placed(job) == is_active)
             selection_add(selection, field_text(job, "label"));
     }
-    json_decref(reply);
     return 0;
 }
 
-static int cancel_found(const struct options *options, const struct change *change)
+/* Those that the words name, or that pass the filters. Returns the exit status. */
+static int change_jobs(const struct options *options, const struct change *change, bool is_filtered)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO_RELEASE(selection) struct selection selection = { 0 };
     struct error err;
 
+    if (!is_filtered && selection_read(&selection, options->words, &err) < 0) {
+        complain(&err);
+        return 2;
+    }
     int code = session_open(&session, &err);
-    if (code == 0)
+    if (code == 0 && is_filtered)
         code = find_jobs(&session, options, &selection, &err);
     if (code < 0)
         return complain(&err);
-    if (selection.count == 0) {
+    if (is_filtered && selection.count == 0) {
         say("no such job");
         return 0;
     }
     return apply_to(&session, &selection, change, options);
 }
 
-int run_cancel(int argc, char **argv)
+static int change_by_id(const struct options *options, const char *action, const char *past)
+{
+    if (options->word_count == 0)
+        return usage_wrong(options->verb, "%s: expected the number of a job", options->verb);
+    return change_jobs(options, &(struct change){ "POST", action, past, NULL }, false);
+}
+
+int run_hold(const struct options *options)
+{
+    return change_by_id(options, "/hold", "held");
+}
+
+int run_release(const struct options *options)
+{
+    return change_by_id(options, "/release", "released");
+}
+
+int run_requeue(const struct options *options)
+{
+    return change_by_id(options, "/requeue", "requeued");
+}
+
+int run_checkpoint(const struct options *options)
+{
+    char *own[] = { getenv("TARN_JOB_ID"), NULL };
+    const struct options of_own = { .words = own,
+                                    .is_json = options->is_json,
+                                    .is_quiet = options->is_quiet };
+
+    if (options->word_count == 0 && !own[0])
+        return usage_wrong("checkpoint", "expected the number of a job; TARN_JOB_ID is not set, so "
+                                         "this is not inside one");
+    return change_jobs(options->word_count > 0 ? options : &of_own,
+                       &(struct change){ "POST", "/checkpoint", "saved", NULL }, false);
+}
+
+static bool has_filter(const struct options *options)
+{
+    for (size_t key = CANCEL_ALL; key <= CANCEL_USER; key++) {
+        if (options->values[key])
+            return true;
+    }
+    return false;
+}
+
+int run_cancel(const struct options *options)
 {
     struct change change = { "POST", "/cancel", "cancelled", NULL };
-    struct options options;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.values[CANCEL_NOW])
+    if (options->values[CANCEL_NOW])
         change.action = "/cancel?signal_now=1";
-    if (options.word_count > 0 && has_filter(&options))
+    if (options->word_count > 0 && has_filter(options))
         return usage_wrong("cancel", "expected numbers of jobs or filters, not both");
-    if (has_filter(&options))
-        return cancel_found(&options, &change);
-    if (options.word_count == 0)
+    if (options->word_count == 0 && !has_filter(options))
         return usage_wrong("cancel", "expected the number of a job, or --all");
-    return change_jobs(&options, &change);
+    return change_jobs(options, &change, has_filter(options));
 }
 
 /* The keys of PATCH /v1/jobs/ID; the daemon checks what it knows better. */
 static int build_update(const struct options *options, json_t *body, struct error *err)
 {
+    static const char *const keys[] = {
+        [UPDATE_QUEUE] = "queue", [UPDATE_MAX_DURATION] = "max_duration", [UPDATE_BEGIN] = "begin"
+    };
     const char *priority = options->values[UPDATE_PRIORITY], *time = options->values[UPDATE_TIME];
     int32_t number;
     usec_t duration;
@@ -284,11 +225,10 @@ static int build_update(const struct options *options, json_t *body, struct erro
         return error_prefix(err, -EINVAL, "--priority");
     if (priority)
         json_object_set_new(body, "priority", json_integer(number));
-    if (options->values[UPDATE_QUEUE])
-        json_object_set_new(body, "queue", json_string(options->values[UPDATE_QUEUE]));
-    if (options->values[UPDATE_MAX_DURATION])
-        json_object_set_new(body, "max_duration",
-                            json_string(options->values[UPDATE_MAX_DURATION]));
+    for (size_t key = 0; key < COUNT_OF(keys); key++) {
+        if (keys[key] && options->values[key])
+            json_object_set_new(body, keys[key], json_string(options->values[key]));
+    }
     if (time && units_parse_slurm_time(time, &duration, err) < 0)
         return error_prefix(err, -EINVAL, "--time");
     if (time) {
@@ -297,31 +237,22 @@ static int build_update(const struct options *options, json_t *body, struct erro
                                    : mem_printf("%" PRId64 "ms", duration / USEC_PER_MS);
         json_object_set_new(body, "max_duration", json_string(text));
     }
-    if (options->values[UPDATE_BEGIN])
-        json_object_set_new(body, "begin", json_string(options->values[UPDATE_BEGIN]));
     return 0;
 }
 
-int run_update(int argc, char **argv)
+int run_update(const struct options *options)
 {
-    struct options options;
+    AUTO(json) json_t *body = json_object();
     struct error err;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count == 0)
+    if (options->word_count == 0)
         return usage_wrong("update", "expected the number of a job");
-    json_t *body = json_object();
-    if (build_update(&options, body, &err) < 0) {
+    if (build_update(options, body, &err) < 0) {
         complain(&err);
-        status = 2;
-    } else if (json_object_size(body) == 0) {
-        status = usage_wrong("update", "expected what to change: --priority, --queue, --time, "
-                                       "--max-duration or --begin");
-    } else {
-        status = change_jobs(&options, &(struct change){ "PATCH", "", "changed", body });
+        return 2;
     }
-    json_decref(body);
-    return status;
+    if (json_object_size(body) == 0)
+        return usage_wrong("update", "expected what to change: --priority, --queue, --time, "
+                                     "--max-duration or --begin");
+    return change_jobs(options, &(struct change){ "PATCH", "", "changed", body }, false);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion for shells, made from the tables of commands and options. */
+/* Completion for shells, made from the tables of commands and options-> */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "wire/job/sbatch.h"
-
-const struct option_entry options_completion[] = { { 0 } };
 
 static bool sends_jobs(const struct command *command)
 {
@@ -35,8 +31,8 @@ static void add_options(struct text *text, const struct command *command)
 
 static void print_verbs(struct text *text)
 {
-    for (size_t i = 0; commands_all()[i]; i++)
-        text_printf(text, "%s ", commands_all()[i]->name);
+    for (size_t i = 0; commands_all[i]; i++)
+        text_printf(text, "%s ", commands_all[i]->name);
 }
 
 static void bash(struct text *text)
@@ -50,8 +46,8 @@ static void bash(struct text *text)
                    "        return\n"
                    "    fi\n"
                    "    case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; commands_all()[i]; i++) {
-        const struct command *command = commands_all()[i];
+    for (size_t i = 0; commands_all[i]; i++) {
+        const struct command *command = commands_all[i];
 
         text_printf(text, "    %s) words=\"", command->name);
         add_options(text, command);
@@ -71,16 +67,16 @@ static void bash(struct text *text)
 static void zsh(struct text *text)
 {
     text_add(text, "#compdef tarn\n_tarn()\n{\n    local -a verbs\n    verbs=(\n");
-    for (size_t i = 0; commands_all()[i]; i++)
-        text_printf(text, "        '%s:%s'\n", commands_all()[i]->name, commands_all()[i]->summary);
+    for (size_t i = 0; commands_all[i]; i++)
+        text_printf(text, "        '%s:%s'\n", commands_all[i]->name, commands_all[i]->summary);
     text_add(text, "    )\n"
                    "    if (( CURRENT == 2 )); then\n"
                    "        _describe command verbs\n"
                    "        return\n"
                    "    fi\n"
                    "    case $words[2] in\n");
-    for (size_t i = 0; commands_all()[i]; i++) {
-        const struct command *command = commands_all()[i];
+    for (size_t i = 0; commands_all[i]; i++) {
+        const struct command *command = commands_all[i];
 
         text_printf(text, "    %s)\n        compadd -- ", command->name);
         add_options(text, command);
@@ -95,8 +91,8 @@ static void zsh(struct text *text)
 
 static void fish(struct text *text)
 {
-    for (size_t i = 0; commands_all()[i]; i++) {
-        const struct command *command = commands_all()[i];
+    for (size_t i = 0; commands_all[i]; i++) {
+        const struct command *command = commands_all[i];
         const char *name = command->name;
 
         text_printf(text, "complete -c tarn -n __fish_use_subcommand -f -a %s -d '%s'\n", name,
@@ -120,20 +116,16 @@ static void fish(struct text *text)
     }
 }
 
-int run_completion(int argc, char **argv)
+int run_completion(const struct options *options)
 {
     static const struct {
         const char *name;
         void (*print)(struct text *text);
     } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish }, { "verbs", print_verbs } };
     AUTO_RELEASE(text) struct text text = { 0 };
-    struct options options;
-    int status;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    for (size_t i = 0; options.word_count == 1 && i < COUNT_OF(shells); i++) {
-        if (strcmp(shells[i].name, options.words[0]) == 0) {
+    for (size_t i = 0; options->word_count == 1 && i < COUNT_OF(shells); i++) {
+        if (strcmp(shells[i].name, options->words[0]) == 0) {
             shells[i].print(&text);
             fputs(text.bytes, stdout);
             return 0;

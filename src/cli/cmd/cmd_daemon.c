@@ -5,10 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
@@ -27,7 +25,7 @@ const struct option_entry options_down[] = {
 
 static int tell_daemon(struct session *session, bool is_json, struct error *err)
 {
-    json_t *daemon = NULL;
+    AUTO(json) json_t *daemon = NULL;
 
     int code = session_get(session, "/v1/daemon", &daemon, err);
     if (code == 0 && is_json)
@@ -36,25 +34,20 @@ static int tell_daemon(struct session *session, bool is_json, struct error *err)
         say("the daemon runs · pid %" PRId64 " · gpus: %s · state in %s",
             field_number(daemon, "pid"), field_text(daemon, "devices"),
             field_text(daemon, "state_dir"));
-    json_decref(daemon);
     return code;
 }
 
-int run_up(int argc, char **argv)
+int run_up(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
     int code = session_open(&session, &err);
     bool was_there = code == 0 && paths_is_listening(session.paths.socket);
     if (code == 0)
-        code = session_start(&session, options.values[UP_DEVICES], &err);
-    if (code == 0 && (was_there || options.is_json))
-        code = tell_daemon(&session, options.is_json, &err);
+        code = session_start(&session, options->values[UP_DEVICES], &err);
+    if (code == 0 && (was_there || options->is_json))
+        code = tell_daemon(&session, options->is_json, &err);
     return code < 0 ? complain(&err) : 0;
 }
 
@@ -72,21 +65,16 @@ static int wait_until_gone(const struct session *session, struct error *err)
     return error_set(err, -ETIMEDOUT, "the daemon is still there after %d seconds", DOWN_TIMEOUT_S);
 }
 
-int run_down(int argc, char **argv)
+int run_down(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct options options;
-    json_t *reply = NULL;
     struct error err;
-    int status;
+    bool kills = options->values[DOWN_KILL] != NULL;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    bool kills = options.values[DOWN_KILL] != NULL;
     int code = session_open(&session, &err);
     if (code == 0)
-        code = session_post(&session, kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, &reply, &err);
-    json_decref(reply);
+        code = session_send(&session, "POST", kills ? "/v1/stop?kill=1" : "/v1/stop", NULL, NULL,
+                            &err);
     if (code == -ENODATA) {
         say("no daemon is running");
         return 0;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drain, undrain: a node or a GPU gets no new jobs, or may get them again */
-#include <errno.h>
+/* drain, undrain: a node or a GPU gets no new jobs, or may get them again; interrupt: a node goes
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/session.h"
-#include "wire/json.h"
 
 enum { DRAIN_REASON };
+enum { INTERRUPT_IN, INTERRUPT_CANCEL };
 
 const struct option_entry options_drain[] = {
     [DRAIN_REASON] = { "reason", 0, "TEXT", "shown to all users; default \"by NAME\"" },
+    { 0 },
+};
+
+const struct option_entry options_interrupt[] = {
+    [INTERRUPT_IN] = { "in", 0, "TIME", "time until the node is taken away: 30s; default 120s" },
+    [INTERRUPT_CANCEL] = { "cancel", 0, NULL, "withdraw the announcement" },
     { 0 },
 };
 
@@ -61,8 +66,7 @@ static void print(const json_t *reply)
                jobs == 1 ? "es" : "");
 }
 
-static int drain(const char *name, const char *verb, const struct options *options,
-                 const char *reason)
+static int drain(const struct options *options, const char *reason)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO(json) json_t *body = reason ? json_pack("{s:s}", "reason", reason) : NULL;
@@ -70,43 +74,56 @@ static int drain(const char *name, const char *verb, const struct options *optio
     AUTO_FREE char *path = NULL;
     struct error err;
 
+    if (options->word_count != 1)
+        return usage_wrong(options->verb,
+                           "expected one node or GPU; tarn nodes and tarn gpus list them");
     int code = session_open(&session, &err);
     if (code == 0)
-        code = find_path(&session, name, verb, &path, &err);
+        code = find_path(&session, options->words[0], options->verb, &path, &err);
     if (code == 0)
-        code = session_post(&session, path, body, &reply, &err);
+        code = session_send(&session, "POST", path, body, &reply, &err);
     if (code < 0)
         return complain(&err);
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet)
-        printf("%s\n", name);
-    else
+    if (!reply_is_shown(reply, options->words[0], options))
         print(reply);
     return 0;
 }
 
-static int run(int argc, char **argv, const char *verb)
+int run_drain(const struct options *options)
 {
-    struct options options;
-    int status;
-
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count != 1)
-        return usage_wrong(verb, "expected one node or GPU; tarn nodes and tarn gpus list them");
-    return drain(options.words[0], verb, &options,
-                 strcmp(verb, "drain") == 0 ? options.values[DRAIN_REASON] : NULL);
+    return drain(options, options->values[DRAIN_REASON]);
 }
 
-const struct option_entry options_undrain[] = { { 0 } };
-
-int run_drain(int argc, char **argv)
+int run_undrain(const struct options *options)
 {
-    return run(argc, argv, "drain");
+    return drain(options, NULL);
 }
 
-int run_undrain(int argc, char **argv)
+/* ---- interrupt ---- */
+
+int run_interrupt(const struct options *options)
 {
-    return run(argc, argv, "undrain");
+    AUTO(json) json_t *body = json_object(), *reply = NULL;
+    char clock[CLOCK_SIZE];
+
+    if (options->word_count != 1)
+        return usage_wrong("interrupt", "expected the name of one node; tarn nodes lists them");
+    if (options->values[INTERRUPT_IN] && options->values[INTERRUPT_CANCEL])
+        return usage_wrong("interrupt", "--in and --cancel: expected one of them");
+    const char *node = options->words[0];
+    AUTO_FREE char *path = mem_printf("/v1/nodes/%s/interrupt", node);
+    if (options->values[INTERRUPT_IN])
+        json_object_set_new(body, "in", json_string(options->values[INTERRUPT_IN]));
+    if (options->values[INTERRUPT_CANCEL])
+        json_object_set_new(body, "cancel", json_true());
+    if (session_ask("POST", path, body, &reply) != 0)
+        return 1;
+    if (reply_is_shown(reply, node, options))
+        return 0;
+    if (field_time(reply, "going_at") > 0)
+        printf("node %s goes at %s · nothing new is placed there\n", node,
+               clock_format(clock, field_time(reply, "going_at")));
+    else
+        printf("node %s stays\n", node);
+    return 0;
 }

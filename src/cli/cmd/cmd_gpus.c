@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,12 +6,10 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "io/file.h"
-#include "wire/json.h"
 
 enum { TOPOLOGY, RECORD, CLEAR };
 
@@ -48,56 +45,74 @@ static const char *synthetic_word(const json_t *gpu)
 }
 
 /* "H100" for "h100", with "synthetic" or "recorded" where it applies. */
-static void add_model(struct table *table, const json_t *gpu)
+static void cell_model(struct table *table, const json_t *gpu, const char *key)
 {
-    AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
+    AUTO_RELEASE(text) struct text model = { 0 };
 
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
-    table_add_format(table, "%s%s%s", model, field_is_true(gpu, "synthetic") ? " " : "",
-                     synthetic_word(gpu));
+    upper_add(field_text(gpu, key), &model);
+    table_add_format(table, "%s%s%s", text_string(&model),
+                     field_is_true(gpu, "synthetic") ? " " : "", synthetic_word(gpu));
+}
+
+static void cell_mode(struct table *table, const json_t *gpu, const char *key)
+{
+    table_add_text(table, field_is_true(gpu, key) ? "mig" : "whole");
+}
+
+static void cell_given(struct table *table, const json_t *gpu, const char *key)
+{
+    table_add_format(table, "%" PRId64 "%%", field_milli(gpu, key) / 10);
+}
+
+static void cell_use(struct table *table, const json_t *gpu, const char *key)
+{
+    cell_percent(table, json_object_get(gpu, "reading"), key);
 }
 
 /* What is in use where that is known, else what was given. */
-static void add_memory(struct table *table, const json_t *gpu, const json_t *reading)
+static void cell_memory(struct table *table, const json_t *gpu, const char *key)
 {
+    const json_t *reading = json_object_get(gpu, "reading");
     char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
     bool is_read = !field_is_null(reading, "memory_used");
     int64_t used = is_read ? (int64_t)(field_real(reading, "memory_used") / 1048576)
                            : field_number(gpu, "memory_given");
 
-    if (field_is_null(gpu, "memory"))
+    if (field_is_null(gpu, key))
         table_add_absent(table);
     else
         table_add_format(table, "%s %s %s", used > 0 ? units_format_mib(part, used) : "0",
-                         is_read ? "/" : "of",
-                         units_format_mib(whole, field_number(gpu, "memory")));
+                         is_read ? "/" : "of", units_format_mib(whole, field_number(gpu, key)));
 }
 
-static void add_percent(struct table *table, const json_t *object, const char *key)
+static void cell_temperature(struct table *table, const json_t *gpu, const char *key)
 {
-    if (field_is_null(object, key))
+    const json_t *reading = json_object_get(gpu, "reading");
+
+    if (field_is_null(reading, key))
         table_add_absent(table);
     else
-        table_add_format(table, "%.0f%%", field_real(object, key) * 100);
+        table_add_format(table, "%.0f°C", field_real(reading, key));
 }
 
-static void add_power(struct table *table, const json_t *reading)
+static void cell_power(struct table *table, const json_t *gpu, const char *key)
 {
-    if (field_is_null(reading, "power"))
+    const json_t *reading = json_object_get(gpu, "reading");
+
+    if (field_is_null(reading, key))
         table_add_absent(table);
     else if (field_is_null(reading, "power_limit"))
-        table_add_format(table, "%.0f W", field_real(reading, "power"));
+        table_add_format(table, "%.0f W", field_real(reading, key));
     else
-        table_add_format(table, "%.0f / %.0f W", field_real(reading, "power"),
+        table_add_format(table, "%.0f / %.0f W", field_real(reading, key),
                          field_real(reading, "power_limit"));
 }
 
 /* Why it is not allocated, else its jobs, else its fault. */
-static void add_fate(struct table *table, const json_t *gpu)
+static void cell_fate(struct table *table, const json_t *gpu, const char *key)
 {
     AUTO_RELEASE(text) struct text jobs = { 0 };
-    const char *sick = field_text(gpu, "sick");
+    const char *sick = field_text(gpu, key);
     const json_t *fault = json_array_get(json_object_get(gpu, "faults"), 0);
 
     add_jobs(gpu, &jobs);
@@ -111,27 +126,6 @@ static void add_fate(struct table *table, const json_t *gpu)
         table_add_text(table, text_string(&jobs));
     if (sick[0] || fault)
         table_style(table, sick[0] ? TABLE_BAD : TABLE_WAITS);
-}
-
-static void add_row(struct table *table, const json_t *gpu)
-{
-    const json_t *reading = json_object_get(gpu, "reading");
-
-    table_start_row(table);
-    table_add_number(table, field_number(gpu, "index"));
-    add_model(table, gpu);
-    table_add_text(table, field_is_true(gpu, "mig") ? "mig" : "whole");
-    table_add_format(table, "%" PRId64 "%%", field_milli(gpu, "given") / 10);
-    add_percent(table, reading, "gpu_use");
-    add_memory(table, gpu, reading);
-    if (field_is_null(reading, "temperature"))
-        table_add_absent(table);
-    else
-        table_add_format(table, "%.0f°C", field_real(reading, "temperature"));
-    add_power(table, reading);
-    add_fate(table, gpu);
-    table_add_text(table, field_text(gpu, "pool"));
-    table_add_text(table, field_text(gpu, "node"));
 }
 
 static void print_footer(const json_t *gpus)
@@ -161,22 +155,19 @@ static void print_footer(const json_t *gpus)
     talk("%s", text_string(&words));
 }
 
-static void print_gpus(const json_t *gpus)
-{
-    static const struct table_column columns[] = {
-        { "GPU", TABLE_RIGHT, 0 },   { "MODEL", TABLE_LEFT, 0 },  { "MODE", TABLE_LEFT, 0 },
-        { "GIVEN", TABLE_RIGHT, 0 }, { "USE", TABLE_RIGHT, 0 },   { "MEMORY", TABLE_LEFT, 0 },
-        { "TEMP", TABLE_RIGHT, 0 },  { "POWER", TABLE_RIGHT, 0 }, { "JOB", TABLE_LEFT, 8 },
-        { "POOL", TABLE_LEFT, 0 },   { "NODE", TABLE_LEFT, 0 },
-    };
-    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach(gpus, i, gpu) add_row(table, gpu);
-    screen_table(table);
-    print_footer(gpus);
-}
+static const struct list_column gpu_columns[] = {
+    { "GPU", TABLE_RIGHT, 0, cell_number, "index" },
+    { "MODEL", TABLE_LEFT, 0, cell_model, "model" },
+    { "MODE", TABLE_LEFT, 0, cell_mode, "mig" },
+    { "GIVEN", TABLE_RIGHT, 0, cell_given, "given" },
+    { "USE", TABLE_RIGHT, 0, cell_use, "gpu_use" },
+    { "MEMORY", TABLE_LEFT, 0, cell_memory, "memory" },
+    { "TEMP", TABLE_RIGHT, 0, cell_temperature, "temperature" },
+    { "POWER", TABLE_RIGHT, 0, cell_power, "power" },
+    { "JOB", TABLE_LEFT, 8, cell_fate, "sick" },
+    { "POOL", TABLE_LEFT, 0, cell_text, "pool" },
+    { "NODE", TABLE_LEFT, 0, cell_text, "node" },
+};
 
 /* "GPU0  X  NV4  SYS": as nvidia-smi topo draws it. */
 static void print_topology(const json_t *gpus)
@@ -203,10 +194,7 @@ static void print_topology(const json_t *gpus)
             if (k < count)
                 table_add_text(table, json_string_value(word));
         }
-        if (field_is_null(gpu, "numa"))
-            table_add_absent(table);
-        else
-            table_add_number(table, field_number(gpu, "numa"));
+        cell_number(table, gpu, "numa");
     }
     screen_table(table);
     talk("X itself · NVn n links · PIX one PCIe switch · PXB several · PHB one host bridge · NODE "
@@ -215,6 +203,26 @@ static void print_topology(const json_t *gpus)
     if (json_array_size(gpus) > count)
         talk("of %zu gpus only %zu are shown beside each other; --json has all",
              json_array_size(gpus), count);
+}
+
+static int show_topology(struct session *session, const struct options *options, struct error *err)
+{
+    AUTO(json) json_t *reply = NULL;
+
+    int code = session_get(session, "/v1/topology", &reply, err);
+    if (code < 0)
+        return code;
+    const json_t *gpus = json_object_get(reply, "gpus"), *gpu;
+    size_t i;
+    if (options->is_json)
+        reply_print(reply);
+    else if (options->is_quiet)
+        json_array_foreach(gpus, i, gpu) list_put_id(json_object_get(gpu, "uuid"));
+    else if (json_array_size(gpus) == 0)
+        talk("no gpus");
+    else
+        print_topology(gpus);
+    return 0;
 }
 
 /* The description and readings of a device, without its users. */
@@ -240,7 +248,7 @@ static json_t *recorded_gpus(const json_t *gpus)
 
 static int record(struct session *session, const char *path, const json_t *gpus, struct error *err)
 {
-    json_t *topology = NULL;
+    AUTO(json) json_t *topology = NULL;
 
     int code = session_get(session, "/v1/topology", &topology, err);
     if (code < 0)
@@ -249,7 +257,6 @@ static int record(struct session *session, const char *path, const json_t *gpus,
     json_t *document = json_pack("{s:i, s:o, s:O}", "tarn_recording", 1, "gpus",
                                  recorded_gpus(json_object_get(gpus, "gpus")), "topology",
                                  json_object_get(topology, "gpus"));
-    json_decref(topology);
     AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
     code = file_replace(path, bytes, strlen(bytes), err);
     if (code == 0)
@@ -260,55 +267,45 @@ static int record(struct session *session, const char *path, const json_t *gpus,
 static int clear(struct session *session, const char *gpu, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("/v1/gpus/%s/clear", gpu);
-    json_t *reply = NULL;
 
     if (gpu[0] == '\0')
         return error_set(err, -EINVAL, "gpu '%s': expected a number, NODE/NUMBER or a UUID", gpu);
-    int code = session_post(session, path, NULL, &reply, err);
-    json_decref(reply);
+    int code = session_send(session, "POST", path, NULL, NULL, err);
     if (code == 0)
         talk("gpu %s is given out again", gpu);
     return code;
 }
 
-static int show(struct session *session, const struct options *options, struct error *err)
+static int list(struct session *session, const struct options *options, struct error *err)
 {
+    const struct list_view view = { .key = "gpus",
+                                    .id = "uuid",
+                                    .none = "no gpus",
+                                    .columns = gpu_columns,
+                                    .count = COUNT_OF(gpu_columns) };
     AUTO(json) json_t *reply = NULL;
-    bool is_topology = options->values[TOPOLOGY] != NULL;
 
-    if (options->values[CLEAR])
-        return clear(session, options->values[CLEAR], err);
-    int code = session_get(session, is_topology ? "/v1/topology" : "/v1/gpus", &reply, err);
+    int code = session_get(session, "/v1/gpus", &reply, err);
     if (code < 0)
         return code;
-    const json_t *gpus = json_object_get(reply, "gpus"), *gpu;
-    size_t i;
     if (options->values[RECORD])
         return record(session, options->values[RECORD], reply, err);
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet) {
-        json_array_foreach(gpus, i, gpu) printf("%s\n", field_text(gpu, "uuid"));
-    } else if (json_array_size(gpus) == 0)
-        talk("no gpus");
-    else if (is_topology)
-        print_topology(gpus);
-    else
-        print_gpus(gpus);
+    if (list_show(&view, reply, options))
+        print_footer(json_object_get(reply, "gpus"));
     return 0;
 }
 
-int run_gpus(int argc, char **argv)
+int run_gpus(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
     int code = session_open(&session, &err);
-    if (code == 0)
-        code = show(&session, &options, &err);
+    if (code == 0 && options->values[CLEAR])
+        code = clear(&session, options->values[CLEAR], &err);
+    else if (code == 0 && options->values[TOPOLOGY])
+        code = show_topology(&session, options, &err);
+    else if (code == 0)
+        code = list(&session, options, &err);
     return code < 0 ? complain(&err) : 0;
 }

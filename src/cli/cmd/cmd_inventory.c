@@ -1,37 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nodes, pools, queues: a listing each */
+/* ls, nodes, pools, queues, scale: a listing each */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
-const struct option_entry options_nodes[] = { { 0 } };
-const struct option_entry options_pools[] = { { 0 } };
-const struct option_entry options_queues[] = { { 0 } };
+/* ---- ls ---- */
 
-/* What one listing is made of. */
-struct listing {
-    const char *path, *key; /* of the API, and of the list in its reply */
-    const char *id;         /* what -q prints of each */
-    const struct table_column *columns;
-    size_t column_count;
-    void (*add_row)(struct table *table, const json_t *item);
-    void (*print_footer)(const json_t *list);
+enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER };
+
+const struct option_entry options_ls[] = {
+    [ALL] = { "all", 'a', NULL, "include ended jobs" },
+    [STATE] = { "state", 's', "STATES",
+                "held, waiting, queued, granted, running, stopping, ended" },
+    [QUEUE] = { "queue", 0, "NAME", "only jobs of this queue" },
+    [USER] = { "user", 'u', "NAME", "only jobs of this user" },
+    [NAME] = { "name", 0, "NAME", "only jobs with this name" },
+    [GROUP] = { "group", 'g', "ID", "only jobs of this array, stage or pipeline" },
+    [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
+    [AFTER] = { "after", 0, "ID", "only jobs after this one" },
+    { 0 },
 };
 
-static void add_milli(struct table *table, const json_t *object, const char *key)
+static void build_path(const struct options *options, struct text *path)
 {
-    if (field_is_null(object, key))
-        table_add_absent(table);
-    else
-        table_add_milli(table, field_milli(object, key));
+    static const char *const keys[] = {
+        [STATE] = "state", [QUEUE] = "queue", [USER] = "user",  [NAME] = "name",
+        [GROUP] = "group", [COUNT] = "limit", [AFTER] = "after"
+    };
+
+    text_add(path, "/v1/jobs");
+    if (options->values[ALL])
+        client_query_add(path, "all", "1");
+    if (options->values[ALL] && !options->values[AFTER] && !options->values[GROUP])
+        client_query_add(path, "newest", "1");
+    for (size_t i = STATE; i < COUNT_OF(keys); i++) {
+        if (options->values[i])
+            client_query_add(path, keys[i], options->values[i]);
+    }
 }
+
+static bool any_is_synthetic(const json_t *jobs)
+{
+    const json_t *job;
+    size_t i;
+
+    json_array_foreach(jobs, i, job)
+    {
+        if (field_is_true(job, "synthetic"))
+            return true;
+    }
+    return false;
+}
+
+static void print_footer(const json_t *reply, const struct options *options)
+{
+    const json_t *jobs = json_object_get(reply, "jobs");
+    const json_t *gpus = json_object_get(reply, "gpus");
+    char given[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
+    size_t count = json_array_size(jobs);
+
+    talk("%zu job%s · %s of %s gpus given%s · tarn why ID explains", count, count == 1 ? "" : "s",
+         units_format_milli(given, field_milli(gpus, "given")),
+         units_format_milli(total, field_milli(gpus, "total")),
+         any_is_synthetic(jobs) ? " · synthetic: no real device is behind them" : "");
+    if (field_is_true(reply, "older"))
+        talk("there are older ones: tarn ls -a -n N shows more");
+    if (!field_is_null(reply, "next"))
+        talk("there are more: tarn ls%s --after %" PRId64 " goes on, -n N shows more at once",
+             options->values[ALL] ? " -a" : "", field_number(reply, "next"));
+}
+
+int run_ls(const struct options *options)
+{
+    const struct list_view view = {
+        .key = "jobs",
+        .id = "label",
+        .none = options->values[ALL] ? "no jobs"
+                                     : "no jobs; tarn ls -a also shows those that have ended",
+        .columns = jobs_columns,
+        .count = JOBS_COLUMNS,
+    };
+    AUTO_RELEASE(text) struct text path = { 0 };
+    AUTO(json) json_t *reply = NULL;
+
+    if (options->word_count > 0)
+        return usage_wrong("ls", "'%s': expected no word; tarn show ID shows one job",
+                           options->words[0]);
+    build_path(options, &path);
+    if (session_ask("GET", path.bytes, NULL, &reply) != 0)
+        return 1;
+    if (list_show(&view, reply, options))
+        print_footer(reply, options);
+    return 0;
+}
+
+/* ---- nodes ---- */
 
 /* "6 of 8" */
 static void add_part(struct table *table, const json_t *item, const char *given, const char *of)
@@ -42,67 +109,38 @@ static void add_part(struct table *table, const json_t *item, const char *given,
                      units_format_milli(whole, field_milli(item, of)));
 }
 
-static void add_memory(struct table *table, const json_t *item)
+static void cell_state(struct table *table, const json_t *node, const char *key)
+{
+    const char *state = field_text(node, key);
+
+    table_add_text(table, state);
+    table_style(table, strcmp(state, "up") == 0 ? TABLE_GOOD : TABLE_WAITS);
+}
+
+static void cell_gpus(struct table *table, const json_t *node, const char *key)
+{
+    add_part(table, node, "gpus_given", key);
+}
+
+static void cell_cpus(struct table *table, const json_t *node, const char *key)
+{
+    add_part(table, node, "cpus_given", key);
+}
+
+static void cell_memory(struct table *table, const json_t *node, const char *key)
 {
     char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+    int64_t given = field_number(node, "memory_given");
 
-    int64_t given = field_number(item, "memory_given");
-
-    if (field_is_null(item, "memory"))
+    if (field_is_null(node, key))
         table_add_absent(table);
     else
         table_add_format(table, "%s of %s", given > 0 ? units_format_mib(part, given) : "0",
-                         units_format_mib(whole, field_number(item, "memory")));
-}
-
-static int print_listing(const struct listing *listing, const json_t *reply,
-                         const struct options *options)
-{
-    const json_t *list = json_object_get(reply, listing->key);
-    const json_t *item;
-    size_t i;
-
-    if (options->is_json) {
-        reply_print(reply);
-        return 0;
-    }
-    AUTO(table) struct table *table = table_create(listing->columns, listing->column_count);
-    json_array_foreach(list, i, item)
-    {
-        if (options->is_quiet && json_is_integer(json_object_get(item, listing->id)))
-            printf("%" PRId64 "\n", field_number(item, listing->id));
-        else if (options->is_quiet)
-            printf("%s\n", field_text(item, listing->id));
-        else
-            listing->add_row(table, item);
-    }
-    if (options->is_quiet)
-        return 0;
-    if (json_array_size(list) == 0) {
-        talk("no %s", listing->key);
-        return 0;
-    }
-    screen_table(table);
-    if (listing->print_footer)
-        listing->print_footer(list);
-    return 0;
-}
-
-static int list(int argc, char **argv, const struct listing *listing)
-{
-    struct options options;
-    AUTO(json) json_t *reply = NULL;
-    int status;
-
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    if (session_ask("GET", listing->path, NULL, &reply) != 0)
-        return 1;
-    return print_listing(listing, reply, &options);
+                         units_format_mib(whole, field_number(node, key)));
 }
 
 /* Why it is not up, or when it will no longer be. */
-static void add_node_fate(struct table *table, const json_t *node)
+static void cell_fate(struct table *table, const json_t *node, const char *key)
 {
     char clock[CLOCK_SIZE];
 
@@ -112,116 +150,168 @@ static void add_node_fate(struct table *table, const json_t *node)
         table_style(table, TABLE_BAD);
     } else
         table_add_format(table, "%s%s", field_is_true(node, "spot") ? "spot " : "",
-                         field_text(node, "reason"));
+                         field_text(node, key));
 }
 
-static void add_node(struct table *table, const json_t *node)
+int run_nodes(const struct options *options)
 {
-    const char *state = field_text(node, "state");
+    static const struct list_column columns[] = {
+        { "NODE", TABLE_LEFT, 0, cell_text, "name" },
+        { "STATE", TABLE_LEFT, 0, cell_state, "state" },
+        { "GPUS", TABLE_LEFT, 0, cell_gpus, "gpus" },
+        { "CPUS", TABLE_LEFT, 0, cell_cpus, "cpus" },
+        { "MEMORY", TABLE_LEFT, 0, cell_memory, "memory" },
+        { "REASON", TABLE_LEFT, 8, cell_fate, "reason" },
+    };
+    static const struct list_view view = { "/v1/nodes", "nodes", "name",
+                                           "no nodes",  columns, COUNT_OF(columns) };
 
-    table_start_row(table);
-    table_add_text(table, field_text(node, "name"));
-    table_add_text(table, state);
-    table_style(table, strcmp(state, "up") == 0 ? TABLE_GOOD : TABLE_WAITS);
-    add_part(table, node, "gpus_given", "gpus");
-    add_part(table, node, "cpus_given", "cpus");
-    add_memory(table, node);
-    add_node_fate(table, node);
+    return list_ask(&view, options);
 }
 
-int run_nodes(int argc, char **argv)
+/* ---- pools ---- */
+
+static void cell_or_any(struct table *table, const json_t *pool, const char *key)
 {
-    static const struct table_column columns[] = {
-        { "NODE", TABLE_LEFT, 0 }, { "STATE", TABLE_LEFT, 0 },  { "GPUS", TABLE_LEFT, 0 },
-        { "CPUS", TABLE_LEFT, 0 }, { "MEMORY", TABLE_LEFT, 0 }, { "REASON", TABLE_LEFT, 8 },
-    };
-    static const struct listing listing = {
-        "/v1/nodes", "nodes", "name", columns, COUNT_OF(columns), add_node, NULL,
-    };
+    const char *name = field_text(pool, key);
 
-    return list(argc, argv, &listing);
+    table_add_text(table, name[0] ? name : "any");
 }
 
-static void add_pool(struct table *table, const json_t *pool)
+static void cell_given(struct table *table, const json_t *pool, const char *key)
+{
+    add_part(table, pool, key, "gpus");
+}
+
+static void cell_devices(struct table *table, const json_t *pool, const char *key)
 {
     AUTO_RELEASE(text) struct text devices = { 0 };
-    const char *queue = field_text(pool, "queue"), *model = field_text(pool, "model");
 
-    numbers_format(json_object_get(pool, "devices"), &devices);
-    table_start_row(table);
-    table_add_text(table, field_text(pool, "name"));
-    table_add_text(table, field_text(pool, "type"));
-    table_add_text(table, queue[0] ? queue : "any");
-    table_add_text(table, model[0] ? model : "any");
-    add_part(table, pool, "given", "gpus");
-    add_milli(table, pool, "min");
-    add_milli(table, pool, "max");
+    numbers_format(json_object_get(pool, key), &devices);
     table_add_text(table, text_string(&devices));
 }
 
-int run_pools(int argc, char **argv)
+int run_pools(const struct options *options)
 {
-    static const struct table_column columns[] = {
-        { "POOL", TABLE_LEFT, 0 },  { "TYPE", TABLE_LEFT, 0 },    { "QUEUE", TABLE_LEFT, 0 },
-        { "MODEL", TABLE_LEFT, 0 }, { "GIVEN", TABLE_LEFT, 0 },   { "MIN", TABLE_RIGHT, 0 },
-        { "MAX", TABLE_RIGHT, 0 },  { "DEVICES", TABLE_LEFT, 8 },
+    static const struct list_column columns[] = {
+        { "POOL", TABLE_LEFT, 0, cell_text, "name" },
+        { "TYPE", TABLE_LEFT, 0, cell_text, "type" },
+        { "QUEUE", TABLE_LEFT, 0, cell_or_any, "queue" },
+        { "MODEL", TABLE_LEFT, 0, cell_or_any, "model" },
+        { "GIVEN", TABLE_LEFT, 0, cell_given, "given" },
+        { "MIN", TABLE_RIGHT, 0, cell_milli, "min" },
+        { "MAX", TABLE_RIGHT, 0, cell_milli, "max" },
+        { "DEVICES", TABLE_LEFT, 8, cell_devices, "devices" },
     };
-    static const struct listing listing = {
-        "/v1/pools", "pools", "name", columns, COUNT_OF(columns), add_pool, NULL,
-    };
+    static const struct list_view view = { "/v1/pools", "pools", "name",
+                                           "no pools",  columns, COUNT_OF(columns) };
 
-    return list(argc, argv, &listing);
+    return list_ask(&view, options);
 }
 
-/* "67%" of its siblings; "-" when there is nothing to have a part of. */
-static void add_percent(struct table *table, const json_t *queue, const char *key)
+/* ---- queues ---- */
+
+static void cell_indented(struct table *table, const json_t *queue, const char *key)
 {
-    if (json_is_number(json_object_get(queue, key)))
-        table_add_format(table, "%.0f%%", field_real(queue, key) * 100);
-    else
-        table_add_text(table, "-");
+    table_add_format(table, "%*s%s", (int)field_number(queue, "depth") * 2, "",
+                     field_text(queue, key));
 }
 
 /* Zero is shown as "-". */
-static void add_some(struct table *table, const json_t *object, const char *key)
+static void cell_some(struct table *table, const json_t *queue, const char *key)
 {
-    if (field_milli(object, key) == 0)
+    if (field_milli(queue, key) == 0)
         table_add_absent(table);
     else
-        table_add_milli(table, field_milli(object, key));
+        cell_milli(table, queue, key);
 }
 
-static void add_queue(struct table *table, const json_t *queue)
+int run_queues(const struct options *options)
 {
-    table_start_row(table);
-    table_add_format(table, "%*s%s", (int)field_number(queue, "depth") * 2, "",
-                     field_text(queue, "name"));
-    add_milli(table, queue, "guarantee");
-    add_milli(table, queue, "limit");
-    add_milli(table, queue, "given");
-    add_milli(table, queue, "fair");
-    add_some(table, queue, "borrowed");
-    add_some(table, queue, "lent");
-    add_milli(table, queue, "claim");
-    table_add_number(table, field_number(queue, "weight"));
-    add_percent(table, queue, "used_share");
-    table_add_number(table, field_number(queue, "running"));
-    table_add_number(table, field_number(queue, "queued"));
+    static const struct list_column columns[] = {
+        { "QUEUE", TABLE_LEFT, 0, cell_indented, "name" },
+        { "GUARANTEE", TABLE_RIGHT, 0, cell_milli, "guarantee" },
+        { "LIMIT", TABLE_RIGHT, 0, cell_milli, "limit" },
+        { "GIVEN", TABLE_RIGHT, 0, cell_milli, "given" },
+        { "FAIR", TABLE_RIGHT, 0, cell_milli, "fair" },
+        { "BORROWED", TABLE_RIGHT, 0, cell_some, "borrowed" },
+        { "LENT", TABLE_RIGHT, 0, cell_some, "lent" },
+        { "CLAIM", TABLE_RIGHT, 0, cell_milli, "claim" },
+        { "WEIGHT", TABLE_RIGHT, 0, cell_number, "weight" },
+        { "USED", TABLE_RIGHT, 0, cell_percent, "used_share" },
+        { "RUNNING", TABLE_RIGHT, 0, cell_number, "running" },
+        { "QUEUED", TABLE_RIGHT, 0, cell_number, "queued" },
+    };
+    static const struct list_view view = { "/v1/queues", "queues", "name",
+                                           "no queues",  columns,  COUNT_OF(columns) };
+
+    return list_ask(&view, options);
 }
 
-int run_queues(int argc, char **argv)
+/* ---- scale ---- */
+
+static void add_wanted(struct table *table, const json_t *wish)
+{
+    char saved[UNITS_TEXT_SIZE];
+
+    table_start_row(table);
+    table_add_text(table, field_text(wish, "type"));
+    table_add_text(table, field_is_true(wish, "spot") ? "spot" : "on demand");
+    table_add_format(table, "+%" PRId64, field_number(wish, "count"));
+    table_add_number(table, field_number(wish, "jobs"));
+    table_add_format(table, "%.2f", json_number_value(json_object_get(wish, "price")));
+    table_add_text(table, field_is_null(wish, "saved_seconds")
+                              ? "no end in sight"
+                              : field_duration(wish, "saved_seconds", saved));
+}
+
+static void add_going(struct table *table, const json_t *node)
+{
+    char clock[CLOCK_SIZE];
+
+    table_start_row(table);
+    table_add_text(table, field_text(node, "type"));
+    table_add_text(table, "");
+    table_add_text(table, "-1");
+    table_add_text(table, "");
+    table_add_text(table, "");
+    table_add_format(table, "%s: idle since %s", field_text(node, "node"),
+                     clock_format(clock, field_time(node, "idle_since")));
+}
+
+static void print_scale(const json_t *reply)
 {
     static const struct table_column columns[] = {
-        { "QUEUE", TABLE_LEFT, 0 },    { "GUARANTEE", TABLE_RIGHT, 0 },
-        { "LIMIT", TABLE_RIGHT, 0 },   { "GIVEN", TABLE_RIGHT, 0 },
-        { "FAIR", TABLE_RIGHT, 0 },    { "BORROWED", TABLE_RIGHT, 0 },
-        { "LENT", TABLE_RIGHT, 0 },    { "CLAIM", TABLE_RIGHT, 0 },
-        { "WEIGHT", TABLE_RIGHT, 0 },  { "USED", TABLE_RIGHT, 0 },
-        { "RUNNING", TABLE_RIGHT, 0 }, { "QUEUED", TABLE_RIGHT, 0 },
+        { "TYPE", TABLE_LEFT, 0 },  { "AS", TABLE_LEFT, 0 },       { "NODES", TABLE_RIGHT, 0 },
+        { "JOBS", TABLE_RIGHT, 0 }, { "AN HOUR", TABLE_RIGHT, 0 }, { "WAIT SAVED", TABLE_LEFT, 8 },
     };
-    static const struct listing listing = {
-        "/v1/queues", "queues", "name", columns, COUNT_OF(columns), add_queue, NULL,
-    };
+    const json_t *wanted = json_object_get(reply, "wanted");
+    const json_t *may_go = json_object_get(reply, "may_go"), *item;
+    size_t i;
 
-    return list(argc, argv, &listing);
+    if (field_number(reply, "types") == 0) {
+        say("no node_types are configured; tarn apply -f FILE sets them");
+        return;
+    }
+    if (json_array_size(wanted) + json_array_size(may_go) == 0) {
+        say("no node is wanted, and none may go");
+        return;
+    }
+    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
+    json_array_foreach(wanted, i, item) add_wanted(table, item);
+    json_array_foreach(may_go, i, item) add_going(table, item);
+    screen_table(table);
+}
+
+int run_scale(const struct options *options)
+{
+    AUTO(json) json_t *reply = NULL;
+
+    if (session_ask("GET", "/v1/scale", NULL, &reply) != 0)
+        return 1;
+    if (options->is_json)
+        reply_print(reply);
+    else
+        print_scale(reply);
+    return 0;
 }

@@ -5,9 +5,8 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/each.h"
-#include "cli/options.h"
 #include "cli/screen.h"
+#include "cli/select.h"
 
 enum { FOLLOW, RANK, ERROR, TAIL };
 enum { WAIT_MS = 60000 };
@@ -60,38 +59,34 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
     return 0;
 }
 
-static int print_one(struct session *session, const char *id, const struct options *options)
+static int print_one(const struct each *each)
 {
+    struct session *session = each->session;
+    const char *id = each->id;
     struct client_stream stream = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
     struct error err;
 
-    build_path(id, options, &path);
+    if (each->count > 1)
+        printf("%s==> job %s <==\n", each->number > 0 ? "\n" : "", id);
+    build_path(id, each->options, &path);
     int code = client_stream_open(session->client, path.bytes, &stream, &err);
     if (code == 0)
         code = copy_stream(session, &stream, &err);
     client_stream_close(&stream);
     if (code == -ENOENT || code == -ECONNREFUSED) {
         /* Ask once more in the way that says whether there is a daemon at all. */
-        json_t *job = NULL;
+        AUTO(json) json_t *job = NULL;
         AUTO_FREE char *job_path = mem_printf("/v1/jobs/%s", id);
         struct error other;
 
         if (session_get(session, job_path, &job, &other) < 0)
             err = other;
-        json_decref(job);
     }
     return code < 0 ? complain(&err) : 0;
 }
 
-static int print_each(const struct each *each)
+int run_logs(const struct options *options)
 {
-    if (each->count > 1)
-        printf("%s==> job %s <==\n", each->number > 0 ? "\n" : "", each->id);
-    return print_one(each->session, each->id, each->options);
-}
-
-int run_logs(int argc, char **argv)
-{
-    return each_id(argc, argv, print_each);
+    return each_id(options, print_one);
 }

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
@@ -28,85 +26,71 @@ static void add_amount(struct table *table, double value)
     table_add_format(table, "%.*f", value >= 100 ? 0 : value >= 1 || value == 0 ? 1 : 2, value);
 }
 
-static void add_known(struct table *table, const json_t *row, const char *key, double factor)
+static void cell_amount(struct table *table, const json_t *row, const char *key)
 {
     if (field_is_null(row, key))
         table_add_absent(table);
     else
-        add_amount(table, field_real(row, key) * factor);
+        add_amount(table, field_real(row, key));
 }
 
-static void add_percent(struct table *table, const json_t *row, const char *key)
+static void cell_kwh(struct table *table, const json_t *row, const char *key)
 {
     if (field_is_null(row, key))
         table_add_absent(table);
     else
-        table_add_format(table, "%.0f%%", field_real(row, key) * 100);
+        add_amount(table, field_real(row, key) / 3.6e6);
 }
 
 /* The peak of what was given. */
-static void add_memory(struct table *table, const json_t *row)
+static void cell_memory(struct table *table, const json_t *row, const char *key)
 {
-    if (field_is_null(row, "memory_used") || field_real(row, "memory_given") <= 0)
+    if (field_is_null(row, key) || field_real(row, "memory_given") <= 0)
         table_add_absent(table);
     else
         table_add_format(table, "%.0f%%",
-                         field_real(row, "memory_used") / field_real(row, "memory_given") * 100);
+                         field_real(row, key) / field_real(row, "memory_given") * 100);
 }
 
-static void add_key(const json_t *row, const char *by, struct text *text)
+/* What a line is of. */
+static void cell_key(struct table *table, const json_t *row, const char *by)
 {
+    AUTO_RELEASE(text) struct text words = { 0 }, cut = { 0 };
     const char *name = field_text(row, strcmp(by, "job") == 0 ? "name" : by);
 
-    if (strcmp(by, "job") == 0)
-        text_printf(text, "%s%s", field_text(row, "label"), name[0] ? " " : "");
-    text_add(text, name[0] || text->length > 0 ? name : "none");
-}
-
-static void add_row(struct table *table, const json_t *row, const char *key)
-{
-    AUTO_RELEASE(text) struct text cut = { 0 };
-
-    text_add_cut(&cut, key, KEY_WIDTH);
-    table_start_row(table);
+    if (strcmp(by, "job") == 0 && !field_is_true(row, "is_total"))
+        text_printf(&words, "%s%s", field_text(row, "label"), name[0] ? " " : "");
+    if (field_is_true(row, "is_total"))
+        name = "total";
+    text_add(&words, name[0] || words.length > 0 ? name : "none");
+    text_add_cut(&cut, text_string(&words), KEY_WIDTH);
     table_add_text(table, text_string(&cut));
-    table_add_number(table, field_number(row, "ok"));
-    table_add_number(table, field_number(row, "failed"));
-    table_add_number(table, field_number(row, "preempted"));
-    add_amount(table, field_real(row, "gpu_hours"));
-    add_percent(table, row, "gpu_use");
-    add_memory(table, row);
-    add_known(table, row, "idle_gpu_hours", 1);
-    add_known(table, row, "energy_joules", 1 / 3.6e6);
-    add_known(table, row, "cost", 1);
 }
 
 static void print_rows(const json_t *report)
 {
     const char *by = field_text(report, "by");
-    char title[16];
-    snprintf(title, sizeof(title), "%c%s", by[0] - 'a' + 'A', by + 1);
-    for (char *at = title; *at; at++)
-        *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
-    const struct table_column columns[] = {
-        { title, TABLE_LEFT, 0 },   { "OK", TABLE_RIGHT, 0 },     { "BAD", TABLE_RIGHT, 0 },
-        { "PRE", TABLE_RIGHT, 0 },  { "GPU-H", TABLE_RIGHT, 0 },  { "USE", TABLE_RIGHT, 0 },
-        { "MEM", TABLE_RIGHT, 0 },  { "IDLE-H", TABLE_RIGHT, 0 }, { "KWH", TABLE_RIGHT, 0 },
-        { "COST", TABLE_RIGHT, 0 },
-    };
-    AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
-    const json_t *row;
-    size_t i;
+    AUTO_RELEASE(text) struct text title = { 0 };
 
-    json_array_foreach(json_object_get(report, "rows"), i, row)
-    {
-        AUTO_RELEASE(text) struct text key = { 0 };
-        add_key(row, by, &key);
-        add_row(table, row, text_string(&key));
-    }
-    add_row(table, json_object_get(report, "total"), "total");
-    screen_table(table);
-    int64_t left = field_number(report, "row_count") - (int64_t)i;
+    upper_add(by, &title);
+    const struct list_column columns[] = {
+        { text_string(&title), TABLE_LEFT, 0, cell_key, by },
+        { "OK", TABLE_RIGHT, 0, cell_number, "ok" },
+        { "BAD", TABLE_RIGHT, 0, cell_number, "failed" },
+        { "PRE", TABLE_RIGHT, 0, cell_number, "preempted" },
+        { "GPU-H", TABLE_RIGHT, 0, cell_amount, "gpu_hours" },
+        { "USE", TABLE_RIGHT, 0, cell_percent, "gpu_use" },
+        { "MEM", TABLE_RIGHT, 0, cell_memory, "memory_used" },
+        { "IDLE-H", TABLE_RIGHT, 0, cell_amount, "idle_gpu_hours" },
+        { "KWH", TABLE_RIGHT, 0, cell_kwh, "energy_joules" },
+        { "COST", TABLE_RIGHT, 0, cell_amount, "cost" },
+    };
+    AUTO(json) json_t *rows = json_copy(json_object_get(report, "rows"));
+    AUTO(json) json_t *total = json_copy(json_object_get(report, "total"));
+    json_object_set_new(total, "is_total", json_true());
+    json_array_append(rows, total);
+    list_print(columns, COUNT_OF(columns), rows);
+    int64_t left = field_number(report, "row_count") + 1 - (int64_t)json_array_size(rows);
     if (left > 0)
         printf("and %" PRId64 " more: -n N shows them\n", left);
 }
@@ -217,22 +201,20 @@ static void put_value(const json_t *value)
 /* An empty field is an unknown value. */
 static void print_csv(const json_t *report)
 {
-    static const char *const keys[] = {
-        "ok",
-        "failed",
-        "cancelled",
-        "running",
-        "preempted",
-        "gpu_hours",
-        "watched_gpu_hours",
-        "gpu_use",
-        "memory_used",
-        "memory_given",
-        "idle_gpu_hours",
-        "energy_joules",
-        "energy_gpu_hours",
-        "cost",
-    };
+    static const char *const keys[] = { "ok",
+                                        "failed",
+                                        "cancelled",
+                                        "running",
+                                        "preempted",
+                                        "gpu_hours",
+                                        "watched_gpu_hours",
+                                        "gpu_use",
+                                        "memory_used",
+                                        "memory_given",
+                                        "idle_gpu_hours",
+                                        "energy_joules",
+                                        "energy_gpu_hours",
+                                        "cost" };
     static const char *const job_keys[] = { "name", "user", "queue", "model" };
     const char *by = field_text(report, "by");
     bool is_job = strcmp(by, "job") == 0;
@@ -275,23 +257,19 @@ static void print(const json_t *report, const struct options *options)
     print_footer(report);
 }
 
-int run_report(int argc, char **argv)
+int run_report(const struct options *options)
 {
-    AUTO_RELEASE(text) struct text path = { 0 };
     static const char *const keys[] = { [LAST] = "last", [BY] = "by", [COUNT] = "shown" };
-    struct options options;
+    AUTO_RELEASE(text) struct text path = { 0 };
     AUTO(json) json_t *reply = NULL;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
     text_add(&path, "/v1/report");
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (options.values[i])
-            client_query_add(&path, keys[i], options.values[i]);
+        if (options->values[i])
+            client_query_add(&path, keys[i], options->values[i]);
     }
     if (session_ask("GET", text_string(&path), NULL, &reply) != 0)
         return 1;
-    print(reply, &options);
+    print(reply, options);
     return 0;
 }

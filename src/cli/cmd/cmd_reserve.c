@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reserve, reservations, cron: what happens at times that come again */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +7,11 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/options.h"
+#include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 
-enum {
-    RESERVE_FOR,
-    RESERVE_WHEN,
-    RESERVE_GPUS,
-    RESERVE_MODEL,
-    RESERVE_NODES,
-    RESERVE_REMOVE,
-};
+enum { RESERVE_FOR, RESERVE_WHEN, RESERVE_GPUS, RESERVE_MODEL, RESERVE_NODES, RESERVE_REMOVE };
 enum { CRON_REMOVE };
 
 const struct option_entry options_reserve[] = {
@@ -33,18 +24,10 @@ const struct option_entry options_reserve[] = {
     [RESERVE_REMOVE] = { "remove", 0, NULL, "end the reservation" },
     { 0 },
 };
-const struct option_entry options_reservations[] = { { 0 } };
 const struct option_entry options_cron[] = {
     [CRON_REMOVE] = { "remove", 0, NULL, "remove these jobs" },
     { 0 },
 };
-
-static int delete_at(struct session *session, const char *path, json_t **ret, struct error *err)
-{
-    const struct client_request request = { .method = "DELETE", .path = path };
-
-    return session_send(session, &request, ret, err);
-}
 
 /* ---- reserve ---- */
 
@@ -120,177 +103,108 @@ static void add_next(const json_t *item, struct text *text)
                     clock_format(until, field_time(item, "until")));
 }
 
-static int send_reservation(const struct options *options, const json_t *body, struct error *err)
+/* body NULL: remove it. */
+static int send_reservation(const struct options *options, const json_t *body)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
+    const char *name = options->words[0];
+    AUTO_FREE char *path =
+        mem_printf("/v1/reservations%s%s", body ? "" : "?name=", body ? "" : name);
     AUTO_RELEASE(text) struct text next = { 0 };
-    json_t *reply = NULL;
+    AUTO(json) json_t *reply = NULL;
 
-    int code = session_open(&session, err);
-    if (code == 0 && body)
-        code = session_post(&session, "/v1/reservations", body, &reply, err);
-    else if (code == 0) {
-        AUTO_FREE char *path = mem_printf("/v1/reservations?name=%s", options->words[0]);
-        code = delete_at(&session, path, &reply, err);
-    }
-    if (code < 0)
-        return complain(err);
-    if (body)
+    if (session_ask(body ? "POST" : "DELETE", path, body, &reply) != 0)
+        return 1;
+    if (reply_is_shown(reply, name, options))
+        return 0;
+    if (body) {
         add_next(reply, &next);
-    if (options->is_json)
-        reply_print(reply);
-    else if (options->is_quiet)
-        printf("%s\n", options->words[0]);
-    else if (body)
-        printf("reservation %s · %s\n", options->words[0], text_string(&next));
-    else
-        printf("removed %s\n", options->words[0]);
-    json_decref(reply);
+        printf("reservation %s · %s\n", name, text_string(&next));
+    } else
+        printf("removed %s\n", name);
     return 0;
 }
 
-int run_reserve(int argc, char **argv)
+int run_reserve(const struct options *options)
 {
-    struct options options;
-    struct error err;
-    int status;
+    AUTO(json) json_t *body = NULL;
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.word_count != 1 || !string_is_name(options.words[0], 63))
+    if (options->word_count != 1 || !string_is_name(options->words[0], 63))
         return usage_wrong("reserve", "expected one name for the reservation");
-    if (options.values[RESERVE_REMOVE])
-        return send_reservation(&options, NULL, &err);
-    json_t *body = json_object();
-    status = build(&options, body);
-    if (status == 0)
-        status = send_reservation(&options, body, &err);
-    json_decref(body);
-    return status;
+    if (!options->values[RESERVE_REMOVE]) {
+        body = json_object();
+        int status = build(options, body);
+        if (status != 0)
+            return status;
+    }
+    return send_reservation(options, body);
 }
 
 /* ---- listings ---- */
 
-static void add_what(const json_t *item, struct text *text)
+static void cell_whom(struct table *table, const json_t *item, const char *key)
 {
-    const char *model = field_text(item, "model");
-    const json_t *nodes = json_object_get(item, "nodes"), *node;
-    int64_t gpus = field_number(item, "gpus");
-    size_t i;
-
-    if (gpus > 0)
-        text_printf(text, "%" PRId64 " %s", gpus, model[0] ? model : gpus == 1 ? "gpu" : "gpus");
-    json_array_foreach(nodes, i, node) text_printf(text, "%s%s",
-                                                   i > 0      ? ","
-                                                   : gpus > 0 ? " of "
-                                                              : "",
-                                                   json_string_value(node));
-}
-
-static void add_reservation(struct table *table, const json_t *item)
-{
-    AUTO_RELEASE(text) struct text next = { 0 }, what = { 0 };
-    const json_t *whom = json_object_get(item, "for");
+    const json_t *whom = json_object_get(item, key);
     const char *queue = field_text(whom, "queue"), *user = field_text(whom, "user");
 
-    add_next(item, &next);
-    add_what(item, &what);
-    table_start_row(table);
-    table_add_text(table, field_text(item, "name"));
     if (json_is_string(whom))
         table_add_text(table, json_string_value(whom));
     else
         table_add_format(table, "%s %s", queue[0] ? "queue" : "user", queue[0] ? queue : user);
-    table_add_text(table, text_string(&what));
-    table_add_text(table, text_string(&next));
-    table_add_text(table, field_text(item, "when"));
-    table_add_text(table, field_is_null(item, "by") ? "configuration" : field_text(item, "by"));
 }
 
-static void add_cron(struct table *table, const json_t *item)
+static void cell_what(struct table *table, const json_t *item, const char *key)
 {
-    char next[CLOCK_SIZE], last[CLOCK_SIZE];
-
-    table_start_row(table);
-    table_add_number(table, field_number(item, "id"));
-    table_add_text(table, field_text(item, "name"));
-    table_add_text(table, field_text(item, "user"));
-    table_add_text(table, field_text(item, "schedule"));
-    table_add_text(table, clock_format(next, field_time(item, "next")));
-    table_add_text(
-        table, field_is_null(item, "fired") ? "-" : clock_format(last, field_time(item, "fired")));
-    table_add_number(table, field_number(item, "count"));
-    if (!field_is_null(item, "trouble")) {
-        table_add_format(table, "refused: %s", field_text(item, "trouble"));
-        table_style(table, TABLE_BAD);
-    } else if (field_is_null(item, "job"))
-        table_add_text(table, "-");
-    else
-        table_add_number(table, field_number(item, "job"));
-}
-
-struct times_listing {
-    const char *path, *key, *id, *none;
-    const struct table_column *columns;
-    size_t column_count;
-    void (*add_row)(struct table *table, const json_t *item);
-};
-
-static void print_listing(const struct times_listing *listing, const json_t *reply,
-                          const struct options *options)
-{
-    const json_t *list = json_object_get(reply, listing->key), *item;
+    const char *model = field_text(item, "model");
+    const json_t *nodes = json_object_get(item, "nodes"), *node;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    int64_t gpus = field_number(item, key);
     size_t i;
 
-    if (options->is_json) {
-        reply_print(reply);
-        return;
-    }
-    AUTO(table) struct table *table = table_create(listing->columns, listing->column_count);
-    json_array_foreach(list, i, item)
+    if (gpus > 0)
+        text_printf(&text, "%" PRId64 " %s", gpus, model[0] ? model : gpus == 1 ? "gpu" : "gpus");
+    json_array_foreach(nodes, i, node)
     {
-        const json_t *id = json_object_get(item, listing->id);
-        if (!options->is_quiet)
-            listing->add_row(table, item);
-        else if (json_is_integer(id))
-            printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(id));
-        else
-            printf("%s\n", json_string_value(id));
+        text_add(&text, i > 0 ? "," : gpus > 0 ? " of " : "");
+        text_add(&text, json_string_value(node));
     }
-    if (options->is_quiet)
+    table_add_text(table, text_string(&text));
+}
+
+static void cell_next(struct table *table, const json_t *item, const char *key)
+{
+    AUTO_RELEASE(text) struct text next = { 0 };
+
+    (void)key;
+    add_next(item, &next);
+    table_add_text(table, text_string(&next));
+}
+
+static void cell_by(struct table *table, const json_t *item, const char *key)
+{
+    table_add_text(table, field_is_null(item, key) ? "configuration" : field_text(item, key));
+}
+
+int run_reservations(const struct options *options)
+{
+    static const struct list_column columns[] = {
+        { "NAME", TABLE_LEFT, 0, cell_text, "name" }, { "FOR", TABLE_LEFT, 0, cell_whom, "for" },
+        { "WHAT", TABLE_LEFT, 0, cell_what, "gpus" }, { "NEXT", TABLE_LEFT, 0, cell_next, NULL },
+        { "WHEN", TABLE_LEFT, 8, cell_text, "when" }, { "BY", TABLE_LEFT, 0, cell_by, "by" },
+    };
+    static const struct list_view view = { "/v1/reservations", "reservations", "name",
+                                           "no reservations",  columns,        COUNT_OF(columns) };
+
+    return list_ask(&view, options);
+}
+
+static void cell_job(struct table *table, const json_t *item, const char *key)
+{
+    if (field_is_null(item, "trouble")) {
+        cell_number(table, item, key);
         return;
-    if (json_array_size(list) == 0)
-        talk("%s", listing->none);
-    else
-        screen_table(table);
-}
-
-static int list(const struct options *options, const struct times_listing *listing)
-{
-    AUTO(json) json_t *reply = NULL;
-
-    if (session_ask("GET", listing->path, NULL, &reply) != 0)
-        return 1;
-    print_listing(listing, reply, options);
-    return 0;
-}
-
-int run_reservations(int argc, char **argv)
-{
-    static const struct table_column columns[] = {
-        { "NAME", TABLE_LEFT, 0 }, { "FOR", TABLE_LEFT, 0 },  { "WHAT", TABLE_LEFT, 0 },
-        { "NEXT", TABLE_LEFT, 0 }, { "WHEN", TABLE_LEFT, 8 }, { "BY", TABLE_LEFT, 0 },
-    };
-    static const struct times_listing listing = {
-        "/v1/reservations", "reservations", "name", "no reservations", columns,
-        COUNT_OF(columns),  add_reservation
-    };
-    struct options options;
-    int status;
-
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    return list(&options, &listing);
+    }
+    table_add_format(table, "refused: %s", field_text(item, "trouble"));
+    table_style(table, TABLE_BAD);
 }
 
 /* One that refuses does not keep the others. */
@@ -305,38 +219,36 @@ static int remove_crons(const struct options *options)
     for (size_t i = 0; i < options->word_count; i++) {
         const char *id = options->words[i];
         AUTO_FREE char *path = mem_printf("/v1/cron/%s", id);
-        json_t *reply = NULL;
         if (!id[0] || strspn(id, "0123456789") != strlen(id))
             return usage_wrong("cron", "'%s': expected the number of a repeating job", id);
-        if (delete_at(&session, path, &reply, &err) < 0)
+        if (session_send(&session, "DELETE", path, NULL, NULL, &err) < 0)
             status = complain(&err);
         else
             printf(options->is_quiet ? "%s\n" : "removed %s\n", id);
-        json_decref(reply);
     }
     return status;
 }
 
-int run_cron(int argc, char **argv)
+int run_cron(const struct options *options)
 {
-    static const struct table_column columns[] = {
-        { "ID", TABLE_RIGHT, 0 },   { "NAME", TABLE_LEFT, 0 }, { "USER", TABLE_LEFT, 0 },
-        { "AT", TABLE_LEFT, 0 },    { "NEXT", TABLE_LEFT, 0 }, { "LAST", TABLE_LEFT, 0 },
-        { "RUNS", TABLE_RIGHT, 0 }, { "JOB", TABLE_LEFT, 8 },
+    static const struct list_column columns[] = {
+        { "ID", TABLE_RIGHT, 0, cell_number, "id" },
+        { "NAME", TABLE_LEFT, 0, cell_text, "name" },
+        { "USER", TABLE_LEFT, 0, cell_text, "user" },
+        { "AT", TABLE_LEFT, 0, cell_text, "schedule" },
+        { "NEXT", TABLE_LEFT, 0, cell_clock, "next" },
+        { "LAST", TABLE_LEFT, 0, cell_clock, "fired" },
+        { "RUNS", TABLE_RIGHT, 0, cell_number, "count" },
+        { "JOB", TABLE_LEFT, 8, cell_job, "job" },
     };
-    static const struct times_listing listing = {
-        "/v1/cron", "cron", "id", "no repeating jobs", columns, COUNT_OF(columns), add_cron
-    };
-    struct options options;
-    int status;
+    static const struct list_view view = { "/v1/cron",          "cron",  "id",
+                                           "no repeating jobs", columns, COUNT_OF(columns) };
 
-    if (!options_read(argc, argv, &options, &status))
-        return status;
-    if (options.values[CRON_REMOVE] && options.word_count > 0)
-        return remove_crons(&options);
-    if (options.values[CRON_REMOVE])
+    if (options->values[CRON_REMOVE] && options->word_count > 0)
+        return remove_crons(options);
+    if (options->values[CRON_REMOVE])
         return usage_wrong("cron", "expected the number of a repeating job");
-    if (options.word_count > 0)
-        return usage_wrong("cron", "'%s': expected no word", options.words[0]);
-    return list(&options, &listing);
+    if (options->word_count > 0)
+        return usage_wrong("cron", "'%s': expected no word", options->words[0]);
+    return list_ask(&view, options);
 }

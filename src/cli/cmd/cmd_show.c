@@ -3,15 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
-#include "cli/each.h"
-#include "cli/fields.h"
 #include "cli/job_view.h"
-#include "cli/options.h"
 #include "cli/screen.h"
-
-const struct option_entry options_show[] = { { 0 } };
+#include "cli/select.h"
 
 enum { LABEL_WIDTH = 12 };
 
@@ -20,6 +15,14 @@ static void add_line(struct text *text, const char *label, const char *words)
 {
     if (words[0])
         text_printf(text, "  %-*s%s\n", LABEL_WIDTH, label, words);
+}
+
+static void add_number(struct text *text, const char *label, int decimals, double number)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    snprintf(buffer, sizeof(buffer), "%.*f", decimals, number);
+    add_line(text, label, buffer);
 }
 
 static void add_time(struct text *text, const json_t *job, const char *key)
@@ -42,9 +45,8 @@ static void add_duration(struct text *text, const char *label, const json_t *obj
 static void add_state(struct text *text, const json_t *job)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
-    const char *word = job_state_word(job);
 
-    text_add(&line, word);
+    text_add(&line, job_state_word(job));
     if (field_number(job, "attempt") > 1)
         text_printf(&line, " · attempt %" PRId64, field_number(job, "attempt"));
     add_line(text, "state", line.bytes);
@@ -264,34 +266,20 @@ static void add_size(struct text *text, const json_t *job)
         add_line(text, "resized", clock_format(buffer, field_time(resized, "at")));
 }
 
-static void add_moved(struct text *text, const json_t *job)
+/* What moved it, "moved" or "rescued": the reason, and when. */
+static void add_move(struct text *text, const json_t *job, const char *key)
 {
-    const json_t *moved = json_object_get(job, "moved");
+    const json_t *move = json_object_get(job, key);
     AUTO_RELEASE(text) struct text line = { 0 };
     char buffer[CLOCK_SIZE];
 
-    if (!json_is_object(moved))
+    if (!json_is_object(move))
         return;
-    text_printf(&line, "%s · %s", field_text(moved, "text"),
-                clock_format(buffer, field_time(moved, "at")));
-    if (field_number(moved, "times") > 1)
-        text_printf(&line, " · %" PRId64 " times so far", field_number(moved, "times"));
-    add_line(text, "moved", line.bytes);
-}
-
-static void add_rescued(struct text *text, const json_t *job)
-{
-    const json_t *rescued = json_object_get(job, "rescued");
-    AUTO_RELEASE(text) struct text line = { 0 };
-    char buffer[CLOCK_SIZE];
-
-    if (!json_is_object(rescued))
-        return;
-    text_printf(&line, "%s · %s", field_text(rescued, "text"),
-                clock_format(buffer, field_time(rescued, "at")));
-    if (field_number(rescued, "times") > 1)
-        text_printf(&line, " · %" PRId64 " times so far", field_number(rescued, "times"));
-    add_line(text, "rescued", line.bytes);
+    text_printf(&line, "%s · %s", field_text(move, "text"),
+                clock_format(buffer, field_time(move, "at")));
+    if (field_number(move, "times") > 1)
+        text_printf(&line, " · %" PRId64 " times so far", field_number(move, "times"));
+    add_line(text, key, line.bytes);
 }
 
 /* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
@@ -337,6 +325,7 @@ static void add_checkpoint(struct text *text, const json_t *job)
 
 static void print_job(const json_t *job)
 {
+    static const char *const times[] = { "submitted", "begin", "started", "ended" };
     const json_t *request = json_object_get(job, "request");
     AUTO_RELEASE(text) struct text text = { 0 }, why = { 0 };
 
@@ -351,31 +340,23 @@ static void print_job(const json_t *job)
         add_line(&text, "warning", field_text(warning, "text"));
     add_asked(&text, job);
     add_line(&text, "pool", field_text(job, "pool"));
-    if (field_number(job, "priority") != 0) {
-        char priority[UNITS_TEXT_SIZE];
-        snprintf(priority, sizeof(priority), "%" PRId64, field_number(job, "priority"));
-        add_line(&text, "priority", priority);
-    }
+    if (field_number(job, "priority") != 0)
+        add_number(&text, "priority", 0, field_real(job, "priority"));
     add_duration(&text, "limit", request, "max_duration");
     add_duration(&text, "estimate", job, "estimate");
     add_time(&text, job, "deadline");
     add_size(&text, job);
-    add_moved(&text, job);
-    add_rescued(&text, job);
-    if (field_real(job, "cost") > 0) {
-        char cost[UNITS_TEXT_SIZE];
-        snprintf(cost, sizeof(cost), "%.2f", field_real(job, "cost"));
-        add_line(&text, "cost", cost);
-    }
+    add_move(&text, job, "moved");
+    add_move(&text, job, "rescued");
+    if (field_real(job, "cost") > 0)
+        add_number(&text, "cost", 2, field_real(job, "cost"));
     if (!field_is_null(job, "stopped_by"))
         add_line(&text, "stopped for", field_text(job, "stopped_by"));
     if (field_is_true(job, "preemptible"))
         add_preemptible(&text, job);
     add_checkpoint(&text, job);
-    add_time(&text, job, "submitted");
-    add_time(&text, job, "begin");
-    add_time(&text, job, "started");
-    add_time(&text, job, "ended");
+    for (i = 0; i < COUNT_OF(times); i++)
+        add_time(&text, job, times[i]);
     add_duration(&text, "waited", job, "wait_seconds");
     add_duration(&text, "ran", job, "run_seconds");
     add_needs(&text, job);
@@ -402,40 +383,26 @@ static void print_group(const json_t *group)
     text_printf(&head, "%s%s\n", field_text(group, "result")[0] ? " · " : "",
                 field_text(group, "result"));
     screen_put(stdout, head.bytes);
-    json_t *all = json_array();
+    AUTO(json) json_t *all = json_array();
     json_array_foreach(json_object_get(group, "stages"), i, stage)
         json_array_extend(all, json_object_get(stage, "jobs"));
-    AUTO(table) struct table *table = jobs_table(all);
-    screen_table(table);
-    json_decref(all);
+    list_print(jobs_columns, JOBS_COLUMNS, all);
 }
 
-static int show_one(struct session *session, const char *id, const struct options *options)
+static void print_any(const json_t *job)
 {
-    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", id);
-    json_t *job = NULL;
-    struct error err;
-
-    if (session_get(session, path, &job, &err) < 0)
-        return complain(&err);
-    if (options->is_json)
-        reply_print(job);
-    else if (options->is_quiet)
-        printf("%s\n", id);
-    else if (json_object_get(job, "stages"))
+    if (json_object_get(job, "stages"))
         print_group(job);
     else
         print_job(job);
-    json_decref(job);
-    return 0;
 }
 
-static int show_each(const struct each *each)
+static int show_one(const struct each *each)
 {
-    return show_one(each->session, each->id, each->options);
+    return each_print(each, "", NULL, print_any);
 }
 
-int run_show(int argc, char **argv)
+int run_show(const struct options *options)
 {
-    return each_id(argc, argv, show_each);
+    return each_id(options, show_one);
 }

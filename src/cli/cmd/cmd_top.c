@@ -9,19 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/follow/ctrl_c.h"
-#include "cli/options.h"
 #include "cli/screen.h"
-#include "cli/session.h"
 #include "cli/top/top_draw.h"
 #include "cli/top/top_feed.h"
-#include "cli/top/top_input.h"
 #include "cli/top/top_screen.h"
-#include "cli/top/top_view.h"
-#include "wire/json.h"
 
 enum { INTERVAL, ONCE, POOL, USER };
 enum { PLAIN_WIDTH = 132, PLAIN_WIDTH_MAX = 1000, RECALLED_MAX = 16 };
@@ -52,14 +46,6 @@ struct top {
     bool is_over;
 };
 
-static usec_t clock_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 /* ---- drawing ---- */
 
 /* An unset locale says nothing about the terminal: assume UTF-8, and tell ncurses. */
@@ -76,10 +62,10 @@ static bool prepare_locale(void)
 static void draw(struct top *top)
 {
     AUTO_RELEASE(frame) struct frame frame;
-    usec_t away = clock_now() - top->answered;
+    usec_t away = clock_read(CLOCK_MONOTONIC) - top->answered;
     bool is_away = top->has_failed || away > top->interval + 2 * USEC_PER_SEC;
 
-    top->drawn = clock_now();
+    top->drawn = clock_read(CLOCK_MONOTONIC);
     top->view.away_s = 0;
     if (is_away && !top->view.is_paused)
         top->view.away_s = away < USEC_PER_SEC ? 1 : away / USEC_PER_SEC;
@@ -97,7 +83,7 @@ static void take(struct top *top, json_t *gpus, json_t *jobs)
     view_arrange(&top->view, &top->world);
     localtime_r(&now, &parts);
     strftime(top->view.clock, sizeof(top->view.clock), "%H:%M:%S", &parts);
-    top->answered = clock_now();
+    top->answered = clock_read(CLOCK_MONOTONIC);
     if (jobs)
         top->jobs_came = top->answered;
     top->view.jobs_age = top->answered - top->jobs_came;
@@ -116,11 +102,10 @@ static void recall(struct top *top)
         return;
     json_array_foreach(gpus, i, gpu)
     {
-        json_t *reply = NULL;
+        AUTO(json) json_t *reply = NULL;
         if (!field_is_null(gpu, "reading") &&
             feed_history(&top->feed, field_text(gpu, "uuid"), step_s, &reply, NULL) == 0)
             world_recall(&top->world, gpu, reply, time(NULL), step_s);
-        json_decref(reply);
     }
 }
 
@@ -150,14 +135,6 @@ static void print_once(struct top *top)
     fputs(text_string(&text), stdout);
 }
 
-static void print_ids(const struct top_world *world)
-{
-    for (enum top_list list = TOP_RUNNING; list < TOP_LISTS; list++) {
-        for (size_t i = 0; i < world_count(world, list); i++)
-            printf("%s\n", world_key(world, list, i));
-    }
-}
-
 static void print(struct top *top, const struct options *options)
 {
     if (options->is_json) {
@@ -166,10 +143,14 @@ static void print(struct top *top, const struct options *options)
             json_pack("{s:O, s:O}", "gpus", json_object_get(top->world.gpus_reply, "gpus"), "jobs",
                       json_object_get(top->world.jobs_reply, "jobs"));
         reply_print(both);
-    } else if (options->is_quiet)
-        print_ids(&top->world);
-    else
+    } else if (!options->is_quiet) {
         print_once(top);
+    } else {
+        for (enum top_list list = TOP_RUNNING; list < TOP_LISTS; list++) {
+            for (size_t i = 0; i < world_count(&top->world, list); i++)
+                printf("%s\n", world_key(&top->world, list, i));
+        }
+    }
 }
 
 /* ---- keys and signals ---- */
@@ -179,13 +160,11 @@ static void cancel(struct top *top)
     struct top_view *view = &top->view;
     struct client *client = top->session->client;
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/cancel", view->target);
-    json_t *reply = NULL;
     struct error err;
 
     client_watch(client, top->input.signals);
-    int code = session_post(top->session, path, NULL, &reply, &err);
+    int code = session_send(top->session, "POST", path, NULL, NULL, &err);
     client_watch(client, top->input.any);
-    json_decref(reply);
     if (code < 0)
         snprintf(view->message, sizeof(view->message), "%.*s", TOP_MESSAGE_SIZE - 1, err.text);
     else
@@ -221,7 +200,8 @@ static bool take_signals(struct top *top)
 {
     bool has_any = false;
 
-    for (int number = input_signal(&top->input); number > 0; number = input_signal(&top->input)) {
+    for (int number = interrupt_take(top->input.signals); number > 0;
+         number = interrupt_take(top->input.signals)) {
         has_any = true;
         if (number != SIGWINCH) {
             top->signal = number;
@@ -276,7 +256,7 @@ static int wait_ms(const struct top *top, usec_t now)
 static int go_on(struct top *top, struct error *err)
 {
     while (!top->is_over) {
-        usec_t now = clock_now();
+        usec_t now = clock_read(CLOCK_MONOTONIC);
 
         if (!top->feed.is_asking && !top->view.is_paused && now >= top->due)
             ask(top, now);
@@ -285,7 +265,7 @@ static int go_on(struct top *top, struct error *err)
             return code;
         bool has_news = take_signals(top);
         has_news = take_keys(top) || has_news;
-        now = clock_now();
+        now = clock_read(CLOCK_MONOTONIC);
         has_news = look_for_answer(top, now) || has_news;
         if (!top->is_over && (has_news || now - top->drawn >= USEC_PER_SEC))
             draw(top);
@@ -343,28 +323,24 @@ static int run(struct top *top, const struct options *options, struct error *err
     return 0;
 }
 
-int run_top(int argc, char **argv)
+int run_top(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     const struct passwd *me = getpwuid(geteuid());
     struct top top = { .session = &session, .input = { -1, -1 } };
-    struct options options;
     struct error err;
-    int status;
 
-    if (!options_read_only(argc, argv, &options, &status))
-        return status;
-    status = read_interval(options.values[INTERVAL], &top.interval);
+    int status = read_interval(options->values[INTERVAL], &top.interval);
     if (status != 0)
         return status;
     view_init(&top.view, me ? me->pw_name : "");
-    top.view.choice.pool = options.values[POOL];
+    top.view.choice.pool = options->values[POOL];
     top.view.is_utf8 = prepare_locale();
     int code = session_open(&session, &err);
     if (code < 0)
         return complain(&err);
-    feed_open(&top.feed, &session, options.values[USER]);
-    code = run(&top, &options, &err);
+    feed_open(&top.feed, &session, options->values[USER]);
+    code = run(&top, options, &err);
     feed_close(&top.feed);
     world_release(&top.world);
     if (code < 0)

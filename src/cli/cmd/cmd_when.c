@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
+/* when, why, whatif: estimates and explanations */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/each.h"
 #include "cli/fields.h"
+#include "cli/outlook_view.h"
 #include "cli/screen.h"
-#include "cli/session.h"
-#include "wire/job/sbatch.h"
+#include "cli/select.h"
+#include "cli/send.h"
+#include "wire/whatif_request.h"
 
-/* With options instead of a number: those of submit, read by wire/job/sbatch.h. */
-const struct option_entry options_when[] = { { 0 } };
-
-static void print_when(const json_t *when, const struct options *options)
+static void print_when(const json_t *when)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     const json_t *advice;
     size_t i;
 
-    if (options->is_json) {
-        reply_print(when);
-        return;
-    }
-    if (options->is_quiet) {
-        printf("%s\n", field_text(json_object_get(when, "start"), "expected"));
-        return;
-    }
     text_printf(&text, "%s\n", field_text(when, "text"));
     json_array_foreach(json_object_get(when, "sooner"), i, advice)
         text_printf(&text, "  %-8s%s\n", i == 0 ? "sooner" : "", field_text(advice, "text"));
     screen_put(stdout, text.bytes);
 }
 
-static int when_each(const struct each *each)
+static void show_when(const json_t *when, bool is_json, bool is_quiet)
+{
+    if (is_json)
+        reply_print(when);
+    else if (is_quiet)
+        printf("%s\n", field_text(json_object_get(when, "start"), "expected"));
+    else
+        print_when(when);
+}
+
+static int when_one(const struct each *each)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/when", each->id);
-    json_t *when = NULL;
+    AUTO(json) json_t *when = NULL;
     struct error err;
 
     if (session_get(each->session, path, &when, &err) < 0)
         return complain(&err);
-    print_when(when, each->options);
-    json_decref(when);
+    show_when(when, each->options->is_json, each->options->is_quiet);
     return 0;
 }
 
@@ -52,8 +52,7 @@ static int when_each(const struct each *each)
 static int when_like(struct sbatch *sbatch)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    const struct options options = { .is_json = sbatch->is_json, .is_quiet = sbatch->is_quiet };
-    json_t *when = NULL;
+    AUTO(json) json_t *when = NULL;
     struct error err;
 
     int code = sbatch_finish(sbatch, &err);
@@ -63,11 +62,10 @@ static int when_like(struct sbatch *sbatch)
         code = session_open(&session, &err);
     }
     if (code == 0)
-        code = session_post(&session, "/v1/when", sbatch->job, &when, &err);
+        code = session_send(&session, "POST", "/v1/when", sbatch->job, &when, &err);
     if (code < 0)
         return complain(&err);
-    print_when(when, &options);
-    json_decref(when);
+    show_when(when, sbatch->is_json, sbatch->is_quiet);
     return 0;
 }
 
@@ -92,20 +90,25 @@ static bool is_about_no_job(int argc, char **argv)
     return has_more;
 }
 
-int run_when(int argc, char **argv)
+/* With options instead of a number: those of submit, read by wire/job/sbatch.h. */
+int run_when(const struct options *arguments)
 {
+    struct options options;
     struct sbatch sbatch;
     struct error err;
-    int rest = argc;
+    int rest = arguments->argc, status;
 
-    if (!is_about_no_job(argc, argv))
-        return each_id(argc, argv, when_each);
+    if (!is_about_no_job(arguments->argc, arguments->argv))
+        return options_read(arguments->argc, arguments->argv, &options, &status)
+                   ? each_id(&options, when_one)
+                   : status;
     sbatch_init(&sbatch);
-    int status = 2;
-    if (sbatch_parse_args(&sbatch, argc, argv, 1, &rest, &err) < 0)
+    status = 2;
+    if (sbatch_parse_args(&sbatch, arguments->argc, arguments->argv, 1, &rest, &err) < 0)
         complain(&err);
-    else if (rest < argc)
-        usage_wrong("when", "'%s': expected the number of a job, or options of one", argv[rest]);
+    else if (rest < arguments->argc)
+        usage_wrong("when", "'%s': expected the number of a job, or options of one",
+                    arguments->argv[rest]);
     else {
         if (sbatch.socket)
             setenv("TARN_SOCKET", sbatch.socket, 1);
@@ -113,4 +116,202 @@ int run_when(int argc, char **argv)
     }
     sbatch_release(&sbatch);
     return status;
+}
+
+/* ---- why ---- */
+
+/* "job 7 waits for gpus", by the kind of src/core/job/why.def. */
+static void add_headline(const json_t *why, struct text *text)
+{
+    static const struct {
+        const char *kind, *words;
+    } headlines[] = {
+        { "held", "is held back" },
+        { "needs", "waits for another job" },
+        { "begin", "waits for its begin time" },
+        { "new", "has just come and has not been looked at yet" },
+        { "gpus", "waits for gpus" },
+        { "cpus", "waits for cpus" },
+        { "memory", "waits for memory" },
+        { "quota", "waits for quota" },
+        { "pool_max", "waits for room in its pool" },
+        { "pool_min", "waits: what is free is kept for another pool" },
+        { "array", "waits for other tasks of its array" },
+        { "reserved", "waits behind a reservation" },
+        { "turn", "waits for its turn in its queue" },
+        { "behind", "waits for its turn" },
+    };
+    const char *kind = field_text(why, "kind"), *state = field_text(why, "state");
+
+    if (strcmp(kind, "group") == 0) {
+        text_add(text, field_text(why, "text"));
+        return;
+    }
+    text_printf(text, "job %s ", field_text(why, "label"));
+    for (size_t i = 0; i < COUNT_OF(headlines); i++) {
+        if (strcmp(headlines[i].kind, kind) == 0) {
+            text_add(text, headlines[i].words);
+            return;
+        }
+    }
+    if (string_starts(kind, "never"))
+        text_printf(text, "can never run: %s", field_text(why, "meaning"));
+    else if (strcmp(kind, "none") != 0 && kind[0])
+        text_printf(text, "waits: %s", field_text(why, "meaning"));
+    else if (strcmp(state, "ended") == 0)
+        text_printf(text, "has ended; tarn show %s says how", field_text(why, "label"));
+    else
+        text_printf(text, "is %s: nothing keeps it", state);
+}
+
+static void print_why(const json_t *why)
+{
+    const json_t *lines = json_object_get(why, "lines"), *line;
+    bool is_kept = strcmp(field_text(why, "kind"), "none") != 0;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t i;
+
+    add_headline(why, &text);
+    text_add_char(&text, '\n');
+    json_array_foreach(is_kept ? lines : NULL, i, line)
+        text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
+    if (is_kept && json_array_size(lines) == 0 && strcmp(field_text(why, "kind"), "group") != 0)
+        text_printf(&text, "  %s\n", field_text(why, "text"));
+    screen_put(stdout, text.bytes);
+}
+
+static int why_one(const struct each *each)
+{
+    return each_print(each, "/why", "kind", print_why);
+}
+
+int run_why(const struct options *options)
+{
+    return each_id(options, why_one);
+}
+
+/* ---- whatif: starts under a hypothetical change; changes nothing ---- */
+
+enum { ADD_NODES, DRAIN, REMOVE, SUBMIT, CANCEL, SET, CONFIG_FILE, COUNT };
+
+const struct option_entry options_whatif[] = {
+    [ADD_NODES] = { "add-nodes", 0, "N:MODEL:GPUS[:spot]", "add N nodes: 2:h100:8" },
+    [DRAIN] = { "drain", 0, "NODE", "drain a node" },
+    [REMOVE] = { "remove", 0, "NODE", "remove a node; its running jobs are lost" },
+    [SUBMIT] = { "submit", 0, "FILE", "submit this job file or script" },
+    [CANCEL] = { "cancel", 0, "ID", "cancel this job, array or pipeline" },
+    [SET] = { "set", 0, "KEY=VALUE", "change a key of the configuration: order=fifo" },
+    [CONFIG_FILE] = { "file", 'f', "FILE", "use this configuration" },
+    [COUNT] = { "count", 'n', "N", "show at most N jobs" },
+    { 0 },
+};
+
+static void add(json_t *body, const char *key, json_t *value)
+{
+    json_t *list = json_object_get(body, key);
+
+    if (!list) {
+        list = json_array();
+        json_object_set_new(body, key, list);
+    }
+    json_array_append_new(list, value);
+}
+
+/* As tarn submit reads it. */
+static int add_job(json_t *body, const char *path, struct error *err)
+{
+    const char *dot = strrchr(path, '.');
+    bool is_file = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    char *words[] = { "submit", is_file ? "-f" : (char *)(uintptr_t)path,
+                      is_file ? (char *)(uintptr_t)path : NULL, NULL };
+    struct sending sending;
+
+    int code = sending_read(&sending, is_file ? 3 : 2, words, err);
+    if (code == 0)
+        add(body, "submit", json_incref(sending.document));
+    sending_release(&sending);
+    return code;
+}
+
+static int make_body(const struct options *options, json_t *body, struct error *err)
+{
+    static const char *const keys[] = {
+        [ADD_NODES] = "add_nodes", [DRAIN] = "drain", [REMOVE] = "remove",
+        [CANCEL] = "cancel",       [SET] = "set",     [COUNT] = NULL,
+    };
+    json_t *config = NULL;
+    int code = 0;
+
+    for (size_t i = 0; i < options->given_count && code == 0; i++) {
+        const struct option_given *given = &options->given[i];
+        if (given->place == SUBMIT)
+            code = add_job(body, given->value, err);
+        else if (given->place == CONFIG_FILE)
+            code = config_file_read(given->value, &config, err);
+        else if (keys[given->place])
+            add(body, keys[given->place], json_string(given->value));
+        if (config)
+            json_object_set_new(body, "config", TAKE(config));
+    }
+    return code;
+}
+
+static void print(const json_t *reply, const struct options *options, size_t count)
+{
+    int64_t jobs = field_number(reply, "job_count");
+
+    if (options->is_json) {
+        reply_print(reply);
+        return;
+    }
+    if (!field_is_null(reply, "note"))
+        say("%s", field_text(reply, "note"));
+    if (jobs == 0) {
+        talk("no job waits, now or under the change");
+        return;
+    }
+    size_t shown = outlook_print_jobs(reply, count > 0 ? count : outlook_rows(reply), false);
+    printf("\n");
+    outlook_print_queues(reply);
+    talk("%" PRId64 " job%s: %" PRId64 " start sooner, %" PRId64 " later%s", jobs,
+         jobs == 1 ? "" : "s", field_number(reply, "sooner"), field_number(reply, "later"),
+         (int64_t)shown < jobs ? "; -n N shows more of them" : "");
+}
+
+static int read_count(const struct options *options, size_t *ret)
+{
+    const char *text = options->values[COUNT];
+    char *end;
+
+    if (!text)
+        return 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || value < 1 || value > WHATIF_SHOWN_MAX)
+        return usage_wrong("whatif", "--count '%s': expected 1 to %d", text, WHATIF_SHOWN_MAX);
+    *ret = value;
+    return 0;
+}
+
+int run_whatif(const struct options *options)
+{
+    AUTO(json) json_t *body = json_object(), *reply = NULL;
+    struct error err;
+    size_t count = 0;
+
+    if (options->word_count > 0)
+        return usage_wrong("whatif", "'%s': expected options that say what is otherwise",
+                           options->words[0]);
+    int status = read_count(options, &count);
+    if (status != 0)
+        return status;
+    if (options->given_count == (options->values[COUNT] ? 1U : 0U))
+        return usage_wrong("whatif", "expected what is otherwise, like --add-nodes 2:h100:8");
+    if (make_body(options, body, &err) < 0)
+        return complain(&err);
+    if (count > 0)
+        json_object_set_new(body, "shown", json_integer((json_int_t)count));
+    if (session_ask("POST", "/v1/whatif", body, &reply) != 0)
+        return 1;
+    print(reply, options, count);
+    return 0;
 }

@@ -9,8 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/screen.h"
-
 static void signals_of(sigset_t *set)
 {
     sigemptyset(set);
@@ -43,7 +41,7 @@ void interrupt_close(int fd)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static int take_signal(int fd)
+int interrupt_take(int fd)
 {
     struct signalfd_siginfo info;
 
@@ -60,7 +58,7 @@ static enum interrupt_answer read_answer(int fd)
     while (poll(waits, COUNT_OF(waits), -1) < 0 && errno == EINTR)
         continue;
     if (waits[0].revents) {
-        take_signal(fd);
+        interrupt_take(fd);
         fputc('\n', stderr);
         return INTERRUPT_LEAVE;
     }
@@ -74,7 +72,7 @@ static enum interrupt_answer read_answer(int fd)
 
 enum interrupt_answer interrupt_ask(int fd, const char *what, int *ret_signal)
 {
-    *ret_signal = take_signal(fd);
+    *ret_signal = interrupt_take(fd);
     if (*ret_signal == 0)
         return INTERRUPT_GO_ON;
     if (*ret_signal != SIGINT || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))

@@ -17,6 +17,9 @@ enum { INTERRUPT_STATUS = 128 }; /* plus the signal: the exit status after detac
 int interrupt_open(int *ret_fd, struct error *err);
 void interrupt_close(int fd);
 
+/* The next pending signal of a signalfd; 0: none. */
+int interrupt_take(int fd);
+
 /* Take the pending signal (*ret_signal; 0: none). On a terminal SIGINT asks what to do with `what`
  * ("job 7"); a second one, and any signal without a terminal, leaves the job running. */
 enum interrupt_answer interrupt_ask(int fd, const char *what, int *ret_signal);

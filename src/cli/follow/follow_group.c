@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "cli/fields.h"
 #include "cli/follow/follow_job.h"
-#include "cli/follow/job_watch.h"
 #include "cli/follow/stages.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
@@ -126,7 +123,8 @@ static void add_stage_row(struct table *table, const struct stage *stage,
     add_bar(table, stage, sum);
     add_gpus(table, sum);
     if (sum->began > 0)
-        table_add_duration(table, (sum->running > 0 ? wall_now() : sum->ended) - sum->began);
+        table_add_duration(table, (sum->running > 0 ? clock_read(CLOCK_REALTIME) : sum->ended) -
+                                      sum->began);
     else
         table_add_text(table, NULL);
     if (sum->running > 0)
@@ -145,7 +143,7 @@ static void add_head(const struct stages *stages, usec_t gpu_time, size_t over, 
     AUTO_RELEASE(text) struct text right = { 0 };
     char buffer[UNITS_TEXT_SIZE];
 
-    text_add(&right, units_format_duration(buffer, wall_now() - stages->submitted));
+    text_add(&right, units_format_duration(buffer, clock_read(CLOCK_REALTIME) - stages->submitted));
     add_gpu_time(&right, gpu_time, " · ");
     if (stages->count > 1)
         text_printf(&right, " · %zu of %zu stages", over, stages->count);
@@ -206,7 +204,7 @@ static void draw(struct live *live)
     text_add_char(&text, '\n');
     text_add(&text, text_string(&rows));
     live->drawn = count_lines(text.bytes);
-    live->drawn_at = wall_now();
+    live->drawn_at = clock_read(CLOCK_REALTIME);
     screen_put(stderr, text.bytes);
     fflush(stderr);
 }
@@ -216,7 +214,7 @@ static void peek(struct live *live)
 {
     struct stages *stages = &live->stages;
 
-    live->peeked_at = wall_now();
+    live->peeked_at = clock_read(CLOCK_REALTIME);
     for (size_t i = 0; i < stages->count; i++) {
         struct stage *stage = &stages->items[(live->peek_next + i) % stages->count];
         struct client_reply reply;
@@ -285,11 +283,11 @@ static bool hear_all(struct live *live)
 
 static void refresh(struct live *live, bool has_news)
 {
-    usec_t since = wall_now() - live->drawn_at;
+    usec_t since = clock_read(CLOCK_REALTIME) - live->drawn_at;
 
     if (!live->is_live)
         return;
-    if (wall_now() - live->peeked_at >= USEC_PER_SEC)
+    if (clock_read(CLOCK_REALTIME) - live->peeked_at >= USEC_PER_SEC)
         peek(live);
     if (since >= TICK_MS * USEC_PER_MS || (has_news && since >= REDRAW_MS * USEC_PER_MS) ||
         since < 0)
@@ -313,7 +311,7 @@ static int follow_on(struct live *live, int *ret_status, struct error *err)
                 return 1;
         }
         has_news = hear_all(live) || has_news;
-        if (watch_is_over(&live->watch) && !live->stages.result[0]) {
+        if (live->watch.events.is_over && !live->stages.result[0]) {
             code = watch_mend(&live->watch, err);
             if (code < 0)
                 return code;
@@ -434,7 +432,7 @@ static int load(struct live *live, json_t **ret, struct error *err)
 
 static int finish(struct live *live, int *ret_status, struct error *err)
 {
-    json_t *group = NULL;
+    AUTO(json) json_t *group = NULL;
 
     erase(live);
     int code = load(live, &group, err);
@@ -442,7 +440,6 @@ static int finish(struct live *live, int *ret_status, struct error *err)
         reply_print(group);
     else if (code == 0)
         tell_end(live);
-    json_decref(group);
     *ret_status = strcmp(live->stages.result, "ok") == 0 ? 0 : 1;
     return code;
 }
@@ -451,13 +448,12 @@ int follow_group(const struct follow_plan *plan, int *ret_status, struct error *
 {
     struct live live = { .plan = plan };
     struct screen screen;
-    json_t *group = NULL;
+    AUTO(json) json_t *group = NULL;
 
     screen_look(stderr, &screen);
     live.is_live = has_talk(&live) && screen.is_terminal && screen.has_cursor;
     snprintf(live.id, sizeof(live.id), "%" PRId64, field_number(plan->submitted, "id"));
     int code = load(&live, &group, err);
-    json_decref(group);
     if (code < 0)
         return code;
     if (has_talk(&live))

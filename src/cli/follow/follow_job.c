@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow/follow_job.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,12 +9,63 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "cli/fields.h"
 #include "cli/follow/ctrl_c.h"
-#include "cli/follow/job_watch.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
+
+static int connect_events(struct watch *watch, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s/events", watch->id);
+
+    return client_stream_open(watch->session->client, path, &watch->events, err);
+}
+
+int watch_open(struct watch *watch, struct session *session, const char *id, struct error *err)
+{
+    *watch = (struct watch){ .session = session };
+    snprintf(watch->id, sizeof(watch->id), "%s", id);
+    return connect_events(watch, err);
+}
+
+void watch_close(struct watch *watch)
+{
+    client_stream_close(&watch->events);
+}
+
+json_t *watch_take(struct watch *watch, bool *ret_is_group)
+{
+    struct client_event event;
+    json_t *value = NULL;
+
+    while (!value && watch->events.status < 400 && client_event_take(&watch->events, &event)) {
+        *ret_is_group = strcmp(event.name, "group") == 0;
+        if (json_parse(event.data, strlen(event.data), CLIENT_REPLY_MAX, NULL, &value, NULL) < 0)
+            value = NULL;
+        client_event_release(&event);
+        watch->away_since = 0;
+    }
+    return value;
+}
+
+int watch_mend(struct watch *watch, struct error *err)
+{
+    const struct client_stream *events = &watch->events;
+
+    if (events->status >= 400)
+        return refusal_read(events->status, text_string(&events->bytes), events->bytes.length, err);
+    if (watch->away_since == 0) {
+        watch->away_since = time(NULL);
+    } else if (time(NULL) - watch->away_since > WATCH_AWAY_S) {
+        return error_set(err, -ENODATA,
+                         "the daemon has gone; tarn up starts it, tarn logs -f %s goes on",
+                         watch->id);
+    }
+    client_stream_close(&watch->events);
+    int code = client_wait(watch->session->client, WATCH_PAUSE_MS, err);
+    if (code < 0 && code != -EINTR)
+        return code;
+    return connect_events(watch, err);
+}
 
 enum { WAIT_MS = 5000, ASK_AGAIN_S = 15 };
 
@@ -36,7 +86,6 @@ struct following {
 int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status)
 {
     const int64_t id = field_number(plan->submitted, "id");
-    json_t *reply = NULL;
     struct error err;
     int signal;
 
@@ -55,9 +104,8 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
         break;
     }
     AUTO_FREE char *path = mem_printf("/v1/jobs/%" PRId64 "/cancel", id);
-    if (session_post(plan->session, path, NULL, &reply, &err) < 0)
+    if (session_send(plan->session, "POST", path, NULL, NULL, &err) < 0)
         complain(&err);
-    json_decref(reply);
     return 0;
 }
 
@@ -83,15 +131,12 @@ static void add_devices(const json_t *job, struct text *text)
         return;
     }
     size_t count = json_array_size(devices);
-    AUTO_FREE char *model = mem_string(field_text(first, "model"));
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
     bool has_nodes = job_indices_add(job, &indices);
     if (field_milli(first, "share") == 1000)
-        text_printf(text, " · %zu x %s", count, model);
+        text_printf(text, " · %zu x ", count);
     else
-        text_printf(text, " · %s of %s", units_format_milli(buffer, field_milli(first, "share")),
-                    model);
+        text_printf(text, " · %s of ", units_format_milli(buffer, field_milli(first, "share")));
+    upper_add(field_text(first, "model"), text);
     text_printf(text, " (%s%s)%s",
                 has_nodes    ? ""
                 : count == 1 ? "gpu "
@@ -129,7 +174,7 @@ static void introduce(struct following *following)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
     AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *details = NULL;
+    AUTO(json) json_t *details = NULL;
 
     if (following->is_introduced || is_silent(following))
         return;
@@ -143,7 +188,6 @@ static void introduce(struct following *following)
         add_devices(details, &text);
         if (isolation[0])
             text_printf(&text, " · %s", isolation);
-        json_decref(details);
     }
     if (field_number(following->job, "attempt") > 1)
         text_printf(&text, " · attempt %" PRId64, field_number(following->job, "attempt"));
@@ -253,7 +297,7 @@ static int mend(struct following *following, struct error *err)
     bool has_ended = following->job && job_is_ended(following->job);
     int code = 0;
 
-    if (watch_is_over(&following->watch) && !has_ended)
+    if (following->watch.events.is_over && !has_ended)
         code = watch_mend(&following->watch, err);
     bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
     if (code == 0 && wants_output(following) && is_cut) {
@@ -301,12 +345,11 @@ static void tell_end(struct following *following)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
     AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *job = NULL;
+    AUTO(json) json_t *job = NULL;
 
     if (following->plan->is_json) {
         if (session_get(following->plan->session, path, &job, NULL) == 0)
             reply_print(job);
-        json_decref(job);
     } else if (!following->plan->is_quiet) {
         job_end_add(following->job, &text);
         talk("%s", text.bytes);
@@ -353,7 +396,7 @@ int follow_quietly(struct session *session, const char *id, int *ret_status, str
             }
             json_decref(change);
         }
-        if (code == 0 && !is_over && watch_is_over(&watch))
+        if (code == 0 && !is_over && watch.events.is_over)
             code = watch_mend(&watch, err);
     }
     watch_close(&watch);

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/follow/stages.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/text.h"
-#include "cli/fields.h"
 #include "cli/job_view.h"
 
 enum { NEEDS_SHOWN_MAX = 24 };
-
-usec_t wall_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * USEC_PER_SEC + now.tv_nsec / 1000;
-}
 
 static char *read_needs(const json_t *stage)
 {
@@ -104,24 +93,15 @@ void stages_release(struct stages *stages)
     *stages = (struct stages){ 0 };
 }
 
-static void hear_group(struct stages *stages, const json_t *group)
-{
-    if ((uint64_t)field_number(group, "id") != stages->id)
-        return;
-    free(stages->result);
-    stages->result = mem_string(field_text(group, "result"));
-}
-
 const struct stage *stages_hear(struct stages *stages, json_t *change, bool is_group)
 {
     uint64_t index;
 
-    if (is_group) {
-        hear_group(stages, change);
-        json_decref(change);
-        return NULL;
+    if (is_group && (uint64_t)field_number(change, "id") == stages->id) {
+        free(stages->result);
+        stages->result = mem_string(field_text(change, "result"));
     }
-    if (!map_get(&stages->by_id, (uint64_t)field_number(change, "id"), &index)) {
+    if (is_group || !map_get(&stages->by_id, (uint64_t)field_number(change, "id"), &index)) {
         json_decref(change);
         return NULL;
     }
@@ -141,7 +121,7 @@ static void sum_times(const json_t *job, struct stage_sum *sum)
     usec_t run = 0;
 
     if (began > 0)
-        run = (job_is_ended(job) && ended > 0 ? ended : wall_now()) - began;
+        run = (job_is_ended(job) && ended > 0 ? ended : clock_read(CLOCK_REALTIME)) - began;
     if (job_is_ended(job) && field_seconds(job, "run_seconds") != FIELD_ABSENT)
         run = field_seconds(job, "run_seconds");
     if (run > 0)
@@ -167,8 +147,7 @@ void stage_sum(const struct stages *stages, const struct stage *stage, struct st
         } else if (job_is_ended(job)) {
             ret->bad++;
             ret->a_bad = ret->a_bad ? ret->a_bad : job;
-        } else if (strcmp(word, "running") == 0 || strcmp(word, "granted") == 0 ||
-                   strcmp(word, "stopping") == 0) {
+        } else if (job_is_placed(job)) {
             ret->running++;
             ret->gpu_milli += field_milli(job, "gpu_count");
             ret->cpus += field_real(job, "cpus");

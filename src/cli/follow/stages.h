@@ -57,7 +57,4 @@ const struct stage *stages_hear(struct stages *stages, json_t *change, bool is_g
 
 void stage_sum(const struct stages *stages, const struct stage *stage, struct stage_sum *ret);
 
-/* Wall time now. */
-usec_t wall_now(void);
-
 #endif

@@ -5,7 +5,94 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/fields.h"
+#include "cli/job_view.h"
+
+/* ---- a job a line: those that run, those that wait and why ---- */
+
+enum { WIDTH_WIDE = 100 };
+
+/* "4 (0-3)"; another column marks synthetic GPUs. */
+static void add_gpus(const json_t *job, struct text *text)
+{
+    job_gpus_add(job, text);
+    char *words = text->length > 0 ? strstr(text->bytes, " synthetic") : NULL;
+    if (words) {
+        *words = '\0';
+        text->length = strlen(text->bytes);
+    }
+}
+
+/* A narrow screen is for the reasons, not for the queues. */
+static const size_t widths_narrow[] = { 6, 12, 8, 0, 9, 6 },
+                    widths_wide[] = { 6, 20, 10, 12, 12, 7 };
+
+static void draw_line(struct frame *frame, unsigned style, const char *const *fields)
+{
+    static const bool is_right[] = { true, false, false, false, false, true };
+    const size_t *widths = frame->width < WIDTH_WIDE ? widths_narrow : widths_wide;
+
+    frame_start_line(frame, style);
+    frame_add(frame, TABLE_PLAIN, style & FRAME_SELECTED ? ">" : " ");
+    for (size_t i = 0; i < COUNT_OF(is_right); i++) {
+        if (widths[i] == 0)
+            continue;
+        if (is_right[i])
+            frame_add_right(frame, TABLE_PLAIN, widths[i], fields[i]);
+        else
+            frame_add_left(frame, TABLE_PLAIN, widths[i], fields[i]);
+        frame_pad(frame, frame->column + 1);
+    }
+    frame_pad(frame, frame->column + 1);
+    frame_add(frame, TABLE_PLAIN, fields[COUNT_OF(is_right)]);
+    if (style & FRAME_SELECTED)
+        frame_pad(frame, frame->width);
+}
+
+static void draw_job(struct frame *frame, const struct top_view *view, const json_t *job,
+                     enum top_list list, bool is_selected)
+{
+    AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
+    usec_t passed = field_seconds(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds");
+    const char *state = field_text(job, "state");
+    char buffer[UNITS_TEXT_SIZE] = "-";
+
+    add_gpus(job, &gpus);
+    if (passed != FIELD_ABSENT) /* it went on since the list was made */
+        units_format_duration(buffer, passed + view->jobs_age);
+    if (strcmp(state, "running") != 0 && strcmp(state, "queued") != 0) /* not that of the list */
+        text_printf(&why, "%s ", state);
+    job_why_add(job, &why);
+    const char *const fields[] = { field_text(job, "label"), field_text(job, "name"),
+                                   field_text(job, "user"),  field_text(job, "queue"),
+                                   text_string(&gpus),       buffer,
+                                   text_string(&why) };
+    draw_line(frame, is_selected ? FRAME_SELECTED : TABLE_PLAIN, fields);
+}
+
+static void draw_jobs(struct frame *frame, const struct top_view *view,
+                      const struct top_world *world, enum top_list list, struct top_window window)
+{
+    size_t count = world_count(world, list);
+    char title[UNITS_TEXT_SIZE], range[UNITS_TEXT_SIZE * 3] = "";
+
+    snprintf(title, sizeof(title), "%s %zu", list == TOP_RUNNING ? "RUNNING" : "WAITING", count);
+    if (window.count < count)
+        snprintf(range, sizeof(range), "%zu to %zu of %zu", window.first + 1,
+                 window.first + window.count, count);
+    const char *const titles[] = { "ID",
+                                   title,
+                                   "USER",
+                                   "QUEUE",
+                                   "GPUS",
+                                   list == TOP_RUNNING ? "RUN" : "WAIT",
+                                   range[0]              ? range
+                                   : list == TOP_RUNNING ? ""
+                                                         : "WHY" };
+    draw_line(frame, FRAME_BOLD, titles);
+    for (size_t i = window.first; i < window.first + window.count; i++)
+        draw_job(frame, view, world->jobs[list].items[i], list,
+                 view->height > 0 && view->list == list && view->place == i);
+}
 
 enum { LINES_FOR_DETAILS = 20 }; /* a screen with fewer has none */
 enum { LINES_MIN = 6, LONG_FOOT = 77 };
@@ -154,16 +241,6 @@ static struct top_window scroll(size_t *first, size_t count, size_t lines, bool 
     return (struct top_window){ .first = *first, .count = lines };
 }
 
-/* The line of the map in which the cursor is. */
-static size_t map_line(const struct top_view *view, const struct top_world *world)
-{
-    size_t node = 0;
-
-    while (node + 1 < world->nodes.count && world->nodes.items[node + 1].first <= view->place)
-        node++;
-    return node / view_map_columns(view, world);
-}
-
 /* The GPU that the details are of. */
 static const struct top_gpu *gpu_meant(const struct top_view *view, const struct top_world *world)
 {
@@ -179,7 +256,8 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
     bool is_map = view_is_map(view, world);
     size_t columns = is_map ? view_map_columns(view, world) : 1;
     size_t rows = is_map ? (world->nodes.count + columns - 1) / columns : world->gpus.count;
-    const size_t wanted[TOP_LISTS] = { rows, world->running.count, world->waiting.count };
+    const size_t wanted[TOP_LISTS] = { rows, world_count(world, TOP_RUNNING),
+                                       world_count(world, TOP_WAITING) };
     size_t counts[TOP_LISTS];
     const struct top_gpu *meant = gpu_meant(view, world);
 
@@ -187,7 +265,8 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
         lines -= DETAIL_LINES;
     share_lines(wanted, lines > TOP_LISTS ? lines - TOP_LISTS : 0, counts);
     for (enum top_list list = 0; list < TOP_LISTS; list++) {
-        size_t at = list == TOP_GPUS && is_map ? map_line(view, world) : view->place;
+        size_t at =
+            list == TOP_GPUS && is_map ? view_node_of(world, view->place) / columns : view->place;
         struct top_window window =
             scroll(&view->firsts[list], wanted[list], counts[list], view->list == list, at);
         if (list == TOP_GPUS && is_map)
@@ -201,14 +280,10 @@ static void draw_lists(struct frame *frame, struct top_view *view, const struct 
     }
 }
 
-static size_t lines_of_all(const struct top_world *world)
-{
-    return world->gpus.count + world->running.count + world->waiting.count + TOP_LISTS;
-}
-
 void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world)
 {
     bool is_all = view->height == 0;
+    size_t lines = is_all ? TOP_LISTS : view->height - 2;
 
     if (!is_all && view->height < LINES_MIN) {
         frame_start_line(frame, TABLE_PLAIN);
@@ -220,7 +295,9 @@ void top_draw(struct frame *frame, struct top_view *view, const struct top_world
         return;
     }
     draw_head(frame, view, world);
-    draw_lists(frame, view, world, is_all ? lines_of_all(world) : view->height - 2);
+    for (enum top_list list = 0; is_all && list < TOP_LISTS; list++)
+        lines += world_count(world, list);
+    draw_lists(frame, view, world, lines);
     if (is_all)
         return;
     while (frame->line_count + 1 < view->height)

@@ -32,7 +32,5 @@ void draw_details(struct frame *frame, const struct top_view *view, const struct
 /* A title line and the window's lines of nodes. */
 void draw_map(struct frame *frame, const struct top_view *view, const struct top_world *world,
               struct top_window window);
-void draw_jobs(struct frame *frame, const struct top_view *view, const struct top_world *world,
-               enum top_list list, struct top_window window);
 
 #endif

@@ -1,20 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU a line, and all of one. */
-#include <ctype.h>
+/* A GPU a line, and all of one; or a map of nodes, a sign a GPU. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/fields.h"
-#include "cli/top/top_bar.h"
 #include "cli/top/top_draw.h"
 
 enum { WIDTH_USUAL = 80, JOB_WIDTH_MIN = 10, NODE_WIDTH_MAX = 16, BAR_MAX = 24, SPARK_MAX = 60 };
 
-/* Columns of each part of a line; 0: it is left out. */
-struct gpu_columns {
-    size_t index, node, model, use, use_bar, spark, memory, memory_bar, power, temperature;
+/* The parts of a line. */
+enum gpu_part { PART_INDEX, PART_NODE, PART_MODEL, PART_VALUE, PART_BAR, PART_SPARK };
+enum gpu_column {
+    COLUMN_INDEX,
+    COLUMN_NODE,
+    COLUMN_MODEL,
+    COLUMN_USE,
+    COLUMN_USE_BAR,
+    COLUMN_SPARK,
+    COLUMN_MEMORY,
+    COLUMN_MEMORY_BAR,
+    COLUMN_POWER,
+    COLUMN_TEMPERATURE,
+    GPU_COLUMNS,
+};
+
+static const struct {
+    const char *title;
+    size_t width; /* on a screen of the usual width */
+    enum gpu_part part;
+    enum top_reading reading;
+    enum top_order_gpus order; /* that has its title marked; GPUS_ORDERS: none */
+} gpu_columns[GPU_COLUMNS] = {
+    [COLUMN_INDEX] = { "GPU", 3, PART_INDEX, TOP_USE, GPUS_BY_PLACE },
+    [COLUMN_NODE] = { "NODE", 0, PART_NODE, TOP_USE, GPUS_ORDERS },
+    [COLUMN_MODEL] = { "MODEL", 0, PART_MODEL, TOP_USE, GPUS_ORDERS },
+    [COLUMN_USE] = { "USE", 4, PART_VALUE, TOP_USE, GPUS_BY_USE },
+    [COLUMN_USE_BAR] = { "", 8, PART_BAR, TOP_USE, GPUS_ORDERS },
+    [COLUMN_SPARK] = { "", 8, PART_SPARK, TOP_USE, GPUS_ORDERS },
+    [COLUMN_MEMORY] = { "MEMORY", 11, PART_VALUE, TOP_MEMORY, GPUS_BY_MEMORY },
+    [COLUMN_MEMORY_BAR] = { "", 6, PART_BAR, TOP_MEMORY, GPUS_ORDERS },
+    [COLUMN_POWER] = { "POWER", 9, PART_VALUE, TOP_POWER, GPUS_BY_POWER },
+    [COLUMN_TEMPERATURE] = { "TEMP", 5, PART_VALUE, TOP_TEMPERATURE, GPUS_BY_TEMPERATURE },
 };
 
 /* "4 ana, 9 ben" */
@@ -58,64 +84,57 @@ static void gpu_value_add(const struct top_gpu *gpu, enum top_reading reading, s
         text_printf(text, "%.0f/%.0f W", value, gpu->mosts[TOP_POWER]);
 }
 
-/* ---- how wide ---- */
+/* ---- how wide: 0 leaves a column out ---- */
 
-static size_t total_width(const struct gpu_columns *columns)
+static size_t total_width(const size_t *widths)
 {
-    const size_t widths[] = { columns->index,      columns->node,       columns->model,
-                              columns->use,        columns->use_bar,    columns->spark,
-                              columns->memory,     columns->memory_bar, columns->power,
-                              columns->temperature };
     size_t total = 1;
 
-    for (size_t i = 0; i < COUNT_OF(widths); i++)
+    for (size_t i = 0; i < GPU_COLUMNS; i++)
         total += widths[i] > 0 ? widths[i] + 1 : 0;
     return total;
 }
 
-/* What a narrow screen can do without, the least wanted first. */
-static void drop_columns(struct gpu_columns *columns, size_t width)
+static size_t at_most(size_t value, size_t most)
 {
-    size_t *const optional[] = { &columns->spark, &columns->memory_bar, &columns->use_bar,
-                                 &columns->node,  &columns->power,      &columns->temperature };
-
-    for (size_t i = 0; i < COUNT_OF(optional); i++) {
-        if (total_width(columns) + JOB_WIDTH_MIN <= width)
-            return;
-        *optional[i] = 0;
-    }
+    return value < most ? value : most;
 }
 
-static void widen(struct gpu_columns *columns, size_t spare)
+static void widen(size_t *widths, size_t spare)
 {
-    columns->model = spare > 20 ? 10 : 0;
-    columns->use_bar += spare / 8 < BAR_MAX ? spare / 8 : BAR_MAX;
-    columns->memory_bar += spare / 8 < BAR_MAX ? spare / 8 : BAR_MAX;
-    if (columns->spark > 0)
-        columns->spark += spare / 4 < SPARK_MAX ? spare / 4 : SPARK_MAX;
+    widths[COLUMN_MODEL] = spare > 20 ? 10 : 0;
+    widths[COLUMN_USE_BAR] += at_most(spare / 8, BAR_MAX);
+    widths[COLUMN_MEMORY_BAR] += at_most(spare / 8, BAR_MAX);
+    if (widths[COLUMN_SPARK] > 0)
+        widths[COLUMN_SPARK] += at_most(spare / 4, SPARK_MAX);
 }
 
-static struct gpu_columns choose_columns(const struct top_view *view, const struct top_world *world)
+static void choose_widths(const struct top_view *view, const struct top_world *world,
+                          size_t *widths)
 {
-    struct gpu_columns columns = {
-        .index = world->index_width > 3 ? world->index_width : 3,
-        .use = 4,
-        .use_bar = 8,
-        .spark = view->height > 0 ? 8 : 0,
-        .memory = 11,
-        .memory_bar = 6,
-        .power = 9,
-        .temperature = 5,
+    /* What a narrow screen can do without, the least wanted first. */
+    static const enum gpu_column optional[] = {
+        COLUMN_SPARK, COLUMN_MEMORY_BAR, COLUMN_USE_BAR,
+        COLUMN_NODE,  COLUMN_POWER,      COLUMN_TEMPERATURE
     };
 
+    for (size_t i = 0; i < GPU_COLUMNS; i++)
+        widths[i] = gpu_columns[i].width;
+    if (world->index_width > widths[COLUMN_INDEX])
+        widths[COLUMN_INDEX] = world->index_width;
+    if (view->height == 0)
+        widths[COLUMN_SPARK] = 0;
     if (world->nodes.count > 1)
-        columns.node = world->node_width < NODE_WIDTH_MAX ? world->node_width : NODE_WIDTH_MAX;
-    if (columns.node > 0 && columns.node < 4)
-        columns.node = 4;
+        widths[COLUMN_NODE] = at_most(world->node_width, NODE_WIDTH_MAX);
+    if (widths[COLUMN_NODE] > 0 && widths[COLUMN_NODE] < 4)
+        widths[COLUMN_NODE] = 4;
     if (view->width > WIDTH_USUAL)
-        widen(&columns, view->width - WIDTH_USUAL);
-    drop_columns(&columns, view->width);
-    return columns;
+        widen(widths, view->width - WIDTH_USUAL);
+    for (size_t i = 0; i < COUNT_OF(optional); i++) {
+        if (total_width(widths) + JOB_WIDTH_MIN <= view->width)
+            return;
+        widths[optional[i]] = 0;
+    }
 }
 
 /* ---- a line ---- */
@@ -132,63 +151,42 @@ static void add_field(struct frame *frame, size_t width, bool is_right, unsigned
     frame_pad(frame, frame->column + 1);
 }
 
-static void draw_title(struct frame *frame, const struct top_view *view,
-                       const struct gpu_columns *columns)
+static bool is_right(enum gpu_part part)
 {
-    const enum top_order_gpus order = view->choice.gpus;
-    const struct {
-        size_t width;
-        bool is_right;
-        const char *title;
-        enum top_order_gpus order;
-    } titles[] = {
-        { columns->index, true, "GPU", GPUS_BY_PLACE },
-        { columns->node, false, "NODE", GPUS_ORDERS },
-        { columns->model, false, "MODEL", GPUS_ORDERS },
-        { columns->use, true, "USE", GPUS_BY_USE },
-        { columns->use_bar, false, "", GPUS_ORDERS },
-        { columns->spark, false, "", GPUS_ORDERS },
-        { columns->memory, true, "MEMORY", GPUS_BY_MEMORY },
-        { columns->memory_bar, false, "", GPUS_ORDERS },
-        { columns->power, true, "POWER", GPUS_BY_POWER },
-        { columns->temperature, true, "TEMP", GPUS_BY_TEMPERATURE },
-    };
-
-    frame_start_line(frame, FRAME_BOLD);
-    frame_pad(frame, 1);
-    for (size_t i = 0; i < COUNT_OF(titles); i++)
-        add_field(frame, titles[i].width, titles[i].is_right,
-                  titles[i].order == order ? TABLE_GOOD : TABLE_PLAIN, titles[i].title);
-    frame_add(frame, TABLE_PLAIN, " JOB");
+    return part == PART_INDEX || part == PART_VALUE;
 }
 
-static void add_value(struct frame *frame, size_t width, const struct top_gpu *gpu,
-                      enum top_reading reading)
+static void add_part(struct frame *frame, const struct top_world *world, const struct top_gpu *gpu,
+                     enum gpu_part part, enum top_reading reading, size_t width)
 {
     AUTO_RELEASE(text) struct text words = { 0 };
+    const struct top_history *history;
 
-    gpu_value_add(gpu, reading, &words);
-    add_field(frame, width, true, TABLE_PLAIN, text_string(&words));
-}
-
-static void add_bar(struct frame *frame, size_t width, const struct top_gpu *gpu,
-                    enum top_reading reading)
-{
-    AUTO_RELEASE(text) struct text bar = { 0 };
-
-    bar_add(&bar, gpu->parts[reading], width, frame->is_utf8);
-    add_field(frame, width, false, TABLE_GOOD, text_string(&bar));
-}
-
-static void add_spark(struct frame *frame, size_t width, const struct top_world *world,
-                      const struct top_gpu *gpu, enum top_reading reading)
-{
-    AUTO_RELEASE(text) struct text spark = { 0 };
-    const struct top_history *history = world_history(world, field_text(gpu->view, "uuid"));
-
-    if (history)
-        spark_add(&spark, history->parts[reading], history->count, width, frame->is_utf8);
-    add_field(frame, width, false, TABLE_GOOD, text_string(&spark));
+    switch (part) {
+    case PART_INDEX:
+        text_printf(&words, "%" PRId64, field_number(gpu->view, "index"));
+        break;
+    case PART_NODE:
+        text_add(&words, field_text(gpu->view, "node"));
+        break;
+    case PART_MODEL:
+        upper_add(field_text(gpu->view, "model"), &words);
+        break;
+    case PART_VALUE:
+        gpu_value_add(gpu, reading, &words);
+        break;
+    case PART_BAR:
+        bar_add(&words, gpu->parts[reading], width, frame->is_utf8);
+        break;
+    case PART_SPARK:
+        history = world_history(world, field_text(gpu->view, "uuid"));
+        if (history)
+            spark_add(&words, history->parts[reading], history->count, width, frame->is_utf8);
+        break;
+    }
+    add_field(frame, width, is_right(part),
+              part == PART_BAR || part == PART_SPARK ? TABLE_GOOD : TABLE_PLAIN,
+              text_string(&words));
 }
 
 /* Why it is not allocated, its jobs, its fault. */
@@ -210,33 +208,13 @@ static void add_fate(struct frame *frame, const struct top_gpu *gpu)
         frame_add(frame, TABLE_FAINT, "free");
 }
 
-static void add_model(struct frame *frame, size_t width, const json_t *gpu)
+static void draw_gpu(struct frame *frame, const struct top_world *world, const size_t *widths,
+                     const struct top_gpu *gpu, bool is_selected)
 {
-    AUTO_FREE char *model = mem_string(field_text(gpu, "model"));
-
-    for (char *s = model; *s; s++)
-        *s = (char)toupper((unsigned char)*s);
-    add_field(frame, width, false, TABLE_PLAIN, model);
-}
-
-static void draw_gpu(struct frame *frame, const struct top_world *world,
-                     const struct gpu_columns *columns, const struct top_gpu *gpu, bool is_selected)
-{
-    char index[UNITS_TEXT_SIZE];
-
     frame_start_line(frame, is_selected ? FRAME_SELECTED : TABLE_PLAIN);
     frame_add(frame, TABLE_PLAIN, is_selected ? ">" : " ");
-    snprintf(index, sizeof(index), "%" PRId64, field_number(gpu->view, "index"));
-    add_field(frame, columns->index, true, TABLE_PLAIN, index);
-    add_field(frame, columns->node, false, TABLE_PLAIN, field_text(gpu->view, "node"));
-    add_model(frame, columns->model, gpu->view);
-    add_value(frame, columns->use, gpu, TOP_USE);
-    add_bar(frame, columns->use_bar, gpu, TOP_USE);
-    add_spark(frame, columns->spark, world, gpu, TOP_USE);
-    add_value(frame, columns->memory, gpu, TOP_MEMORY);
-    add_bar(frame, columns->memory_bar, gpu, TOP_MEMORY);
-    add_value(frame, columns->power, gpu, TOP_POWER);
-    add_value(frame, columns->temperature, gpu, TOP_TEMPERATURE);
+    for (size_t i = 0; i < GPU_COLUMNS; i++)
+        add_part(frame, world, gpu, gpu_columns[i].part, gpu_columns[i].reading, widths[i]);
     add_fate(frame, gpu);
     if (is_selected)
         frame_pad(frame, frame->width);
@@ -245,11 +223,18 @@ static void draw_gpu(struct frame *frame, const struct top_world *world,
 void draw_gpus(struct frame *frame, const struct top_view *view, const struct top_world *world,
                struct top_window window)
 {
-    struct gpu_columns columns = choose_columns(view, world);
+    size_t widths[GPU_COLUMNS];
 
-    draw_title(frame, view, &columns);
+    choose_widths(view, world, widths);
+    frame_start_line(frame, FRAME_BOLD);
+    frame_pad(frame, 1);
+    for (size_t i = 0; i < GPU_COLUMNS; i++)
+        add_field(frame, widths[i], is_right(gpu_columns[i].part),
+                  gpu_columns[i].order == view->choice.gpus ? TABLE_GOOD : TABLE_PLAIN,
+                  gpu_columns[i].title);
+    frame_add(frame, TABLE_PLAIN, " JOB");
     for (size_t i = window.first; i < window.first + window.count; i++)
-        draw_gpu(frame, world, &columns, &world->gpus.items[i],
+        draw_gpu(frame, world, widths, &world->gpus.items[i],
                  view->height > 0 && view->list == TOP_GPUS && view->place == i);
 }
 
@@ -272,9 +257,67 @@ void draw_details(struct frame *frame, const struct top_view *view, const struct
         frame_start_line(frame, TABLE_PLAIN);
         frame_pad(frame, 2);
         add_field(frame, label, false, TABLE_FAINT, names[i]);
-        add_value(frame, value, gpu, i);
-        add_bar(frame, bar, gpu, i);
+        add_part(frame, world, gpu, PART_VALUE, i, value);
+        add_part(frame, world, gpu, PART_BAR, i, bar);
         size_t rest = view->width > taken + bar + 2 ? view->width - taken - bar - 2 : 0;
-        add_spark(frame, rest < HISTORY_MAX ? rest : HISTORY_MAX, world, gpu, i);
+        add_part(frame, world, gpu, PART_SPARK, i, at_most(rest, HISTORY_MAX));
+    }
+}
+
+/* ---- the map ---- */
+
+static const double idle_part = 0.05; /* less use than this is none */
+
+/* Without a utilization reading, show the allocated share. */
+static const char *sign_of(const struct frame *frame, const struct top_gpu *gpu,
+                           unsigned *ret_style)
+{
+    double use = gpu->parts[TOP_USE];
+    bool is_given = field_milli(gpu->view, "given") > 0;
+
+    *ret_style = TABLE_FAINT;
+    if (field_text(gpu->view, "sick")[0]) {
+        *ret_style = TABLE_BAD;
+        return "!";
+    }
+    if (!is_given && (isnan(use) || use < idle_part))
+        return frame->is_utf8 ? "·" : ".";
+    *ret_style = !isnan(use) && use < idle_part ? TABLE_WAITS : TABLE_GOOD;
+    return level_sign(use, frame->is_utf8);
+}
+
+static void draw_node(struct frame *frame, const struct top_view *view,
+                      const struct top_world *world, const struct top_node *node)
+{
+    size_t end = frame->column + view_map_width(world);
+    size_t name = world->node_width < NODE_WIDTH_MAX ? world->node_width : NODE_WIDTH_MAX;
+
+    frame_add_left(frame, TABLE_PLAIN, name, node->name);
+    frame_pad(frame, frame->column + 1);
+    for (size_t i = node->first; i < node->first + node->count; i++) {
+        bool is_selected = view->list == TOP_GPUS && view->place == i;
+        unsigned style;
+        const char *sign = sign_of(frame, &world->gpus.items[i], &style);
+
+        frame_add(frame, style | (is_selected ? FRAME_SELECTED : 0), sign);
+    }
+    frame_pad(frame, end);
+}
+
+void draw_map(struct frame *frame, const struct top_view *view, const struct top_world *world,
+              struct top_window window)
+{
+    size_t columns = view_map_columns(view, world);
+
+    frame_start_line(frame, FRAME_BOLD);
+    frame_add(frame, TABLE_PLAIN, " GPUS BY NODE");
+    frame_printf(frame, TABLE_FAINT, "  use: %s little %s all · - not known · %s free · ! drained",
+                 level_sign(0, frame->is_utf8), level_sign(1, frame->is_utf8),
+                 frame->is_utf8 ? "·" : ".");
+    for (size_t line = window.first; line < window.first + window.count; line++) {
+        frame_start_line(frame, TABLE_PLAIN);
+        frame_pad(frame, 1);
+        for (size_t i = line * columns; i < (line + 1) * columns && i < world->nodes.count; i++)
+            draw_node(frame, view, world, &world->nodes.items[i]);
     }
 }

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/mem.h"
 #include "cli/top/top_world.h"
-#include "wire/json.h"
 
 static const char gpus_path[] = "/v1/gpus";
 

@@ -2,9 +2,8 @@
 #include "cli/top/top_frame.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void frame_init(struct frame *frame, size_t width, bool is_utf8)
@@ -85,15 +84,11 @@ void frame_add(struct frame *frame, unsigned style, const char *words)
 void frame_printf(struct frame *frame, unsigned style, const char *format, ...)
 {
     va_list args;
-    char *words;
 
     va_start(args, format);
-    int length = vasprintf(&words, format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
-    if (length < 0)
-        abort();
     frame_add(frame, style, words);
-    free(words);
 }
 
 void frame_pad(struct frame *frame, size_t column)
@@ -129,13 +124,6 @@ const char *frame_text(const struct frame *frame, const struct frame_span *span)
     return text_string(&frame->bytes) + span->start;
 }
 
-static void end_line(struct text *text, size_t start)
-{
-    while (text->length > start && text->bytes[text->length - 1] == ' ')
-        text->bytes[--text->length] = '\0';
-    text_add_char(text, '\n');
-}
-
 void frame_format(const struct frame *frame, struct text *text)
 {
     size_t at = 0;
@@ -147,6 +135,61 @@ void frame_format(const struct frame *frame, struct text *text)
             const struct frame_span *span = &frame->spans.items[at];
             text_add_bytes(text, frame_text(frame, span), span->length);
         }
-        end_line(text, start);
+        while (text->length > start && text->bytes[text->length - 1] == ' ')
+            text->bytes[--text->length] = '\0';
+        text_add_char(text, '\n');
     }
+}
+
+/* ---- fractions ---- */
+
+enum { LEVELS = 8, DIGITS = 10 };
+
+static const char *const levels[LEVELS] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+static const char *const levels_ascii[LEVELS] = { "_", ".", ":", "-", "=", "+", "*", "#" };
+
+/* The index of one of `count` equal steps. */
+static size_t step_of(double part, size_t steps)
+{
+    if (part <= 0)
+        return 0;
+    size_t step = part >= 1 ? steps : (size_t)(part * (double)steps);
+    return step < steps ? step : steps - 1;
+}
+
+void bar_add(struct text *text, double part, size_t width, bool is_utf8)
+{
+    size_t full = 0;
+
+    if (!isnan(part) && part > 0)
+        full = part >= 1 ? width : (size_t)(part * (double)width + 0.5);
+    for (size_t i = 0; i < width; i++) {
+        if (isnan(part))
+            text_add(text, "-");
+        else if (i < full)
+            text_add(text, is_utf8 ? "█" : "#");
+        else
+            text_add(text, is_utf8 ? "░" : ".");
+    }
+}
+
+void spark_add(struct text *text, const float *parts, size_t count, size_t width, bool is_utf8)
+{
+    for (size_t i = count < width ? count : width; i < width; i++)
+        text_add_char(text, ' ');
+    for (size_t i = count < width ? 0 : count - width; i < count; i++) {
+        if (isnan(parts[i]))
+            text_add_char(text, ' ');
+        else
+            text_add(text, (is_utf8 ? levels : levels_ascii)[step_of((double)parts[i], LEVELS)]);
+    }
+}
+
+const char *level_sign(double part, bool is_utf8)
+{
+    static const char *const digits[DIGITS] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" };
+
+    if (isnan(part))
+        return "-";
+    return is_utf8 ? levels[step_of(part, LEVELS)] : digits[step_of(part, DIGITS)];
 }

@@ -55,4 +55,20 @@ const char *frame_text(const struct frame *frame, const struct frame_span *span)
 /* All lines without styles and without blanks at their ends. */
 void frame_format(const struct frame *frame, struct text *text);
 
+/* ---- fractions as text ----
+ *
+ * A fraction is 0 to 1; values outside are clamped. NAN is an unknown value: shown as '-', never as
+ * 0. A sign takes one column. On a terminal without UTF-8 the signs are ASCII.
+ */
+
+/* "████░░", "####.."; "------" for an unknown value. */
+void bar_add(struct text *text, double part, size_t width, bool is_utf8);
+
+/* The last `width` of count values, the newest at the right: "▁▃█", "_=#"; blank on the left if
+ * there are fewer. */
+void spark_add(struct text *text, const float *parts, size_t count, size_t width, bool is_utf8);
+
+/* One sign for one value: one of eight levels, or 0 to 9 without UTF-8. */
+const char *level_sign(double part, bool is_utf8);
+
 #endif

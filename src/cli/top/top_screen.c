@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <ncurses.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <term.h>
 #include <unistd.h>
 
@@ -149,4 +153,35 @@ int top_screen_key(void)
     if (key > 0xff) /* an unknown key */
         return 0;
     return key == ERR ? -1 : key;
+}
+
+/* ---- keyboard and signals ---- */
+
+int input_open(struct top_input *input, struct error *err)
+{
+    static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        sigaddset(&set, wanted[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    input->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    input->any = epoll_create1(EPOLL_CLOEXEC);
+    const int fds[] = { input->signals, STDIN_FILENO };
+    bool is_open = input->signals >= 0 && input->any >= 0;
+    for (size_t i = 0; is_open && i < COUNT_OF(fds); i++) {
+        struct epoll_event event = { .events = EPOLLIN };
+        is_open = epoll_ctl(input->any, EPOLL_CTL_ADD, fds[i], &event) == 0;
+    }
+    return is_open ? 0 : error_set(err, -errno, "waiting for keys: %s", strerror(errno));
+}
+
+void input_close(struct top_input *input)
+{
+    if (input->signals >= 0)
+        close(input->signals);
+    if (input->any >= 0)
+        close(input->any);
+    *input = (struct top_input){ -1, -1 };
 }

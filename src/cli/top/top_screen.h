@@ -26,4 +26,15 @@ void top_screen_show(const struct frame *frame);
 /* The next key pressed, one of top_view.h's; -1: none. */
 int top_screen_key(void);
 
+/* ---- keyboard and signals as descriptors, so that a signal interrupts nothing ---- */
+
+struct top_input {
+    int signals; /* readable when a signal is pending */
+    int any;     /* readable when a signal or a key is */
+};
+
+/* Block SIGINT, SIGTERM, SIGHUP and SIGWINCH; close must be called even after a failure. */
+int input_open(struct top_input *input, struct error *err);
+void input_close(struct top_input *input);
+
 #endif

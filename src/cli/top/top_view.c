@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/fields.h"
 
 enum { NODE_WIDTH_MAX = 16, MAP_GAP = 2, PAGE = 10 };
@@ -115,7 +114,7 @@ static void move(struct top_view *view, const struct top_world *world, bool is_d
         leave_list(view, world, is_down);
 }
 
-static size_t node_of(const struct top_world *world, size_t place)
+size_t view_node_of(const struct top_world *world, size_t place)
 {
     size_t node = 0;
 
@@ -127,7 +126,7 @@ static size_t node_of(const struct top_world *world, size_t place)
 /* A line of the map up or down, to the same place on the machine there. */
 static void move_in_map(struct top_view *view, const struct top_world *world, bool is_down)
 {
-    size_t columns = view_map_columns(view, world), node = node_of(world, view->place);
+    size_t columns = view_map_columns(view, world), node = view_node_of(world, view->place);
     size_t at = view->place - world->nodes.items[node].first;
     bool has_line = is_down ? node + columns < world->nodes.count : node >= columns;
 
@@ -178,10 +177,8 @@ static const json_t *job_meant(const struct top_view *view, const struct top_wor
 {
     if (view->place >= world_count(world, view->list))
         return NULL;
-    if (view->list == TOP_RUNNING)
-        return world->running.items[view->place];
-    if (view->list == TOP_WAITING)
-        return world->waiting.items[view->place];
+    if (view->list != TOP_GPUS)
+        return world->jobs[view->list].items[view->place];
     const json_t *jobs = json_object_get(world->gpus.items[view->place].view, "jobs");
     return json_array_size(jobs) == 1 ? json_array_get(jobs, 0) : NULL;
 }

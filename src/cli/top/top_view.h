@@ -73,5 +73,7 @@ enum top_action view_key(struct top_view *view, const struct top_world *world, i
 bool view_is_map(const struct top_view *view, const struct top_world *world);
 size_t view_map_columns(const struct top_view *view, const struct top_world *world);
 size_t view_map_width(const struct top_world *world); /* of one machine */
+/* Which node a GPU is on. */
+size_t view_node_of(const struct top_world *world, size_t place);
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
-#include "cli/fields.h"
 #include "cli/job_view.h"
 
 enum { TEMPERATURE_MOST = 100, MIB = 1048576 };
@@ -89,7 +87,8 @@ void world_take(struct top_world *world, json_t *gpus, json_t *jobs)
         json_decref(world->jobs_reply);
         world->jobs_reply = jobs;
     }
-    world->gpus.count = world->nodes.count = world->running.count = world->waiting.count = 0;
+    world->gpus.count = world->nodes.count = 0;
+    world->jobs[TOP_RUNNING].count = world->jobs[TOP_WAITING].count = 0;
     json_array_foreach(json_object_get(gpus, "gpus"), i, view) remember(world, i, view);
 }
 
@@ -289,7 +288,7 @@ static size_t number_node(const json_t **names, size_t *count, const json_t *vie
 static void arrange_gpus(struct top_world *world, const struct top_choice *choice)
 {
     const json_t *views = json_object_get(world->gpus_reply, "gpus"), *view;
-    const json_t **names = mem_zero(json_array_size(views) + 1, sizeof(*names));
+    AUTO_FREE const json_t **names = mem_zero(json_array_size(views) + 1, sizeof(*names));
     enum top_order_gpus order = choice->gpus;
     size_t i, name_count = 0;
 
@@ -308,7 +307,6 @@ static void arrange_gpus(struct top_world *world, const struct top_choice *choic
         if (width > world->index_width)
             world->index_width = width;
     }
-    free(names);
     if (world->gpus.count > 0)
         qsort_r(world->gpus.items, world->gpus.count, sizeof(world->gpus.items[0]), compare_gpus,
                 &order);
@@ -332,36 +330,25 @@ static void find_nodes(struct top_world *world)
     }
 }
 
-static bool is_placed(const json_t *job)
-{
-    const char *state = field_text(job, "state");
-
-    return strcmp(state, "running") == 0 || strcmp(state, "granted") == 0 ||
-           strcmp(state, "stopping") == 0;
-}
-
 static void arrange_jobs(struct top_world *world, const struct top_choice *choice)
 {
     enum top_order_jobs order = choice->jobs;
     const json_t *job;
     size_t i;
 
-    world->running.count = world->waiting.count = 0;
+    world->jobs[TOP_RUNNING].count = world->jobs[TOP_WAITING].count = 0;
     json_array_foreach(json_object_get(world->jobs_reply, "jobs"), i, job)
     {
         if (!job_passes(world, choice, job))
             continue;
-        if (is_placed(job))
-            list_add(&world->running, job);
-        else if (!job_is_ended(job))
-            list_add(&world->waiting, job);
+        if (!job_is_ended(job))
+            list_add(&world->jobs[job_is_placed(job) ? TOP_RUNNING : TOP_WAITING], job);
     }
-    if (order == JOBS_BY_ID)
-        return;
-    if (world->running.count > 0)
-        qsort_r(world->running.items, world->running.count, sizeof(job), compare_jobs, &order);
-    if (world->waiting.count > 0)
-        qsort_r(world->waiting.items, world->waiting.count, sizeof(job), compare_jobs, &order);
+    for (enum top_list list = TOP_RUNNING; order != JOBS_BY_ID && list < TOP_LISTS; list++) {
+        if (world->jobs[list].count > 0)
+            qsort_r(world->jobs[list].items, world->jobs[list].count, sizeof(job), compare_jobs,
+                    &order);
+    }
 }
 
 void world_arrange(struct top_world *world, const struct top_choice *choice)
@@ -378,8 +365,8 @@ void world_release(struct top_world *world)
     list_release(&world->histories);
     list_release(&world->gpus);
     list_release(&world->nodes);
-    list_release(&world->running);
-    list_release(&world->waiting);
+    list_release(&world->jobs[TOP_RUNNING]);
+    list_release(&world->jobs[TOP_WAITING]);
     json_decref(world->gpus_reply);
     json_decref(world->jobs_reply);
     world->gpus_reply = world->jobs_reply = NULL;
@@ -387,15 +374,11 @@ void world_release(struct top_world *world)
 
 size_t world_count(const struct top_world *world, enum top_list list)
 {
-    return list == TOP_GPUS      ? world->gpus.count
-           : list == TOP_RUNNING ? world->running.count
-                                 : world->waiting.count;
+    return list == TOP_GPUS ? world->gpus.count : world->jobs[list].count;
 }
 
 const char *world_key(const struct top_world *world, enum top_list list, size_t place)
 {
-    if (list == TOP_GPUS)
-        return field_text(world->gpus.items[place].view, "uuid");
-    return field_text(
-        list == TOP_RUNNING ? world->running.items[place] : world->waiting.items[place], "label");
+    return list == TOP_GPUS ? field_text(world->gpus.items[place].view, "uuid")
+                            : field_text(world->jobs[list].items[place], "label");
 }

@@ -70,9 +70,9 @@ struct top_world {
     json_t *gpus_reply, *jobs_reply; /* NULL: none received yet */
     LIST(struct top_history) histories;
     LIST(struct top_gpu) gpus;
-    LIST(struct top_node) nodes;  /* of the GPUs that pass, when they are in order of place */
-    LIST(const json_t *) running; /* jobs with GPUs, or about to start */
-    LIST(const json_t *) waiting;
+    LIST(struct top_node) nodes; /* of the GPUs that pass, when they are in order of place */
+    /* TOP_RUNNING: jobs with GPUs, or about to start; TOP_WAITING; TOP_GPUS: nothing */
+    LIST(const json_t *) jobs[TOP_LISTS];
     size_t index_width, node_width; /* columns of the longest */
 };
 

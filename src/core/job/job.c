@@ -41,6 +41,7 @@ void job_destroy(struct job *job)
         free(run->end.reason);
         free(run->cancelled_by);
         free(run->cancel_reason);
+        free(run->external);
         usage_destroy(run->usage);
         free(run->moved_from);
         free(run->moved_to);

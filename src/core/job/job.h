@@ -93,6 +93,7 @@ struct job_run {
     struct calibration_note foreseen; /* and how long */
     char *cancelled_by;               /* a person or a rule; NULL: not cancelled */
     char *cancel_reason;              /* of the rule, or NULL */
+    char *external; /* its name in the engine to which it was submitted; NULL: to tarn */
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;

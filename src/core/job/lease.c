@@ -167,6 +167,18 @@ struct lease *lease_copy(const struct lease *lease)
     return copy;
 }
 
+struct lease *lease_exchange(const struct lease *lease, uint32_t a, uint32_t b)
+{
+    struct lease *copy = lease_copy(lease);
+    struct slice *slices = (struct slice *)(uintptr_t)copy->slices; /* in the block of the copy */
+
+    for (uint32_t i = 0; i < copy->slices_count; i++) {
+        if (slices[i].device == a || slices[i].device == b)
+            slices[i].device = slices[i].device == a ? b : a;
+    }
+    return copy;
+}
+
 struct lease *lease_without(const struct lease *lease, uint32_t place)
 {
     assert(place < lease->members_count);

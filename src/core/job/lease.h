@@ -96,6 +96,8 @@ uint32_t lease_place(const struct lease *lease, uint32_t rank);
 struct lease *lease_copy(const struct lease *lease);
 /* The same without the member at `place`. Shares are left as they were. */
 struct lease *lease_without(const struct lease *lease, uint32_t place);
+/* The same with the slices on device `a` on `b`, and those on `b` on `a`. */
+struct lease *lease_exchange(const struct lease *lease, uint32_t a, uint32_t b);
 void lease_destroy(struct lease *lease);
 
 #endif

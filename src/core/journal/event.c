@@ -7,6 +7,56 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/job/role.h"
+
+static const struct field gpu_ask_fields[] = {
+    RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
+    RECORD_CHARS(struct gpu_ask, 2, profile, "of MIG"),
+    RECORD_INT(struct gpu_ask, 3, size_mib_min, "the device's memory; 0: no bound"),
+    RECORD_INT(struct gpu_ask, 4, size_mib_max, "the same"),
+    RECORD_INT(struct gpu_ask, 5, memory_mib, "the share's memory; 0: as its compute"),
+    RECORD_UINT(struct gpu_ask, 6, milli, "the share's compute; 0: as its memory"),
+    RECORD_UINT(struct gpu_ask, 7, count, "devices a member"),
+    RECORD_UINT(struct gpu_ask, 8, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
+    RECORD_UINT(struct gpu_ask, 9, nvlink, "they must be linked"),
+};
+static const struct record_type gpu_ask_record =
+    RECORD_TYPE("gpu_ask", struct gpu_ask, gpu_ask_fields);
+
+/* What the roles have in common is said once, in the request. */
+static const struct field role_fields[] = {
+    RECORD_CHARS(struct role, 1, name, ""),
+    RECORD_ARRAY(struct role, 2, request.gpus, "alternatives", &gpu_ask_record,
+                 request.gpu_alternatives),
+    RECORD_INT(struct role, 3, request.cpu_milli, "a member"),
+    RECORD_INT(struct role, 4, request.memory_mib, "a member; 0: not asked for"),
+    RECORD_UINT(struct role, 5, request.members, "its ranks"),
+    RECORD_UINT(struct role, 6, request.cpu_given, "enforced, not only counted"),
+    RECORD_UINT(struct role, 7, request.memory_given, "the same"),
+};
+static const struct record_type role_record = RECORD_TYPE("role", struct role, role_fields);
+
+static const struct field request_fields[] = {
+    RECORD_ARRAY(struct request, 1, gpus, "alternatives", &gpu_ask_record, gpu_alternatives),
+    RECORD_INT(struct request, 2, cpu_milli, "a member"),
+    RECORD_INT(struct request, 3, memory_mib, "a member; 0: not asked for"),
+    RECORD_INT(struct request, 4, max_duration, "the largest number: no limit"),
+    RECORD_UINT(struct request, 5, members, "of the gang"),
+    RECORD_UINT(struct request, 6, nodes_min, "machines"),
+    RECORD_UINT(struct request, 7, nodes_max, "machines"),
+    RECORD_CHARS(struct request, 8, pool, "empty: any it may use"),
+    RECORD_UINT(struct request, 9, cpu_given, "enforced, not only counted"),
+    RECORD_UINT(struct request, 10, memory_given, "the same"),
+    RECORD_UINT(struct request, 11, members_max, "the most of an elastic gang; 0: it is none"),
+    RECORD_UINT(struct request, 12, sizes, "of an elastic gang: 0 powers of two, 1 any"),
+    RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
+    RECORD_UINT(struct request, 20, spot,
+                "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
+    RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
+                &role_record),
+};
+const struct record_type request_record = RECORD_TYPE("request", struct request, request_fields);
+
 static const struct field quota_fields[] = {
     RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
     RECORD_OPTION(struct event_quota, 2, quota.guarantee, "guarantee",
@@ -17,8 +67,7 @@ static const struct field quota_fields[] = {
     RECORD_OPTION(struct event_quota, 5, quota.lend, "lend", "of the guarantee; missing: all", 1,
                   QUOTA_NONE),
 };
-const struct record_type quota_record = { "quota", sizeof(struct event_quota), quota_fields,
-                                          COUNT_OF(quota_fields) };
+const struct record_type quota_record = RECORD_TYPE("quota", struct event_quota, quota_fields);
 
 static const struct field subject_fields[] = {
     RECORD_UINT(struct event_subject, 1, kind, "0 each user, 1 a user, 2 a Unix group"),
@@ -27,8 +76,8 @@ static const struct field subject_fields[] = {
     RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
     RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
 };
-const struct record_type subject_record = { "subject", sizeof(struct event_subject), subject_fields,
-                                            COUNT_OF(subject_fields) };
+const struct record_type subject_record =
+    RECORD_TYPE("subject", struct event_subject, subject_fields);
 
 static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 1, level, "0 pair, 1 NVLink island, 2 node, 3 rack"),
@@ -36,8 +85,7 @@ static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 3, gpus, "that it has"),
     RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
 };
-const struct record_type cell_record = { "cell", sizeof(struct cell_quota), cell_fields,
-                                         COUNT_OF(cell_fields) };
+const struct record_type cell_record = RECORD_TYPE("cell", struct cell_quota, cell_fields);
 static const struct field during_fields[] = {
     RECORD_TEXT(struct event_during, 1, window, ""),
     RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
@@ -48,8 +96,7 @@ static const struct field during_fields[] = {
     RECORD_OPTION(struct event_during, 5, quota.borrow, "borrow", "the same", 2, ABSENT),
     RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "the same", 2, ABSENT),
 };
-const struct record_type during_record = { "during", sizeof(struct event_during), during_fields,
-                                           COUNT_OF(during_fields) };
+const struct record_type during_record = RECORD_TYPE("during", struct event_during, during_fields);
 
 static const struct field pool_during_fields[] = {
     RECORD_TEXT(struct event_pool_during, 1, window, ""),
@@ -58,8 +105,8 @@ static const struct field pool_during_fields[] = {
     RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: as otherwise", 1,
                   ABSENT),
 };
-const struct record_type pool_during_record = { "pool_during", sizeof(struct event_pool_during),
-                                                pool_during_fields, COUNT_OF(pool_during_fields) };
+const struct record_type pool_during_record =
+    RECORD_TYPE("pool_during", struct event_pool_during, pool_during_fields);
 
 static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 1, account, "0 money, 1 GPU-time"),
@@ -70,15 +117,13 @@ static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 4, firmness,
                 "when it is used up: 0 nothing more starts, 1 what may be stopped is, 2 all is"),
 };
-const struct record_type budget_record = { "budget", sizeof(struct event_budget), budget_fields,
-                                           COUNT_OF(budget_fields) };
+const struct record_type budget_record = RECORD_TYPE("budget", struct event_budget, budget_fields);
 
 static const struct field span_fields[] = {
     RECORD_INT(struct event_span, 1, from, "journal time"),
     RECORD_INT(struct event_span, 2, until, "and no longer"),
 };
-const struct record_type span_record = { "span", sizeof(struct event_span), span_fields,
-                                         COUNT_OF(span_fields) };
+const struct record_type span_record = RECORD_TYPE("span", struct event_span, span_fields);
 
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),
@@ -87,8 +132,8 @@ static const struct field node_type_fields[] = {
     RECORD_##form(struct node_type, tag, member, sentence),
 #include "core/config.def"
 };
-const struct record_type node_type_record = { "node_type", sizeof(struct node_type),
-                                              node_type_fields, COUNT_OF(node_type_fields) };
+const struct record_type node_type_record =
+    RECORD_TYPE("node_type", struct node_type, node_type_fields);
 
 static const struct field device_type_fields[] = {
     RECORD_CHARS(struct device_type, 1, name, ""),
@@ -97,8 +142,8 @@ static const struct field device_type_fields[] = {
     RECORD_##form(struct device_type, tag, member, sentence),
 #include "core/config.def"
 };
-const struct record_type device_type_record = { "device_type", sizeof(struct device_type),
-                                                device_type_fields, COUNT_OF(device_type_fields) };
+const struct record_type device_type_record =
+    RECORD_TYPE("device_type", struct device_type, device_type_fields);
 
 #define EVENT(number, ID, name, subject, meaning) static const struct field name##_fields[] = {
 #define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \

@@ -237,6 +237,20 @@ usec_t history_quantile(const struct history *history, const struct history_job 
     return twice < job->limit ? twice : job->limit;
 }
 
+uint32_t history_comparable(const struct history *history, const struct history_job *job)
+{
+    enum { COMPARABLE_LEVELS = 3 }; /* up to: user, size, limit */
+    struct chain chain;
+    uint32_t most = 0;
+
+    look_up(history, job, &chain);
+    for (int level = 0; level < COMPARABLE_LEVELS; level++) {
+        const struct history_ring *ring = chain.rings[level];
+        most = ring && ring->count > most ? ring->count : most;
+    }
+    return most;
+}
+
 usec_t history_most_after(const struct history *history, const struct history_job *job,
                           usec_t elapsed)
 {

@@ -33,6 +33,7 @@ enum {
     HISTORY_RINGS_MAX = 1 << 15,
     HISTORY_USUAL = 75, /* percent: what a job is taken to run when it is put in order */
     HISTORY_MOST = 90,  /* percent: what room is kept free for */
+    HISTORY_FEW = 5,    /* fewer comparable runs say little of the next one */
 };
 
 struct history_ring {
@@ -87,6 +88,8 @@ usec_t history_most_after(const struct history *history, const struct history_jo
 /* Any quantile, in percent, for one that runs for `elapsed`; USEC_NEVER: nothing is known. */
 usec_t history_quantile(const struct history *history, const struct history_job *job,
                         usec_t elapsed, uint32_t percent);
+/* How many of the last jobs were like it: of the same user, and by name or size and limit. */
+uint32_t history_comparable(const struct history *history, const struct history_job *job);
 void history_learn(struct history *history, const struct history_job *job, usec_t run);
 void history_release(struct history *history);
 

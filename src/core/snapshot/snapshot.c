@@ -18,6 +18,15 @@ static void put(struct text *out, enum snapshot_kind kind, const void *object, s
     text_add_bytes(out, scratch->bytes, scratch->length);
 }
 
+#define PUT_ALL(out, kind, list, scratch)                                                          \
+    put_all(out, kind, (list).items, (list).count, sizeof((list).items[0]), scratch)
+static void put_all(struct text *out, enum snapshot_kind kind, const void *items, size_t count,
+                    size_t size, struct text *scratch)
+{
+    for (size_t i = 0; i < count; i++)
+        put(out, kind, (const char *)items + i * size, scratch);
+}
+
 static void put_job(struct text *out, const struct state *state, const struct job *job,
                     struct text *scratch)
 {
@@ -61,8 +70,7 @@ static void put_needs(struct text *out, const struct need_table *table, struct t
     }
     if (needs.count > 0)
         qsort(needs.items, needs.count, sizeof(needs.items[0]), compare_needs);
-    for (size_t i = 0; i < needs.count; i++)
-        put(out, NEED, &needs.items[i], scratch);
+    PUT_ALL(out, NEED, needs, scratch);
     list_release(&needs);
 }
 
@@ -85,8 +93,7 @@ static void put_history(struct text *out, const struct history *history, struct 
             &(struct saved_runs){ ring->key, ring->count, ring->is_used, runs.bytes, ratios.bytes },
             scratch);
     }
-    for (size_t i = 0; i < history->users.count; i++)
-        put(out, ERRORS, &history->users.items[i], scratch);
+    PUT_ALL(out, ERRORS, history->users, scratch);
     text_release(&runs);
     text_release(&ratios);
 }
@@ -100,10 +107,8 @@ static void put_load(struct text *out, const struct state *state, struct text *s
     put(out, PRESSURE, pressure, scratch);
     mtbf_advance(&mtbf, state->now);
     put(out, MTBF, &mtbf, scratch);
-    for (size_t i = 0; i < state->node_types.count; i++)
-        put(out, NODE_TYPE, &state->node_types.items[i], scratch);
-    for (size_t i = 0; i < state->device_types.count; i++)
-        put(out, DEVICE_TYPE, &state->device_types.items[i], scratch);
+    PUT_ALL(out, NODE_TYPE, state->node_types, scratch);
+    PUT_ALL(out, DEVICE_TYPE, state->device_types, scratch);
     for (uint32_t i = 0; i < PRESSURE_LEVELS; i++) {
         if (pressure->arrived[i] > 0)
             put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);
@@ -155,12 +160,9 @@ static void put_agenda(struct text *out, const struct agenda *agenda, struct tex
     put(out, AGENDA, agenda, scratch);
     for (size_t i = 0; i < agenda->windows.count; i++)
         put_window(out, agenda->windows.items[i], scratch);
-    for (size_t i = 0; i < agenda->tariffs.count; i++)
-        put(out, TARIFF, &agenda->tariffs.items[i], scratch);
-    for (size_t i = 0; i < agenda->reservations.count; i++)
-        put(out, RESERVATION, &agenda->reservations.items[i], scratch);
-    for (size_t i = 0; i < agenda->crons.count; i++)
-        put(out, CRON, &agenda->crons.items[i], scratch);
+    PUT_ALL(out, TARIFF, agenda->tariffs, scratch);
+    PUT_ALL(out, RESERVATION, agenda->reservations, scratch);
+    PUT_ALL(out, CRON, agenda->crons, scratch);
 }
 
 /* What is not said is 0, and has no bit. */
@@ -205,16 +207,13 @@ void snapshot_save(const struct state *state, struct text *out)
     struct text scratch = { 0 };
 
     put(out, WORLD, state, &scratch);
-    for (size_t i = 0; i < state->nodes.count; i++)
-        put(out, NODE, &state->nodes.items[i], &scratch);
-    for (size_t i = 0; i < state->devices.count; i++)
-        put(out, DEVICE, &state->devices.items[i], &scratch);
+    PUT_ALL(out, NODE, state->nodes, &scratch);
+    PUT_ALL(out, DEVICE, state->devices, &scratch);
     for (size_t i = 0; i < state->pools.count; i++)
         put_pool(out, &state->pools.items[i], &scratch);
     for (size_t i = 0; i < state->queues.count; i++)
         put_queue(out, &state->queues.items[i], &scratch);
-    for (size_t i = 0; i < state->resources.count; i++)
-        put(out, RESOURCE, &state->resources.items[i], &scratch);
+    PUT_ALL(out, RESOURCE, state->resources, &scratch);
     put_agenda(out, &state->agenda, &scratch);
     for (size_t i = 0; i < state->users.count; i++)
         put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
@@ -235,7 +234,6 @@ void snapshot_save(const struct state *state, struct text *out)
         if (state->calibration.bands[i].count > 0)
             put(out, BAND, &(struct saved_band){ i, state->calibration.bands[i] }, &scratch);
     }
-    for (size_t i = 0; i < state->config_log.items.count; i++)
-        put(out, CHANGE, &state->config_log.items.items[i], &scratch);
+    PUT_ALL(out, CHANGE, state->config_log.items, &scratch);
     text_release(&scratch);
 }

@@ -73,9 +73,8 @@ static const struct field pool_during_fields[] = {
     RECORD_INT(struct pool_during, 2, milli_min, "-1: as otherwise"),
     RECORD_INT(struct pool_during, 3, milli_max, "-1: as otherwise"),
 };
-static const struct record_type saved_pool_during_record = {
-    "pool_during", sizeof(struct pool_during), pool_during_fields, COUNT_OF(pool_during_fields)
-};
+static const struct record_type saved_pool_during_record =
+    RECORD_TYPE("pool_during", struct pool_during, pool_during_fields);
 
 static const struct field pool_fields[] = {
     RECORD_TEXT(struct saved_pool, 1, pool.name, ""),
@@ -100,8 +99,8 @@ static const struct field quota_fields[] = {
     RECORD_INT(struct saved_quota, 4, quota.borrow, "-1: no bound"),
     RECORD_INT(struct saved_quota, 5, quota.lend, "-1: no bound"),
 };
-static const struct record_type saved_quota_record = { "quota", sizeof(struct saved_quota),
-                                                       quota_fields, COUNT_OF(quota_fields) };
+static const struct record_type saved_quota_record =
+    RECORD_TYPE("quota", struct saved_quota, quota_fields);
 
 static const struct field subject_fields[] = {
     RECORD_UINT(struct subject_limit, 1, kind, ""),
@@ -109,8 +108,8 @@ static const struct field subject_fields[] = {
     RECORD_UINT(struct subject_limit, 3, id, "number of the user, or gid"),
     RECORD_INT(struct subject_limit, 4, limit, ""),
 };
-static const struct record_type saved_subject_record = { "subject", sizeof(struct subject_limit),
-                                                         subject_fields, COUNT_OF(subject_fields) };
+static const struct record_type saved_subject_record =
+    RECORD_TYPE("subject", struct subject_limit, subject_fields);
 
 static const struct field during_fields[] = {
     RECORD_UINT(struct saved_during, 1, during.window, "its number"),
@@ -121,8 +120,8 @@ static const struct field during_fields[] = {
     RECORD_INT(struct saved_during, 6, during.quota.borrow, "-1: no bound"),
     RECORD_INT(struct saved_during, 7, during.quota.lend, "-1: no bound"),
 };
-static const struct record_type saved_during_record = { "during", sizeof(struct saved_during),
-                                                        during_fields, COUNT_OF(during_fields) };
+static const struct record_type saved_during_record =
+    RECORD_TYPE("during", struct saved_during, during_fields);
 
 static const struct field agenda_fields[] = {
     RECORD_TEXT(struct agenda, 1, timezone, ""),
@@ -154,12 +153,12 @@ static const struct field reservation_fields[] = {
 };
 
 static const struct field cron_fields[] = {
-    RECORD_UINT(struct cron_entry, 1, id, ""),      RECORD_TEXT(struct cron_entry, 2, name, ""),
-    RECORD_TEXT(struct cron_entry, 3, user, ""),    RECORD_TEXT(struct cron_entry, 4, schedule, ""),
-    RECORD_TEXT(struct cron_entry, 5, trouble, ""), RECORD_UINT(struct cron_entry, 6, document, ""),
-    RECORD_UINT(struct cron_entry, 7, count, ""),   RECORD_UINT(struct cron_entry, 8, job, ""),
-    RECORD_INT(struct cron_entry, 9, next, ""),     RECORD_INT(struct cron_entry, 10, fired, ""),
-    RECORD_UINT(struct cron_entry, 11, uid, ""),    RECORD_UINT(struct cron_entry, 12, gid, ""),
+    RECORD_UINT(struct event_cron, 1, id, ""),      RECORD_TEXT(struct event_cron, 2, name, ""),
+    RECORD_TEXT(struct event_cron, 3, user, ""),    RECORD_TEXT(struct event_cron, 4, schedule, ""),
+    RECORD_TEXT(struct event_cron, 5, trouble, ""), RECORD_UINT(struct event_cron, 6, document, ""),
+    RECORD_UINT(struct event_cron, 7, count, ""),   RECORD_UINT(struct event_cron, 8, job, ""),
+    RECORD_INT(struct event_cron, 9, next, ""),     RECORD_INT(struct event_cron, 10, fired, ""),
+    RECORD_UINT(struct event_cron, 11, uid, ""),    RECORD_UINT(struct event_cron, 12, gid, ""),
 };
 
 static const struct field queue_fields[] = {
@@ -329,6 +328,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 162, run.rescued_harm, ""),
     RECORD_TEXT(struct saved_job, 163, run.rescued_from, ""),
     RECORD_TEXT(struct saved_job, 164, run.rescued_reason, ""),
+    RECORD_TEXT(struct saved_job, 166, run.external, "its name in the engine"),
     RECORD_TEXT(struct saved_job, 165, run.cancel_reason, "of the rule that cancelled it"),
 };
 
@@ -402,32 +402,11 @@ static const struct field change_fields[] = {
     RECORD_UINT(struct config_change, 8, undone, ""),
 };
 
-#define TYPE(kind, name, owner, fields) [kind] = { name, sizeof(owner), fields, COUNT_OF(fields) }
 static const struct record_type types[KIND_COUNT] = {
-    TYPE(WORLD, "world", struct state, world_fields),
-    TYPE(NODE, "node", struct node, node_fields),
-    TYPE(DEVICE, "device", struct device, device_fields),
-    TYPE(POOL, "pool", struct saved_pool, pool_fields),
-    TYPE(QUEUE, "queue", struct saved_queue, queue_fields),
-    TYPE(USER, "user", struct saved_user, user_fields),
-    TYPE(GROUP, "group", struct group, group_fields),
-    TYPE(JOB, "job", struct saved_job, job_fields),
-    TYPE(NEED, "need", struct need, need_fields),
-    TYPE(DEMAND, "demand", struct saved_demand, demand_fields),
-    TYPE(RUNS, "runs", struct saved_runs, runs_fields),
-    TYPE(ERRORS, "errors", struct history_errors, errors_fields),
-    TYPE(BAND, "band", struct saved_band, band_fields),
-    TYPE(PRESSURE, "pressure", struct pressure, pressure_fields),
-    TYPE(ARRIVED, "arrived", struct saved_arrived, arrived_fields),
-    TYPE(BIN, "bin", struct saved_bin, bin_fields),
-    TYPE(RESOURCE, "resource", struct resource_name, resource_fields),
-    TYPE(CHANGE, "change", struct config_change, change_fields),
-    TYPE(MTBF, "mtbf", struct mtbf, mtbf_fields),
-    TYPE(AGENDA, "agenda", struct agenda, agenda_fields),
-    TYPE(WINDOW, "window", struct saved_window, window_fields),
-    TYPE(TARIFF, "tariff", struct tariff, tariff_fields),
-    TYPE(RESERVATION, "reservation", struct reservation, reservation_fields),
-    TYPE(CRON, "cron", struct cron_entry, cron_fields),
+#define SHARED(ID, number, name, owner)
+#define KIND(ID, number, name, owner)                                                              \
+    [ID] = { #name, sizeof(owner), name##_fields, COUNT_OF(name##_fields) },
+#include "core/snapshot/snapshot_kinds.def"
 };
 
 const struct record_type *snapshot_type(unsigned kind)

@@ -2,40 +2,16 @@
 #ifndef CORE_SNAPSHOT_SNAPSHOT_KINDS_H
 #define CORE_SNAPSHOT_SNAPSHOT_KINDS_H
 
-/* snapshot_kinds - the records of a snapshot: their numbers, and what is written where the state
- * itself is no plain struct. The fields stand in snapshot_kinds.c. For snapshot.c and
- * snapshot_load.c alone.
+/* snapshot_kinds - the records of a snapshot, and what is written where the state itself is no
+ * plain struct. The list is snapshot_kinds.def; the fields are in snapshot_kinds.c. For snapshot.c
+ * and snapshot_load.c alone.
  */
 
 #include "core/state/state.h"
 
 enum snapshot_kind {
-    WORLD = 1,
-    NODE,
-    DEVICE,
-    POOL,
-    QUEUE,
-    USER,
-    GROUP,
-    JOB,
-    NEED,
-    DEMAND,
-    RUNS,
-    ERRORS,
-    BAND,
-    PRESSURE,
-    ARRIVED,
-    BIN,
-    RESOURCE,
-    CHANGE = 40,
-    AGENDA = 50,
-    WINDOW,
-    TARIFF,
-    RESERVATION,
-    CRON,
-    MTBF = 60,
-    NODE_TYPE,
-    DEVICE_TYPE,
+#define KIND(ID, number, name, owner) ID = number,
+#include "core/snapshot/snapshot_kinds.def"
     KIND_COUNT
 };
 

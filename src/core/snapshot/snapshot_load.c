@@ -22,17 +22,6 @@ static struct queue_during load_during(const struct saved_during *saved)
     return during;
 }
 
-static char *text_or_null(const char *string)
-{
-    return string && string[0] ? mem_string(string) : NULL;
-}
-
-/* Older snapshots have such a text unchecked, with the bytes of a user's program. */
-static char *clean_or_null(const char *string)
-{
-    return string && string[0] ? string_copy_clean(string) : NULL;
-}
-
 static int load_world(struct state *state, const struct state *saved, struct error *err)
 {
     if (saved->now < 0 || saved->settings.half_life <= 0 ||
@@ -80,11 +69,8 @@ static int load_node(struct state *state, const struct node *saved, struct error
 
     struct node node = *saved;
 
-    node.name = mem_string(saved->name);
-    node.reason = text_or_null(saved->reason);
-    node.rack = mem_string(saved->rack ? saved->rack : "");
-    node.block = mem_string(saved->block ? saved->block : "");
-    node.type = mem_string(saved->type ? saved->type : "");
+    record_own(snapshot_type(NODE), &node);
+    string_put(&node.reason, string_or_null(saved->reason));
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     state_name_node(state, (uint32_t)state->nodes.count - 1);
@@ -97,15 +83,9 @@ static int load_device(struct state *state, const struct device *saved, struct e
 
     if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
         return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
-    device.uuid = mem_string(saved->uuid);
-    device.boot = mem_string(saved->boot ? saved->boot : "");
-    device.labels = mem_string(saved->labels ? saved->labels : "");
-    device.model = mem_string(saved->model);
-    device.product = mem_string(saved->product);
-    device.address = mem_string(saved->address);
-    device.vendor = mem_string(saved->vendor);
-    device.sick = clean_or_null(saved->sick);
-    device.drained = clean_or_null(saved->drained);
+    record_own(snapshot_type(DEVICE), &device);
+    string_put(&device.sick, string_clean_or_null(saved->sick));
+    string_put(&device.drained, string_clean_or_null(saved->drained));
     device_settle(&device);
     device.harm = saved->harm < HARMS ? saved->harm : HARM_NONE;
     list_add(&state->devices, device);
@@ -116,15 +96,13 @@ static int load_device(struct state *state, const struct device *saved, struct e
     return 0;
 }
 
-static void load_pool(struct state *state, const struct saved_pool *saved)
+static int load_pool(struct state *state, const struct saved_pool *saved, struct error *err)
 {
-    struct pool pool = saved->pool;
+    struct saved_pool copy = *saved;
 
-    pool.name = mem_string(pool.name);
-    pool.queue = mem_string(pool.queue);
-    pool.model = mem_string(pool.model);
-    pool.nodes = mem_string(pool.nodes);
-    pool.labels = mem_string(pool.labels ? pool.labels : "");
+    (void)err;
+    record_own(snapshot_type(POOL), &copy);
+    struct pool pool = copy.pool;
     pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++) {
@@ -135,6 +113,7 @@ static void load_pool(struct state *state, const struct saved_pool *saved)
     }
     list_add(&state->pools, pool);
     list_add(&state->room.pools, 0);
+    return 0;
 }
 
 /* One of before there were lists says all of it in the first two. */
@@ -197,21 +176,22 @@ static void load_run(struct job *job, const struct saved_job *saved)
 
     rest.end.reason = rest.cancelled_by = rest.cancel_reason = rest.moved_from = rest.moved_to =
         NULL;
-    rest.rescued_from = rest.rescued_reason = NULL;
+    rest.rescued_from = rest.rescued_reason = rest.external = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
-        memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
+        !saved->run.external[0] && memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
         return;
 
     struct job_run *run = job_claim_run(job);
     *run = saved->run;
     run->cancelled_by = run->cancel_reason = NULL;
     job_set_cancel(run, saved->run.cancelled_by, saved->run.cancel_reason);
-    run->end.reason = text_or_null(saved->run.end.reason);
+    run->end.reason = string_or_null(saved->run.end.reason);
+    run->external = string_or_null(saved->run.external);
     run->usage = saved->usage.sums_count > 0 ? usage_copy(&saved->usage) : NULL;
-    run->moved_from = text_or_null(saved->run.moved_from);
-    run->moved_to = text_or_null(saved->run.moved_to);
-    run->rescued_from = text_or_null(saved->run.rescued_from);
-    run->rescued_reason = clean_or_null(saved->run.rescued_reason);
+    run->moved_from = string_or_null(saved->run.moved_from);
+    run->moved_to = string_or_null(saved->run.moved_to);
+    run->rescued_from = string_or_null(saved->run.rescued_from);
+    run->rescued_reason = string_clean_or_null(saved->run.rescued_reason);
     if (!job_is_active(job))
         return;
     run->lease = lease_copy(&saved->lease);
@@ -289,15 +269,15 @@ static int load_need(struct state *state, const struct need *saved, struct error
     return 0;
 }
 
-static void load_demand(struct state *state, const struct saved_demand *saved)
+static int load_demand(struct state *state, const struct saved_demand *saved, struct error *err)
 {
-    struct error why;
-
-    if (request_check(&saved->request, &why) == 0 && saved->weight >> 48 == 0 &&
+    (void)err; /* such a shape is left out */
+    if (request_check(&saved->request, NULL) == 0 && saved->weight >> 48 == 0 &&
         state->demand.shapes.count < DEMAND_SHAPES_MAX)
         list_add(&state->demand.shapes,
                  (struct demand_shape){ class_claim(&state->classes, &saved->request),
                                         saved->weight > 0 ? saved->weight : 1 });
+    return 0;
 }
 
 static bool load_numbers(const char *text, int16_t *numbers)
@@ -463,25 +443,18 @@ static int load_reservation(struct state *state, const struct reservation *saved
 
     if (saved->window >= state->agenda.windows.count || saved->kind > RESERVATION_USER)
         return error_set(err, -EBADMSG, "snapshot: reservation %s makes no sense", saved->name);
-    reservation.name = mem_string(saved->name);
-    reservation.owner = mem_string(saved->owner);
-    reservation.model = mem_string(saved->model);
-    reservation.nodes = mem_string(saved->nodes);
-    reservation.maker = mem_string(saved->maker);
+    record_own(snapshot_type(RESERVATION), &reservation);
     list_add(&state->agenda.reservations, reservation);
     return 0;
 }
 
-static int load_cron(struct state *state, const struct cron_entry *saved, struct error *err)
+static int load_cron(struct state *state, const struct event_cron *saved, struct error *err)
 {
-    struct cron_entry entry = *saved;
+    struct event_cron entry = *saved;
 
     if (saved->id >= state->agenda.next_cron || agenda_find_cron(&state->agenda, saved->id))
         return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " makes no sense", saved->id);
-    entry.name = mem_string(saved->name);
-    entry.user = mem_string(saved->user);
-    entry.schedule = mem_string(saved->schedule);
-    entry.trouble = mem_string(saved->trouble);
+    record_own(snapshot_type(CRON), &entry);
     list_add(&state->agenda.crons, entry);
     return 0;
 }
@@ -506,67 +479,47 @@ static bool has_windows(const struct state *state)
     return has;
 }
 
-static int load(struct state *state, enum snapshot_kind kind, const void *object, struct error *err)
+static int load_user(struct state *state, const struct saved_user *saved, struct error *err)
+{
+    (void)err;
+    list_add(&state->users, mem_string(saved->name));
+    return 0;
+}
+
+static int load_errors(struct state *state, const struct history_errors *saved, struct error *err)
+{
+    (void)err;
+    list_add(&state->history.users, *saved);
+    return 0;
+}
+
+static int load_node_type(struct state *state, const struct node_type *saved, struct error *err)
+{
+    (void)err;
+    state_add_node_type(state, saved);
+    return 0;
+}
+
+static int load_device_type(struct state *state, const struct device_type *saved, struct error *err)
+{
+    (void)err;
+    state_add_device_type(state, saved);
+    return 0;
+}
+
+union saved {
+#define KIND(ID, number, name, owner) owner name;
+#include "core/snapshot/snapshot_kinds.def"
+};
+
+static int load(struct state *state, enum snapshot_kind kind, const union saved *saved,
+                struct error *err)
 {
     switch (kind) {
-    case WORLD:
-        return load_world(state, object, err);
-    case NODE:
-        return load_node(state, object, err);
-    case DEVICE:
-        return load_device(state, object, err);
-    case POOL:
-        load_pool(state, object);
-        return 0;
-    case QUEUE:
-        return load_queue(state, object, err);
-    case RESOURCE:
-        return load_resource(state, object, err);
-    case USER:
-        list_add(&state->users, mem_string(((const struct saved_user *)object)->name));
-        return 0;
-    case GROUP:
-        return load_group(state, object, err);
-    case JOB:
-        return load_job(state, object, err);
-    case NEED:
-        return load_need(state, object, err);
-    case DEMAND:
-        load_demand(state, object);
-        return 0;
-    case RUNS:
-        return load_runs(state, object, err);
-    case ERRORS:
-        list_add(&state->history.users, *(const struct history_errors *)object);
-        return 0;
-    case BAND:
-        return load_band(state, object, err);
-    case PRESSURE:
-        return load_pressure(state, object, err);
-    case ARRIVED:
-        return load_arrived(state, object, err);
-    case BIN:
-        return load_bin(state, object, err);
-    case CHANGE:
-        return load_change(state, object, err);
-    case MTBF:
-        return load_mtbf(state, object, err);
-    case NODE_TYPE:
-        state_add_node_type(state, object);
-        return 0;
-    case DEVICE_TYPE:
-        state_add_device_type(state, object);
-        return 0;
-    case AGENDA:
-        return load_agenda(state, object, err);
-    case WINDOW:
-        return load_window(state, object, err);
-    case TARIFF:
-        return load_tariff(state, object, err);
-    case RESERVATION:
-        return load_reservation(state, object, err);
-    case CRON:
-        return load_cron(state, object, err);
+#define KIND(ID, number, name, owner)                                                              \
+    case ID:                                                                                       \
+        return load_##name(state, &saved->name, err);
+#include "core/snapshot/snapshot_kinds.def"
     case KIND_COUNT:
         break;
     }
@@ -576,34 +529,7 @@ static int load(struct state *state, enum snapshot_kind kind, const void *object
 static int load_all(struct state *state, const char *s, const char *end, struct arena *arena,
                     struct error *err)
 {
-    union {
-        struct state world;
-        struct node node;
-        struct device device;
-        struct saved_pool pool;
-        struct saved_queue queue;
-        struct resource_name resource;
-        struct agenda agenda;
-        struct saved_window window;
-        struct tariff tariff;
-        struct reservation reservation;
-        struct cron_entry cron;
-        struct saved_user user;
-        struct group group;
-        struct saved_job job;
-        struct need need;
-        struct saved_demand demand;
-        struct saved_runs runs;
-        struct history_errors errors;
-        struct saved_band band;
-        struct pressure pressure;
-        struct saved_arrived arrived;
-        struct saved_bin bin;
-        struct config_change change;
-        struct mtbf mtbf;
-        struct node_type node_type;
-        struct device_type device_type;
-    } object;
+    union saved object;
     uint64_t next_id = 0;
 
     while (s < end) {

@@ -22,14 +22,6 @@ void reservation_release(struct reservation *reservation)
     free(reservation->maker);
 }
 
-void cron_entry_release(struct cron_entry *entry)
-{
-    free(entry->name);
-    free(entry->user);
-    free(entry->schedule);
-    free(entry->trouble);
-}
-
 void agenda_release(struct agenda *agenda)
 {
     for (size_t i = 0; i < agenda->windows.count; i++)
@@ -39,7 +31,7 @@ void agenda_release(struct agenda *agenda)
     for (size_t i = 0; i < agenda->reservations.count; i++)
         reservation_release(&agenda->reservations.items[i]);
     for (size_t i = 0; i < agenda->crons.count; i++)
-        cron_entry_release(&agenda->crons.items[i]);
+        record_release(event_type(EVENT_CRON), &agenda->crons.items[i]);
     list_release(&agenda->windows);
     list_release(&agenda->tariffs);
     list_release(&agenda->reservations);
@@ -66,7 +58,7 @@ int64_t agenda_find_reservation(const struct agenda *agenda, const char *name)
     return -1;
 }
 
-struct cron_entry *agenda_find_cron(const struct agenda *agenda, uint64_t id)
+struct event_cron *agenda_find_cron(const struct agenda *agenda, uint64_t id)
 {
     for (size_t i = 0; i < agenda->crons.count; i++) {
         if (agenda->crons.items[i].id == id)

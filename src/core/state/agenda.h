@@ -22,6 +22,7 @@
 
 #include "base/mem.h"
 #include "core/cluster/window.h"
+#include "core/journal/event.h"
 
 enum {
     AGENDA_WINDOWS_MAX = 1024, /* numbers given, also to those that are no more */
@@ -53,22 +54,11 @@ struct reservation {
     uint8_t kind;  /* enum reservation_kind */
 };
 
-/* A recurring submission. */
-struct cron_entry {
-    uint64_t id;
-    char *name, *user, *schedule;
-    char *trouble; /* why the last submission was refused; "": it was not */
-    uint64_t document;
-    uint64_t count, job;
-    usec_t next, fired;
-    uint32_t uid, gid;
-};
-
 struct agenda {
     LIST(struct window *) windows; /* a number stays with its name */
     LIST(struct tariff) tariffs;   /* of those that are open the last counts */
     LIST(struct reservation) reservations;
-    LIST(struct cron_entry) crons; /* by id */
+    LIST(struct event_cron) crons; /* by id, with texts of their own */
     uint64_t next_cron;            /* the number of the next one */
     char *timezone;                /* "": the machine's */
     usec_t next_edge;              /* of any window */
@@ -83,7 +73,7 @@ void agenda_release(struct agenda *agenda);
 
 int64_t agenda_find_window(const struct agenda *agenda, const char *name);      /* -1: none */
 int64_t agenda_find_reservation(const struct agenda *agenda, const char *name); /* -1: none */
-struct cron_entry *agenda_find_cron(const struct agenda *agenda, uint64_t id);  /* NULL: none */
+struct event_cron *agenda_find_cron(const struct agenda *agenda, uint64_t id);  /* NULL: none */
 
 /* The window of a name, made when there is none. -1: there are too many. */
 int64_t agenda_claim_window(struct agenda *agenda, const char *name);
@@ -110,6 +100,5 @@ uint64_t agenda_clock(const struct agenda *agenda, usec_t at);
 usec_t agenda_period_start(const struct window *window, usec_t at);
 
 void reservation_release(struct reservation *reservation);
-void cron_entry_release(struct cron_entry *entry);
 
 #endif

@@ -25,6 +25,7 @@ int fold_grant(struct state *state, struct job *job, const struct event_grant *e
                struct error *err);
 void fold_stop(struct state *state, struct job *job, const struct event_stop *event);
 void fold_started(struct state *state, struct job *job, const struct event_started *event);
+void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event);
 void fold_ended(struct state *state, struct job *job, const struct event_ended *event);
 void fold_checkpoint(struct state *state, struct job *job, uint32_t attempt);
 
@@ -84,5 +85,10 @@ void state_name_device(struct state *state, uint32_t number); /* the same */
 uint32_t state_claim_user(struct state *state, const char *name);
 int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err);
 void string_set(char **where, const char *string); /* a copy; of NULL: empty */
+void string_put(char **where, char *string);       /* taken over */
+/* Copies; NULL of an empty one. The second is for words that may have bytes of a user's program,
+ * which older journals and snapshots have unchecked. */
+char *string_or_null(const char *string);
+char *string_clean_or_null(const char *string);
 
 #endif

@@ -27,8 +27,7 @@ static int fold_window(struct state *state, const struct event_window *event, st
     span_list_release(&spans);
     if (code < 0)
         return error_prefix(err, -EBADMSG, "journal");
-    free(window->words);
-    window->words = mem_string(event->words ? event->words : "");
+    string_set(&window->words, event->words);
     window->made = state->now;
     window->until = event->until;
     state_renew_accounts(state);
@@ -106,26 +105,18 @@ static int fold_tariff(struct state *state, const struct event_tariff *event, st
 static int fold_cron(struct state *state, const struct event_cron *event, struct error *err)
 {
     struct agenda *agenda = &state->agenda;
-    struct cron_entry *entry = agenda_find_cron(agenda, event->id);
+    struct event_cron *known = agenda_find_cron(agenda, event->id), entry = *event;
 
-    if (!entry && event->id < agenda->next_cron)
+    if (!known && event->id < agenda->next_cron)
         return error_set(err, -EBADMSG, "cron %" PRIu64 ": its number is taken", event->id);
-    if (!entry) {
-        list_add(&agenda->crons, (struct cron_entry){ .id = event->id });
-        entry = &agenda->crons.items[agenda->crons.count - 1];
+    record_own(event_type(EVENT_CRON), &entry);
+    if (known) {
+        record_release(event_type(EVENT_CRON), known);
+        *known = entry;
+    } else {
+        list_add(&agenda->crons, entry);
         agenda->next_cron = event->id + 1;
     }
-    string_set(&entry->name, event->name);
-    string_set(&entry->user, event->user);
-    string_set(&entry->schedule, event->schedule);
-    string_set(&entry->trouble, event->trouble);
-    entry->uid = event->uid;
-    entry->gid = event->gid;
-    entry->document = event->document;
-    entry->next = event->next;
-    entry->fired = event->fired;
-    entry->count = event->count;
-    entry->job = event->job;
     return 0;
 }
 
@@ -136,7 +127,7 @@ static int fold_cron_remove(struct state *state, uint64_t id, struct error *err)
     for (size_t i = 0; i < agenda->crons.count; i++) {
         if (agenda->crons.items[i].id != id)
             continue;
-        cron_entry_release(&agenda->crons.items[i]);
+        record_release(event_type(EVENT_CRON), &agenda->crons.items[i]);
         list_remove(&agenda->crons, i);
         return 0;
     }

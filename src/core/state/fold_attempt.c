@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fold that is about an attempt of a job: from its grant to its end. */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -133,6 +132,66 @@ void fold_started(struct state *state, struct job *job, const struct event_start
         state_note_start(state, job);
 }
 
+static const struct slice *slice_on(const struct job *job, uint32_t device)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return &lease->slices[i];
+    }
+    return NULL;
+}
+
+static struct job *holder_of(const struct state *state, uint32_t device)
+{
+    for (struct job *job = state->first_active; job; job = job->run->active_next) {
+        if (slice_on(job, device))
+            return job;
+    }
+    return NULL;
+}
+
+bool assignment_is_possible(const struct state *state, const struct job *job,
+                            const struct event_assigned *event)
+{
+    const struct device *devices = state->devices.items;
+    uint32_t place;
+
+    if (!find_member(job, event->attempt, event->rank, &place) ||
+        event->from >= state->devices.count || event->to >= state->devices.count ||
+        devices[event->from].node != devices[event->to].node ||
+        strcmp(devices[event->from].model, devices[event->to].model) != 0)
+        return false;
+    const struct slice *slice = slice_on(job, event->from);
+    const struct job *other = holder_of(state, event->to);
+    return slice && slice->rank == place && slice->kind == SHARE_WHOLE &&
+           (!other || slice_on(other, event->to)->kind == SHARE_WHOLE);
+}
+
+/* The lease follows the engine's choice. A job that was to get that device gets the other one; its
+ * engine reports which one it really has. */
+void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event)
+{
+    if (!assignment_is_possible(state, job, event))
+        return;
+    struct job *other = holder_of(state, event->to), *jobs[] = { job, other };
+    size_t count = other && other != job ? 2 : 1;
+
+    for (size_t i = 0; i < count; i++)
+        state_charge(state, jobs[i], -1);
+    for (size_t i = 0; i < count; i++) {
+        struct job_run *run = job_claim_run(jobs[i]);
+        struct lease *old = run->lease;
+        run->lease = lease_exchange(old, event->from, event->to);
+        lease_destroy(old);
+    }
+    for (size_t i = 0; i < count; i++) {
+        state_charge(state, jobs[i], 1);
+        state_notify(state, jobs[i], false);
+    }
+}
+
 static bool member_ended_well(const struct event_ended *event)
 {
     return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0;
@@ -166,8 +225,7 @@ static void note_end(struct job *job, const struct event_ended *event)
     end->signal = event->signal;
     end->rank = event->rank;
     end->was_stopped = event->was_stopped;
-    free(end->reason);
-    end->reason = event->reason && event->reason[0] ? mem_string(event->reason) : NULL;
+    string_put(&end->reason, string_or_null(event->reason));
 }
 
 static bool is_good_end(const struct job_end *end)

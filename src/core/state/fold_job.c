@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "core/job/checkpoint_interval.h"
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/fold.h"
@@ -129,6 +128,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .heal_max = (uint16_t)(event->heals < UINT16_MAX ? event->heals : UINT16_MAX),
         .state = JOB_WAITING,
     };
+    if (event->external && event->external[0])
+        job_claim_run(job)->external = mem_string(event->external);
     state_link_job(state, job);
     note_arrival(state, job);
     note_demand(state, job);
@@ -248,6 +249,8 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
         *(job->previous ? &job->previous->next : &state->first_job) = job->next;
         *(job->next ? &job->next->previous : &state->last_job) = job->previous;
         pages_remove(&state->jobs, id);
+        if (job->run->external)
+            map_remove(&state->externals, map_hash(job->run->external, strlen(job->run->external)));
         class_release(&state->classes, job->class);
         job_destroy(job);
         return 0;
@@ -313,6 +316,9 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         return 0;
     case EVENT_STARTED:
         fold_started(state, job, &event->started);
+        return 0;
+    case EVENT_ASSIGNED:
+        fold_assigned(state, job, &event->assigned);
         return 0;
     default:
         assert(event->kind == EVENT_ENDED);

@@ -9,14 +9,6 @@
 #include "core/health/health.h"
 #include "core/state/fold.h"
 
-static void set_reason(char **where, const char *string)
-{
-    char *copy = string && string[0] ? mem_string(string) : NULL;
-
-    free(*where);
-    *where = copy;
-}
-
 /* A machine went down, or its provider announced it: counted once, with or without the notice. */
 static void note_interruption(struct state *state, const struct node *node,
                               const struct event_node *event, bool is_new)
@@ -47,7 +39,7 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->cpu_milli = event->cpu_milli;
     node->memory_mib = event->memory_mib;
     node->state = event->state;
-    set_reason(&node->reason, event->reason);
+    string_put(&node->reason, string_or_null(event->reason));
     string_set(&node->rack, event->rack);
     string_set(&node->block, event->block);
     string_set(&node->type, event->type);
@@ -63,15 +55,6 @@ static int fold_node(struct state *state, const struct event_node *event)
     } else
         state_measure(state);
     return 0;
-}
-
-/* The text may contain the name or output of a user's program: older journals have it unchecked. */
-static void set_sick(struct device *device, const char *words)
-{
-    char *copy = words && words[0] ? string_copy_clean(words) : NULL;
-
-    free(device->sick);
-    device->sick = copy;
 }
 
 static int fold_device(struct state *state, const struct event_device *event, struct error *err)
@@ -113,7 +96,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     string_set(&device->vendor, event->vendor);
     string_set(&device->boot, event->boot);
     string_set(&device->labels, event->labels);
-    set_sick(device, event->sick);
+    string_put(&device->sick, string_clean_or_null(event->sick));
     device->is_gone = event->gone;
     device->is_recorded = event->recorded;
     device_settle(device);
@@ -342,7 +325,7 @@ static int fold_drain(struct state *state, const struct event_drain *event, stru
 
     if (device < 0)
         return error_set(err, -EBADMSG, "drain: no device '%s'", event->uuid);
-    set_reason(&state->devices.items[device].drained, event->reason);
+    string_put(&state->devices.items[device].drained, string_or_null(event->reason));
     return 0;
 }
 

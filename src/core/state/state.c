@@ -91,6 +91,7 @@ void state_destroy(struct state *state)
     need_table_release(&state->needs);
     pages_release(&state->jobs);
     map_release(&state->groups);
+    map_release(&state->externals);
     config_log_release(&state->config_log);
     free(state);
 }
@@ -258,12 +259,25 @@ int state_window_of(struct state *state, const char *name, uint32_t *ret, struct
     return 0;
 }
 
+void string_put(char **where, char *string)
+{
+    free(*where);
+    *where = string;
+}
+
 void string_set(char **where, const char *string)
 {
-    char *copy = mem_string(string ? string : ""); /* it may be the same */
+    string_put(where, mem_string(string ? string : "")); /* it may be the same */
+}
 
-    free(*where);
-    *where = copy;
+char *string_or_null(const char *string)
+{
+    return string && string[0] ? mem_string(string) : NULL;
+}
+
+char *string_clean_or_null(const char *string)
+{
+    return string && string[0] ? string_copy_clean(string) : NULL;
 }
 
 static uint64_t name_hash(const char *name)
@@ -313,6 +327,16 @@ int64_t state_find_device(const struct state *state, const char *uuid)
             return (int64_t)i;
     }
     return -1;
+}
+
+struct job *state_external(const struct state *state, const char *name)
+{
+    uint64_t id;
+
+    if (!map_get(&state->externals, map_hash(name, strlen(name)), &id))
+        return NULL;
+    struct job *job = state_job(state, id);
+    return job && strcmp(job->run->external, name) == 0 ? job : NULL;
 }
 
 int64_t state_find_pool(const struct state *state, const char *name)

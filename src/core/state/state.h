@@ -75,8 +75,9 @@ struct state {
     struct config_log config_log;   /* the latest changes of the configuration */
     uint64_t plan_from, plan_until; /* numbers given between the last two plans */
     struct need_table needs;
-    struct pages jobs; /* id -> struct job * */
-    struct map groups; /* id -> struct group * */
+    struct pages jobs;    /* id -> struct job * */
+    struct map groups;    /* id -> struct group * */
+    struct map externals; /* hash of run->external -> id */
     struct job *first_job, *last_job;
     struct job *first_active, *last_active; /* that hold resources, by id: run->active_next */
     LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
@@ -102,6 +103,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
 
 struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none */
 struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
+/* The job that was submitted to the engine under that name; NULL: none. */
+struct job *state_external(const struct state *state, const char *name);
 const struct request *state_request(const struct state *state, const struct job *job);
 /* What the history goes by. */
 void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
@@ -155,6 +158,10 @@ void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct
 
 /* The capacity of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
+
+/* Whether the devices of a member can be exchanged so: whole devices of one kind on one node. */
+bool assignment_is_possible(const struct state *state, const struct job *job,
+                            const struct event_assigned *event);
 
 /* Whether a need for the job or group `on` is decided. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);

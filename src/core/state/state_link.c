@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lists and indices of jobs and groups. */
 #include <assert.h>
+#include <string.h>
 
 #include "core/state/fold.h"
 
@@ -65,6 +66,9 @@ void state_link_job(struct state *state, struct job *job)
     assert(job->id > 0 && !state_job(state, job->id));
     LINK_BY_ID(state->first_job, state->last_job, job);
     pages_set(&state->jobs, job->id, job);
+    if (job->run->external)
+        map_set(&state->externals, map_hash(job->run->external, strlen(job->run->external)),
+                job->id);
     state->job_counts[job->state]++;
     state_note_state(state, job, JOB_ENDED, job->state);
     if (job->id >= state->next_id)

@@ -109,7 +109,7 @@ static int start_command(const struct letter *letter, int input, pid_t *ret_pid)
     return -code;
 }
 
-/* Whether it ended by itself, in time. Nobody else waits for it, so its number stays its own. */
+/* Whether it ended by itself, in time. Only this thread reaps it, so its pid is not reused. */
 static bool await_command(struct channel *channel, pid_t pid)
 {
     struct pollfd ended = { .fd = pidfd_open(pid, 0), .events = POLLIN };
@@ -165,7 +165,7 @@ static size_t on_answer(char *bytes, size_t size, size_t count, void *user)
 {
     (void)bytes;
     (void)user;
-    return size * count; /* nobody reads it */
+    return size * count; /* discarded */
 }
 
 static int transfer(struct channel *channel, CURL *call, struct error *err)
@@ -420,7 +420,7 @@ void alert_sender_destroy(struct alert_sender *sender)
     free(sender);
 }
 
-/* Where nobody is to be told, that is done. */
+/* True also when no way is configured. */
 static bool send_to(struct alert_sender *sender, enum audience audience,
                     const struct watch_rules *rules, const char *const to[WAYS],
                     const char *sentence, const char *json)

@@ -2,7 +2,7 @@
 #ifndef DAEMON_ALERT_ALERT_SEND_H
 #define DAEMON_ALERT_ALERT_SEND_H
 
-/* alert_send - brings messages to a command, a webhook and by mail, without keeping anybody waiting
+/* alert_send - delivers messages to a command, a webhook and by mail, without blocking the loop
  *
  * Each of the three ways has a thread and a queue of its own, and those to owners of jobs have
  * theirs, so that one that hangs holds up none of the others. A message is tried a few times, each

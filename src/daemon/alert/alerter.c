@@ -116,7 +116,7 @@ static json_t *view(const struct alert_message *message, const char *sentence, u
 }
 
 /* One letter is about one thing of the administrators', or about all that an owner is to be told in
- * a look of one kind: the first, and of the others `more`. False: nobody takes it now. */
+ * a look of one kind: the first, and of the others `more`. False: no way takes it now. */
 struct letter {
     const struct alert_message **messages;
     size_t count;

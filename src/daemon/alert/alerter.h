@@ -2,12 +2,11 @@
 #ifndef DAEMON_ALERT_ALERTER_H
 #define DAEMON_ALERT_ALERTER_H
 
-/* alerter - once a second collects what is wrong, and has told what core/health/alert.h says
+/* alerter - collects problems once a second, and sends the alerts that core/health/alert.h decides
  *
- * Faults of devices from a warning on, budgets near or over their end, and a journal that can't be
- * written are for whom the configuration names; what is wrong with a job is for its owner. The
- * configuration is looked at each time: who is added later hears of what goes on at its next
- * repeat.
+ * Device faults from severity warning on, budgets near or over their end, and a journal that can't
+ * be written go to the recipients in the configuration; a problem of a job goes to its owner. The
+ * configuration is read each time: a new recipient gets an open alert at its next repeat.
  *
  * Order of calls:  create, destroy before the hub and the watcher go
  */

@@ -42,7 +42,7 @@ static void put_part(json_t *object, const char *key, int64_t part, int64_t whol
                         whole > 0 ? json_real((double)part / (double)whole) : json_null());
 }
 
-/* What nobody measured is null. */
+/* What was not measured is null. */
 static json_t *view_sum(const struct view *view, const struct ledger_sum *sum)
 {
     json_t *object =

@@ -9,13 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "control/phrases.h"
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
-#include "forecast/twice.h"
+#include "forecast/outlook.h"
 #include "io/copy.h"
 #include "io/log.h"
 #include "wire/json.h"
@@ -275,7 +274,7 @@ static void on_look(uv_timer_t *timer)
     struct error err;
 
     if (work->study->is_left(work->study)) {
-        end_work(work, error_set(&err, -ECANCELED, "nobody waits for it"), &err);
+        end_work(work, error_set(&err, -ECANCELED, "the client has left"), &err);
         return;
     }
     if (uv_now(work->studies->options.loop) < work->deadline)

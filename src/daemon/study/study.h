@@ -2,12 +2,11 @@
 #ifndef DAEMON_STUDY_STUDY_H
 #define DAEMON_STUDY_STUDY_H
 
-/* study - questions about what would be, worked out beside the daemon
+/* study - what-ifs, rehearsals and reports, each in a process of its own beside the daemon
  *
- * Each in a process of its own, so that the loop goes on: a what-if in a copy of the daemon, on
- * its state as it is (io/copy.h); a rehearsal by this program anew, which reads the journal. It is
- * ended when it takes too long, when who asked has left, and when the daemon ends, however that
- * does.
+ * A what-if runs in a copy of the daemon, on its present state (io/copy.h); a rehearsal and a
+ * report run this program again, which reads the journal. A study is killed when it takes too long,
+ * when its client has left, and when the daemon ends for any reason.
  *
  * Order of calls:  create, start*, destroy. done is called from the loop, and by destroy
  * Limits:          STUDIES_MAX at a time, one of a user who is no administrator
@@ -28,7 +27,7 @@ struct studies_options {
     const char *state_dir;
     usec_t limit; /* how long one may take */
     usec_t grace; /* of jobs that say nothing */
-    uid_t owner;  /* whom the daemon runs as */
+    uid_t owner;  /* the user of the daemon */
 };
 
 struct studies *studies_create(const struct studies_options *options);

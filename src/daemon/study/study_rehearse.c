@@ -3,16 +3,11 @@
 #include "forecast/rehearse.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "control/apply.h"
 #include "daemon/daemon.h"
 #include "daemon/forward_control.h"
 #include "daemon/study/study.h"
-#include "io/file.h"
-#include "wire/json.h"
 
 struct configs {
     const json_t *old, *new;

@@ -8,7 +8,6 @@
 
 #include "daemon/daemon.h"
 #include "daemon/study/study.h"
-#include "wire/json.h"
 
 struct folding {
     struct state *state;

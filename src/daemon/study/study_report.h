@@ -19,9 +19,10 @@ enum report_by { REPORT_BY_USER, REPORT_BY_QUEUE, REPORT_BY_JOB, REPORT_BY_MODEL
 
 struct report_ask {
     enum report_by by;
-    size_t shown;           /* rows at most */
-    usec_t wall_ahead;      /* of journal time */
-    const char *hides_from; /* whose names of jobs that nobody lists may be said; NULL: all */
+    size_t shown;      /* rows at most */
+    usec_t wall_ahead; /* of journal time */
+    const char
+        *hides_from; /* user who does not see the names of unlisted jobs of others; NULL: all */
 };
 
 json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); /* new */

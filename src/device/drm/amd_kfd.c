@@ -2,14 +2,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "device/drm/amd_inside.h"
+#include "device/drm/amd.h"
 
 enum { LINK_XGMI = 11, LINK_HOP_WEIGHT = 15, NODES_MAX = 1024 };
 
-static char *node_path(const struct amd *amd, int64_t node)
+static char *node_path(const struct drm_probe *amd, int64_t node)
 {
     return mem_printf("%s/sys/class/kfd/kfd/topology/nodes/%" PRId64, amd->root, node);
 }
@@ -24,7 +23,7 @@ static bool is_at(const struct drm_device *device, int64_t domain, int64_t locat
     return found_domain == domain && (bus << 8 | slot << 3 | function) == location;
 }
 
-static void take_node(struct amd *amd, int64_t node)
+static void take_node(struct drm_probe *amd, int64_t node)
 {
     AUTO_FREE char *folder = node_path(amd, node);
     int64_t id = 0, location = 0, domain = 0, simds = 0, simds_each = 0;
@@ -47,7 +46,7 @@ static void take_node(struct amd *amd, int64_t node)
     }
 }
 
-void amd_kfd_find(struct amd *amd)
+void amd_kfd_find(struct drm_probe *amd)
 {
     AUTO_FREE char *nodes = mem_printf("%s/sys/class/kfd/kfd/topology/nodes", amd->root);
     char **names = sysfs_names(nodes, "");
@@ -61,8 +60,10 @@ void amd_kfd_find(struct amd *amd)
     sysfs_names_free(names);
 }
 
-bool amd_kfd_linked(const struct amd *amd, uint32_t a, uint32_t b)
+bool amd_kfd_linked(const void *user, uint32_t a, uint32_t b)
 {
+    const struct drm_probe *amd = user;
+
     if (amd->gpus[a].kfd_node < 0 || amd->gpus[b].kfd_node < 0)
         return false;
     AUTO_FREE char *node = node_path(amd, amd->gpus[a].kfd_node);
@@ -88,7 +89,7 @@ bool amd_kfd_linked(const struct amd *amd, uint32_t a, uint32_t b)
 /* ---- processes ---- */
 
 /* Compute units that have work of it now, of all; PROBE_UNKNOWN. */
-static int64_t occupancy(const struct amd_gpu *gpu, const char *folder)
+static int64_t occupancy(const struct drm_gpu *gpu, const char *folder)
 {
     AUTO_FREE char *file = mem_printf("stats_%" PRId64 "/cu_occupancy", gpu->kfd_id);
     int64_t units = 0;
@@ -114,7 +115,7 @@ static struct probe_process *find(struct probe_process **processes, uint32_t *co
 
 /* Newer drivers count this memory for the open file too, so it is not added to that. What it
  * computes goes past the kernel: the file's engines know nothing of it. */
-static void take_process(const struct amd_gpu *gpu, const char *folder, uint32_t pid,
+static void take_process(const struct drm_gpu *gpu, const char *folder, uint32_t pid,
                          struct probe_process **processes, uint32_t *count)
 {
     AUTO_FREE char *file = mem_printf("vram_%" PRId64, gpu->kfd_id);
@@ -131,7 +132,7 @@ static void take_process(const struct amd_gpu *gpu, const char *folder, uint32_t
     process->is_graphics = false;
 }
 
-void amd_kfd_processes(const struct amd *amd, const struct amd_gpu *gpu,
+void amd_kfd_processes(const struct drm_probe *amd, const struct drm_gpu *gpu,
                        struct probe_process **processes, uint32_t *count)
 {
     AUTO_FREE char *proc = mem_printf("%s/sys/class/kfd/kfd/proc", amd->root);

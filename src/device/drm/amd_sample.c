@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "device/drm/amd_inside.h"
+#include "device/drm/amd.h"
 
 enum { PERCENT = READING_RATIO_ONE / 100, HERTZ_A_MHZ = 1000000 };
 
@@ -78,17 +76,6 @@ static void read_clocks(const struct drm_device *device, struct reading *ret)
     drm_read_files(device->hwmon, sensors, COUNT_OF(sensors), ret);
 }
 
-static void set_temperature(const struct drm_device *device, unsigned sensor, const char *what,
-                            enum reading_id id, struct reading *ret)
-{
-    enum { MILLICELSIUS_MAX = 200000 };
-    int64_t value = 0;
-
-    if (drm_sensor_read(device, "temp", sensor, what, &value) && value > -MILLICELSIUS_MAX &&
-        value < MILLICELSIUS_MAX)
-        reading_set(ret, id, value);
-}
-
 /* The edge of the chip; boards that do not measure there have the junction. Old drivers give no
  * labels: there the order is edge, junction, memory. */
 static void read_temperatures(const struct drm_device *device, struct reading *ret)
@@ -103,10 +90,10 @@ static void read_temperatures(const struct drm_device *device, struct reading *r
         chip = 1;
         memory = 3;
     }
-    set_temperature(device, chip, "input", READING_TEMPERATURE, ret);
-    set_temperature(device, memory, "input", READING_MEMORY_TEMPERATURE, ret);
-    set_temperature(device, chip, "crit", READING_SLOWDOWN_TEMPERATURE, ret);
-    set_temperature(device, chip, "emergency", READING_SHUTDOWN_TEMPERATURE, ret);
+    drm_set_temperature(device, chip, "input", READING_TEMPERATURE, ret);
+    drm_set_temperature(device, memory, "input", READING_MEMORY_TEMPERATURE, ret);
+    drm_set_temperature(device, chip, "crit", READING_SLOWDOWN_TEMPERATURE, ret);
+    drm_set_temperature(device, chip, "emergency", READING_SHUTDOWN_TEMPERATURE, ret);
 }
 
 static void read_fan(const struct drm_device *device, struct reading *ret)
@@ -168,15 +155,11 @@ static void read_errors(const struct drm_device *device, struct reading *ret)
     reading_set(ret, READING_ECC_UNCORRECTED, uncorrected);
 }
 
-int amd_sample(struct probe *probe, uint32_t device, struct reading *ret, struct error *err)
+void amd_sample(const struct drm_probe *amd, struct drm_gpu *gpu, struct reading *ret)
 {
-    const struct amd *amd = amd_of(probe);
+    const struct drm_device *at = &gpu->at;
 
-    if (device >= amd->gpu_count)
-        return error_set(err, -ENODEV, "device %u: there is no such one", device);
-    const struct drm_device *at = &amd->gpus[device].at;
-    if (!drm_is_there(at))
-        return error_set(err, -ENODEV, "%s: gone from the bus", at->address);
+    (void)amd;
     read_percent(at, "gpu_busy_percent", READING_GPU_USE, ret);
     read_percent(at, "mem_busy_percent", READING_MEMORY_BUS_USE, ret);
     read_memory(at, ret);
@@ -184,7 +167,5 @@ int amd_sample(struct probe *probe, uint32_t device, struct reading *ret, struct
     read_temperatures(at, ret);
     read_fan(at, ret);
     read_power(at, ret);
-    drm_read_pcie(at, ret);
     read_errors(at, ret);
-    return 0;
 }

@@ -2,10 +2,10 @@
 #ifndef DEVICE_DRM_DRM_CLIENTS_H
 #define DEVICE_DRM_DRM_CLIENTS_H
 
-/* drm_clients - who uses a device, by what the kernel says of open files (/proc/PID/fdinfo)
+/* drm_clients - the processes on a device, from the kernel's open files (/proc/PID/fdinfo)
  *
- * A walk over all processes serves each device once: who asks again makes a new one. So devices
- * that are asked about at the same time share one walk.
+ * A walk over all processes serves each device once: a second call for a device makes a new one. So
+ * devices that are asked about at the same time share one walk.
  *
  * Only processes that we may look at are found: all of them for root, else our own.
  * Threads: any; a device from one at a time.

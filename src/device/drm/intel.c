@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/drm/intel.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "device/drm/intel_inside.h"
 #include "device/model.h"
-#include "device/near.h"
 
 /* The kernel gives numbers only. Memory: where the product has one size; 0: several. */
 static const struct product {
@@ -88,8 +83,8 @@ static int64_t memory_of_window(const struct drm_device *at)
     return bytes >= least ? bytes : 0;
 }
 
-/* 0: it has none of its own, or nobody says how much. */
-static int64_t find_memory(const struct intel_gpu *gpu, const struct product *product)
+/* 0: it has none of its own, or the size is not known. */
+static int64_t find_memory(const struct drm_gpu *gpu, const struct product *product)
 {
     int64_t bytes = 0;
 
@@ -111,21 +106,19 @@ static bool is_integrated(const struct drm_device *at)
     return sscanf(at->address, "%x:%x", &domain, &bus) != 2 || bus == 0;
 }
 
-static bool describe(const struct intel *intel, const struct drm_device *at,
-                     struct intel_gpu *ret_gpu, struct probe_device *ret)
+static bool describe(const struct drm_probe *intel, struct drm_gpu *gpu, struct probe_device *ret)
 {
+    const struct drm_device *at = &gpu->at;
     const struct product *product = find_product(at->device_id);
 
-    *ret_gpu = (struct intel_gpu){ .at = *at };
+    (void)intel;
     if (at->card >= 0)
-        snprintf(ret_gpu->card, sizeof(ret_gpu->card), "%.480s/drm/card%d", at->folder,
-                 (int)at->card);
-    ret_gpu->memory_bytes = find_memory(ret_gpu, product);
-    if (!product && (is_integrated(at) || ret_gpu->memory_bytes == 0))
+        snprintf(gpu->card, sizeof(gpu->card), "%.480s/drm/card%d", at->folder, (int)at->card);
+    gpu->memory_bytes = find_memory(gpu, product);
+    if (!product && (is_integrated(at) || gpu->memory_bytes == 0))
         return false;
-    drm_describe(intel->root, at, "intel", ret);
-    if (ret_gpu->memory_bytes > 0)
-        ret->memory_mib = ret_gpu->memory_bytes >> 20;
+    if (gpu->memory_bytes > 0)
+        ret->memory_mib = gpu->memory_bytes >> 20;
     if (product)
         snprintf(ret->product, sizeof(ret->product), "%s", product->name);
     else
@@ -135,103 +128,12 @@ static bool describe(const struct intel *intel, const struct drm_device *at,
     return true;
 }
 
-static void forget(struct intel *intel)
-{
-    for (uint32_t i = 0; i < intel->gpu_count; i++)
-        drm_seen_release(&intel->gpus[i].seen);
-    intel->gpus = mem_resize(intel->gpus, 0, 1);
-    intel->gpu_count = 0;
-}
-
-static struct probe_link intel_link(struct probe *probe, uint32_t a, uint32_t b)
-{
-    const struct intel *intel = intel_of(probe);
-
-    if (a >= intel->gpu_count || b >= intel->gpu_count)
-        return (struct probe_link){ .near = PROBE_NEAR_UNKNOWN };
-    if (a == b)
-        return (struct probe_link){ .near = PROBE_NEAR_SELF };
-    return (struct probe_link){ .near = near_pci(intel->root, intel->gpus[a].at.address,
-                                                 intel->gpus[b].at.address) };
-}
-
-static bool is_behind_one_switch(const void *user, uint32_t a, uint32_t b)
-{
-    const struct intel *intel = user;
-
-    return near_pci(intel->root, intel->gpus[a].at.address, intel->gpus[b].at.address) ==
-           PROBE_NEAR_SWITCH;
-}
-
-static void find_groups(const struct intel *intel, struct probe_device *devices)
-{
-    AUTO_FREE uint32_t *groups = mem_zero((size_t)intel->gpu_count + 1, sizeof(groups[0]));
-
-    near_group(intel->gpu_count, is_behind_one_switch, intel, groups);
-    for (uint32_t i = 0; i < intel->gpu_count; i++)
-        devices[i].bridge = groups[i];
-}
-
-static int intel_devices(struct probe *probe, struct probe_device **ret_devices,
-                         uint32_t *ret_count, struct error *err)
-{
-    static const char *const drivers[] = { "i915", "xe", NULL };
-    struct intel *intel = intel_of(probe);
-    uint32_t count = 0;
-    AUTO_FREE struct drm_device *found = drm_find(intel->root, drivers, &count);
-    struct probe_device *devices = mem_zero((size_t)count + 1, sizeof(devices[0]));
-
-    (void)err;
-    forget(intel);
-    intel->gpus = mem_zero((size_t)count + 1, sizeof(intel->gpus[0]));
-    for (uint32_t i = 0; i < count; i++)
-        intel->gpu_count +=
-            describe(intel, &found[i], &intel->gpus[intel->gpu_count], &devices[intel->gpu_count]);
-    find_groups(intel, devices);
-    *ret_devices = devices;
-    *ret_count = intel->gpu_count;
-    return 0;
-}
-
-static int intel_processes(struct probe *probe, uint32_t device, struct probe_process **ret,
-                           uint32_t *ret_count, struct error *err)
-{
-    struct intel *intel = intel_of(probe);
-
-    if (device >= intel->gpu_count)
-        return error_set(err, -ENODEV, "device %u: there is no such one", device);
-    struct intel_gpu *gpu = &intel->gpus[device];
-    return drm_clients_of(intel->clients, gpu->at.address, &gpu->seen, ret, ret_count, err);
-}
-
-static void intel_destroy(struct probe *probe)
-{
-    if (!probe)
-        return;
-
-    struct intel *intel = intel_of(probe);
-    forget(intel);
-    drm_clients_destroy(intel->clients);
-    free(intel->root);
-    free(intel);
-}
-
-static const struct probe_ops intel_ops = {
-    .name = "intel",
-    .devices = intel_devices,
-    .sample = intel_sample,
-    .processes = intel_processes,
-    .link = intel_link,
-    .destroy = intel_destroy,
-};
-
 struct probe *probe_intel_create(const char *root, usec_t (*now)(void))
 {
-    struct intel *intel = mem_zero(1, sizeof(*intel));
+    static const char *const drivers[] = { "i915", "xe", NULL };
+    static const struct drm_maker maker = {
+        .name = "intel", .drivers = drivers, .describe = describe, .sample = intel_sample
+    };
 
-    intel->probe.ops = &intel_ops;
-    intel->root = mem_string(root);
-    intel->now = now ? now : drm_clock;
-    intel->clients = drm_clients_create(root, now);
-    return &intel->probe;
+    return drm_probe_create(&maker, root, now);
 }

@@ -11,10 +11,13 @@
  * Owner:   the caller; destroy through the port
  */
 
-#include "core/probe.h"
+#include "device/drm/drm_probe.h"
 
 /* The files are below root: "" for this machine. now: a clock for tests, NULL: the real one. It may
  * find no device: that is an answer of devices(). */
 struct probe *probe_intel_create(const char *root, usec_t (*now)(void));
+
+/* For intel.c. */
+void intel_sample(const struct drm_probe *intel, struct drm_gpu *gpu, struct reading *ret);
 
 #endif

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
-#include "device/drm/intel_inside.h"
+#include "device/drm/intel.h"
 
 enum { HERTZ_A_MHZ = 1000000 };
 
 /* What a counter grew by, and in which time; false: it is seen for the first time. */
-static bool grew(struct intel_past *past, const struct intel_past *now, int64_t *ret_by,
+static bool grew(struct drm_counter *past, const struct drm_counter *now, int64_t *ret_by,
                  usec_t *ret_in)
 {
-    struct intel_past before = *past;
+    struct drm_counter before = *past;
 
     *past = *now;
     *ret_by = now->value - before.value;
@@ -48,7 +45,7 @@ static void for_tile(const char *tile, gt_fn *fn, void *user)
     sysfs_names_free(names);
 }
 
-static void for_each_gt(const struct intel_gpu *gpu, gt_fn *fn, void *user)
+static void for_each_gt(const struct drm_gpu *gpu, gt_fn *fn, void *user)
 {
     char **names = sysfs_names(gpu->at.folder, "tile");
 
@@ -87,7 +84,7 @@ static void add_clocks(const char *gt, void *user)
     take_clock(gt, "rps_max_freq_mhz", READING_SM_CLOCK_MAX, user);
 }
 
-static void read_clocks(const struct intel_gpu *gpu, struct reading *ret)
+static void read_clocks(const struct drm_gpu *gpu, struct reading *ret)
 {
     take_clock(gpu->card, "gt_cur_freq_mhz", READING_SM_CLOCK, ret);
     take_clock(gpu->card, "gt_max_freq_mhz", READING_SM_CLOCK_MAX, ret);
@@ -100,7 +97,7 @@ static void read_clocks(const struct intel_gpu *gpu, struct reading *ret)
 static void add_idle(const char *gt, void *user)
 {
     static const char *const files[] = { "gtidle/idle_residency_ms", "rc6_residency_ms" };
-    struct intel_past *idle = user;
+    struct drm_counter *idle = user;
     int64_t ms = 0;
 
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -112,9 +109,9 @@ static void add_idle(const char *gt, void *user)
     }
 }
 
-static void read_use(struct intel_gpu *gpu, usec_t now, struct reading *ret)
+static void read_use(struct drm_gpu *gpu, usec_t now, struct reading *ret)
 {
-    struct intel_past idle = { .at = now };
+    struct drm_counter idle = { .at = now };
     int64_t by;
     usec_t in;
 
@@ -137,11 +134,11 @@ static void read_use(struct intel_gpu *gpu, usec_t now, struct reading *ret)
 /* ---- sensors ---- */
 
 /* Microjoules: of the board, else of the chip. */
-static void read_power(struct intel_gpu *gpu, usec_t now, struct reading *ret)
+static void read_power(struct drm_gpu *gpu, usec_t now, struct reading *ret)
 {
     static const struct drm_reading limits[] = { { READING_POWER_LIMIT, "power1_max", 1, 1000 },
                                                  { READING_POWER_LIMIT, "power2_max", 1, 1000 } };
-    struct intel_past energy = { .at = now };
+    struct drm_counter energy = { .at = now };
     int64_t by;
     usec_t in;
 
@@ -157,30 +154,19 @@ static void read_power(struct intel_gpu *gpu, usec_t now, struct reading *ret)
         reading_set(ret, READING_POWER, by * 1000 / in);
 }
 
-static void set_temperature(const struct intel_gpu *gpu, unsigned sensor, const char *what,
-                            enum reading_id id, struct reading *ret)
-{
-    enum { MILLICELSIUS_MAX = 200000 };
-    int64_t value = 0;
-
-    if (!reading_has(ret, id) && drm_sensor_read(&gpu->at, "temp", sensor, what, &value) &&
-        value > -MILLICELSIUS_MAX && value < MILLICELSIUS_MAX)
-        reading_set(ret, id, value);
-}
-
-static void read_temperatures(const struct intel_gpu *gpu, struct reading *ret)
+static void read_temperatures(const struct drm_gpu *gpu, struct reading *ret)
 {
     unsigned package = drm_sensor(&gpu->at, "temp", "pkg");
     unsigned memory = drm_sensor(&gpu->at, "temp", "vram");
 
     package = package ? package : 1;
-    set_temperature(gpu, package, "input", READING_TEMPERATURE, ret);
-    set_temperature(gpu, package, "crit", READING_SLOWDOWN_TEMPERATURE, ret);
-    set_temperature(gpu, package, "emergency", READING_SHUTDOWN_TEMPERATURE, ret);
-    set_temperature(gpu, memory, "input", READING_MEMORY_TEMPERATURE, ret);
+    drm_set_temperature(&gpu->at, package, "input", READING_TEMPERATURE, ret);
+    drm_set_temperature(&gpu->at, package, "crit", READING_SLOWDOWN_TEMPERATURE, ret);
+    drm_set_temperature(&gpu->at, package, "emergency", READING_SHUTDOWN_TEMPERATURE, ret);
+    drm_set_temperature(&gpu->at, memory, "input", READING_MEMORY_TEMPERATURE, ret);
 }
 
-static void read_memory(const struct intel_gpu *gpu, struct reading *ret)
+static void read_memory(const struct drm_gpu *gpu, struct reading *ret)
 {
     int64_t left = 0;
 
@@ -193,21 +179,13 @@ static void read_memory(const struct intel_gpu *gpu, struct reading *ret)
     reading_set(ret, READING_MEMORY_USED, gpu->memory_bytes - left);
 }
 
-int intel_sample(struct probe *probe, uint32_t device, struct reading *ret, struct error *err)
+void intel_sample(const struct drm_probe *intel, struct drm_gpu *gpu, struct reading *ret)
 {
-    struct intel *intel = intel_of(probe);
-
-    if (device >= intel->gpu_count)
-        return error_set(err, -ENODEV, "device %u: there is no such one", device);
-    struct intel_gpu *gpu = &intel->gpus[device];
-    if (!drm_is_there(&gpu->at))
-        return error_set(err, -ENODEV, "%s: gone from the bus", gpu->at.address);
     usec_t now = intel->now();
+
     read_use(gpu, now, ret);
     read_clocks(gpu, ret);
     read_memory(gpu, ret);
     read_power(gpu, now, ret);
     read_temperatures(gpu, ret);
-    drm_read_pcie(&gpu->at, ret);
-    return 0;
 }

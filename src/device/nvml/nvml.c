@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "device/model.h"
 #include "device/numa.h"
 #include "device/nvml/nvml_inside.h"

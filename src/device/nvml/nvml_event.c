@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver reports by itself: XIDs. */
-#include <errno.h>
 #include <time.h>
 
 #include "device/nvml/nvml_inside.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who uses a device. The library counts first and fills then; processes come between the two. */
-#include <errno.h>
+/* The processes on a device. The library counts first and fills then; processes come between the
+ * two. */
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readings of one device. What it does not support is asked once; what fails is absent. */
-#include <errno.h>
 #include <math.h>
 
 #include "base/compiler.h"
@@ -41,6 +40,13 @@ static bool took(struct asking *asking, enum reading_id id, int result)
         return false;
     }
 }
+
+/* Ask by one of the calls for a reading; true: there is a value. */
+#define ASK(asking, id, function, ...)                                                             \
+    (may_ask(asking, id) &&                                                                        \
+     took(asking, id,                                                                              \
+          (asking)->call->function ? (asking)->call->function((asking)->gpu->handle, __VA_ARGS__)  \
+                                   : NVML_FUNCTION_NOT_FOUND))
 
 /* ---- calls that give one number ---- */
 
@@ -121,20 +127,14 @@ static void read_memory(struct asking *asking)
     struct nvml_memory_v2 now = { .version = NVML_MEMORY_V2 };
     struct nvml_memory old = { 0 };
 
-    if (may_ask(asking, READING_MEMORY_RESERVED) &&
-        took(asking, READING_MEMORY_RESERVED,
-             asking->call->memory_v2 ? asking->call->memory_v2(asking->gpu->handle, &now)
-                                     : NVML_FUNCTION_NOT_FOUND)) {
+    if (ASK(asking, READING_MEMORY_RESERVED, memory_v2, &now)) {
         reading_set(asking->ret, READING_MEMORY_TOTAL, (int64_t)now.total);
         reading_set(asking->ret, READING_MEMORY_USED, (int64_t)now.used);
         reading_set(asking->ret, READING_MEMORY_FREE, (int64_t)now.free);
         reading_set(asking->ret, READING_MEMORY_RESERVED, (int64_t)now.reserved);
         return;
     }
-    if (!may_ask(asking, READING_MEMORY_TOTAL) ||
-        !took(asking, READING_MEMORY_TOTAL,
-              asking->call->memory ? asking->call->memory(asking->gpu->handle, &old)
-                                   : NVML_FUNCTION_NOT_FOUND))
+    if (!ASK(asking, READING_MEMORY_TOTAL, memory, &old))
         return;
     reading_set(asking->ret, READING_MEMORY_TOTAL, (int64_t)old.total);
     reading_set(asking->ret, READING_MEMORY_USED, (int64_t)old.used);
@@ -146,22 +146,13 @@ static void read_use(struct asking *asking)
     struct nvml_utilization use = { 0 };
     unsigned value = 0, period = 0;
 
-    if (may_ask(asking, READING_GPU_USE) &&
-        took(asking, READING_GPU_USE,
-             asking->call->utilization ? asking->call->utilization(asking->gpu->handle, &use)
-                                       : NVML_FUNCTION_NOT_FOUND)) {
+    if (ASK(asking, READING_GPU_USE, utilization, &use)) {
         reading_set(asking->ret, READING_GPU_USE, (int64_t)use.gpu * PERCENT);
         reading_set(asking->ret, READING_MEMORY_BUS_USE, (int64_t)use.memory * PERCENT);
     }
-    if (may_ask(asking, READING_ENCODER_USE) &&
-        took(asking, READING_ENCODER_USE,
-             asking->call->encoder ? asking->call->encoder(asking->gpu->handle, &value, &period)
-                                   : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_ENCODER_USE, encoder, &value, &period))
         reading_set(asking->ret, READING_ENCODER_USE, (int64_t)value * PERCENT);
-    if (may_ask(asking, READING_DECODER_USE) &&
-        took(asking, READING_DECODER_USE,
-             asking->call->decoder ? asking->call->decoder(asking->gpu->handle, &value, &period)
-                                   : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_DECODER_USE, decoder, &value, &period))
         reading_set(asking->ret, READING_DECODER_USE, (int64_t)value * PERCENT);
 }
 
@@ -170,27 +161,14 @@ static void read_clocks(struct asking *asking)
     unsigned long long reasons = 0, energy = 0;
     int state = 0, mode = 0;
 
-    if (may_ask(asking, READING_COMPUTE_MODE) &&
-        took(asking, READING_COMPUTE_MODE,
-             asking->call->compute_mode ? asking->call->compute_mode(asking->gpu->handle, &mode)
-                                        : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_COMPUTE_MODE, compute_mode, &mode))
         reading_set(asking->ret, READING_COMPUTE_MODE, mode);
-    if (may_ask(asking, READING_PSTATE) &&
-        took(asking, READING_PSTATE,
-             asking->call->pstate ? asking->call->pstate(asking->gpu->handle, &state)
-                                  : NVML_FUNCTION_NOT_FOUND) &&
-        state >= 0 && state <= 15) /* 32 is "not known" */
+    if (ASK(asking, READING_PSTATE, pstate, &state) && state >= 0 &&
+        state <= 15) /* 32 is "not known" */
         reading_set(asking->ret, READING_PSTATE, state);
-    if (may_ask(asking, READING_CLOCK_REASONS) &&
-        took(asking, READING_CLOCK_REASONS,
-             asking->call->clock_reasons
-                 ? asking->call->clock_reasons(asking->gpu->handle, &reasons)
-                 : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_CLOCK_REASONS, clock_reasons, &reasons))
         reading_set(asking->ret, READING_CLOCK_REASONS, (int64_t)reasons);
-    if (may_ask(asking, READING_ENERGY) &&
-        took(asking, READING_ENERGY,
-             asking->call->energy ? asking->call->energy(asking->gpu->handle, &energy)
-                                  : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_ENERGY, energy, &energy))
         reading_set(asking->ret, READING_ENERGY, (int64_t)energy);
 }
 
@@ -209,17 +187,10 @@ static void read_ecc(struct asking *asking)
 
     for (size_t i = 0; i < COUNT_OF(counters); i++) {
         unsigned long long count = 0;
-        if (may_ask(asking, counters[i].id) &&
-            took(asking, counters[i].id,
-                 asking->call->ecc ? asking->call->ecc(asking->gpu->handle, counters[i].error,
-                                                       counters[i].counter, &count)
-                                   : NVML_FUNCTION_NOT_FOUND))
+        if (ASK(asking, counters[i].id, ecc, counters[i].error, counters[i].counter, &count))
             reading_set(asking->ret, counters[i].id, (int64_t)count);
     }
-    if (may_ask(asking, READING_SRAM_THRESHOLD) &&
-        took(asking, READING_SRAM_THRESHOLD,
-             asking->call->sram_ecc ? asking->call->sram_ecc(asking->gpu->handle, &sram)
-                                    : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_SRAM_THRESHOLD, sram_ecc, &sram))
         reading_set(asking->ret, READING_SRAM_THRESHOLD, sram.is_over_threshold != 0);
 }
 
@@ -227,11 +198,7 @@ static void read_rows(struct asking *asking)
 {
     unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
 
-    if (!may_ask(asking, READING_ROWS_REMAPPED) ||
-        !took(asking, READING_ROWS_REMAPPED,
-              asking->call->remapped ? asking->call->remapped(asking->gpu->handle, &corrected,
-                                                              &uncorrected, &pending, &failed)
-                                     : NVML_FUNCTION_NOT_FOUND))
+    if (!ASK(asking, READING_ROWS_REMAPPED, remapped, &corrected, &uncorrected, &pending, &failed))
         return;
     reading_set(asking->ret, READING_ROWS_REMAPPED, corrected);
     reading_set(asking->ret, READING_ROWS_REMAPPED_UNCORRECTED, uncorrected);
@@ -262,11 +229,7 @@ static void read_pages(struct asking *asking)
         if (took(asking, causes[i].id, result))
             reading_set(asking->ret, causes[i].id, count);
     }
-    if (may_ask(asking, READING_PAGES_PENDING) &&
-        took(asking, READING_PAGES_PENDING,
-             asking->call->retired_pending
-                 ? asking->call->retired_pending(asking->gpu->handle, &pending)
-                 : NVML_FUNCTION_NOT_FOUND))
+    if (ASK(asking, READING_PAGES_PENDING, retired_pending, &pending))
         reading_set(asking->ret, READING_PAGES_PENDING, pending);
 }
 
@@ -394,11 +357,8 @@ static void read_pcie(struct asking *asking)
 
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
         unsigned kilobytes = 0;
-        if (!reading_has(asking->ret, ways[i].id) && may_ask(asking, ways[i].id) &&
-            took(asking, ways[i].id,
-                 asking->call->pcie
-                     ? asking->call->pcie(asking->gpu->handle, ways[i].way, &kilobytes)
-                     : NVML_FUNCTION_NOT_FOUND))
+        if (!reading_has(asking->ret, ways[i].id) &&
+            ASK(asking, ways[i].id, pcie, ways[i].way, &kilobytes))
             reading_set(asking->ret, ways[i].id, (int64_t)kilobytes * 1000);
     }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the devices are linked: NVLinks to each other or to a common switch, else PCIe. */
 #include <stdio.h>
-#include <strings.h>
 
 #include "device/nvml/nvml_inside.h"
 
-/* Links between two; all that go to a switch reach everybody at it. */
+/* Links between two devices; links to a switch reach all devices at it. */
 struct links {
     uint32_t direct[NVML_LINKS_MAX]; /* places of their other ends */
     uint32_t direct_count, to_switch;
@@ -116,7 +115,7 @@ struct probe_link nvml_link(struct probe *probe, uint32_t a, uint32_t b)
     return (struct probe_link){ .near = pcie_near(nvml, a, b) };
 }
 
-/* Who is near enough to somebody of a group is of it. */
+/* A device that is near enough to one of a group belongs to the group. */
 static void group(struct nvml *nvml, struct probe_device *devices, uint32_t count, bool by_link)
 {
     uint32_t groups = 0;

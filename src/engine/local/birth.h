@@ -2,13 +2,13 @@
 #ifndef ENGINE_LOCAL_BIRTH_H
 #define ENGINE_LOCAL_BIRTH_H
 
-/* birth - no shim of an engine before this one is still on its way to its status file
+/* birth - a lock that shims hold from their start until they have a status file
  *
- * A member without a status file has not run, and may be started. That holds only when nobody
- * started it already: a shim that is late would find the file of the second one removed, and run
- * the member again. So the engine has a lock on STATE/run/birth, and each shim holds it too, by
- * the descriptor that it is given, until it has its status file or has given up. The next engine
- * waits for the lock before it looks at anything.
+ * A member without a status file has not run, and may be started. That holds only when no shim was
+ * started for it before: a late shim would find the file of the second one removed, and run the
+ * member again. So the engine locks STATE/run/birth, and each shim inherits the lock's descriptor
+ * and keeps it until it has its status file or has failed. The next engine waits for the lock
+ * before it reads any status.
  *
  * Fails with -EBUSY when a shim does not come to its file within BIRTH_WAIT_MS.
  */

@@ -3,13 +3,10 @@
 
 #include <assert.h>
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -237,7 +234,7 @@ static char *detect_v1(struct cgroup *cgroup, const char *mountinfo, const char 
     return folder;
 }
 
-/* Whether a program can be made that decides who opens which device file: "r0 = 1; exit". */
+/* Whether a device filter program can be loaded: try "r0 = 1; exit". */
 static bool can_fence(void)
 {
     struct bpf_insn program[] = {

@@ -2,7 +2,6 @@
 #include "engine/local/leftover.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -68,7 +68,7 @@ static void on_poll(uv_poll_t *poll, int failure, int what)
     deliver(local);
 }
 
-/* A status file that nobody asked recover() for belongs to a job whose end is recorded. */
+/* A status file that recover() was not asked for belongs to a job whose end is recorded. */
 static void run_sweep(struct local *local)
 {
     struct dirent *entry;
@@ -274,6 +274,16 @@ static void local_stop(struct engine *engine, const struct engine_attempt *attem
         stop_member(local_of(engine), member_at(attempt, i), grace);
 }
 
+static void local_signal(struct engine *engine, const struct engine_attempt *attempt, int signal)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct member *member =
+            member_find(&local_of(engine)->members, member_at(attempt, i));
+        if (member && member->phase == PHASE_RUNNING)
+            child_signal(member->pidfd, SIGINT, signal); /* the shim passes it on */
+    }
+}
+
 /* No trace of it, but before the restart it may have run: leave one, so that the next engine
  * does not judge otherwise. */
 static void recover_rebooted(struct local *local, struct member *member)
@@ -378,6 +388,7 @@ static const struct engine_ops local_ops = {
     .name = "local",
     .start = local_start,
     .stop = local_stop,
+    .signal = local_signal,
     .recover = local_recover,
     .forget = local_forget,
     .owner = local_owner,

@@ -224,7 +224,7 @@ static void member_unwatch(struct members *members, struct member *member)
     member->pidfd = -1;
 }
 
-/* Nobody may have the number of a pid that does not hold the lock any more. */
+/* The pid may have been reused: adopt it only while it holds the lock. */
 static bool adopt(struct members *members, struct member *member, const struct status *status)
 {
     char path[STATUS_FILE_SIZE];
@@ -260,7 +260,7 @@ static bool member_clear(struct members *members, struct member *member,
     return true;
 }
 
-/* Drop a member whose end was told and whose shim is gone, if nobody may ask for it again. */
+/* Drop a member whose end was reported and whose shim has ended, if it was forgotten, too. */
 static void member_settle(struct members *members, struct member *member)
 {
     member->phase = PHASE_DONE;

@@ -52,9 +52,10 @@ struct members {
     char boot[BOOT_SIZE]; /* which run of the machine this is */
     struct map table;     /* hash of the id -> struct member, a chain */
     LIST(struct engine_outcome) queue;
-    LIST(struct member *) clearing;  /* what the timer looks after */
-    LIST(struct member_id) expected; /* asked to stop; who has ended is dropped with the timer */
-    usec_t deadline;                 /* no later than the first of expected; 0: none */
+    LIST(struct member *) clearing; /* what the timer looks after */
+    LIST(struct member_id)
+    expected;        /* asked to stop; those that have ended are dropped with the timer */
+    usec_t deadline; /* no later than the first of expected; 0: none */
     struct text notes;
     int epoll_fd; /* readable when on_ready has something to do */
     int notify_fd, wake_fd, timer_fd;

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/mem.h"
 #include "shim/shim_order.h"
 
 char *member_name(char *buffer, struct member_id id)

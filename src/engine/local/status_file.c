@@ -165,7 +165,7 @@ void status_read(const char *path, const char *boot, struct status *ret)
         return;
     }
     ret->exists = true;
-    /* Who holds it first, then the records: a shim that ends between is seen again by its pidfd. */
+    /* The holder first, then the records: a shim that ends between is seen again by its pidfd. */
     ret->shim_pid = lock_holder(fd);
     close(fd);
     if (file_read(path, ORDER_STATUS_BYTES_MAX, &text, NULL) < 0)

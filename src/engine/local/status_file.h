@@ -22,7 +22,7 @@ enum { STATUS_PATH_SIZE = 640, STATUS_DIRS_MAX = 4 };
 struct status {
     bool exists;
     bool same_boot; /* its processes may still be there */
-    pid_t shim_pid; /* who holds the lock; 0: nobody, the shim is gone */
+    pid_t shim_pid; /* the process that holds the lock; 0: none, the shim has ended */
     bool has_started;
     bool has_end; /* end is set: ENGINE_ENDED or ENGINE_FAILED */
     struct engine_isolation isolation;
@@ -40,7 +40,7 @@ void status_apply(struct status *status, const char *boot, const char *record, s
 /* A file that cannot be read counts as not there, except that it exists. */
 void status_read(const char *path, const char *boot, struct status *ret);
 
-/* Who holds the lock on path now: 0 when nobody does. */
+/* The pid that holds the lock on path now; 0: none. */
 pid_t status_holder(const char *path);
 
 /* The note that start() has the shim write first. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/log2.h"
 #include "base/wide.h"
 #include "core/job/role.h"
 #include "sched/explain/inquiry.h"
@@ -70,6 +71,7 @@ static const struct profile_need *need_of(struct schedule *walk, struct estimate
         return &estimator->needs.items[entry->need - 1];
     struct profile_need need = { .run = schedule_run_of(walk, job, 0) };
     describe_gpus(walk, job, &need);
+    schedule_weigh(walk, need.gpu < INT64_MAX ? need.gpu : 0);
     need.amount[LANE_CPU] = request_cpus(request);
     need.amount[LANE_MEMORY] = request_memory(request);
     schedule_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
@@ -122,7 +124,7 @@ static usec_t earliest_of(const struct schedule *walk, const struct job *job)
     usec_t hours = hours_of(state, job);
     usec_t ready = hours > job->begin ? hours : job->begin;
 
-    return ready > state->now ? ready : walk->from;
+    return ready > schedule_now(walk) ? ready : walk->from;
 }
 
 static usec_t place(struct schedule *walk, const struct job *job, const struct profile_need *need)
@@ -137,7 +139,7 @@ static usec_t place(struct schedule *walk, const struct job *job, const struct p
                            : profile_find(&walk->estimator->profile, need, from);
         if (start == USEC_NEVER)
             return start;
-        assert(start >= walk->brain->state->now);
+        assert(start >= schedule_now(walk));
         profile_take(&walk->estimator->profile, need, start);
         walk->behind = start > walk->behind ? start : walk->behind;
         return start;
@@ -155,11 +157,13 @@ static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;
 
+    if (walk->mode == SCHEDULE_EXPECTED)
+        estimator->thin = estimator->weighed = 0;
     schedule_refresh(walk->brain);
     schedule_start_profile(walk);
     walk->from =
         estimator->profile.steps.count > 1 ? estimator->profile.steps.items[1].at : USEC_NEVER;
-    walk->behind = walk->brain->state->now;
+    walk->behind = schedule_now(walk);
     schedule_start_lines(walk, candidate);
     while (walk->line_count > 0) {
         uint32_t number = schedule_next_line(walk);
@@ -169,21 +173,26 @@ static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
             schedule_advance(walk, number); /* what it would be instead of */
             continue;
         }
+        if (walk->mode == SCHEDULE_EXPECTED) /* its own run time does not matter to its start */
+            estimator->is_uncertain = estimator->thin * 5 > estimator->weighed;
         struct profile_need need = *need_of(walk, top);
         usec_t start = place(walk, job, &need);
         if (job == walk->wanted)
             return start;
+        if (!walk->wanted && walk->mode == SCHEDULE_EXPECTED && estimator->is_uncertain)
+            map_set(&estimator->uncertain, job->id, 1);
         if (!walk->wanted)
-            map_set(&estimator->starts[walk->by_limits], job->id, (uint64_t)start);
+            map_set(&estimator->starts[walk->mode], job->id, (uint64_t)start);
         schedule_advance(walk, number);
     }
     return USEC_NEVER;
 }
 
-static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted, bool by_limits)
+static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted,
+                      enum schedule_mode mode)
 {
     struct estimator *estimator = &brain->estimator;
-    struct schedule walk = { .brain = brain, .estimator = estimator, .by_limits = by_limits };
+    struct schedule walk = { .brain = brain, .estimator = estimator, .mode = mode };
     const struct job *job = wanted->job;
     struct pending_bucket *candidate = wanted->bucket;
     const struct pending_bucket *bucket = candidate ? candidate : job->pending_bucket;
@@ -192,19 +201,32 @@ static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted, bo
     walk.array = bucket->array;
     walk.wanted = job;
     walk.request = wanted->request;
-    if (candidate || bucket->array != 0 ||
-        (estimator->asked < 4 && !estimator->is_known[by_limits]))
+    if (candidate || bucket->array != 0 || (estimator->asked < 4 && !estimator->is_known[mode]))
         return go(&walk, candidate);
-    if (!estimator->is_known[by_limits]) {
-        map_release(&estimator->starts[by_limits]);
+    if (!estimator->is_known[mode]) {
+        map_release(&estimator->starts[mode]);
+        if (mode == SCHEDULE_EXPECTED)
+            map_release(&estimator->uncertain);
         walk.wanted = NULL;
         go(&walk, NULL);
-        estimator->is_known[by_limits] = true;
+        estimator->is_known[mode] = true;
     }
-    return map_get(&estimator->starts[by_limits], job->id, &start) ? (usec_t)start : USEC_NEVER;
+    if (mode == SCHEDULE_EXPECTED)
+        estimator->is_uncertain = map_get(&estimator->uncertain, job->id, &start);
+    return map_get(&estimator->starts[mode], job->id, &start) ? (usec_t)start : USEC_NEVER;
 }
 
 /* ---- what is said ---- */
+
+static usec_t now_of(const struct brain *brain)
+{
+    return brain->estimator.now > brain->state->now ? brain->estimator.now : brain->state->now;
+}
+
+static usec_t wait_from(usec_t now, usec_t at)
+{
+    return at == USEC_NEVER ? at : at > now ? at - now : 0;
+}
 
 /* When its promise says; 0: it has none. */
 static usec_t promised_at(const struct brain *brain, const struct job *job)
@@ -225,12 +247,41 @@ static usec_t base_wait(struct brain *brain, const struct estimate_ask *wanted,
 {
     const struct state *state = brain->state;
     usec_t promised = wanted->bucket ? 0 : promised_at(brain, wanted->job);
-    usec_t at = walk_to(brain, wanted, false);
+    usec_t at = walk_to(brain, wanted, SCHEDULE_EXPECTED);
 
+    /* A promise by predicted run times that has passed was wrong: it says nothing any more. */
+    if (brain->estimator.is_asked && state->settings.predict && promised <= now_of(brain))
+        promised = 0;
     *ret_promised = promised > 0 && promised != USEC_NEVER ? promised : 0;
     if (*ret_promised > 0 && (!state->settings.predict || at == USEC_NEVER || at > *ret_promised))
         at = *ret_promised;
-    return at == USEC_NEVER ? at : at > state->now ? at - state->now : 0;
+    return wait_from(now_of(brain), at);
+}
+
+/* The geometric mean of two waits, with a second more: nothing says which of them is nearer. */
+static usec_t between(usec_t a, usec_t b)
+{
+    const usec_t tick = USEC_PER_SEC / 1000;
+
+    if (b == USEC_NEVER)
+        return a;
+    int64_t ms = log2_power((log2_of(a / tick + 1000) + log2_of(b / tick + 1000)) / 2) - 1000;
+    return ms > 0 ? ms * tick : 0;
+}
+
+/* Few scores, or few comparable runs: all that short and long run times would give. */
+static void widen(struct brain *brain, const struct estimate_ask *wanted, usec_t wait,
+                  struct start_estimate *ret)
+{
+    usec_t now = now_of(brain), soon = walk_to(brain, wanted, SCHEDULE_SOON);
+    usec_t late = walk_to(brain, wanted, SCHEDULE_LATE);
+
+    ret->low = soon < ret->low ? soon : ret->low;
+    ret->high = late > ret->high ? late : ret->high;
+    if (brain->estimator.is_uncertain)
+        ret->median = usec_after(now, between(wait, wait_from(now, late)));
+    ret->median = ret->median < ret->high ? ret->median : ret->high;
+    ret->low = ret->low < ret->median ? ret->low : ret->median;
 }
 
 void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
@@ -238,10 +289,10 @@ void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
 {
     const struct state *state = brain->state;
     struct calibration_range range;
-    usec_t now = state->now, promised;
+    usec_t now = now_of(brain), promised;
 
     usec_t wait = base_wait(brain, wanted, &promised);
-    usec_t by_limits = walk_to(brain, wanted, true);
+    usec_t by_limits = walk_to(brain, wanted, SCHEDULE_LIMITS);
     brain->estimator.asked++;
     if (promised > 0 && !state->settings.predict)
         by_limits = promised;
@@ -257,6 +308,8 @@ void estimate_start(struct brain *brain, const struct estimate_ask *wanted,
     ret->low = usec_after(now, range.low);
     ret->median = usec_after(now, range.count > 0 ? range.median : wait);
     ret->high = usec_after(now, range.high);
+    if (wait > 0 && (brain->estimator.is_uncertain || range.count < ESTIMATE_SCORES))
+        widen(brain, wanted, wait, ret);
     if (promised > 0 && !state->settings.predict) {
         ret->high = promised;
         ret->median = ret->median < promised && range.count > 0 ? ret->median : promised;

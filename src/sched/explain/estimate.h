@@ -10,6 +10,10 @@
  * it is, is learned from the jobs that started (core/predict/calibration.h) and gives the range.
  * Where promises go by time limits, a job with a promise starts no later than promised.
  *
+ * Little history is said to be little: with fewer than HISTORY_FEW comparable runs behind a run
+ * time that the schedule uses, or fewer than ESTIMATE_SCORES scores, the range also covers two more
+ * schedules, with short run times and with long ones (time limits where little is known).
+ *
  * At most ESTIMATE_PLACED jobs are placed; the jobs behind them are assumed to be served at the
  * pace of the whole cluster. Of more than ESTIMATE_RUNNING running jobs only every n-th is
  * considered, and counts n times, unless estimates of all jobs are wanted.
@@ -27,7 +31,8 @@ enum {
     ESTIMATE_RUNNING = 512,
     ESTIMATE_NOTED = 64,
     ESTIMATE_OFTEN = 256,
-    ESTIMATE_AT_ONCE = 8
+    ESTIMATE_AT_ONCE = 8,
+    ESTIMATE_SCORES = 20
 };
 
 struct decisions;
@@ -56,10 +61,15 @@ struct estimator {
     order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
     /* Of a complete schedule, valid until the next event. */
-    struct map starts[2]; /* by limits or not: job -> start */
-    bool is_known[2];
-    uint32_t asked; /* questions since the last event */
-    bool is_asked;  /* used for questions, not for plans */
+    struct map starts[4]; /* by enum schedule_mode: job -> start */
+    bool is_known[4];
+    bool is_thin;          /* the last run time came from little history */
+    int64_t thin, weighed; /* GPU-milli of jobs with such run times, and of all, when expected */
+    struct map uncertain;  /* jobs of the complete expected schedule for which is_uncertain held */
+    bool is_uncertain;     /* little is known of a fifth of the work in front of the last job */
+    uint32_t asked;        /* questions since the last event */
+    bool is_asked;         /* used for questions, not for plans */
+    usec_t now;            /* of the questions; 0: the time of the last event */
 };
 
 void estimator_lease(struct estimator *estimator, const struct layout *layout,

@@ -50,6 +50,16 @@ void inquiry_destroy(struct inquiry *inquiry)
     free(inquiry);
 }
 
+void inquiry_set_time(struct inquiry *inquiry, usec_t now)
+{
+    struct estimator *estimator = &inquiry->own.estimator;
+
+    if (now - estimator->now < USEC_PER_SEC && now >= estimator->now)
+        return;
+    estimator->now = now;
+    estimator_forget(estimator);
+}
+
 /* All that the brain has, except for what answers write to. */
 static void share(struct brain *own, const struct brain *brain)
 {
@@ -118,6 +128,9 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
         start_afresh(inquiry);
     }
     arena_clear(&own->arena);
+    if (inquiry->seen != brain->state->now)
+        estimator_forget(&own->estimator);
+    inquiry->seen = brain->state->now;
     if (own->number == brain->number && inquiry->changes == brain->changes)
         return own;
     bool is_other = inquiry->is_ahead || inquiry->made != brain->made;

@@ -24,6 +24,7 @@ struct inquiry {
     struct brain own;
     uint64_t changes;           /* the change of that brain that it has seen */
     uint64_t made;              /* the layout of that brain that it has seen */
+    usec_t seen;                /* the time of its state then */
     uint64_t epoch;             /* the weights of that brain that it has a copy of */
     uint64_t layouts;           /* counts up: the version of the layout of `own` */
     bool is_ahead;              /* its layout is made from the state, not the brain's */

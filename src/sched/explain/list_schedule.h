@@ -29,6 +29,15 @@ struct estimate_line {
     LIST(struct estimate_entry) heap;
 };
 
+/* Which run times are assumed. */
+enum schedule_mode {
+    SCHEDULE_EXPECTED, /* the median */
+    SCHEDULE_LIMITS,   /* the time limit */
+    SCHEDULE_SOON,     /* one of ten is shorter */
+    SCHEDULE_LATE,     /* one of ten is longer; of little history: the time limit */
+    SCHEDULE_MODES,
+};
+
 struct schedule {
     struct brain *brain;
     struct estimator *estimator;
@@ -40,13 +49,23 @@ struct schedule {
     uint32_t placed;
     uint32_t line_count; /* that are not empty */
     uint32_t last_line;
-    bool by_limits;
+    enum schedule_mode mode;
 };
+
+/* The time that estimates start from: not before the last event. */
+static inline usec_t schedule_now(const struct schedule *walk)
+{
+    usec_t asked = walk->estimator->now, told = walk->brain->state->now;
+
+    return asked > told ? asked : told;
+}
 
 /* walk_supply.c: the lanes, the running jobs, and predicted run times. */
 void schedule_refresh(struct brain *brain);
 void schedule_start_profile(struct schedule *walk);
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed);
+/* Count the job of the last run time, of so many milli-GPUs. */
+void schedule_weigh(const struct schedule *walk, int64_t milli);
 void schedule_add_queues(const struct schedule *walk, uint32_t queue, int64_t milli,
                          int64_t *amounts);
 const struct request *schedule_request(const struct schedule *walk, const struct job *job);

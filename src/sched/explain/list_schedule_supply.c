@@ -8,7 +8,7 @@
 
 void estimator_forget(struct estimator *estimator)
 {
-    estimator->is_known[0] = estimator->is_known[1] = false;
+    memset(estimator->is_known, 0, sizeof(estimator->is_known));
     estimator->asked = 0;
 }
 
@@ -25,8 +25,9 @@ void estimator_release(struct estimator *estimator)
     list_release(&estimator->extra_milli);
     list_release(&estimator->usage);
     profile_release(&estimator->profile);
-    map_release(&estimator->starts[0]);
-    map_release(&estimator->starts[1]);
+    for (size_t i = 0; i < SCHEDULE_MODES; i++)
+        map_release(&estimator->starts[i]);
+    map_release(&estimator->uncertain);
 }
 
 static void add_lease(const struct estimator *estimator, const struct layout *layout,
@@ -85,37 +86,67 @@ const struct request *schedule_request(const struct schedule *walk, const struct
     return is_own ? state_request(walk->brain->state, job) : walk->request;
 }
 
-/* Run time from its start on; elapsed: of that. USEC_NEVER: nobody can tell. */
+/* As its user estimates it: half of it to its limit, or twice of it. */
+static usec_t run_as_estimated(const struct schedule *walk, usec_t known, usec_t elapsed,
+                               usec_t limit)
+{
+    usec_t run = known;
+
+    if (walk->mode == SCHEDULE_SOON)
+        run = known / 2 > elapsed ? known / 2 : elapsed;
+    else if (walk->mode == SCHEDULE_LATE)
+        run = limit != USEC_NEVER ? limit : usec_after(known, known);
+    return run < limit ? run : limit;
+}
+
+/* Run time from its start on; elapsed: of that. USEC_NEVER: not known. */
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed)
 {
+    static const uint32_t percents[SCHEDULE_MODES] = { 50, 100, 10, 90 };
     const struct state *state = walk->brain->state;
     usec_t limit = job->max_duration;
     struct history_job described;
     struct history_guess guess;
 
-    if (walk->by_limits)
+    walk->estimator->is_thin = false;
+    if (walk->mode == SCHEDULE_LIMITS)
         return limit;
     usec_t known = job->estimate > 0 ? job->estimate - job->run->attained : 0;
     known += job->run->attained > 0 ? job->restart_cost : 0;
     if (known > elapsed)
-        return known < limit ? known : limit;
+        return run_as_estimated(walk, known, elapsed, limit);
     if (!state->settings.predict)
         return limit;
     job_describe(job, schedule_request(walk, job), &described);
+    bool is_thin =
+        walk->estimator->is_asked && history_comparable(&state->history, &described) < HISTORY_FEW;
+    walk->estimator->is_thin = is_thin;
     history_guess(&state->history, &described, &guess);
-    if (!guess.is_known)
+    if (!guess.is_known || (is_thin && walk->mode == SCHEDULE_LATE))
         return limit;
-    usec_t run = history_quantile(&state->history, &described, job->run->attained + elapsed, 50);
+    usec_t run = history_quantile(&state->history, &described, job->run->attained + elapsed,
+                                  percents[walk->mode]);
     if (run == USEC_NEVER || run - job->run->attained > limit)
         return limit;
     return run - job->run->attained;
 }
 
+void schedule_weigh(const struct schedule *walk, int64_t milli)
+{
+    struct estimator *estimator = walk->estimator;
+
+    if (walk->mode != SCHEDULE_EXPECTED)
+        return;
+    estimator->weighed += milli + 1;
+    estimator->thin += estimator->is_thin ? milli + 1 : 0;
+}
+
 static usec_t end_of(const struct schedule *walk, const struct job *job)
 {
-    usec_t now = walk->brain->state->now;
+    usec_t now = schedule_now(walk);
     usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
 
+    walk->estimator->is_thin = false;
     if (job->state == JOB_STOPPING)
         return now + 1;
     usec_t run = schedule_run_of(walk, job, now - start);
@@ -183,6 +214,7 @@ static void add_running(struct schedule *walk)
         if (each > 1 && number++ % each != each / 2)
             continue;
         release.at = end_of(walk, job);
+        schedule_weigh(walk, job->run->lease->milli);
         add_lease(estimator, &brain->layout, job->run->lease, (int64_t)(each > 1 ? each : 1),
                   release.amounts);
         schedule_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);
@@ -229,8 +261,8 @@ static void add_gates(struct schedule *walk)
     LIST_EACH (const struct keepout, keepout, &walk->brain->keepouts.items) {
         struct profile_need need = kept_by(walk, keepout);
         struct keepout_ask ask = { walk->wanted ? walk->wanted->queue : QUEUE_ROOT,
-                                   walk->wanted ? walk->wanted->user : UINT32_MAX, state->now,
-                                   USEC_NEVER };
+                                   walk->wanted ? walk->wanted->user : UINT32_MAX,
+                                   schedule_now(walk), USEC_NEVER };
         for (int k = 0; k < SPANS_AHEAD; k++) {
             usec_t from = keepout_shuts_at(keepout, state, &ask), until;
             if (from == USEC_NEVER)
@@ -269,7 +301,7 @@ void schedule_start_profile(struct schedule *walk)
     }
     if (array)
         free[LANE_ARRAY] = (int64_t)array->max_running - (int64_t)array->active_count;
-    profile_start(&estimator->profile, state->now, free);
+    profile_start(&estimator->profile, schedule_now(walk), free);
     add_running(walk);
     add_gates(walk);
 }

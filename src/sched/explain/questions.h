@@ -18,6 +18,9 @@ struct brain;
 struct inquiry;
 
 struct inquiry *inquiry_create(void);
+/* The time of the questions that follow; without it, or before the last event, that of the event.
+ * Estimates are computed again when a second has passed. */
+void inquiry_set_time(struct inquiry *inquiry, usec_t now);
 void inquiry_destroy(struct inquiry *inquiry);
 DEFINE_AUTO(inquiry)
 

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "sim/report/metric.h"
-
 enum { QUEUES_LISTED_MAX = 12 };
 
 /* Where a number stands in a result, and what it is called. */
@@ -78,31 +75,37 @@ static void add_value(struct table *table, const json_t *value, int unit)
         table_add_format(table, "%.*f", number < 1000 && number != floor(number) ? 2 : 0, number);
 }
 
-static bool anybody_has(const json_t *reports, const char *metric, const char *member)
+/* The keys to a number in the means of a result; NULL ends them. */
+enum { PATH_SIZE = 5 };
+
+static const json_t *value_of(const json_t *reports, size_t i, const char *const *path)
+{
+    const json_t *value = json_object_get(json_array_get(reports, i), "mean");
+
+    for (; *path; path++)
+        value = json_object_get(value, *path);
+    return value;
+}
+
+static bool any_has(const json_t *reports, const char *const *path)
 {
     for (size_t i = 0; i < json_array_size(reports); i++) {
-        const json_t *mean = json_object_get(json_array_get(reports, i), "mean");
-        const json_t *value = json_object_get(mean, metric);
-        if (member)
-            value = json_object_get(value, member);
-        if (json_is_number(value) && (strcmp(metric, "jobs") != 0 || json_number_value(value) > 0))
+        const json_t *value = value_of(reports, i, path);
+        if (json_is_number(value) && (strcmp(path[0], "jobs") != 0 || json_number_value(value) > 0))
             return true;
     }
     return false;
 }
 
 static void add_row(struct table *table, const json_t *reports, const char *title,
-                    const char *metric, const char *member, int unit)
+                    const char *const *path, int unit)
 {
-    if (!anybody_has(reports, metric, member))
+    if (!any_has(reports, path))
         return;
     table_start_row(table);
     table_add_text(table, title);
-    for (size_t i = 0; i < json_array_size(reports) && i + 1 < TABLE_COLUMNS_MAX; i++) {
-        const json_t *mean = json_object_get(json_array_get(reports, i), "mean");
-        const json_t *value = json_object_get(mean, metric);
-        add_value(table, member ? json_object_get(value, member) : value, unit);
-    }
+    for (size_t i = 0; i < json_array_size(reports) && i + 1 < TABLE_COLUMNS_MAX; i++)
+        add_value(table, value_of(reports, i, path), unit);
 }
 
 /* "allocation at 100 %": whatever percentages there are. */
@@ -117,7 +120,7 @@ static void add_percent_rows(struct table *table, const json_t *reports, const c
     json_object_foreach(json_object_get(first, metric), key, value)
     {
         snprintf(title, sizeof(title), "%s at %s %%", words, key);
-        add_row(table, reports, title, metric, key, UNIT_PERCENT);
+        add_row(table, reports, title, (const char *[PATH_SIZE]){ metric, key }, UNIT_PERCENT);
     }
     (void)value;
 }
@@ -139,14 +142,9 @@ static void add_queue_rows(struct table *table, const json_t *reports)
         for (size_t way = 0; way < COUNT_OF(ways); way++) {
             char title[128];
             snprintf(title, sizeof(title), "wait of %s, %s", queue, ways[way]);
-            table_start_row(table);
-            table_add_text(table, title);
-            for (size_t i = 0; i < json_array_size(reports) && i + 1 < TABLE_COLUMNS_MAX; i++) {
-                const json_t *mean = json_object_get(json_array_get(reports, i), "mean");
-                const json_t *all = json_object_get(json_object_get(mean, "wait"), "by_queue");
-                add_value(table, json_object_get(json_object_get(all, queue), ways[way]),
-                          UNIT_SECONDS);
-            }
+            add_row(table, reports, title,
+                    (const char *[PATH_SIZE]){ "wait", "by_queue", queue, ways[way] },
+                    UNIT_SECONDS);
         }
     }
 }
@@ -166,11 +164,9 @@ void listing_format(const json_t *reports, const struct table_view *view, struct
     AUTO(table) struct table *table = table_create(columns, count);
     add_percent_rows(table, reports, "allocation_at", "allocated");
     add_percent_rows(table, reports, "fragmentation_at", "fragmentation");
-    for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        if (lines[i].title)
-            add_row(table, reports, lines[i].title, lines[i].metric, lines[i].member,
-                    (int)lines[i].unit);
-    }
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        add_row(table, reports, lines[i].title,
+                (const char *[PATH_SIZE]){ lines[i].metric, lines[i].member }, (int)lines[i].unit);
     add_queue_rows(table, reports);
     table_format(table, view, text);
     for (size_t i = 0; i < json_array_size(reports); i++) {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/run/experiment.h"
-
 #define METRIC(ID, name, is_usual, meaning) [METRIC_##ID] = name,
 static const char *const names[METRIC_COUNT + 1] = {
 #include "sim/report/metrics.def"

@@ -4,11 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/job/request.h"
-#include "sim/report/band.h"
-#include "sim/report/series.h"
 #include "sim/report/spread.h"
 
 enum { QUEUES_SHOWN_MAX = 64 };
@@ -109,7 +105,7 @@ static struct spread collect(const struct run *run, value_fn *value_of)
 static json_t *told_apart(const struct run *run, value_fn *value_of)
 {
     struct spread all = { 0 }, bands[BAND_COUNT] = { 0 };
-    struct spread *queues = mem_zero(run->queue_count, sizeof(queues[0]));
+    AUTO_FREE struct spread *queues = mem_zero(run->queue_count, sizeof(queues[0]));
     double value;
 
     for (size_t i = 0; i < run->workload->jobs.count; i++) {
@@ -136,7 +132,6 @@ static json_t *told_apart(const struct run *run, value_fn *value_of)
     else
         json_decref(by_queue);
     spread_release(&all);
-    free(queues);
     return object;
 }
 
@@ -210,38 +205,30 @@ static json_t *arrived(const struct run *run)
     return object;
 }
 
+struct means {
+    double fragment, fragment_of_idle, largest_node, free_whole;
+};
+
 /* Over time, each sample until the next. */
-static double mean_over_time(const struct run *run, double (*value)(const struct sample *))
+static struct means mean_over_time(const struct run *run)
 {
-    double sum = 0, time = 0;
+    struct means means = { 0 };
+    double time = 0;
 
     for (size_t i = 0; i + 1 < run->meter.samples.count; i++) {
         const struct sample *sample = &run->meter.samples.items[i];
         double elapsed = (double)(sample[1].at - sample->at);
-        sum += elapsed * value(sample);
+        double of_idle = sample->idle_pct > 0 ? 100 * sample->fragment_pct / sample->idle_pct : 0;
+        means.fragment += elapsed * sample->fragment_pct;
+        means.fragment_of_idle += elapsed * of_idle;
+        means.largest_node += elapsed * sample->largest_node;
+        means.free_whole += elapsed * sample->free_whole;
         time += elapsed;
     }
-    return time > 0 ? sum / time : 0;
-}
-
-static double fragment_value(const struct sample *sample)
-{
-    return sample->fragment_pct;
-}
-
-static double fragment_of_idle(const struct sample *sample)
-{
-    return sample->idle_pct > 0 ? 100 * sample->fragment_pct / sample->idle_pct : 0;
-}
-
-static double largest_value(const struct sample *sample)
-{
-    return sample->largest_node;
-}
-
-static double whole_value(const struct sample *sample)
-{
-    return sample->free_whole;
+    if (time <= 0)
+        return (struct means){ 0 };
+    return (struct means){ means.fragment / time, means.fragment_of_idle / time,
+                           means.largest_node / time, means.free_whole / time };
 }
 
 static json_t *fairness(const struct run *run)
@@ -267,7 +254,7 @@ static json_t *fairness(const struct run *run)
 /* Of queues that have jobs: what each got, over what it asked for or is entitled to. */
 static double jain(const struct run *run)
 {
-    double *asked = mem_zero(run->queue_count, sizeof(double));
+    AUTO_FREE double *asked = mem_zero(run->queue_count, sizeof(double));
     double sum = 0, squares = 0, count = 0;
 
     for (size_t i = 0; i < run->workload->jobs.count; i++) {
@@ -285,7 +272,6 @@ static double jain(const struct run *run)
         squares += x * x;
         count++;
     }
-    free(asked);
     return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
@@ -390,7 +376,7 @@ static int compare_starts(const void *a, const void *b)
 static json_t *starts(const struct run *run)
 {
     size_t count = run->workload->jobs.count, started = 0;
-    const struct outcome **sorted = mem_zero(count + 1, sizeof(sorted[0]));
+    AUTO_FREE const struct outcome **sorted = mem_zero(count + 1, sizeof(sorted[0]));
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
@@ -405,7 +391,6 @@ static json_t *starts(const struct run *run)
                                               (json_int_t)number, "start",
                                               seconds(sorted[i]->start - run->origin)));
     }
-    free(sorted);
     return list;
 }
 
@@ -462,6 +447,7 @@ static json_t *decision_latency(const struct run *run)
 static json_t *metric_of(const struct run *run, enum metric metric)
 {
     const struct wanted *wanted = &run->experiment->wanted;
+    struct means means;
 
     switch (metric) {
     case METRIC_WAIT:
@@ -481,13 +467,14 @@ static json_t *metric_of(const struct run *run, enum metric metric)
     case METRIC_FRAGMENTATION_AT:
         return at_percents(run, &wanted->fragmentation_at, true);
     case METRIC_FRAGMENTATION:
-        return json_pack("{s:f, s:f}", "of_capacity", mean_over_time(run, fragment_value),
-                         "of_idle", mean_over_time(run, fragment_of_idle));
+        means = mean_over_time(run);
+        return json_pack("{s:f, s:f}", "of_capacity", means.fragment, "of_idle",
+                         means.fragment_of_idle);
     case METRIC_BLOCKED_IDLE:
         return json_real(percent(run->meter.blocked, capacity_time(run)));
     case METRIC_LARGEST_GANG:
-        return json_pack("{s:f, s:f}", "node", mean_over_time(run, largest_value), "cluster",
-                         mean_over_time(run, whole_value));
+        means = mean_over_time(run);
+        return json_pack("{s:f, s:f}", "node", means.largest_node, "cluster", means.free_whole);
     case METRIC_FINISH_TIME_FAIRNESS:
         return fairness(run);
     case METRIC_JAIN:

@@ -17,4 +17,7 @@ json_t *result_of(const struct run *run, bool has_series);
 /* The element-wise mean of the numbers that all objects have; new reference. */
 json_t *result_mean(const json_t *runs);
 
+/* series.c: the data of a run that a report plots; new reference. */
+json_t *series_of(const struct run *run);
+
 #endif

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
-
 /* The mean of what stands at one place of each; NULL: not numbers, or not in all. Levels of the
  * result are few. */
 static json_t *mean_at(const json_t *runs, const char *const *path, size_t depth);

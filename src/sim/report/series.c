@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/report/series.h"
+#include "sim/report/result.h"
 
-#include "sim/report/band.h"
 #include "sim/report/spread.h"
 
 enum { QUANTILES = 40, QUEUES_SHOWN_MAX = 40 };

@@ -26,4 +26,10 @@ void spread_release(struct spread *spread);
 /* {count, mean, p50, p95, p99, max}; new reference. */
 json_t *spread_to_json(struct spread *spread);
 
+/* Sizes of jobs, by GPUs: "0", "<1", "1", "2-4", "5-8", "9-64", ">64" */
+enum band { BAND_NONE, BAND_PART, BAND_ONE, BAND_FEW, BAND_NODE, BAND_MANY, BAND_MORE, BAND_COUNT };
+
+enum band band_of(int64_t milli);
+const char *band_name(enum band band);
+
 #endif

@@ -17,21 +17,17 @@ static int compare_names(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-static void swap(struct sim_job *a, struct sim_job *b)
-{
-    struct sim_job held = *a;
-
-    *a = *b;
-    *b = held;
-}
-
 static void shuffle(struct workload *workload, struct dice *dice)
 {
     struct sim_job *jobs = workload->jobs.items;
 
     qsort(jobs, workload->jobs.count, sizeof(jobs[0]), compare_names);
-    for (size_t i = workload->jobs.count; i > 1; i--)
-        swap(&jobs[i - 1], &jobs[dice_below(dice, i)]);
+    for (size_t i = workload->jobs.count; i > 1; i--) {
+        size_t other = dice_below(dice, i);
+        struct sim_job held = jobs[i - 1];
+        jobs[i - 1] = jobs[other];
+        jobs[other] = held;
+    }
 }
 
 static int inflate(struct workload *workload, double wanted_milli, struct dice *dice,

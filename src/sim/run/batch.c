@@ -14,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/copy.h"
 #include "sim/report/result.h"
 #include "sim/run/adapt.h"
+#include "wire/json.h"
 
 enum { PROCESSES_MAX = 256, PROGRESS_MS = 250, CHUNK = 1 << 16 };
 
@@ -62,17 +64,6 @@ static void remember(pid_t pid, pid_t instead)
     }
 }
 
-static void write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t wrote = write(fd, bytes, length);
-        if (wrote < 0 && errno != EINTR)
-            return;
-        bytes += wrote > 0 ? wrote : 0;
-        length -= wrote > 0 ? (size_t)wrote : 0;
-    }
-}
-
 /* In the process of its own: run it, and write what came of it. */
 static void do_part(const struct batch *batch, const struct part *part, uint64_t *progress, int fd)
 {
@@ -96,22 +87,20 @@ static void do_part(const struct batch *batch, const struct part *part, uint64_t
         run->has_report = batch->options->has_series;
         code = run_go(run, &err);
         if (code == 0) {
-            json_t *result = result_of(run, batch->options->has_series);
+            AUTO(json) json_t *result = result_of(run, batch->options->has_series);
             json_object_set_new(
                 result, part->slice >= 0 ? "slice" : "seed",
                 json_integer(part->slice >= 0
                                  ? (json_int_t)batch->experiment->adapt.slice_starts[part->slice]
                                  : (json_int_t)part->seed));
-            char *text = json_dumps(result, JSON_COMPACT);
-            write_all(fd, "+", 1);
-            write_all(fd, text, strlen(text));
-            free(text);
-            json_decref(result);
+            AUTO_FREE char *text = json_dumps(result, JSON_COMPACT);
+            copy_write(fd, "+", 1);
+            copy_write(fd, text, strlen(text));
         }
     }
     if (code < 0) {
-        write_all(fd, "-", 1);
-        write_all(fd, err.text, strlen(err.text));
+        copy_write(fd, "-", 1);
+        copy_write(fd, err.text, strlen(err.text));
     }
     workload_release(&workload);
     workload_release(&generated);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/trace/cluster.h"
 
 enum { SHAPES_MAX = 256 };
@@ -50,7 +49,7 @@ static int compare_counts(const void *a, const void *b)
 static void find_typical(struct fragment *fragment, const struct workload *workload)
 {
     size_t count = workload->jobs.count, kinds = 0, taken = 0, sum = 0;
-    struct shape *shapes = mem_zero(count + 1, sizeof(shapes[0]));
+    AUTO_FREE struct shape *shapes = mem_zero(count + 1, sizeof(shapes[0]));
 
     for (size_t i = 0; i < count; i++) {
         const struct sim_job *job = &workload->jobs.items[i];
@@ -70,7 +69,6 @@ static void find_typical(struct fragment *fragment, const struct workload *workl
     }
     for (size_t i = 0; i < taken; i++)
         fragment->shapes.items[i].part = (double)shapes[i].count / (double)sum;
-    free(shapes);
 }
 
 struct fragment *fragment_create(const struct state *state, const struct workload *workload)

@@ -47,7 +47,6 @@ struct meter {
     int64_t used_milli, waiting_milli;
     uint64_t waiting_jobs;
     double used, blocked, contention; /* milli x us; us; us weighted by demand over capacity */
-    double busy_gpus;                 /* the same as used */
     bool is_blocked;
     /* Waiting jobs: counts by demand, smallest first. */
     uint32_t *demand_counts;
@@ -73,5 +72,18 @@ void meter_use(struct meter *meter, uint32_t queue, int64_t milli);
 /* The instant is over. shares: the entitlement of each queue, as parts of the capacity. */
 void meter_settle(struct meter *meter, const double *shares, bool is_last);
 uint32_t meter_demand_of(const struct meter *meter, int64_t milli);
+
+/* A histogram of durations with steps of 1/16 */
+enum { LATENCY_STEPS = 64 * 16 };
+
+struct latency {
+    uint64_t counts[LATENCY_STEPS];
+    uint64_t count;
+    uint64_t sum, max; /* ns */
+};
+
+void latency_add(struct latency *latency, uint64_t ns);
+uint64_t latency_quantile(const struct latency *latency, double part); /* ns; 0: nothing */
+uint64_t latency_now(void); /* ns of a clock that only goes forward */
 
 #endif

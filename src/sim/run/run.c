@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/run/run.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
 #include "sched/placement/cells.h"
-#include "sim/run/run_inside.h"
 
 enum {
     PLANS_AT_ONCE_MAX = 100000, /* more at one instant: the brain never has enough */
@@ -31,11 +26,10 @@ struct run *run_create(const struct experiment *experiment, const struct workloa
     run->seed = seed;
     run->origin = run_origin;
     run->outcomes = mem_zero(workload->jobs.count, sizeof(run->outcomes[0]));
-    run->inside = mem_zero(1, sizeof(*run->inside));
-    run->inside->state = state_create();
-    run->inside->brain = brain_create(run->inside->state);
-    run->inside->inquiry = inquiry_create();
-    run->inside->now = run_origin;
+    run->state = state_create();
+    run->brain = brain_create(run->state);
+    run->inquiry = inquiry_create();
+    run->now = run_origin;
     return run;
 }
 
@@ -43,19 +37,17 @@ void run_destroy(struct run *run)
 {
     if (!run)
         return;
-    struct run_inside *inside = run->inside;
-    inquiry_destroy(inside->inquiry);
-    brain_destroy(inside->brain);
-    state_destroy(inside->state);
-    list_release(&inside->decisions.events);
-    due_release(&inside->dues);
-    list_release(&inside->granted);
-    list_release(&inside->stopped);
-    list_release(&inside->ended);
-    fragment_destroy(inside->fragment);
-    free(inside->demands);
-    free(inside->speeds);
-    free(inside);
+    inquiry_destroy(run->inquiry);
+    brain_destroy(run->brain);
+    state_destroy(run->state);
+    list_release(&run->decisions.events);
+    list_release(&run->dues.heap);
+    list_release(&run->granted);
+    list_release(&run->stopped);
+    list_release(&run->ended);
+    fragment_destroy(run->fragment);
+    free(run->demands);
+    free(run->speeds);
     meter_release(&run->meter);
     for (size_t i = 0; i < run->queue_count; i++)
         free((char *)(uintptr_t)run->queue_names[i]);
@@ -84,21 +76,20 @@ static int compare_demands(const void *a, const void *b)
 static void find_demands(struct run *run)
 {
     const struct workload *workload = run->workload;
-    struct run_inside *inside = run->inside;
     size_t count = workload->jobs.count;
     uint32_t kinds = 0;
 
-    inside->demands = mem_zero(count + 1, sizeof(inside->demands[0]));
+    run->demands = mem_zero(count + 1, sizeof(run->demands[0]));
     for (size_t i = 0; i < count; i++)
-        inside->demands[i] = sim_job_milli(&workload->jobs.items[i]);
-    qsort(inside->demands, count, sizeof(inside->demands[0]), compare_demands);
+        run->demands[i] = sim_job_milli(&workload->jobs.items[i]);
+    qsort(run->demands, count, sizeof(run->demands[0]), compare_demands);
     for (size_t i = 0; i < count; i++) {
-        if (kinds == 0 || inside->demands[kinds - 1] != inside->demands[i])
-            inside->demands[kinds++] = inside->demands[i];
+        if (kinds == 0 || run->demands[kinds - 1] != run->demands[i])
+            run->demands[kinds++] = run->demands[i];
     }
     usec_t span = workload->jobs.items[count - 1].submit;
     meter_init(&run->meter, run->experiment->cluster.gpu_count * GPU_MILLI, run_origin, span,
-               inside->demands, kinds, run->queue_count);
+               run->demands, kinds, run->queue_count);
     run->meter.from = run_origin + (usec_t)((double)span * run->experiment->window_from);
     if (run->experiment->window_to > 0)
         run->meter.to = run_origin + (usec_t)((double)span * run->experiment->window_to);
@@ -112,21 +103,20 @@ static void find_demands(struct run *run)
 static void find_speeds(struct run *run)
 {
     const struct adapt *adapt = &run->experiment->adapt;
-    struct run_inside *inside = run->inside;
-    size_t count = inside->state->devices.count;
+    size_t count = run->state->devices.count;
 
-    inside->speed_least = 1;
+    run->speed_least = 1;
     if (adapt->speed_count == 0)
         return;
-    inside->speeds = mem_zero(count + 1, sizeof(double));
+    run->speeds = mem_zero(count + 1, sizeof(double));
     for (size_t i = 0; i < count; i++) {
-        inside->speeds[i] = 1;
+        run->speeds[i] = 1;
         for (size_t k = 0; k < adapt->speed_count; k++) {
-            if (strcmp(adapt->speeds[k].model, inside->state->devices.items[i].model) == 0)
-                inside->speeds[i] = adapt->speeds[k].factor;
+            if (strcmp(adapt->speeds[k].model, run->state->devices.items[i].model) == 0)
+                run->speeds[i] = adapt->speeds[k].factor;
         }
-        if (inside->speeds[i] < inside->speed_least)
-            inside->speed_least = inside->speeds[i];
+        if (run->speeds[i] < run->speed_least)
+            run->speed_least = run->speeds[i];
     }
 }
 
@@ -153,40 +143,36 @@ static void plan_snapshots(struct run *run)
 static int check_shapes(const struct run *run, struct error *err)
 {
     const struct config *config = run->experiment->config;
-    struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
+    AUTO_FREE struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));
 
     for (size_t i = 0; i < config->queue_count; i++)
         wanted[i] = (struct cells_wanted){ config->queues[i].name, config->queues[i].cells,
                                            config->queues[i].cells_count };
-    int code = cells_check(run->inside->state, wanted, config->queue_count, err);
-    free(wanted);
-    return code;
+    return cells_check(run->state, wanted, config->queue_count, err);
 }
 
 static int set_up(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
 
     int code = run_set_up(run, tell_setup, run, err);
     if (code == 0)
         code = check_shapes(run, err);
     if (code < 0)
         return code;
-    inside->first_id = inside->state->next_id;
+    run->first_id = run->state->next_id;
     find_demands(run);
     find_speeds(run);
     plan_snapshots(run);
-    inside->fragment = fragment_create(inside->state, run->workload);
+    run->fragment = fragment_create(run->state, run->workload);
     const struct wanted *wanted = &run->experiment->wanted;
     if (run->has_report || wanted->is_on[METRIC_FRAGMENTATION] ||
         wanted->is_on[METRIC_LARGEST_GANG])
-        run->meter.fragment = inside->fragment;
+        run->meter.fragment = run->fragment;
     return 0;
 }
 
 static int plan(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
     bool is_timed = run->experiment->wanted.is_on[METRIC_DECISION_LATENCY];
     struct event event = { .kind = EVENT_PLAN };
     uint64_t before = is_timed ? latency_now() : 0;
@@ -196,25 +182,24 @@ static int plan(struct run *run, struct error *err)
         latency_add(&run->latency, latency_now() - before);
     run->plans++;
     run_take_decisions(run);
-    for (size_t i = 0; i < inside->stopped.count && code == 0; i++)
-        code = run_job_stop(run, &inside->stopped.items[i], err);
-    for (size_t i = 0; i < inside->granted.count && code == 0; i++)
-        code = run_job_start(run, &inside->granted.items[i], err);
+    for (size_t i = 0; i < run->stopped.count && code == 0; i++)
+        code = run_job_stop(run, &run->stopped.items[i], err);
+    for (size_t i = 0; i < run->granted.count && code == 0; i++)
+        code = run_job_start(run, &run->granted.items[i], err);
     return code;
 }
 
 static int settle(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
     uint64_t before = run->grants;
     int code = 0;
 
-    for (uint32_t i = 0; code == 0 && sched_next_wakeup(inside->brain) <= inside->now; i++) {
+    for (uint32_t i = 0; code == 0 && sched_next_wakeup(run->brain) <= run->now; i++) {
         if (i == PLANS_AT_ONCE_MAX)
             return error_set(err, -ELOOP, "more than %d plans at one instant", i);
         code = plan(run, err);
     }
-    inside->idle_wakeups = run->grants == before ? inside->idle_wakeups + 1 : 0;
+    run->idle_wakeups = run->grants == before ? run->idle_wakeups + 1 : 0;
     return code;
 }
 
@@ -237,28 +222,27 @@ static void note_promise(struct run *run, uint32_t number)
 {
     const struct wanted *wanted = &run->experiment->wanted;
     struct outcome *outcome = &run->outcomes[number];
-    struct run_inside *inside = run->inside;
     struct why why;
 
     if (!wanted->is_on[METRIC_BACKFILL] && !wanted->is_on[METRIC_START_ESTIMATES])
         return;
-    const struct job *job = state_job(inside->state, run_id(run, number));
+    const struct job *job = state_job(run->state, run_id(run, number));
     if (!job)
         return;
     if (wanted->is_on[METRIC_BACKFILL]) {
-        sched_why(inside->brain, inside->inquiry, job, &why, NULL);
-        outcome->promised = why.at > inside->now && why.at != USEC_NEVER ? why.at : 0;
+        sched_why(run->brain, run->inquiry, job, &why, NULL);
+        outcome->promised = why.at > run->now && why.at != USEC_NEVER ? why.at : 0;
     }
     if (wanted->is_on[METRIC_START_ESTIMATES] && run->ports->estimate_start)
         outcome->has_estimate =
-            run->ports->estimate_start(inside->brain, inside->inquiry, job, &outcome->estimate);
+            run->ports->estimate_start(run->brain, run->inquiry, job, &outcome->estimate);
 }
 
 static int look_after_arrivals(struct run *run, uint32_t from, struct error *err)
 {
     int code = 0;
 
-    for (uint32_t i = from; i < run->inside->submitted && code == 0; i++) {
+    for (uint32_t i = from; i < run->submitted && code == 0; i++) {
         if (run->outcomes[i].fate != FATE_WAITS)
             continue;
         if (run->experiment->is_dropping)
@@ -271,35 +255,33 @@ static int look_after_arrivals(struct run *run, uint32_t from, struct error *err
 
 static void take_snapshots(struct run *run, bool is_last)
 {
-    struct run_inside *inside = run->inside;
     double capacity = (double)run->meter.capacity_milli;
 
     for (size_t i = 0; i < run->at_count; i++) {
         struct snapshot_at *at = &run->at[i];
-        double arrived = 100.0 * (double)inside->arrived_milli / capacity;
+        double arrived = 100.0 * (double)run->arrived_milli / capacity;
         bool is_near = is_last && arrived > at->percent - 1.0;
         if (at->is_taken || (arrived < at->percent && !is_near))
             continue;
         at->is_taken = true;
-        at->arrived_milli = inside->arrived_milli;
+        at->arrived_milli = run->arrived_milli;
         at->allocated_pct = 100.0 * (double)run->meter.used_milli / capacity;
-        fragment_look(inside->fragment, &at->fragment_pct, NULL, NULL);
+        fragment_look(run->fragment, &at->fragment_pct, NULL, NULL);
     }
 }
 
 static int forget(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
     int code = 0;
 
-    for (size_t i = 0; i < inside->ended.count && code == 0; i++) {
+    for (size_t i = 0; i < run->ended.count && code == 0; i++) {
         struct event event = {
             .kind = EVENT_FORGET,
-            .forget = { .id = run_id(run, inside->ended.items[i]) },
+            .forget = { .id = run_id(run, run->ended.items[i]) },
         };
         code = run_tell(run, &event, err);
     }
-    inside->ended.count = 0;
+    run->ended.count = 0;
     return code;
 }
 
@@ -307,34 +289,32 @@ static int forget(struct run *run, struct error *err)
 static int step(struct run *run, struct error *err)
 {
     const struct workload *workload = run->workload;
-    struct run_inside *inside = run->inside;
-    uint32_t from = inside->submitted;
+    uint32_t from = run->submitted;
 
-    meter_advance(&run->meter, inside->now);
+    meter_advance(&run->meter, run->now);
     int code = run_end_those_due(run, err);
-    while (code == 0 && inside->submitted < workload->jobs.count &&
-           run_origin + workload->jobs.items[inside->submitted].submit <= inside->now)
-        code = run_job_submit(run, inside->submitted++, err);
-    if (inside->submitted > from)
-        inside->idle_wakeups = 0;
+    while (code == 0 && run->submitted < workload->jobs.count &&
+           run_origin + workload->jobs.items[run->submitted].submit <= run->now)
+        code = run_job_submit(run, run->submitted++, err);
+    if (run->submitted > from)
+        run->idle_wakeups = 0;
     if (code == 0)
         code = settle(run, err);
     if (code == 0)
         code = look_after_arrivals(run, from, err);
     if (code < 0)
         return code;
-    take_snapshots(run, inside->submitted == workload->jobs.count);
-    meter_settle(&run->meter, run->queue_shares, inside->over == workload->jobs.count);
+    take_snapshots(run, run->submitted == workload->jobs.count);
+    meter_settle(&run->meter, run->queue_shares, run->over == workload->jobs.count);
     return forget(run, err);
 }
 
 static usec_t next_instant(const struct run *run)
 {
-    const struct run_inside *inside = run->inside;
-    usec_t next = due_first(&inside->dues);
+    usec_t next = due_first(&run->dues);
 
-    if (inside->submitted < run->workload->jobs.count) {
-        usec_t submit = run_origin + run->workload->jobs.items[inside->submitted].submit;
+    if (run->submitted < run->workload->jobs.count) {
+        usec_t submit = run_origin + run->workload->jobs.items[run->submitted].submit;
         return submit < next ? submit : next;
     }
     return next;
@@ -342,19 +322,18 @@ static usec_t next_instant(const struct run *run)
 
 int run_go(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
     uint64_t before = latency_now();
 
     int code = set_up(run, err);
     while (code == 0) {
-        usec_t next = next_instant(run), wakeup = sched_next_wakeup(inside->brain);
+        usec_t next = next_instant(run), wakeup = sched_next_wakeup(run->brain);
         if (next == USEC_NEVER &&
-            (inside->over == run->workload->jobs.count || inside->idle_wakeups > IDLE_WAKEUPS_MAX))
+            (run->over == run->workload->jobs.count || run->idle_wakeups > IDLE_WAKEUPS_MAX))
             break; /* jobs that still wait will never run */
         next = wakeup < next ? wakeup : next;
         if (next == USEC_NEVER)
             break;
-        inside->now = next > inside->now ? next : inside->now;
+        run->now = next > run->now ? next : run->now;
         code = step(run, err);
     }
     if (code == 0)

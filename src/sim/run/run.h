@@ -14,9 +14,9 @@
  */
 
 #include "core/state/state.h"
+#include "forecast/due.h"
 #include "sched/sched.h"
 #include "sim/run/experiment.h"
-#include "sim/run/latency.h"
 #include "sim/run/meter.h"
 
 /* The start that the brain estimates; times. NULL: no estimate. */
@@ -62,6 +62,19 @@ struct snapshot_at {
     int64_t arrived_milli;
 };
 
+/* A grant to be carried out: the data needed after the lease may have ended. */
+struct granted {
+    uint32_t job, attempt, members;
+    int64_t milli;
+    double speed;
+    bool is_backfill;
+};
+
+struct stopped {
+    uint32_t job, attempt, members;
+    uint8_t cause;
+};
+
 struct run {
     const struct experiment *experiment;
     const struct workload *workload; /* adapted */
@@ -80,7 +93,25 @@ struct run {
     uint64_t *progress; /* ended jobs, for other code to read; may be NULL */
     double seconds;     /* that it took */
     usec_t origin;      /* the run's time of the workload's 0 */
-    struct run_inside *inside;
+
+    /* of the run under way */
+    struct state *state;
+    struct brain *brain;
+    struct inquiry *inquiry; /* of what is asked on the way */
+    struct decisions decisions;
+    struct dues dues;
+    LIST(struct granted) granted;
+    LIST(struct stopped) stopped;
+    LIST(uint32_t) ended; /* to be forgotten */
+    struct fragment *fragment;
+    int64_t *demands;
+    double *speeds; /* of each device; NULL: all 1 */
+    double speed_least;
+    uint64_t first_id;
+    usec_t now;
+    uint32_t submitted, over;
+    int64_t arrived_milli;
+    uint64_t idle_wakeups;
 };
 
 struct run *run_create(const struct experiment *experiment, const struct workload *workload,
@@ -94,5 +125,24 @@ typedef int run_tell_fn(void *user, const struct event *event, struct error *err
 int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err);
 /* What a job asks for; models beyond REQUEST_ALTERNATIVES_MAX are left out, the rarest first. */
 void run_request(struct run *run, const struct sim_job *job, struct request *ret);
+
+/* ---- shared by run.c (the clock) and run_jobs.c (the jobs) ---- */
+
+/* The job's number for the brain. */
+static inline uint64_t run_id(const struct run *run, uint32_t job)
+{
+    return run->first_id + job;
+}
+
+/* Tell the brain, now. */
+int run_tell(struct run *run, struct event *event, struct error *err);
+
+/* run_jobs.c: events of jobs, told to the brain and recorded. */
+int run_job_submit(struct run *run, uint32_t number, struct error *err);
+int run_end_those_due(struct run *run, struct error *err);
+void run_take_decisions(struct run *run); /* before any other event: leases are short-lived */
+int run_job_start(struct run *run, const struct granted *granted, struct error *err);
+int run_job_stop(struct run *run, const struct stopped *stopped, struct error *err);
+void run_job_over(struct run *run, uint32_t number, enum fate fate);
 
 #endif

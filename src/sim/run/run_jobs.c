@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to the jobs of a run: submitted, started, stopped, over. */
-#include "core/engine.h"
-#include "sim/run/run_inside.h"
+#include "sim/run/run.h"
 
 int run_tell(struct run *run, struct event *event, struct error *err)
 {
-    event->at = run->inside->now;
+    event->at = run->now;
     run->events++;
-    return sched_step(run->inside->brain, event, &run->inside->decisions, err);
+    return sched_step(run->brain, event, &run->decisions, err);
 }
 
 /* How long its user says that it may run, or the estimates of the experiment do. */
@@ -18,8 +17,8 @@ static void say_times(const struct run *run, const struct sim_job *job, struct e
 
     if (job->run == USEC_NEVER)
         return;
-    if (run->inside->speed_least < 1)
-        longest = (usec_t)((double)job->run / run->inside->speed_least) + 1;
+    if (run->speed_least < 1)
+        longest = (usec_t)((double)job->run / run->speed_least) + 1;
     switch (adapt->estimates) {
     case ESTIMATES_REQUEST:
     case ESTIMATES_PREDICTED:
@@ -42,7 +41,6 @@ int run_job_submit(struct run *run, uint32_t number, struct error *err)
     const struct sim_job *job = &run->workload->jobs.items[number];
     const struct adapt *adapt = &run->experiment->adapt;
     struct outcome *outcome = &run->outcomes[number];
-    struct run_inside *inside = run->inside;
     struct event event = {
         .kind = EVENT_SUBMIT,
         .submit = { .id = run_id(run, number),
@@ -59,7 +57,7 @@ int run_job_submit(struct run *run, uint32_t number, struct error *err)
     say_times(run, job, &event.submit);
     outcome->contention = run->meter.contention;
     meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
-    inside->arrived_milli += sim_job_milli(job);
+    run->arrived_milli += sim_job_milli(job);
     return run_tell(run, &event, err);
 }
 
@@ -92,31 +90,29 @@ static void give_back(struct run *run, uint32_t number)
     struct outcome *outcome = &run->outcomes[number];
 
     meter_use(&run->meter, outcome->queue, -outcome->used_milli);
-    outcome->held += run->inside->now - outcome->began;
+    outcome->held += run->now - outcome->began;
     outcome->used_milli = 0;
 }
 
 void run_job_over(struct run *run, uint32_t number, enum fate fate)
 {
     struct outcome *outcome = &run->outcomes[number];
-    struct run_inside *inside = run->inside;
 
     outcome->fate = (uint8_t)fate;
-    outcome->end = inside->now;
+    outcome->end = run->now;
     outcome->contention = run->meter.contention - outcome->contention;
-    inside->over++;
+    run->over++;
     if (run->progress)
         ++*run->progress;
-    list_add(&inside->ended, number);
+    list_add(&run->ended, number);
 }
 
 int run_end_those_due(struct run *run, struct error *err)
 {
-    struct run_inside *inside = run->inside;
     struct due end;
     int code = 0;
 
-    while (code == 0 && due_take(&inside->dues, inside->now, &end)) {
+    while (code == 0 && due_take(&run->dues, run->now, &end)) {
         struct outcome *outcome = &run->outcomes[end.job];
         if (outcome->fate != FATE_RUNS || outcome->attempt != end.attempt)
             continue;
@@ -132,7 +128,7 @@ int run_end_those_due(struct run *run, struct error *err)
 
 static double speed_of(const struct run *run, const struct lease *lease)
 {
-    const double *speeds = run->inside->speeds;
+    const double *speeds = run->speeds;
     double speed = 1;
 
     for (uint32_t i = 0; speeds && i < lease->slices_count; i++) {
@@ -145,46 +141,43 @@ static double speed_of(const struct run *run, const struct lease *lease)
 /* Record the decisions before telling the brain anything else, because leases may end then. */
 void run_take_decisions(struct run *run)
 {
-    struct run_inside *inside = run->inside;
 
-    inside->granted.count = inside->stopped.count = 0;
-    for (size_t i = 0; i < inside->decisions.events.count; i++) {
-        const struct event *event = &inside->decisions.events.items[i];
-        uint32_t number = (uint32_t)(event_job(event) - inside->first_id);
+    run->granted.count = run->stopped.count = 0;
+    for (size_t i = 0; i < run->decisions.events.count; i++) {
+        const struct event *event = &run->decisions.events.items[i];
+        uint32_t number = (uint32_t)(event_job(event) - run->first_id);
         if (event->kind == EVENT_GRANT) {
-            list_add(&inside->granted,
-                     (struct granted){ .job = number,
-                                       .attempt = event->grant.attempt,
-                                       .members = event->grant.lease.members_count,
-                                       .milli = event->grant.lease.milli,
-                                       .speed = speed_of(run, &event->grant.lease),
-                                       .is_backfill = event->grant.is_backfill });
+            list_add(&run->granted, (struct granted){ .job = number,
+                                                      .attempt = event->grant.attempt,
+                                                      .members = event->grant.lease.members_count,
+                                                      .milli = event->grant.lease.milli,
+                                                      .speed = speed_of(run, &event->grant.lease),
+                                                      .is_backfill = event->grant.is_backfill });
         } else if (event->kind == EVENT_STOP) {
-            list_add(&inside->stopped,
+            list_add(&run->stopped,
                      (struct stopped){ .job = number,
                                        .attempt = run->outcomes[number].attempt,
                                        .members = run->workload->jobs.items[number].members,
                                        .cause = event->stop.cause });
         }
     }
-    run->events += inside->decisions.events.count;
-    inside->decisions.events.count = 0;
+    run->events += run->decisions.events.count;
+    run->decisions.events.count = 0;
 }
 
 int run_job_start(struct run *run, const struct granted *granted, struct error *err)
 {
     const struct sim_job *job = &run->workload->jobs.items[granted->job];
     struct outcome *outcome = &run->outcomes[granted->job];
-    struct run_inside *inside = run->inside;
     int code = 0;
 
     run->grants++;
     run->backfills += granted->is_backfill;
     if (outcome->start < 0) {
-        outcome->start = inside->now;
+        outcome->start = run->now;
         outcome->is_backfill = granted->is_backfill;
     }
-    outcome->began = inside->now;
+    outcome->began = run->now;
     outcome->attempt = granted->attempt;
     outcome->fate = FATE_RUNS;
     outcome->speed = granted->speed;
@@ -195,8 +188,8 @@ int run_job_start(struct run *run, const struct granted *granted, struct error *
         double left = (double)(job->run - outcome->done) / granted->speed;
         const double most = (double)(USEC_NEVER / 4);
         usec_t runs = left <= 0 ? 0 : left < most ? (usec_t)(left + 0.5) : USEC_NEVER / 4;
-        usec_t at = inside->now + outcome->owed + runs;
-        due_add(&inside->dues, (struct due){ at, granted->job, granted->attempt });
+        usec_t at = run->now + outcome->owed + runs;
+        due_add(&run->dues, (struct due){ at, granted->job, granted->attempt });
     }
     for (uint32_t rank = 0; rank < granted->members && code == 0; rank++) {
         struct event event = {
@@ -214,7 +207,7 @@ int run_job_start(struct run *run, const struct granted *granted, struct error *
 static void keep_progress(struct run *run, uint32_t number)
 {
     struct outcome *outcome = &run->outcomes[number];
-    usec_t ran = run->inside->now - outcome->began;
+    usec_t ran = run->now - outcome->began;
     usec_t paid = ran < outcome->owed ? ran : outcome->owed;
 
     outcome->paid += paid;

@@ -1,14 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before the first job: machines, settings, queues and pools as events; and requests of jobs. */
+/* Before the first job: machines, settings, windows, tariffs, reservations, queues and pools as
+ * events; and requests of jobs. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "io/zone_file.h"
 #include "sim/run/run.h"
-#include "sim/run/run_inside.h"
-#include "wire/config/config.h"
+#include "wire/config/window_event.h"
+
+#define BEYOND     (400 * USEC_PER_DAY) /* after the last submission and as long again */
+#define AHEAD_MOST (3650 * USEC_PER_DAY)
+
+/* The zero of the workload is `starts` on the clock of the place. */
+static struct window_place place_of(const struct run *run, const struct zone *zone)
+{
+    size_t count = run->workload->jobs.count;
+    usec_t span = count > 0 ? run->workload->jobs.items[count - 1].submit : 0;
+    usec_t ahead = 2 * span + BEYOND;
+
+    return (struct window_place){ .zone = zone,
+                                  .now = run->origin,
+                                  .wall_ahead =
+                                      zone_first(zone, run->experiment->starts) - run->origin,
+                                  .ahead = ahead < AHEAD_MOST ? ahead : AHEAD_MOST,
+                                  .spans_most = WINDOW_SPANS_MAX };
+}
+
+static int tell_windows(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
+{
+    const struct config *config = run->experiment->config;
+    AUTO(zone) struct zone *zone = NULL;
+    struct arena arena = { 0 };
+
+    if (config->window_count + config->tariff_count + config->reservation_count == 0)
+        return 0;
+    int code = zone_load(config->timezone[0] ? config->timezone : "UTC", &zone, err);
+    if (code < 0)
+        return error_prefix(err, code, "timezone");
+    struct window_place place = place_of(run, zone);
+    for (size_t i = 0; i < config->window_count && code == 0; i++) {
+        struct event event;
+        code = window_event(&place, config->windows[i].name, config->windows[i].words, &arena,
+                            &event, err);
+        if (code == 0)
+            code = tell(user, &event, err);
+    }
+    arena_release(&arena);
+    return code;
+}
+
+static int tell_times(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
+{
+    const struct config *config = run->experiment->config;
+    int code = 0;
+
+    for (size_t i = 0; i < config->tariff_count && code == 0; i++) {
+        struct event event = { .kind = EVENT_TARIFF, .tariff = config->tariffs[i] };
+        code = tell(user, &event, err);
+    }
+    for (size_t i = 0; i < config->reservation_count && code == 0; i++) {
+        struct event event = { .kind = EVENT_RESERVATION, .reservation = config->reservations[i] };
+        code = tell(user, &event, err);
+    }
+    return code;
+}
 
 static int tell_settings(const struct run *run, run_tell_fn *tell, void *user, struct error *err)
 {
@@ -122,7 +178,7 @@ static void deal_shares(struct run *run)
     double sum = 0;
 
     run->queue_shares = mem_zero(run->queue_count, sizeof(double));
-    bool *has_jobs = mem_zero(run->queue_count, sizeof(bool));
+    AUTO_FREE bool *has_jobs = mem_zero(run->queue_count, sizeof(bool));
     for (size_t i = 0; i < run->workload->jobs.count; i++)
         has_jobs[run->outcomes[i].queue] = true;
     for (size_t i = 0; i < run->queue_count; i++) {
@@ -135,7 +191,6 @@ static void deal_shares(struct run *run)
     }
     for (size_t i = 0; i < run->queue_count; i++)
         run->queue_shares[i] /= sum > 0 ? sum : 1;
-    free(has_jobs);
 }
 
 int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err)
@@ -150,14 +205,14 @@ int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err
     deal_shares(run);
     code = tell_settings(run, tell, user, err);
     if (code == 0)
-        code = run_tell_windows(run, tell, user, err);
+        code = tell_windows(run, tell, user, err);
     if (code == 0)
         code = tell_queues(run, tell, user, err);
     for (size_t i = 0; i < config->pool_count && code == 0; i++) {
         struct event event = { .kind = EVENT_POOL, .pool = config->pools[i] };
         code = tell(user, &event, err);
     }
-    return code < 0 ? code : run_tell_times(run, tell, user, err);
+    return code < 0 ? code : tell_times(run, tell, user, err);
 }
 
 static void add_alternative(const struct sim_job *job, const char *model, size_t length,

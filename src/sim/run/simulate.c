@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/table.h"
 #include "sim/report/html_report.h"
 #include "sim/report/listing.h"
 #include "sim/run/batch.h"
+#include "wire/json.h"
 
 static const char usage[] =
     "Usage: tarn simulate FILE.yaml... [--json] [--report FILE.html] [--set KEY=VALUE]...\n"
@@ -135,7 +135,7 @@ static json_t *of_file(const json_t *reports, size_t from, size_t to)
 
 static void print_json(const json_t *reports, const size_t *counts, const struct options *options)
 {
-    json_t *all = json_object();
+    AUTO(json) json_t *all = json_object();
     size_t at = 0;
 
     for (int i = 0; i < options->file_count; i++) {
@@ -143,10 +143,8 @@ static void print_json(const json_t *reports, const size_t *counts, const struct
         at += counts[i];
     }
     json_t *shown = options->file_count == 1 ? json_object_get(all, options->files[0]) : all;
-    char *text = json_dumps(shown, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    AUTO_FREE char *text = json_dumps(shown, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     puts(text);
-    free(text);
-    json_decref(all);
 }
 
 static void print_table(const json_t *reports)
@@ -207,8 +205,8 @@ int simulate(int argc, char **argv, const struct sim_ports *ports)
 
     int status = read_options(argc, argv, &options);
     if (status == 0) {
-        json_t *reports = json_array();
-        size_t *counts = mem_zero((size_t)options.file_count, sizeof(counts[0]));
+        AUTO(json) json_t *reports = json_array();
+        AUTO_FREE size_t *counts = mem_zero((size_t)options.file_count, sizeof(counts[0]));
         options.batch.has_series = options.report != NULL;
         options.batch.has_progress = isatty(STDERR_FILENO) == 1;
         int code = run_all(&options, ports, reports, counts, &err);
@@ -222,8 +220,6 @@ int simulate(int argc, char **argv, const struct sim_ports *ports)
         if (code < 0)
             fprintf(stderr, "tarn: %s\n", err.text);
         status = code < 0 ? 1 : 0;
-        json_decref(reports);
-        free(counts);
     }
     free(options.changes);
     return status;

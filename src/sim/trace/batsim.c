@@ -7,9 +7,7 @@
 
 #include "sim/trace/format.h"
 #include "sim/trace/lines.h"
-#include "sim/trace/trace_cells.h"
 #include "wire/json.h"
-#include "wire/reader.h"
 
 enum { BATSIM_BYTES_MAX = 512 << 20 };
 

@@ -23,11 +23,13 @@ struct format_ask {
     const struct generator *generator;
 };
 
+struct job_table;
+
 struct format {
     const char *name;
-    bool has_file;    /* it reads one */
-    const char *what; /* for the documents */
+    const struct job_table *table; /* what job_table_read() reads; NULL: read reads it */
     int (*read)(const struct format_ask *ask, struct workload *workload, struct error *err);
+    bool has_file; /* it reads one */
 };
 
 extern const struct format formats[]; /* ends with one without a name */
@@ -36,14 +38,9 @@ const struct format *format_find(const char *name);
 int format_read(const struct format *format, const struct format_ask *ask,
                 struct workload *workload, struct error *err);
 
-/* The readers. */
+/* The readers of formats that are not tables. */
 int read_swf(const struct format_ask *ask, struct workload *workload, struct error *err);
 int read_batsim(const struct format_ask *ask, struct workload *workload, struct error *err);
 int read_journal(const struct format_ask *ask, struct workload *workload, struct error *err);
-
-#define JOB_TABLE(name, what)                                                                      \
-    int read_##name(const struct format_ask *ask, struct workload *workload, struct error *err);
-#include "sim/trace/job_tables.def"
-#undef JOB_TABLE
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -66,14 +65,6 @@ static bool looks_like_header(const struct job_table *table, const struct cells 
     return false;
 }
 
-static int read_number(const struct row *row, enum job_column column, double max, double *ret,
-                       struct error *err)
-{
-    if (!row_text(row, column))
-        return 0;
-    return cells_number(row->cells, (uint32_t)row->at[column], 0, max, ret, err);
-}
-
 static int read_duration(const struct row *row, enum job_column column, usec_t *ret,
                          struct error *err)
 {
@@ -82,7 +73,7 @@ static int read_duration(const struct row *row, enum job_column column, usec_t *
     return cells_duration(row->cells, (uint32_t)row->at[column], row->unit, ret, err);
 }
 
-static int read_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err)
+int row_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err)
 {
     if (!row_text(row, column))
         return 0;
@@ -93,7 +84,7 @@ static int read_times(const struct row *row, struct sim_job *job, struct error *
 {
     usec_t start = 0, end = 0;
 
-    int code = read_time(row, COLUMN_SUBMIT, &job->submit, err);
+    int code = row_time(row, COLUMN_SUBMIT, &job->submit, err);
     if (code == 0)
         code = read_duration(row, COLUMN_RUN, &job->run, err);
     if (code == 0)
@@ -101,12 +92,12 @@ static int read_times(const struct row *row, struct sim_job *job, struct error *
     if (code == 0)
         code = read_duration(row, COLUMN_IDEAL, &job->ideal, err);
     if (code == 0)
-        code = read_time(row, COLUMN_DEADLINE, &job->deadline, err);
+        code = row_time(row, COLUMN_DEADLINE, &job->deadline, err);
     bool has_both = row_text(row, COLUMN_START) && row_text(row, COLUMN_END);
     if (code == 0 && has_both && !row_text(row, COLUMN_RUN)) {
-        code = read_time(row, COLUMN_START, &start, err);
+        code = row_time(row, COLUMN_START, &start, err);
         if (code == 0)
-            code = read_time(row, COLUMN_END, &end, err);
+            code = row_time(row, COLUMN_END, &end, err);
         if (code == 0 && end < start)
             code = row_fail(row, COLUMN_END, err, "an end that is not before the start");
         job->run = end - start;
@@ -118,20 +109,26 @@ static int read_sizes(const struct job_table *table, const struct row *row, stru
                       struct error *err)
 {
     double gpus = 0, milli = GPU_MILLI, cpus = 0, memory = 0, members = 1, priority = 0;
+    const struct {
+        enum job_column column;
+        double max, *ret;
+    } fields[] = {
+        { COLUMN_GPUS, WORKLOAD_GPUS_MAX, &gpus },
+        { COLUMN_MILLI, GPU_MILLI, &milli },
+        { COLUMN_CPUS, 1e9, &cpus },
+        { COLUMN_MEMORY, memory_mib_max, &memory },
+        { COLUMN_MEMBERS, WORKLOAD_GPUS_MAX, &members },
+        { COLUMN_PRIORITY, 1e9, &priority },
+    };
 
-    int code = read_number(row, COLUMN_GPUS, WORKLOAD_GPUS_MAX, &gpus, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MILLI, GPU_MILLI, &milli, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_CPUS, 1e9, &cpus, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MEMORY, memory_mib_max, &memory, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_MEMBERS, WORKLOAD_GPUS_MAX, &members, err);
-    if (code == 0)
-        code = read_number(row, COLUMN_PRIORITY, 1e9, &priority, err);
-    if (code < 0)
-        return code;
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        if (!row_text(row, fields[i].column))
+            continue;
+        int code = cells_number(row->cells, (uint32_t)row->at[fields[i].column], 0, fields[i].max,
+                                fields[i].ret, err);
+        if (code < 0)
+            return code;
+    }
     job->gpus = (uint32_t)gpus;
     job->milli = milli >= 1 ? (uint32_t)milli : GPU_MILLI;
     if (gpus > 0 && gpus < 1) { /* "0.5" */
@@ -188,7 +185,7 @@ static int read_header(const struct job_table *table, struct lines *lines, struc
         return code;
     cells->line = lines->number;
     AUTO_FREE char *copy = mem_string(line);
-    code = cells_split(cells, line, table->separator, err);
+    code = cells_split(cells, line, row->separator, err);
     if (code < 0)
         return code;
     if (!table->header || looks_like_header(table, cells))
@@ -196,13 +193,13 @@ static int read_header(const struct job_table *table, struct lines *lines, struc
 
     /* No header: the columns are as documented, and this is the first row. */
     AUTO_FREE char *header = mem_string(table->header);
-    code = cells_split(cells, header, table->separator, err);
+    code = cells_split(cells, header, row->separator, err);
     if (code == 0)
         code = find_columns(table, cells, row, err);
     strcpy(line, copy); /* as long as before */
     *ret_is_row = true;
     if (code == 0)
-        code = cells_split(cells, line, table->separator, err);
+        code = cells_split(cells, line, row->separator, err);
     return code;
 }
 
@@ -210,7 +207,10 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
                    struct workload *workload, struct error *err)
 {
     struct cells cells = { .path = ask->path };
-    struct row row = { .cells = &cells, .workload = workload, .unit = table->unit };
+    struct row row = { .cells = &cells,
+                       .workload = workload,
+                       .unit = table->unit > 0 ? table->unit : 1e6,
+                       .separator = table->separator ? table->separator : ',' };
     struct sim_job job;
     struct lines lines;
     bool is_row;
@@ -229,7 +229,7 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
         if (!is_row && line[strspn(line, " \t")] == '\0')
             continue;
         if (!is_row)
-            code = cells_split(&cells, line, table->separator, err);
+            code = cells_split(&cells, line, row.separator, err);
         is_row = false;
         if (code == 0)
             code = read_row(table, &row, &job, err);

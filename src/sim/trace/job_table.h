@@ -42,6 +42,7 @@ struct row {
     int32_t at[COLUMN_COUNT]; /* which field it is; -1: not there */
     struct workload *workload;
     double unit;
+    char separator;
 };
 
 /* What finish makes of a row. */
@@ -50,9 +51,9 @@ enum { ROW_IS_JOB = 0, ROW_IS_NONE = 1 };
 struct job_table {
     const char *columns[COLUMN_COUNT]; /* "a|b"; a '!' first: it must be there */
     const char *header;                /* of files without one; NULL: there is one */
-    double unit;                       /* microseconds of a plain number */
+    double unit;                       /* microseconds of a plain number; 0: as 1e6 */
     double cpu_unit;                   /* milli-CPUs of a plain number; 0: as 1000 */
-    char separator;
+    char separator;                    /* 0: a comma */
     int (*finish)(const struct row *row, struct sim_job *job, struct error *err); /* or NULL */
 };
 
@@ -61,6 +62,8 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
 
 /* The field of a row; NULL when there is no such column, or nothing in it. */
 const char *row_text(const struct row *row, enum job_column column);
+/* A time; an absent one leaves *ret as it was. */
+int row_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err);
 int row_fail(const struct row *row, enum job_column column, struct error *err,
              const char *expected);
 

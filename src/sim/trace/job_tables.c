@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats that are tables of jobs: their columns, and what is special about each. */
+/* The formats: of those that are tables of jobs the columns, and what is special about each. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,47 +19,35 @@ static int number_of(const struct row *row, enum job_column column, double max, 
 /* Pods that were deleted run from when they were scheduled, or else created. */
 static int finish_openb(const struct row *row, struct sim_job *job, struct error *err)
 {
-    usec_t created = 0, scheduled = 0, deleted = 0;
-    (void)err;
+    usec_t scheduled, deleted = 0;
 
-    if (!job)
-        return ROW_IS_JOB;
-    if (row->at[COLUMN_SUBMIT] < 0)
+    if (!job || row->at[COLUMN_SUBMIT] < 0)
         return ROW_IS_JOB; /* a list without times */
-    created = job->submit;
-    scheduled = created;
-    if (row_text(row, COLUMN_START) &&
-        cells_time(row->cells, (uint32_t)row->at[COLUMN_START], row->unit, &scheduled, err) < 0)
-        return -EBADMSG;
-    if (row_text(row, COLUMN_END) &&
-        cells_time(row->cells, (uint32_t)row->at[COLUMN_END], row->unit, &deleted, err) < 0)
-        return -EBADMSG;
+    scheduled = job->submit;
+    int code = row_time(row, COLUMN_START, &scheduled, err);
+    if (code == 0)
+        code = row_time(row, COLUMN_END, &deleted, err);
+    if (code < 0)
+        return code;
     if (row_text(row, COLUMN_END))
         job->run = deleted > scheduled ? deleted - scheduled : 0;
     return ROW_IS_JOB;
 }
 
-int read_openb(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!name",
-                     [COLUMN_CPUS] = "!cpu_milli",
-                     [COLUMN_MEMORY] = "!memory_mib",
-                     [COLUMN_GPUS] = "!num_gpu",
-                     [COLUMN_MILLI] = "!gpu_milli",
-                     [COLUMN_MODELS] = "gpu_spec",
-                     [COLUMN_QUEUE] = "qos",
-                     [COLUMN_SUBMIT] = "creation_time",
-                     [COLUMN_START] = "scheduled_time",
-                     [COLUMN_END] = "deletion_time" },
-        .unit = 1e6,
-        .cpu_unit = 1,
-        .separator = ',',
-        .finish = finish_openb,
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table openb = {
+    .columns = { [COLUMN_NAME] = "!name",
+                 [COLUMN_CPUS] = "!cpu_milli",
+                 [COLUMN_MEMORY] = "!memory_mib",
+                 [COLUMN_GPUS] = "!num_gpu",
+                 [COLUMN_MILLI] = "!gpu_milli",
+                 [COLUMN_MODELS] = "gpu_spec",
+                 [COLUMN_QUEUE] = "qos",
+                 [COLUMN_SUBMIT] = "creation_time",
+                 [COLUMN_START] = "scheduled_time",
+                 [COLUMN_END] = "deletion_time" },
+    .cpu_unit = 1,
+    .finish = finish_openb,
+};
 
 /* Service is iterations times the time of one; duration is from the original trace. */
 static int finish_muri(const struct row *row, struct sim_job *job, struct error *err)
@@ -82,59 +69,39 @@ static int finish_muri(const struct row *row, struct sim_job *job, struct error 
     return ROW_IS_JOB;
 }
 
-int read_muri(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!job_id",
-                     [COLUMN_GPUS] = "!num_gpu",
-                     [COLUMN_SUBMIT] = "!submit_time",
-                     [COLUMN_EXTRA] = "!iterations",
-                     [COLUMN_GROUP] = "model_name",
-                     [COLUMN_RUN] = "duration",
-                     [COLUMN_EXTRA2] = "iteration_time" },
-        .unit = 1e3,
-        .separator = ',',
-        .finish = finish_muri,
-    };
+static const struct job_table muri = {
+    .columns = { [COLUMN_NAME] = "!job_id",
+                 [COLUMN_GPUS] = "!num_gpu",
+                 [COLUMN_SUBMIT] = "!submit_time",
+                 [COLUMN_EXTRA] = "!iterations",
+                 [COLUMN_GROUP] = "model_name",
+                 [COLUMN_RUN] = "duration",
+                 [COLUMN_EXTRA2] = "iteration_time" },
+    .unit = 1e3,
+    .finish = finish_muri,
+};
 
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table itp = {
+    .columns = { [COLUMN_NAME] = "!job_id",
+                 [COLUMN_SUBMIT] = "!submission_time|submit_time",
+                 [COLUMN_RUN] = "!duration",
+                 [COLUMN_GPUS] = "!num_gpu" },
+};
 
-int read_itp(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!job_id",
-                     [COLUMN_SUBMIT] = "!submission_time|submit_time",
-                     [COLUMN_RUN] = "!duration",
-                     [COLUMN_GPUS] = "!num_gpu" },
-        .unit = 1e6,
-        .separator = ',',
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
-
-int read_philly(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "job_id|jobid|id|jobname|name",
-                     [COLUMN_USER] = "user|user_id",
-                     [COLUMN_GROUP] = "jobname|model_name|model|group",
-                     [COLUMN_QUEUE] = "vc|virtual_cluster|queue",
-                     [COLUMN_SUBMIT] = "!submit_time|submitted_time|submission_time|arrival_time|"
-                                       "arrival|timestamp",
-                     [COLUMN_START] = "start_time",
-                     [COLUMN_END] = "end_time|finish_time",
-                     [COLUMN_RUN] = "duration|run_time|runtime|service_time|original_duration",
-                     [COLUMN_LIMIT] = "limit|time_limit|walltime",
-                     [COLUMN_GPUS] = "!num_gpu|num_gpus|gpu_num|gpus|gpu|scale_factor|gpu_request",
-                     [COLUMN_CPUS] = "num_cpu|cpu_num|cpus" },
-        .unit = 1e6,
-        .separator = ',',
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table philly = {
+    .columns = { [COLUMN_NAME] = "job_id|jobid|id|jobname|name",
+                 [COLUMN_USER] = "user|user_id",
+                 [COLUMN_GROUP] = "jobname|model_name|model|group",
+                 [COLUMN_QUEUE] = "vc|virtual_cluster|queue",
+                 [COLUMN_SUBMIT] = "!submit_time|submitted_time|submission_time|arrival_time|"
+                                   "arrival|timestamp",
+                 [COLUMN_START] = "start_time",
+                 [COLUMN_END] = "end_time|finish_time",
+                 [COLUMN_RUN] = "duration|run_time|runtime|service_time|original_duration",
+                 [COLUMN_LIMIT] = "limit|time_limit|walltime",
+                 [COLUMN_GPUS] = "!num_gpu|num_gpus|gpu_num|gpus|gpu|scale_factor|gpu_request",
+                 [COLUMN_CPUS] = "num_cpu|cpu_num|cpus" },
+};
 
 /* A strict job has a deadline after its submission; a best-effort job has none. */
 static int finish_chronus(const struct row *row, struct sim_job *job, struct error *err)
@@ -152,63 +119,43 @@ static int finish_chronus(const struct row *row, struct sim_job *job, struct err
     return code;
 }
 
-int read_chronus(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!job_id",
-                     [COLUMN_USER] = "user",
-                     [COLUMN_GROUP] = "model_name",
-                     [COLUMN_QUEUE] = "job_type",
-                     [COLUMN_SUBMIT] = "!submit_time",
-                     [COLUMN_RUN] = "!duration",
-                     [COLUMN_GPUS] = "!num_gpu",
-                     [COLUMN_EXTRA] = "expect_time_list|expect_time",
-                     [COLUMN_EXTRA2] = "best_effort" },
-        .unit = 60e6,
-        .separator = ',',
-        .finish = finish_chronus,
-    };
+static const struct job_table chronus = {
+    .columns = { [COLUMN_NAME] = "!job_id",
+                 [COLUMN_USER] = "user",
+                 [COLUMN_GROUP] = "model_name",
+                 [COLUMN_QUEUE] = "job_type",
+                 [COLUMN_SUBMIT] = "!submit_time",
+                 [COLUMN_RUN] = "!duration",
+                 [COLUMN_GPUS] = "!num_gpu",
+                 [COLUMN_EXTRA] = "expect_time_list|expect_time",
+                 [COLUMN_EXTRA2] = "best_effort" },
+    .unit = 60e6,
+    .finish = finish_chronus,
+};
 
-    return job_table_read(&table, ask, workload, err);
-}
-
-int read_shockwave(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!job_id",
-                     [COLUMN_GROUP] = "job_type",
-                     [COLUMN_SUBMIT] = "!arrival_s|arrival",
-                     [COLUMN_RUN] = "!effective_service_s|duration_s|duration",
-                     [COLUMN_IDEAL] = "exclusive_runtime_for_ftf_s",
-                     [COLUMN_GPUS] = "!num_gpus|num_gpu|scale_factor" },
-        .unit = 1e6,
-        .separator = ',',
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table shockwave = {
+    .columns = { [COLUMN_NAME] = "!job_id",
+                 [COLUMN_GROUP] = "job_type",
+                 [COLUMN_SUBMIT] = "!arrival_s|arrival",
+                 [COLUMN_RUN] = "!effective_service_s|duration_s|duration",
+                 [COLUMN_IDEAL] = "exclusive_runtime_for_ftf_s",
+                 [COLUMN_GPUS] = "!num_gpus|num_gpu|scale_factor" },
+};
 
 /* The column queue says how long it waited there: the tenant is the virtual cluster. */
-int read_helios(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "job_id|jobname",
-                     [COLUMN_USER] = "user",
-                     [COLUMN_GROUP] = "jobname",
-                     [COLUMN_QUEUE] = "vc",
-                     [COLUMN_SUBMIT] = "!submit_time",
-                     [COLUMN_START] = "start_time",
-                     [COLUMN_END] = "end_time",
-                     [COLUMN_RUN] = "duration",
-                     [COLUMN_GPUS] = "!gpu_num",
-                     [COLUMN_CPUS] = "cpu_num",
-                     [COLUMN_STATE] = "state" },
-        .unit = 1e6,
-        .separator = ',',
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table helios = {
+    .columns = { [COLUMN_NAME] = "job_id|jobname",
+                 [COLUMN_USER] = "user",
+                 [COLUMN_GROUP] = "jobname",
+                 [COLUMN_QUEUE] = "vc",
+                 [COLUMN_SUBMIT] = "!submit_time",
+                 [COLUMN_START] = "start_time",
+                 [COLUMN_END] = "end_time",
+                 [COLUMN_RUN] = "duration",
+                 [COLUMN_GPUS] = "!gpu_num",
+                 [COLUMN_CPUS] = "cpu_num",
+                 [COLUMN_STATE] = "state" },
+};
 
 /* plan_gpu and plan_cpu are in percent, plan_mem in GB, each of an instance; a task without a
  * start or an end never ran, or was not over. */
@@ -239,32 +186,25 @@ static int finish_pai(const struct row *row, struct sim_job *job, struct error *
     return ROW_IS_JOB;
 }
 
-int read_pai(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "job_name|job_id|jobid",
-                     [COLUMN_USER] = "user",
-                     [COLUMN_GROUP] = "group|task_name",
-                     [COLUMN_STATE] = "status",
-                     [COLUMN_MEMBERS] = "inst_num|num_inst",
-                     [COLUMN_SUBMIT] = "!submit_time|start_time",
-                     [COLUMN_START] = "start_time",
-                     [COLUMN_END] = "end_time",
-                     [COLUMN_RUN] = "duration",
-                     [COLUMN_GPUS] = "num_gpu",
-                     [COLUMN_CPUS] = "plan_cpu|num_cpu",
-                     [COLUMN_MODELS] = "gpu_type",
-                     [COLUMN_EXTRA] = "plan_gpu",
-                     [COLUMN_EXTRA2] = "plan_mem" },
-        .header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,"
-                  "plan_gpu,gpu_type",
-        .unit = 1e6,
-        .separator = ',',
-        .finish = finish_pai,
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table pai = {
+    .columns = { [COLUMN_NAME] = "job_name|job_id|jobid",
+                 [COLUMN_USER] = "user",
+                 [COLUMN_GROUP] = "group|task_name",
+                 [COLUMN_STATE] = "status",
+                 [COLUMN_MEMBERS] = "inst_num|num_inst",
+                 [COLUMN_SUBMIT] = "!submit_time|start_time",
+                 [COLUMN_START] = "start_time",
+                 [COLUMN_END] = "end_time",
+                 [COLUMN_RUN] = "duration",
+                 [COLUMN_GPUS] = "num_gpu",
+                 [COLUMN_CPUS] = "plan_cpu|num_cpu",
+                 [COLUMN_MODELS] = "gpu_type",
+                 [COLUMN_EXTRA] = "plan_gpu",
+                 [COLUMN_EXTRA2] = "plan_mem" },
+    .header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,"
+              "plan_gpu,gpu_type",
+    .finish = finish_pai,
+};
 
 /* 0.1 ms a token that is read, 20 ms a token that is written, an eighth of a GPU: what a server
  * that handles several at once takes. */
@@ -283,19 +223,12 @@ static int finish_azure_llm(const struct row *row, struct sim_job *job, struct e
     return code;
 }
 
-int read_azure_llm(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_SUBMIT] = "!TIMESTAMP",
-                     [COLUMN_EXTRA] = "!ContextTokens",
-                     [COLUMN_EXTRA2] = "!GeneratedTokens" },
-        .unit = 1e6,
-        .separator = ',',
-        .finish = finish_azure_llm,
-    };
-
-    return job_table_read(&table, ask, workload, err);
-}
+static const struct job_table azure_llm = {
+    .columns = { [COLUMN_SUBMIT] = "!TIMESTAMP",
+                 [COLUMN_EXTRA] = "!ContextTokens",
+                 [COLUMN_EXTRA2] = "!GeneratedTokens" },
+    .finish = finish_azure_llm,
+};
 
 /* The amount of one resource in "billing=8,cpu=8,gres/gpu=4,gres/gpu:a100=4,mem=64G"; NULL. */
 static const char *tres_find(const char *tres, const char *name, size_t *ret_length)
@@ -380,28 +313,71 @@ static int finish_sacct(const struct row *row, struct sim_job *job, struct error
 }
 
 /* "UNLIMITED" and "Partition_Limit" are no limits; what can't be read as one isn't either. */
-int read_sacct(const struct format_ask *ask, struct workload *workload, struct error *err)
-{
-    static const struct job_table table = {
-        .columns = { [COLUMN_NAME] = "!JobID|JobIDRaw",
-                     [COLUMN_USER] = "User",
-                     [COLUMN_GROUP] = "Account",
-                     [COLUMN_QUEUE] = "QOS",
-                     [COLUMN_PARTITION] = "Partition",
-                     [COLUMN_SUBMIT] = "!Submit|Eligible",
-                     [COLUMN_START] = "Start",
-                     [COLUMN_END] = "End",
-                     [COLUMN_RUN] = "ElapsedRaw|Elapsed",
-                     [COLUMN_LIMIT] = "TimelimitRaw|Timelimit",
-                     [COLUMN_CPUS] = "NCPUS|AllocCPUS|ReqCPUS",
-                     [COLUMN_MEMBERS] = "NNodes|AllocNodes",
-                     [COLUMN_STATE] = "State",
-                     [COLUMN_EXTRA] = "AllocTRES",
-                     [COLUMN_EXTRA2] = "ReqTRES" },
-        .unit = 1e6,
-        .separator = '|',
-        .finish = finish_sacct,
-    };
+static const struct job_table sacct = {
+    .columns = { [COLUMN_NAME] = "!JobID|JobIDRaw",
+                 [COLUMN_USER] = "User",
+                 [COLUMN_GROUP] = "Account",
+                 [COLUMN_QUEUE] = "QOS",
+                 [COLUMN_PARTITION] = "Partition",
+                 [COLUMN_SUBMIT] = "!Submit|Eligible",
+                 [COLUMN_START] = "Start",
+                 [COLUMN_END] = "End",
+                 [COLUMN_RUN] = "ElapsedRaw|Elapsed",
+                 [COLUMN_LIMIT] = "TimelimitRaw|Timelimit",
+                 [COLUMN_CPUS] = "NCPUS|AllocCPUS|ReqCPUS",
+                 [COLUMN_MEMBERS] = "NNodes|AllocNodes",
+                 [COLUMN_STATE] = "State",
+                 [COLUMN_EXTRA] = "AllocTRES",
+                 [COLUMN_EXTRA2] = "ReqTRES" },
+    .separator = '|',
+    .finish = finish_sacct,
+};
 
-    return job_table_read(&table, ask, workload, err);
+/* ---- all formats ---- */
+
+static int read_generated(const struct format_ask *ask, struct workload *workload,
+                          struct error *err)
+{
+    return generate(ask->generator, workload, err);
+}
+
+const struct format formats[] = {
+    { "openb", &openb, NULL, true }, /* Alibaba's GPU-sharing cluster of 2023: pod list */
+    { "muri", &muri, NULL, true },   /* Muri's condensed Philly jobs, milliseconds */
+    { "itp", &itp, NULL, true },     /* Microsoft ITP clusters, seconds */
+    { "philly", &philly, NULL,
+      true }, /* condensed Philly jobs: num_gpu, submit_time, duration ..., seconds */
+    { "chronus", &chronus, NULL, true },     /* Philly jobs with deadlines, minutes */
+    { "shockwave", &shockwave, NULL, true }, /* Shockwave's jobs: arrival, GPUs, service, seconds */
+    { "helios", &helios, NULL, true },       /* SenseTime's Helios clusters: cluster_log.csv */
+    { "pai", &pai, NULL,
+      true }, /* Alibaba's PAI of 2020: task table, or the simulator's job table */
+    { "azure_llm", &azure_llm, NULL, true },     /* Azure's LLM requests: each a short job */
+    { "sacct", &sacct, NULL, true },             /* Slurm: sacct --parsable2, with header */
+    { "swf", NULL, read_swf, true },             /* Standard Workload Format */
+    { "batsim", NULL, read_batsim, true },       /* Batsim's JSON */
+    { "journal", NULL, read_journal, true },     /* a state directory of tarn */
+    { "generate", NULL, read_generated, false }, /* synthetic, from a few numbers */
+    { 0 },
+};
+
+const struct format *format_find(const char *name)
+{
+    for (const struct format *format = formats; format->name; format++) {
+        if (strcmp(format->name, name) == 0)
+            return format;
+    }
+    return NULL;
+}
+
+int format_read(const struct format *format, const struct format_ask *ask,
+                struct workload *workload, struct error *err)
+{
+    int code = format->table ? job_table_read(format->table, ask, workload, err)
+                             : format->read(ask, workload, err);
+    if (code < 0)
+        return code;
+    if (workload->jobs.count == 0)
+        return error_set(err, -EBADMSG, "%s: no job in it", ask->path ? ask->path : format->name);
+    return 0;
 }

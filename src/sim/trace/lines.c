@@ -4,15 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/mem.h"
-
-enum { CHUNK = 1 << 16 };
+enum { BUFFER = 1 << 16, CHUNK = 4096 };
 
 int lines_open(struct lines *lines, const char *path, struct error *err)
 {
@@ -31,7 +28,7 @@ int lines_open(struct lines *lines, const char *path, struct error *err)
         close(fd);
         return error_set(err, -ENOMEM, "%s: can't be unpacked", path);
     }
-    lines->buffer = mem_zero(CHUNK, 1);
+    gzbuffer(lines->file, BUFFER);
     return 0;
 }
 
@@ -39,28 +36,19 @@ void lines_close(struct lines *lines)
 {
     if (lines->file)
         gzclose(lines->file);
-    free(lines->buffer);
     text_release(&lines->line);
     *lines = (struct lines){ 0 };
 }
 
-/* Fill the empty buffer; 0 at the end. */
-static int fill(struct lines *lines, struct error *err)
+/* After the last bytes: 0 where all were read. */
+static int check_end(const struct lines *lines, struct error *err)
 {
-    int got = gzread(lines->file, lines->buffer, CHUNK);
     int number = 0;
+    const char *words = gzerror(lines->file, &number);
 
-    if (got < 0 || (got == 0 && !gzeof(lines->file)))
-        return error_set(err, -EBADMSG, "%s: %s", lines->path, gzerror(lines->file, &number));
-    if (got == 0 && gzerror(lines->file, &number) && number == Z_BUF_ERROR)
+    if (number == Z_BUF_ERROR)
         return error_set(err, -EBADMSG, "%s: the archive ends too early", lines->path);
-    lines->used = 0;
-    lines->filled = (size_t)got;
-    lines->bytes += got;
-    if (lines->bytes > LINES_BYTES_MAX)
-        return error_set(err, -EFBIG, "%s: more than %" PRId64 " GiB", lines->path,
-                         LINES_BYTES_MAX >> 30);
-    return got;
+    return number < 0 ? error_set(err, -EBADMSG, "%s: %s", lines->path, words) : 0;
 }
 
 static int check(struct lines *lines, struct error *err)
@@ -78,32 +66,31 @@ static int check(struct lines *lines, struct error *err)
 
 int lines_next(struct lines *lines, char **ret_line, struct error *err)
 {
-    bool has_any = false, is_whole = false;
+    char chunk[CHUNK];
+    bool is_whole = false;
 
     text_clear(&lines->line);
     text_add(&lines->line, "");
     while (!is_whole) {
-        if (lines->used == lines->filled) {
-            int code = fill(lines, err);
-            if (code < 0)
-                return code;
-            if (code == 0)
-                break;
-        }
-        const char *from = lines->buffer + lines->used;
-        size_t left = lines->filled - lines->used;
-        const char *end = memchr(from, '\n', left);
-        size_t length = end ? (size_t)(end - from) : left;
+        int64_t from = gztell(lines->file);
+        size_t length = 0;
+
+        if (gzgets(lines->file, chunk, sizeof(chunk)))
+            length = (size_t)(gztell(lines->file) - from); /* there may be a NUL in it */
+        bool has_newline = length > 0 && chunk[length - 1] == '\n';
+        is_whole = has_newline || length + 1 < sizeof(chunk);
+        int code = has_newline || !is_whole ? 0 : check_end(lines, err);
+        if (code < 0 || (length == 0 && lines->line.length == 0))
+            return code;
+        if (from + (int64_t)length > LINES_BYTES_MAX)
+            return error_set(err, -EFBIG, "%s: more than %" PRId64 " GiB", lines->path,
+                             LINES_BYTES_MAX >> 30);
+        length -= has_newline;
         if (lines->line.length + length > LINES_LENGTH_MAX)
             return error_set(err, -EBADMSG, "%s:%" PRIu32 ": longer than %d bytes", lines->path,
                              lines->number + 1, LINES_LENGTH_MAX);
-        text_add_bytes(&lines->line, from, length);
-        lines->used += length + (end ? 1 : 0);
-        has_any = true;
-        is_whole = end != NULL;
+        text_add_bytes(&lines->line, chunk, length);
     }
-    if (!has_any)
-        return 0;
     lines->number++;
     int code = check(lines, err);
     if (code < 0)
@@ -117,19 +104,19 @@ int lines_next(struct lines *lines, char **ret_line, struct error *err)
 int lines_read_all(const char *path, size_t bytes_max, struct text *text, struct error *err)
 {
     struct lines lines;
+    char chunk[CHUNK];
+    int got = 1;
 
     int code = lines_open(&lines, path, err);
-    while (code == 0) {
-        code = fill(&lines, err);
-        if (code <= 0)
-            break;
-        if (text->length + lines.filled > bytes_max)
+    while (code == 0 && got > 0) {
+        got = gzread(lines.file, chunk, sizeof(chunk));
+        if (got <= 0)
+            code = check_end(&lines, err);
+        else if (text->length + (size_t)got > bytes_max)
             code = error_set(err, -EFBIG, "%s: more than %zu bytes", path, bytes_max);
-        else {
-            text_add_bytes(text, lines.buffer, lines.filled);
-            code = 0;
-        }
+        else
+            text_add_bytes(text, chunk, (size_t)got);
     }
     lines_close(&lines);
-    return code < 0 ? code : 0;
+    return code;
 }

@@ -23,9 +23,6 @@ enum { LINES_LENGTH_MAX = 1 << 20 };
 struct lines {
     const char *path;
     void *file;
-    char *buffer;
-    size_t used, filled;
-    int64_t bytes;
     struct text line;
     uint32_t number; /* of the line that was read last, from 1 */
 };

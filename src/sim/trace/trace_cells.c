@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/trace/workload.h"
+#include "time/civil.h"
 
 static bool is_blank(char c)
 {
@@ -31,13 +32,6 @@ static char *unquote(char *from, char **ret_text)
     *to = '\0';
     *ret_text = from;
     return end + 1;
-}
-
-static void trim(char *text, char *end)
-{
-    while (end > text && is_blank(end[-1]))
-        end--;
-    *end = '\0';
 }
 
 int cells_split(struct cells *cells, char *line, char separator, struct error *err)
@@ -69,13 +63,13 @@ int cells_split(struct cells *cells, char *line, char separator, struct error *e
         bool is_last = !*end;
         if (!is_last && *end != separator && !is_by_blanks)
             return cells_fail(cells, cells->count - 1, err, "a separator after the quote");
-        if (cell->text == at && *at != '\0')
-            trim(at, end);
-        else
-            *end = '\0';
+        char *next = end + 1;
+        while (cell->text == at && end > at && is_blank(end[-1]))
+            end--;
+        *end = '\0';
         if (is_last)
             return 0;
-        at = end + 1;
+        at = next;
     }
 }
 
@@ -155,14 +149,6 @@ static const char *take_digits(const char *at, int count, int *ret)
     return at;
 }
 
-/* Days from 1970 of a day of the Gregorian calendar. */
-static int64_t days_of(int year, int month, int day)
-{
-    int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
-
-    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719468;
-}
-
 static bool parse_stamp(const char *at, usec_t *ret)
 {
     int parts[6] = { 0 };
@@ -192,7 +178,7 @@ static bool parse_stamp(const char *at, usec_t *ret)
     if (*at || parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 || parts[3] > 24 ||
         parts[4] > 59 || parts[5] > 60)
         return false;
-    *ret = days_of(parts[0], parts[1], parts[2]) * USEC_PER_DAY + parts[3] * USEC_PER_HOUR +
+    *ret = civil_day(parts[0], parts[1], parts[2]) * USEC_PER_DAY + parts[3] * USEC_PER_HOUR +
            parts[4] * USEC_PER_MIN + parts[5] * USEC_PER_SEC + (usec_t)(fraction * 1e6 + 0.5);
     return true;
 }

@@ -87,14 +87,13 @@ void workload_sort(struct workload *workload)
         is_sorted = workload->jobs.items[i - 1].submit <= workload->jobs.items[i].submit;
     if (is_sorted)
         return;
-    uint32_t *order = mem_zero(count, sizeof(order[0]));
+    AUTO_FREE uint32_t *order = mem_zero(count, sizeof(order[0]));
     struct sim_job *jobs = mem_zero(count, sizeof(jobs[0]));
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, count, sizeof(order[0]), compare, workload->jobs.items);
     for (size_t i = 0; i < count; i++)
         jobs[i] = workload->jobs.items[order[i]];
-    free(order);
     free(workload->jobs.items);
     workload->jobs.items = jobs;
     workload->jobs.capacity = count;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -71,7 +70,6 @@ static int read_item(struct config *config, const struct reader *above,
         snprintf(item, REQUEST_NAME_SIZE, "%s", name);
     else
         memcpy(item, &own, sizeof(own));
-    keys_clear(section->table, item);
     if (section->table == KEYS_TARIFF && !json_is_object(value))
         return tariff_read_number(config, &reader, map, item);
     int code = keys_read(config, &reader, value, section->table, item);
@@ -89,22 +87,17 @@ static int read_section(struct config *config, const struct reader *reader, cons
     const json_t *map = reader_get(document, section->key);
     const char *name;
     json_t *value;
-    uint32_t count = 0;
 
     int code = map ? map_check(reader, document, section->key, section->kind, section->most) : 0;
-    if (code < 0 || !map)
-        return code;
-    char *items = arena_take(&config->arena, json_object_size(map) + 1, section->size);
-    memcpy((char *)config + section->items, &items, sizeof(items));
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        count++;
-        memcpy((char *)config + section->count, &count, sizeof(count));
-        code = read_item(config, reader, section, map, name, items + (count - 1) * section->size);
-        if (code < 0)
-            return code;
+        void *count = (char *)config + section->count;
+        if (code == 0)
+            code = read_item(
+                config, reader, section, map, name,
+                config_new(config, (char *)config + section->items, count, section->size));
     }
-    return 0;
+    return code;
 }
 
 /* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
@@ -120,8 +113,6 @@ static int read_prices(struct config *config, const struct reader *above, const 
     if (prices && (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX))
         return reader_fail(above, -EINVAL, document, "prices",
                            "expected a map of at most %d from resource to price", RESOURCES_MAX);
-    config->prices =
-        arena_take(&config->arena, json_object_size(prices) + 1, sizeof(config->prices[0]));
     json_object_foreach((json_t *)(uintptr_t)prices, name, value)
     {
         double price = json_number_value(value);
@@ -131,88 +122,82 @@ static int read_prices(struct config *config, const struct reader *above, const 
                                "expected what one costs for an hour, 0 to 1000");
         if (code < 0)
             return code;
-        config->prices[config->price_count++] =
-            (struct event_price){ .resource = config_text(config, resource),
-                                  .price_micro = (int64_t)(price * 1e6 + 0.5) };
+        struct event_price *added = CONFIG_NEW(config, config->prices, config->price_count);
+        added->resource = config_text(config, resource);
+        added->price_micro = (int64_t)(price * 1e6 + 0.5);
     }
     return 0;
 }
 
 /* ---- queues ---- */
 
-/* A map of queues that is still to be read, and whose children they are. */
-struct level {
-    const json_t *queues;
-    const char *parent; /* "": the root */
-    uint32_t depth;
-};
-
 /* Objects of the queues, for what is looked at after all are known. */
 struct queue_objects {
     LIST(const json_t *) items;
 };
 
-static int add_queue(struct config *config, const struct reader *above, const struct level *level,
-                     const char *name, const json_t *value)
+/* How deep a queue stands, or 0 when it stands below itself or too deep. */
+static uint32_t depth_of(const struct config *config, uint32_t index)
+{
+    uint32_t depth = 1;
+
+    for (const char *at = config->queues[index].parent; at[0];
+         at = config->queues[config_find_queue(config, at)].parent) {
+        if (++depth > CONFIG_DEPTH_MAX)
+            return 0;
+    }
+    return depth;
+}
+
+/* A queue of this map; parent: the one that has the map, or -1. */
+static int add_queue(struct config *config, const struct reader *above, const json_t *map,
+                     const char *name, int64_t parent)
 {
     struct reader reader = reader_of(above, "queue", name);
 
-    int code = name_check(above, level->queues, "queue", name);
+    int code = name_check(above, map, "queue", name);
     if (code < 0)
         return code;
     if (config_find_queue(config, name) >= 0)
         code = error_set(reader.err, -EEXIST, "named twice");
     else if (config->queue_count == CONFIG_QUEUES_MAX)
         code = error_set(reader.err, -E2BIG, "more than %d queues", CONFIG_QUEUES_MAX);
-    else if (level->depth >= CONFIG_DEPTH_MAX)
+    else if (parent >= 0 && depth_of(config, (uint32_t)parent) == CONFIG_DEPTH_MAX)
         code = error_set(reader.err, -E2BIG, "more than %d levels deep", CONFIG_DEPTH_MAX);
     if (code < 0)
-        return reader_place_line(&reader, code, level->queues, name);
+        return reader_place_line(&reader, code, map, name);
 
-    config->queues =
-        config_grow(config, config->queues, config->queue_count, sizeof(config->queues[0]));
-    struct event_queue *queue = &config->queues[config->queue_count++];
-    *queue = (struct event_queue){ .gpus = QUOTA_OPEN };
-    keys_clear(KEYS_QUEUE, queue);
+    const json_t *value = json_object_get(map, name);
+    struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
+    queue->gpus = QUOTA_OPEN;
     queue->name = config_text(config, name);
-    queue->parent = level->parent;
     code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
+    queue->parent = parent >= 0 ? config->queues[parent].name : "";
     return code < 0 ? code : queue_check(config, &reader, value, queue);
 }
 
-/* Read nested maps level by level, so that a parent comes before its children. */
+/* The map at the top, then those of each queue: so a parent comes before its children. */
 static int read_levels(struct config *config, const struct reader *reader, const json_t *document,
                        struct queue_objects *objects)
 {
-    LIST(struct level) levels = { 0 };
-    const json_t *top = reader_get(document, "queues");
     int code = 0;
 
-    if (top)
-        list_add(&levels, (struct level){ .queues = top, .parent = "" });
-    for (size_t i = 0; i < levels.count && code == 0; i++) {
-        struct level level = levels.items[i];
+    for (int64_t parent = -1; parent < config->queue_count && code == 0; parent++) {
+        const json_t *map =
+            reader_get(parent < 0 ? document : objects->items.items[parent], "queues");
         const char *name;
         json_t *value;
 
-        if (!json_is_object(level.queues))
-            code =
-                reader_fail(reader, -EINVAL, document, "queues",
-                            "expected a map from name to queue, not %s", reader_kind(level.queues));
-        json_object_foreach((json_t *)(uintptr_t)level.queues, name, value)
+        if (map && !json_is_object(map))
+            code = reader_fail(reader, -EINVAL, document, "queues",
+                               "expected a map from name to queue, not %s", reader_kind(map));
+        json_object_foreach((json_t *)(uintptr_t)map, name, value)
         {
-            code = add_queue(config, reader, &level, name, value);
-            if (code < 0)
-                break;
+            if (code == 0)
+                code = add_queue(config, reader, map, name, parent);
             list_add(&objects->items, value);
-            const json_t *children = reader_get(value, "queues");
-            if (children)
-                list_add(&levels,
-                         (struct level){ children, config->queues[config->queue_count - 1].name,
-                                         level.depth + 1 });
         }
     }
-    list_release(&levels);
     return code;
 }
 
@@ -220,13 +205,10 @@ static int read_levels(struct config *config, const struct reader *reader, const
 static int fail_queue(const struct config *config, const struct reader *reader,
                       const json_t *object, const char *key, const char *name)
 {
-    const char *names[CONFIG_QUEUES_MAX + 1] = { 0 };
     char hint[READER_SCALAR_SIZE * 2];
 
-    for (uint32_t i = 0; i < config->queue_count; i++)
-        names[i] = config->queues[i].name;
     return reader_fail(reader, -EINVAL, object, key, "no queue '%s'%s", name,
-                       reader_suggest(name, names, hint, sizeof(hint)));
+                       section_suggest(SECTION_QUEUES, config, name, hint, sizeof(hint)));
 }
 
 /* "parent: NAME" moves a queue of the top below another. */
@@ -250,19 +232,6 @@ static int link_parent(struct config *config, const struct reader *above, uint32
         return fail_queue(config, &reader, object, "parent", parent);
     queue->parent = config->queues[found].name;
     return 0;
-}
-
-/* How deep a queue stands, or 0 when it stands below itself or too deep. */
-static uint32_t depth_of(const struct config *config, uint32_t index)
-{
-    uint32_t depth = 1;
-
-    for (const char *at = config->queues[index].parent; at[0];
-         at = config->queues[config_find_queue(config, at)].parent) {
-        if (++depth > CONFIG_DEPTH_MAX)
-            return 0;
-    }
-    return depth;
 }
 
 /* Parents first; those of one depth keep their order. */

@@ -92,8 +92,10 @@ int32_t config_find_queue(const struct config *config, const char *name);
 int32_t config_find_pool(const struct config *config, const char *name);
 const struct config_window *config_find_window(const struct config *config, const char *name);
 
-/* Room for one more item; texts and lists of a configuration are made with these. */
-void *config_grow(struct config *config, const void *items, uint32_t count, size_t size);
+/* A new item of a list, zeroed; the list and its items may move. Texts and lists of a configuration
+ * are made with these. */
+#define CONFIG_NEW(config, list, count) config_new(config, &(list), &(count), sizeof((list)[0]))
+void *config_new(struct config *config, void *list, uint32_t *count, size_t size);
 const char *config_text(struct config *config, const char *text);
 
 /* The quota of a resource, "gpus" included; one that says nothing is added. */

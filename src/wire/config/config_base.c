@@ -2,7 +2,6 @@
 /* What a configuration is made of, found and extended; everything else in wire/config*.c uses it.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +15,19 @@ void config_destroy(struct config *config)
     free(config);
 }
 
-void *config_grow(struct config *config, const void *items, uint32_t count, size_t size)
+void *config_new(struct config *config, void *list, uint32_t *count, size_t size)
 {
-    /* Grown at 0, 1, 2, 4 ...; what is left behind goes with the arena. */
-    if ((count & (count - 1)) != 0)
-        return (void *)(uintptr_t)items;
-    char *more = arena_take(&config->arena, count > 0 ? (size_t)count * 2 : 1, size);
-    if (count > 0)
-        memcpy(more, items, count * size);
-    return more;
+    char *items, *more;
+
+    memcpy(&items, list, sizeof(items));
+    if ((*count & (*count - 1)) == 0) { /* grown at 0, 1, 2, 4 ...; the arena keeps the old one */
+        more = arena_take(&config->arena, *count > 0 ? (size_t)*count * 2 : 1, size);
+        if (*count > 0)
+            memcpy(more, items, *count * size);
+        memcpy(list, &more, sizeof(more));
+        items = more;
+    }
+    return items + (*count)++ * size;
 }
 
 const char *config_text(struct config *config, const char *text)
@@ -34,10 +37,9 @@ const char *config_text(struct config *config, const char *text)
 
 void config_add_window(struct config *config, const char *name, const char *words)
 {
-    config->windows =
-        config_grow(config, config->windows, config->window_count, sizeof(config->windows[0]));
-    config->windows[config->window_count++] =
-        (struct config_window){ config_text(config, name), config_text(config, words) };
+    struct config_window *window = CONFIG_NEW(config, config->windows, config->window_count);
+
+    *window = (struct config_window){ config_text(config, name), config_text(config, words) };
 }
 
 /* ---- maps from names to things ---- */
@@ -95,6 +97,18 @@ void *section_find(const struct config_section *section, const struct config *co
     int32_t found = find_index(config, (size_t)(section - config_sections), name);
 
     return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
+}
+
+const char *section_suggest(size_t number, const struct config *config, const char *name,
+                            char *buffer, size_t size)
+{
+    const char *names[CONFIG_QUEUES_MAX + 1] = { 0 };
+    const void *item;
+
+    for (uint32_t i = 0;
+         i < CONFIG_QUEUES_MAX && (item = section_item(&config_sections[number], config, i)); i++)
+        names[i] = section_name(&config_sections[number], item);
+    return reader_suggest(name, names, buffer, size);
 }
 
 int32_t config_find_queue(const struct config *config, const char *name)

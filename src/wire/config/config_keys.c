@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,21 +42,17 @@
 #define DEVICE_TYPE(tag, form, type, member, key, kind, flags, ...)                                \
     ROW(KEYS_DEVICE_TYPE, struct device_type, member, "", key, key, kind,                          \
         (flags) | IN_PLACE_##form, __VA_ARGS__)
-#define POOL(member, key, ...) ROW(KEYS_POOL, struct event_pool, member, "", key, key, __VA_ARGS__)
-#define QUEUE(member, key, ...)                                                                    \
-    ROW(KEYS_QUEUE, struct event_queue, member, "", key, key, __VA_ARGS__)
-#define CELL(member, key, ...) ROW(KEYS_CELL, struct cell_quota, member, "", key, key, __VA_ARGS__)
-#define BUDGET(member, key, ...)                                                                   \
-    ROW(KEYS_BUDGET, struct event_budget, member, "", key, key, __VA_ARGS__)
-#define WINDOWED(member, key, ...)                                                                 \
-    ROW(KEYS_WINDOWED, struct event_pool_during, member, "", key, key, __VA_ARGS__)
-#define TARIFF(member, key, ...)                                                                   \
-    ROW(KEYS_TARIFF, struct event_tariff, member, "", key, key, __VA_ARGS__)
-#define RESERVATION(member, key, ...)                                                              \
-    ROW(KEYS_RESERVATION, struct event_reservation, member, "", key, key, __VA_ARGS__)
-#define SILENCE(member, key, ...)                                                                  \
-    ROW(KEYS_SILENCE, struct config_silence, member, "", key, key, __VA_ARGS__)
-#define TOP(member, key, ...) ROW(KEYS_TOP, struct config_window, member, "", key, key, __VA_ARGS__)
+#define KEY(table, member, key, ...)                                                               \
+    ROW(KEYS_##table, struct OF_##table, member, "", key, key, __VA_ARGS__)
+#define OF_POOL        event_pool
+#define OF_QUEUE       event_queue
+#define OF_CELL        cell_quota
+#define OF_BUDGET      event_budget
+#define OF_WINDOWED    event_pool_during
+#define OF_TARIFF      event_tariff
+#define OF_RESERVATION event_reservation
+#define OF_SILENCE     config_silence
+#define OF_TOP         config_window
 
 /* Those of one table stand together. */
 static const struct setting all_rows[] = {
@@ -79,36 +74,12 @@ struct setting_rows keys_rows(enum setting_table table)
 
 int64_t setting_load(const struct setting *row, const void *base)
 {
-    const char *at = (const char *)base + row->offset;
-    uint8_t u8;
-    uint32_t u32;
-    int64_t i64;
-
-    switch (row->size) {
-    case sizeof(u8):
-        memcpy(&u8, at, sizeof(u8));
-        return u8;
-    case sizeof(u32):
-        memcpy(&u32, at, sizeof(u32));
-        return u32;
-    default:
-        memcpy(&i64, at, sizeof(i64));
-        return i64;
-    }
+    return (int64_t)load_unsigned((const char *)base + row->offset, row->size);
 }
 
 void setting_store(const struct setting *row, void *base, int64_t value)
 {
-    char *at = (char *)base + row->offset;
-    uint8_t u8 = (uint8_t)value;
-    uint32_t u32 = (uint32_t)value;
-
-    if (row->size == sizeof(u8))
-        memcpy(at, &u8, sizeof(u8));
-    else if (row->size == sizeof(u32))
-        memcpy(at, &u32, sizeof(u32));
-    else
-        memcpy(at, &value, sizeof(value));
+    store_unsigned((char *)base + row->offset, row->size, (uint64_t)value);
 }
 
 const char *setting_text(const struct setting *row, const void *base)
@@ -119,18 +90,6 @@ const char *setting_text(const struct setting *row, const void *base)
         return at;
     memcpy(&text, at, sizeof(text));
     return text ? text : "";
-}
-
-int place_fail(const struct setting_place *place, int code, const char *format, ...)
-{
-    char words[ERROR_TEXT_SIZE];
-
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    return reader_fail(place->reader, code, place->object, place->key, "%s", words);
 }
 
 /* ---- reading ---- */
@@ -178,12 +137,13 @@ void keys_clear(enum setting_table table, void *base)
     }
 }
 
-static int read_row(const struct setting_place *place)
+static int read_row(struct setting_place *place)
 {
     const struct setting *row = place->row;
     const struct setting_ops *ops = &place->config->ops[row->kind];
 
-    if ((row->flags & SETTING_NEEDED) && !reader_get(place->object, place->key)) {
+    place->value = reader_get(place->object, place->key);
+    if ((row->flags & SETTING_NEEDED) && !place->value) {
         if (row->kind == SETTING_MILLI)
             return reader_fail(place->reader, -EINVAL, place->object, NULL,
                                "expected %s: %" PRId64 " to %" PRId64, row->key, row->least / 1000,
@@ -191,7 +151,8 @@ static int read_row(const struct setting_place *place)
         return reader_fail(place->reader, -EINVAL, place->object, NULL, "expected %s, like %s",
                            row->key, row->example);
     }
-    return ops->read ? ops->read(place) : 0;
+    bool is_asked = place->value || row->kind == SETTING_WHEN || row->kind == SETTING_OWNER;
+    return ops->read && is_asked ? ops->read(place) : 0;
 }
 
 /* How many rows from `first` on stand in one map. */
@@ -242,10 +203,12 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
     const char *names[KEYS_MAX];
 
     keys_names(table, names);
+    if (table != KEYS_SETTINGS)
+        keys_clear(table, base);
     int code = table == KEYS_SETTINGS ? 0 : reader_check_keys(reader, object, names);
     for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
         const struct setting *row = &keys.rows[i];
-        struct setting_place place = { config, reader, object, row->key, row, base };
+        struct setting_place place = { config, reader, object, row->key, NULL, row, base };
         size = 1;
         if (row->kind == SETTING_HIDDEN)
             continue;
@@ -264,10 +227,10 @@ static bool is_default(const struct setting *row, const void *base)
            row->kind < SETTING_TEXT && setting_load(row, base) == row->fallback;
 }
 
-void keys_write(const struct config *config, enum setting_table table, const void *base,
-                json_t *object)
+json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base)
 {
     const struct setting_rows keys = keys_rows(table);
+    json_t *object = json_object();
 
     for (size_t i = 0; i < keys.count; i++) {
         const struct setting *row = &keys.rows[i];
@@ -287,6 +250,7 @@ void keys_write(const struct config *config, enum setting_table table, const voi
         }
         json_object_set_new(map, row->key, value);
     }
+    return object;
 }
 
 void keys_tell(const struct config *config, enum setting_table table, const void *base,

@@ -4,68 +4,20 @@
 
 /* config_keys - the rows of core/config.def as tables, and what reads, writes and compares by them
  *
- * A table describes one struct: the settings, a pool, a queue ... . A kind is how a value is
- * spelled in a document; each has its functions in config_kinds.c, config_quota.c or
- * config_times.c. Inside wire/config*.c only, and for the generators of documents.
+ * A table describes one struct: the settings, a pool, a queue ... . A kind (config_kinds.def) is
+ * how a value is spelled in a document. Inside wire/config*.c only, and for the generators of
+ * documents.
  */
 
 #include "core/cluster/pool.h"
 #include "core/health/alert.h"
+#include "time/calendar.h"
 #include "wire/config/config.h"
 
-/* KIND(ID, type in the reference, types of the value in JSON) */
-#define CONFIG_KINDS(KIND)                                                                         \
-    KIND(HIDDEN, "", "")                                                                           \
-    KIND(OTHER, "", "")                                                                            \
-    KIND(COUNT, "whole number", "integer")                                                         \
-    KIND(MILLIS, "whole number", "integer")                                                        \
-    KIND(MILLI, "number", "number string")                                                         \
-    KIND(MEMORY, "size like 512G", "number string")                                                \
-    KIND(MONEY, "number", "number")                                                                \
-    KIND(HOURS, "number, or false", "number boolean")                                              \
-    KIND(DURATION, "duration like 90s or 2h", "string number")                                     \
-    KIND(WORD, "word", "string")                                                                   \
-    KIND(BOOL, "true or false", "boolean")                                                         \
-    KIND(DEPTH, "whole number or word", "integer string")                                          \
-    KIND(TEXT, "text", "string")                                                                   \
-    KIND(COMMAND, "absolute path with arguments", "string")                                        \
-    KIND(WEB, "http:// or https:// and a host", "string")                                          \
-    KIND(MAIL, "smtp:// or smtps:// and a host", "string")                                         \
-    KIND(DOMAIN, "domain", "string")                                                               \
-    KIND(NAME, "name", "string")                                                                   \
-    KIND(MODEL, "name, in lower case", "string")                                                   \
-    KIND(NAMES, "list of names", "array string")                                                   \
-    KIND(WORDS, "list of words, or one", "array string")                                           \
-    KIND(LABELS, "list of names, or one", "array string")                                          \
-    KIND(DEVICES, "list of whole numbers", "array")                                                \
-    KIND(ENV, "map from name to text", "object")                                                   \
-    KIND(FILES, "list of files below /dev", "array")                                               \
-    KIND(SILENCES, "list of maps", "array")                                                        \
-    KIND(UNTIL, "date, with or without a time", "string")                                          \
-    KIND(BOUND, "number, or map from resource to amount", "number string object")                  \
-    KIND(USERS, "map from name to amount", "object")                                               \
-    KIND(GROUPS, "map from name to amount", "object")                                              \
-    KIND(SHAPE, "list of maps", "array")                                                           \
-    KIND(DURING, "map from window to map", "object")                                               \
-    KIND(POOL_DURING, "map from window to map", "object")                                          \
-    KIND(BUDGETS, "number, or map", "number object")                                               \
-    KIND(PARENT, "name", "string")                                                                 \
-    KIND(CHILDREN, "map from name to queue", "object")                                             \
-    KIND(WHEN, "times, or the name of a window", "string array object")                            \
-    KIND(OWNER, "`maintenance`, or a map", "string object")                                        \
-    KIND(POOLS, "map from name to pool", "object")                                                 \
-    KIND(QUEUES, "map from name to queue", "object")                                               \
-    KIND(PRICES, "map from resource to price", "object")                                           \
-    KIND(NODE_TYPES, "map from name to machine", "object")                                         \
-    KIND(DEVICE_TYPES, "map from name to device", "object")                                        \
-    KIND(TIMEZONE, "name", "string")                                                               \
-    KIND(WINDOWS, "map from name to times", "object")                                              \
-    KIND(TARIFFS, "map from name to number or map", "object")                                      \
-    KIND(RESERVATIONS, "map from name to map", "object")
-
 enum setting_kind {
-#define CONFIG_KIND_ID(ID, type, schema) SETTING_##ID,
-    CONFIG_KINDS(CONFIG_KIND_ID) SETTING_KINDS
+#define KIND(ID, type, json, read, write, tell) SETTING_##ID,
+#include "wire/config/config_kinds.def"
+    SETTING_KINDS
 };
 
 enum {
@@ -115,6 +67,7 @@ struct setting_place {
     const struct reader *reader;
     const json_t *object;
     const char *key;
+    const json_t *value; /* never NULL, but of kinds that are read in any case */
     const struct setting *row;
     void *base;
 };
@@ -153,7 +106,8 @@ kind_write_fn write_when, write_owner;
 kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
 
 /* A failure about the value. */
-int place_fail(const struct setting_place *place, int code, const char *format, ...) PRINTF(3, 4);
+#define place_fail(place, code, ...)                                                               \
+    reader_fail((place)->reader, code, (place)->object, (place)->key, __VA_ARGS__)
 
 /* The member of a row, of any size. */
 int64_t setting_load(const struct setting *row, const void *base);
@@ -167,12 +121,11 @@ struct config_silence {
 
 /* Every member at its default. */
 void keys_clear(enum setting_table table, void *base);
-/* Keys that a document does not have leave the member as it was; others than these are a failure,
- * except beside settings. */
+/* Keys that a document does not have leave the member at its default, of settings as it was; others
+ * than these are a failure, except beside settings. */
 int keys_read(struct config *config, const struct reader *reader, const json_t *object,
               enum setting_table table, void *base);
-void keys_write(const struct config *config, enum setting_table table, const void *base,
-                json_t *object);
+json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base);
 void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret);
 /* The names of the keys; NULL-terminated, in `ret`. */
@@ -232,7 +185,15 @@ const char *section_name(const struct config_section *section, const void *item)
 void *section_find(const struct config_section *section, const struct config *config,
                    const char *name); /* NULL: none */
 
+/* "; did you mean 'abc'?" of the names in section `number`; "" when none is near. */
+const char *section_suggest(size_t number, const struct config *config, const char *name,
+                            char *buffer, size_t size);
+
 /* config_times.c */
+/* A calendar from words, a list of words, or a map {during, except} of them; NULL: the key is
+ * absent. name: of the window, for errors. */
+int calendar_read(const struct reader *reader, const json_t *object, const char *key,
+                  const char *name, struct calendar **ret);
 int times_read_windows(struct config *config, const struct reader *reader,
                        const json_t *document); /* and the time zone; before what names them */
 /* `nights: 0.6`: under the name of a window. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,6 +11,7 @@
 #include "time/begin.h"
 #include "time/civil.h"
 #include "wire/config/config_keys.h"
+#include "wire/json.h"
 
 enum { WORDS_MAX = 12, WORDS_SIZE = 128 };
 
@@ -41,24 +41,16 @@ static int64_t scale_of(const struct setting *row)
                                                                        : 1;
 }
 
-static int read_whole(const struct setting_place *place)
+static int read_number(const struct setting_place *place)
 {
-    int64_t value = ABSENT, scale = scale_of(place->row);
+    const struct setting *row = place->row;
+    int64_t value = 0, scale = scale_of(row);
 
-    int code = reader_integer(place->reader, place->object, place->key, place->row->least / scale,
-                              place->row->most / scale, &value);
-    if (code == 0 && value != ABSENT)
-        setting_store(place->row, place->base, value * scale);
-    return code;
-}
-
-static int read_milli(const struct setting_place *place)
-{
-    int64_t value = ABSENT;
-
-    int code = reader_milli(place->reader, place->object, place->key, place->row->most, &value);
-    if (code == 0 && value != ABSENT)
-        setting_store(place->row, place->base, value);
+    int code = row->kind == SETTING_MILLI
+                   ? reader_milli(place->reader, place->object, place->key, row->most, &value)
+                   : reader_integer(place->reader, place->object, place->key, row->least / scale,
+                                    row->most / scale, &value);
+    setting_store(row, place->base, row->kind == SETTING_MILLI ? value : value * scale);
     return code;
 }
 
@@ -70,7 +62,7 @@ static int read_memory(const struct setting_place *place)
 
     int code =
         reader_scalar(place->reader, place->object, place->key, "a size like 512G", buffer, &text);
-    if (code < 0 || !text)
+    if (code < 0)
         return code;
     if (units_parse_mib(text, &mib, place->reader->err) < 0)
         return reader_place(place->reader, -EINVAL, place->object, place->key);
@@ -80,13 +72,11 @@ static int read_memory(const struct setting_place *place)
 
 static int read_decimal(const struct setting_place *place)
 {
-    const json_t *value = reader_get(place->object, place->key);
+    const json_t *value = place->value;
     double number = json_number_value(value), scale = (double)scale_of(place->row);
     double most = (double)place->row->most / scale;
     bool is_none = place->row->kind == SETTING_HOURS && json_is_false(value);
 
-    if (!value)
-        return 0;
     if (!is_none && place->row->kind == SETTING_MONEY &&
         (!json_is_number(value) || number < 0 || number > most))
         return place_fail(place, -EINVAL, "expected what it costs for an hour, 0 to %.0f", most);
@@ -100,10 +90,10 @@ static int read_decimal(const struct setting_place *place)
 static int read_duration(const struct setting_place *place)
 {
     char least[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
-    usec_t value = ABSENT;
+    usec_t value = 0;
 
     int code = reader_duration(place->reader, place->object, place->key, &value);
-    if (code < 0 || value == ABSENT)
+    if (code < 0)
         return code;
     if (value < place->row->least || value > place->row->most)
         return place_fail(place, -ERANGE, "expected %s to %s",
@@ -142,20 +132,19 @@ static int read_word(const struct setting_place *place)
 {
     const char *words[WORDS_MAX];
     char buffer[WORDS_SIZE];
-    size_t value = SIZE_MAX;
+    size_t value = 0;
 
     split_words(place->row->words, buffer, words);
     int code = reader_word(place->reader, place->object, place->key, words, &value);
-    if (code == 0 && value != SIZE_MAX)
-        setting_store(place->row, place->base, (int64_t)value);
+    setting_store(place->row, place->base, (int64_t)value);
     return code;
 }
 
 /* A number, or a word that stands for one. */
 static int read_depth(const struct setting_place *place)
 {
-    if (json_is_number(reader_get(place->object, place->key)))
-        return read_whole(place);
+    if (json_is_number(place->value))
+        return read_number(place);
     int code = read_word(place);
     if (code == 0 && setting_load(place->row, place->base) == 2)
         setting_store(place->row, place->base, place->row->most);
@@ -164,7 +153,7 @@ static int read_depth(const struct setting_place *place)
 
 static int read_bool(const struct setting_place *place)
 {
-    bool value = setting_load(place->row, place->base) != 0;
+    bool value = false;
 
     int code = reader_bool(place->reader, place->object, place->key, &value);
     setting_store(place->row, place->base, value);
@@ -194,7 +183,7 @@ static int read_text(const struct setting_place *place)
     const char *text = NULL;
 
     int code = reader_string(place->reader, place->object, place->key, most, &text);
-    return code < 0 || !text ? code : store_text(place, text);
+    return code < 0 ? code : store_text(place, text);
 }
 
 /* For the shell; its program is not searched for. */
@@ -260,7 +249,7 @@ static int read_name(const struct setting_place *place)
     const char *name = NULL;
 
     int code = reader_name(place->reader, place->object, place->key, &name);
-    return code < 0 || !name ? code : store_text(place, name);
+    return code < 0 ? code : store_text(place, name);
 }
 
 /* As devices have it: in lower case. */
@@ -270,7 +259,7 @@ static int read_model(const struct setting_place *place)
     const char *name = NULL;
 
     int code = reader_name(place->reader, place->object, place->key, &name);
-    if (code < 0 || !name)
+    if (code < 0)
         return code;
     if (strlen(name) >= sizeof(model))
         return place_fail(place, -EINVAL, "'%s': longer than %d bytes", name,
@@ -295,8 +284,6 @@ static int read_names(const struct setting_place *place)
     char **names = NULL;
     size_t count = 0;
 
-    if (!reader_get(place->object, place->key))
-        return 0;
     int code = reader_names(place->reader, place->object, place->key, (size_t)place->row->most,
                             &names, &count);
     for (size_t i = 0; i < count && code == 0; i++)
@@ -311,11 +298,11 @@ static int read_names(const struct setting_place *place)
 /* One or a list; labels are names, words just have no comma and no blank. */
 static int read_words(const struct setting_place *place)
 {
-    const json_t *value = reader_get(place->object, place->key);
+    const json_t *value = place->value;
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
     AUTO_RELEASE(text) struct text list = { 0 };
 
-    for (size_t i = 0; value && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         const char *word = json_string_value(item);
         bool is_good =
@@ -326,8 +313,6 @@ static int read_words(const struct setting_place *place)
                               place->row->example);
         text_printf(&list, "%s%s", i > 0 ? "," : "", word);
     }
-    if (!value)
-        return 0;
     if (place->row->most > 0 && list.length >= (size_t)place->row->most)
         return place_fail(place, -E2BIG, "more than %d bytes in all", (int)place->row->most - 1);
     return store_text(place, text_string(&list));
@@ -336,23 +321,17 @@ static int read_words(const struct setting_place *place)
 static json_t *write_names(const struct setting_view *of)
 {
     const char *names = setting_text(of->row, of->base);
-    json_t *list = names[0] ? json_array() : NULL;
-
-    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',')
-        json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
-    return list;
+    return names[0] ? json_names(names) : NULL;
 }
 
 /* ---- numbers of devices, a bit each ---- */
 
 static int read_devices(const struct setting_place *place)
 {
-    const json_t *list = reader_get(place->object, place->key);
+    const json_t *list = place->value;
     uint64_t devices = 0;
     int64_t before = -1;
 
-    if (!list)
-        return 0;
     if (!json_is_array(list) || json_array_size(list) == 0)
         return place_fail(place, -EINVAL, "expected a list of numbers of devices");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -397,29 +376,18 @@ static bool is_template(const char *template, bool is_of_one)
            device_type_expand(template, is_of_one ? &one : &all, &expanded);
 }
 
-static bool is_variable(const char *name)
-{
-    size_t length = 0;
-
-    for (; isalnum((unsigned char)name[length]) || name[length] == '_'; length++)
-        ;
-    return length > 0 && name[length] == '\0' && !isdigit((unsigned char)name[0]);
-}
-
 static int read_env(const struct setting_place *place)
 {
-    json_t *env = (json_t *)(uintptr_t)reader_get(place->object, place->key), *value;
+    json_t *env = (json_t *)(uintptr_t)place->value, *value;
     AUTO_RELEASE(text) struct text lines = { 0 };
     const char *name;
 
-    if (!env)
-        return 0;
     if (!json_is_object(env))
         return place_fail(place, -EINVAL, "expected a map from name to text");
     json_object_foreach(env, name, value)
     {
         const char *template = json_string_value(value);
-        if (!is_variable(name))
+        if (!variable_is_valid(name, SIZE_MAX))
             return reader_fail(place->reader, -EINVAL, env, name, "is no name of a variable");
         if (!template || !is_template(template, false))
             return reader_fail(place->reader, -EINVAL, env, name,
@@ -432,11 +400,11 @@ static int read_env(const struct setting_place *place)
 
 static int read_files(const struct setting_place *place)
 {
-    const json_t *files = reader_get(place->object, place->key);
+    const json_t *files = place->value;
     const struct device_type *type = place->base;
     AUTO_RELEASE(text) struct text lines = { 0 };
 
-    if (files && !json_is_array(files))
+    if (!json_is_array(files))
         return place_fail(place, -EINVAL, "expected a list like [\"/dev/accel${index}\"]");
     for (size_t i = 0; i < json_array_size(files); i++) {
         const char *file = json_string_value(json_array_get(files, i));
@@ -450,7 +418,7 @@ static int read_files(const struct setting_place *place)
                               "expected ${index} in each, because there are several devices");
         text_printf(&lines, "%s\n", file);
     }
-    return files ? store_text(place, text_string(&lines)) : 0;
+    return store_text(place, text_string(&lines));
 }
 
 /* The lines as a list, or as a map where they are NAME=TEXT. */
@@ -484,7 +452,7 @@ static int read_until(const struct setting_place *place)
     char date[32];
 
     int code = reader_string(place->reader, place->object, place->key, sizeof(date) - 1, &text);
-    if (code < 0 || !text)
+    if (code < 0)
         return code;
     snprintf(date, sizeof(date), "%s", text);
     if (date[0] && date[strlen(date) - 1] == 'Z')
@@ -522,10 +490,10 @@ static int check_silence(const struct reader *reader, const json_t *object,
 
 static int read_silences(const struct setting_place *place)
 {
-    const json_t *list = reader_get(place->object, place->key);
+    const json_t *list = place->value;
     AUTO_RELEASE(text) struct text text = { 0 };
 
-    if (list && !json_is_array(list))
+    if (!json_is_array(list))
         return place_fail(place, -EINVAL, "expected a list of {fault, uuid, until}");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *object = json_array_get(list, i);
@@ -541,7 +509,7 @@ static int read_silences(const struct setting_place *place)
                     silence.fault[0] ? silence.fault : "*", silence.uuid[0] ? silence.uuid : "*",
                     silence.until / USEC_PER_SEC);
     }
-    return list ? store_text(place, text_string(&text)) : 0;
+    return store_text(place, text_string(&text));
 }
 
 static json_t *write_silences(const struct setting_view *of)
@@ -551,15 +519,13 @@ static json_t *write_silences(const struct setting_view *of)
 
     for (const char *at = silences; *at; at += *at == ',') {
         struct config_silence silence = { "", "", 0 };
-        json_t *object = json_object();
         sscanf(at, "%31s %95s %" SCNd64, silence.fault, silence.uuid, &silence.until);
         silence.until *= USEC_PER_SEC;
         if (strcmp(silence.fault, "*") == 0)
             silence.fault[0] = '\0';
         if (strcmp(silence.uuid, "*") == 0)
             silence.uuid[0] = '\0';
-        keys_write(of->config, KEYS_SILENCE, &silence, object);
-        json_array_append_new(list, object);
+        json_array_append_new(list, keys_to_json(of->config, KEYS_SILENCE, &silence));
         at += strcspn(at, ",");
     }
     return list;
@@ -616,41 +582,7 @@ static void tell_millis(const struct setting_view *of, struct properties *ret)
                         value == of->row->fallback ? QUOTA_NONE : value);
 }
 
-/* Keys without functions are read and written by what they belong to. */
 const struct setting_ops setting_ops[SETTING_KINDS] = {
-    [SETTING_COUNT] = { read_whole, write_number, tell_value },
-    [SETTING_MILLIS] = { read_whole, write_number, tell_millis },
-    [SETTING_MILLI] = { read_milli, write_number, NULL },
-    [SETTING_MEMORY] = { read_memory, write_number, NULL },
-    [SETTING_MONEY] = { read_decimal, write_number, NULL },
-    [SETTING_HOURS] = { read_decimal, write_number, tell_value },
-    [SETTING_DURATION] = { read_duration, write_number, tell_value },
-    [SETTING_WORD] = { read_word, write_word, tell_value },
-    [SETTING_BOOL] = { read_bool, write_bool, tell_value },
-    [SETTING_DEPTH] = { read_depth, write_number, tell_value },
-    [SETTING_TEXT] = { read_text, write_text, tell_value },
-    [SETTING_COMMAND] = { read_command, write_text, tell_value },
-    [SETTING_WEB] = { read_url, write_text, tell_value },
-    [SETTING_MAIL] = { read_url, write_text, tell_value },
-    [SETTING_DOMAIN] = { read_domain, write_text, tell_value },
-    [SETTING_NAME] = { read_name, write_text, tell_value },
-    [SETTING_MODEL] = { read_model, write_text, tell_value },
-    [SETTING_NAMES] = { read_names, write_names, tell_value },
-    [SETTING_WORDS] = { read_words, write_names, tell_value },
-    [SETTING_LABELS] = { read_words, write_names, tell_value },
-    [SETTING_DEVICES] = { read_devices, write_devices, tell_value },
-    [SETTING_ENV] = { read_env, write_lines, NULL },
-    [SETTING_FILES] = { read_files, write_lines, NULL },
-    [SETTING_SILENCES] = { read_silences, write_silences, tell_value },
-    [SETTING_UNTIL] = { read_until, write_until, NULL },
-    [SETTING_BOUND] = { read_bound, write_bound, tell_bounds },
-    [SETTING_USERS] = { read_people, write_people, NULL },
-    [SETTING_GROUPS] = { read_people, write_people, tell_people },
-    [SETTING_SHAPE] = { read_shape, write_shape, NULL },
-    [SETTING_DURING] = { read_during, write_during, tell_during },
-    [SETTING_POOL_DURING] = { read_pool_during, write_pool_during, tell_pool_during },
-    [SETTING_BUDGETS] = { read_budget, write_budget, tell_budget },
-    [SETTING_PARENT] = { NULL, write_text, tell_value },
-    [SETTING_WHEN] = { read_when, write_when, NULL },
-    [SETTING_OWNER] = { read_owner, write_owner, NULL },
+#define KIND(ID, type, json, read, write, tell) { read, write, tell },
+#include "wire/config/config_kinds.def"
 };

@@ -23,11 +23,9 @@ struct quota *config_quota(struct config *config, struct event_queue *queue, con
         if (strcmp(queue->quotas[i].resource, resource) == 0)
             return (struct quota *)(uintptr_t)&queue->quotas[i].quota;
     }
-    struct event_quota *quotas =
-        config_grow(config, queue->quotas, queue->quotas_count, sizeof(*quotas));
-    quotas[queue->quotas_count] = (struct event_quota){ config_text(config, resource), QUOTA_OPEN };
-    queue->quotas = quotas;
-    return &quotas[queue->quotas_count++].quota;
+    struct event_quota *added = CONFIG_NEW(config, queue->quotas, queue->quotas_count);
+    *added = (struct event_quota){ config_text(config, resource), QUOTA_OPEN };
+    return &added->quota;
 }
 
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
@@ -92,12 +90,10 @@ static struct quota *during_quota(const struct sink *sink, const char *resource)
         if (strcmp(list[i].window, sink->window) == 0 && strcmp(list[i].resource, resource) == 0)
             return &list[i].quota;
     }
-    list = config_grow(sink->config, queue->during, queue->during_count, sizeof(*list));
-    list[queue->during_count] =
-        (struct event_during){ config_text(sink->config, sink->window),
-                               config_text(sink->config, resource), QUOTA_ABSENT };
-    queue->during = list;
-    return &list[queue->during_count++].quota;
+    struct event_during *added = CONFIG_NEW(sink->config, queue->during, queue->during_count);
+    *added = (struct event_during){ config_text(sink->config, sink->window),
+                                    config_text(sink->config, resource), QUOTA_ABSENT };
+    return &added->quota;
 }
 
 static void put_amount(const struct sink *sink, const char *resource, int64_t amount)
@@ -110,12 +106,10 @@ static void put_amount(const struct sink *sink, const char *resource, int64_t am
         *quota_part(quota, sink->bound) = amount;
         return;
     }
-    struct event_subject *subjects =
-        config_grow(sink->config, queue->subjects, queue->subjects_count, sizeof(*subjects));
-    subjects[queue->subjects_count] = *sink->subject;
-    subjects[queue->subjects_count].resource = config_text(sink->config, resource);
-    subjects[queue->subjects_count++].limit = amount;
-    queue->subjects = subjects;
+    struct event_subject *added = CONFIG_NEW(sink->config, queue->subjects, queue->subjects_count);
+    *added = *sink->subject;
+    added->resource = config_text(sink->config, resource);
+    added->limit = amount;
 }
 
 /* A number of GPUs, or a map from resource to amount. */
@@ -232,14 +226,12 @@ void tell_bounds(const struct setting_view *of, struct properties *ret)
 int read_people(const struct setting_place *place)
 {
     enum subject_kind kind = place->row->kind == SETTING_GROUPS ? SUBJECT_GROUP : SUBJECT_USER;
-    const json_t *map = reader_get(place->object, place->key);
+    const json_t *map = place->value;
     struct reader inner = reader_below(place->reader, place->key, "");
     struct event_queue *queue = place->base;
     const char *name;
     json_t *value;
 
-    if (!map)
-        return 0;
     if (!json_is_object(map))
         return place_fail(place, -EINVAL, "expected a map from name to limit, not %s",
                           reader_kind(map));
@@ -316,33 +308,28 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
                      const json_t *object)
 {
     struct event_queue *queue = place->base;
-    struct cell_quota cell = { .gpus = 0 };
+    struct cell_quota *cell = CONFIG_NEW(place->config, queue->cells, queue->cells_count);
 
-    keys_clear(KEYS_CELL, &cell);
-    int code = keys_read(place->config, reader, object, KEYS_CELL, &cell);
+    int code = keys_read(place->config, reader, object, KEYS_CELL, cell);
     if (code < 0)
         return code;
-    if (cell.level == CELL_PAIR && cell.gpus == 0)
-        cell.gpus = 2;
-    if (cell.level == CELL_LEVELS || !cell.model[0] || cell.gpus == 0)
+    if (cell->level == CELL_PAIR && cell->gpus == 0)
+        cell->gpus = 2;
+    if (cell->level == CELL_LEVELS || !cell->model[0] || cell->gpus == 0)
         return reader_fail(reader, -EINVAL, object, NULL,
                            "expected cell (pair, island, node or rack), model and gpus");
-    if (cell.level == CELL_PAIR && cell.gpus != 2)
-        return reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2");
-    struct cell_quota *cells =
-        config_grow(place->config, queue->cells, queue->cells_count, sizeof(*cells));
-    cells[queue->cells_count++] = cell;
-    queue->cells = cells;
-    return 0;
+    return cell->level == CELL_PAIR && cell->gpus != 2
+               ? reader_fail(reader, -EINVAL, object, "gpus", "a pair has 2")
+               : 0;
 }
 
 int read_shape(const struct setting_place *place)
 {
-    const json_t *list = reader_get(place->object, place->key);
+    const json_t *list = place->value;
     struct reader inner = reader_below(place->reader, place->key, "");
     int code = 0;
 
-    if (list && (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX))
+    if (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX)
         return place_fail(place, -EINVAL, "expected a list of at most %d cells like %s",
                           QUEUE_CELLS_MAX, "{cell: node, model: h100, gpus: 8, count: 2}");
     for (size_t i = 0; i < json_array_size(list) && code == 0; i++)
@@ -355,11 +342,8 @@ json_t *write_shape(const struct setting_view *of)
     const struct event_queue *queue = of->base;
     json_t *list = queue->cells_count > 0 ? json_array() : NULL;
 
-    for (uint32_t i = 0; i < queue->cells_count; i++) {
-        json_t *cell = json_object();
-        keys_write(of->config, KEYS_CELL, &queue->cells[i], cell);
-        json_array_append_new(list, cell);
-    }
+    for (uint32_t i = 0; i < queue->cells_count; i++)
+        json_array_append_new(list, keys_to_json(of->config, KEYS_CELL, &queue->cells[i]));
     return list;
 }
 
@@ -406,17 +390,15 @@ int queue_check(struct config *config, const struct reader *reader, const json_t
 /* ---- while a window is open ---- */
 
 /* The map under `during`, each of whose keys is a window. */
-static int check_windows(const struct setting_place *place, json_t **ret)
+static int check_windows(const struct setting_place *place)
 {
-    const json_t *during = reader_get(place->object, place->key);
+    json_t *during = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
-    json_t *value;
 
-    *ret = (json_t *)(uintptr_t)during;
-    if (during && !json_is_object(during))
+    if (!json_is_object(during))
         return place_fail(place, -EINVAL, "expected a map from window to what holds then, not %s",
                           reader_kind(during));
-    json_object_foreach(*ret, name, value)
+    json_object_foreach(during, name, value)
     {
         if (!config_find_window(place->config, name))
             return window_fail(place->config, place->reader, during, name, name);
@@ -426,10 +408,10 @@ static int check_windows(const struct setting_place *place, json_t **ret)
 
 int read_during(const struct setting_place *place)
 {
-    json_t *during, *value;
+    json_t *during = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
 
-    int code = check_windows(place, &during);
+    int code = check_windows(place);
     json_object_foreach(during, name, value)
     {
         struct reader inner = reader_below(place->reader, place->key, name);
@@ -468,44 +450,47 @@ json_t *write_during(const struct setting_view *of)
     return all;
 }
 
+static void tell_while_open(const char *bound, const char *window, const char *resource,
+                            int64_t amount, struct properties *ret)
+{
+    char name[REQUEST_NAME_SIZE * 2];
+
+    snprintf(name, sizeof(name), "%s during %s", bound, window);
+    if (amount == QUOTA_NONE)
+        property_add(ret, name, "unbounded", "");
+    else if (amount != ABSENT)
+        property_add_amount(ret, name, resource, amount);
+}
+
 void tell_during(const struct setting_view *of, struct properties *ret)
 {
     const struct event_queue *queue = of->base;
-    char name[REQUEST_NAME_SIZE * 2];
 
     for (uint32_t i = 0; i < queue->during_count; i++) {
         const struct event_during *during = &queue->during[i];
-        for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
-            int64_t amount = quota_part_of(&during->quota, bound);
-            snprintf(name, sizeof(name), "%s during %s", bound_keys[bound], during->window);
-            if (amount == QUOTA_NONE)
-                property_add(ret, name, "unbounded", "");
-            else if (amount != ABSENT)
-                property_add_amount(ret, name, during->resource, amount);
-        }
+        for (enum quota_bound bound = 0; bound < BOUNDS; bound++)
+            tell_while_open(bound_keys[bound], during->window, during->resource,
+                            quota_part_of(&during->quota, bound), ret);
     }
 }
 
 int read_pool_during(const struct setting_place *place)
 {
     struct event_pool *pool = place->base;
-    json_t *windows, *value;
+    json_t *windows = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
 
-    int code = check_windows(place, &windows);
-    if (code < 0 || !windows)
+    int code = check_windows(place);
+    if (code < 0)
         return code;
     if (pool->is_static)
         return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
-    struct event_pool_during *list =
-        arena_take(&place->config->arena, json_object_size(windows) + 1, sizeof(*list));
-    pool->during = list;
     json_object_foreach(windows, name, value)
     {
         struct reader inner = reader_below(place->reader, place->key, name);
-        struct event_pool_during *during = &list[pool->during_count++];
+        struct event_pool_during *during =
+            CONFIG_NEW(place->config, pool->during, pool->during_count);
         during->window = config_text(place->config, name);
-        keys_clear(KEYS_WINDOWED, during);
         code = keys_read(place->config, &inner, value, KEYS_WINDOWED, during);
         if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
             code =
@@ -523,24 +508,19 @@ json_t *write_pool_during(const struct setting_view *of)
     json_t *all = pool->during_count > 0 ? json_object() : NULL;
 
     for (uint32_t i = 0; i < pool->during_count; i++)
-        keys_write(of->config, KEYS_WINDOWED, &pool->during[i],
-                   inner_map(all, pool->during[i].window));
+        json_object_set_new(all, pool->during[i].window,
+                            keys_to_json(of->config, KEYS_WINDOWED, &pool->during[i]));
     return all;
 }
 
 void tell_pool_during(const struct setting_view *of, struct properties *ret)
 {
     const struct event_pool *pool = of->base;
-    char name[REQUEST_NAME_SIZE * 2];
 
     for (uint32_t i = 0; i < pool->during_count; i++) {
         const struct event_pool_during *during = &pool->during[i];
-        snprintf(name, sizeof(name), "min during %s", during->window);
-        if (during->milli_min != ABSENT)
-            property_add_amount(ret, name, "gpus", during->milli_min);
-        memcpy(name, "max", 3);
-        if (during->milli_max != ABSENT)
-            property_add_amount(ret, name, "gpus", during->milli_max);
+        tell_while_open("min", during->window, "gpus", during->milli_min, ret);
+        tell_while_open("max", during->window, "gpus", during->milli_max, ret);
     }
 }
 
@@ -600,23 +580,15 @@ static int read_budget_map(const struct setting_place *place, const json_t *valu
 
 int read_budget(const struct setting_place *place)
 {
-    const json_t *value = reader_get(place->object, place->key);
+    const json_t *value = place->value;
     struct event_queue *queue = place->base;
-    struct event_budget budget = { .account = (uint8_t)account_of(place->row),
-                                   .window = window_of_period(PERIOD_MONTH) };
+    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
 
-    if (!value)
-        return 0;
-    int code = json_is_object(value)
-                   ? read_budget_map(place, value, &budget)
-                   : read_most(place, place->reader, place->object, place->key, &budget.most);
-    if (code < 0)
-        return code;
-    struct event_budget *budgets =
-        config_grow(place->config, queue->budgets, queue->budgets_count, sizeof(*budgets));
-    budgets[queue->budgets_count++] = budget;
-    queue->budgets = budgets;
-    return 0;
+    budget->account = (uint8_t)account_of(place->row);
+    budget->window = window_of_period(PERIOD_MONTH);
+    return json_is_object(value)
+               ? read_budget_map(place, value, budget)
+               : read_most(place, place->reader, place->object, place->key, &budget->most);
 }
 
 static const struct event_budget *find_budget(const struct setting_view *of, enum period *ret)

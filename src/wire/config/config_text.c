@@ -10,20 +10,25 @@
 
 /* ---- a document ---- */
 
+/* An empty one only where it is said that there is none. */
+static void set_map(json_t *document, const char *key, json_t *map, bool is_always)
+{
+    if (is_always || json_object_size(map) > 0)
+        json_object_set(document, key, map);
+    json_decref(map);
+}
+
 static void write_section(const struct config *config, const struct config_section *section,
                           json_t *document)
 {
     json_t *map = json_object();
     const void *item;
 
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
-        json_t *object = json_object();
-        keys_write(config, section->table, item, object);
-        json_object_set_new(map, section_name(section, item), object);
-    }
-    if (json_object_size(map) > 0 || section->table == KEYS_POOL || section->table == KEYS_QUEUE)
-        json_object_set(document, section->key, map);
-    json_decref(map);
+    for (uint32_t i = 0; (item = section_item(section, config, i)); i++)
+        json_object_set_new(map, section_name(section, item),
+                            keys_to_json(config, section->table, item));
+    set_map(document, section->key, map,
+            section->table == KEYS_POOL || section->table == KEYS_QUEUE);
 }
 
 /* A tariff under the name of a window is a number. */
@@ -48,9 +53,7 @@ static void write_windows(const struct config *config, json_t *document)
             json_object_set_new(windows, config->windows[i].name,
                                 json_string(config->windows[i].words));
     }
-    if (json_object_size(windows) > 0)
-        json_object_set(document, "windows", windows);
-    json_decref(windows);
+    set_map(document, "windows", windows, false);
 }
 
 static void write_prices(const struct config *config, json_t *document)
@@ -60,9 +63,7 @@ static void write_prices(const struct config *config, json_t *document)
     for (uint32_t i = 0; i < config->price_count; i++)
         json_object_set_new(prices, config->prices[i].resource,
                             json_real((double)config->prices[i].price_micro / 1e6));
-    if (config->price_count > 0)
-        json_object_set(document, "prices", prices);
-    json_decref(prices);
+    set_map(document, "prices", prices, false);
 }
 
 json_t *config_to_json(const struct config *config)
@@ -78,7 +79,7 @@ json_t *config_to_json(const struct config *config)
             write_prices(config, document);
     }
     shorten_tariffs(config, json_object_get(document, "tariffs"));
-    keys_write(config, KEYS_SETTINGS, settings, document);
+    json_object_update_new(document, keys_to_json(config, KEYS_SETTINGS, settings));
     /* Two whose defaults follow from other settings. */
     json_t *idle = json_object_get(document, "idle");
     if (!config->has_predict)

@@ -6,11 +6,73 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "wire/config/calendar_read.h"
+#include "time/calendar_inside.h"
 #include "wire/config/config_keys.h"
 #include "wire/config/window_event.h"
 
 /* ---- windows ---- */
+
+static int read_rule(const struct reader *reader, const json_t *words, struct calendar *calendar,
+                     struct calendar_rules *into)
+{
+    if (!json_is_string(words))
+        return error_set(reader->err, -EINVAL, "expected words like 22:00-06:00, not %s",
+                         reader_kind(words));
+    return calendar_add(calendar, into, json_string_value(words), reader->err);
+}
+
+/* Words or a list of words at a key. */
+static int read_rules(const struct reader *reader, const json_t *object, const char *key,
+                      struct calendar *calendar, struct calendar_rules *into)
+{
+    const json_t *value = reader_get(object, key);
+    int code = 0;
+
+    if (!value)
+        return 0;
+    if (!json_is_array(value)) {
+        code = read_rule(reader, value, calendar, into);
+        return code < 0 ? reader_place_line(reader, code, object, key) : 0;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        code = read_rule(reader, json_array_get(value, i), calendar, into);
+        if (code < 0)
+            return reader_place_item(reader, code, value, i);
+    }
+    return 0;
+}
+
+int calendar_read(const struct reader *reader, const json_t *object, const char *key,
+                  const char *name, struct calendar **ret)
+{
+    static const char *const keys[] = { "during", "except", NULL };
+    const json_t *value = reader_get(object, key);
+    AUTO(calendar) struct calendar *calendar = calendar_create();
+    struct reader inner = *reader;
+    int code = 0;
+
+    snprintf(inner.where, sizeof(inner.where), "window %.80s", name);
+    if (!value) {
+        *ret = NULL;
+        return 0;
+    }
+    if (json_is_object(value)) {
+        code = reader_check_keys(&inner, value, keys);
+        if (code == 0)
+            code = read_rules(&inner, value, "during", calendar, &calendar->during);
+        if (code == 0)
+            code = read_rules(&inner, value, "except", calendar, &calendar->except);
+    } else {
+        code = read_rules(&inner, object, key, calendar, &calendar->during);
+    }
+    if (code < 0)
+        return code;
+    code = calendar_check(calendar, inner.err);
+    if (code < 0)
+        return reader_place_line(&inner, code, object, key);
+    *ret = TAKE(calendar);
+    return 0;
+}
 
 const char *times_words(const struct config *config, const char *window)
 {
@@ -23,13 +85,10 @@ const char *times_words(const struct config *config, const char *window)
 int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
                 const char *key, const char *name)
 {
-    const char *names[CONFIG_WINDOWS_MAX + 1] = { 0 };
     char hint[READER_SCALAR_SIZE * 2];
 
-    for (uint32_t i = 0; i < config->window_count && i < CONFIG_WINDOWS_MAX; i++)
-        names[i] = config->windows[i].name;
     error_set(reader->err, -EINVAL, "no window '%.80s'%s", name,
-              reader_suggest(name, names, hint, sizeof(hint)));
+              section_suggest(SECTION_WINDOWS, config, name, hint, sizeof(hint)));
     return reader_place_line(reader, -EINVAL, object, key);
 }
 
@@ -88,7 +147,7 @@ static const char *window_own(struct config *config, const char *kind, const cha
 /* The name of a window, or times, which become a window of its own. */
 int read_when(const struct setting_place *place)
 {
-    const char *word = json_string_value(reader_get(place->object, place->key));
+    const char *word = json_string_value(place->value);
     bool is_tariff = strcmp(place->key, "during") == 0, is_there;
     const char **names = place->base; /* the name is the first member */
     const char *window = window_own(place->config, is_tariff ? "tariff" : "reservation", names[0]);
@@ -120,12 +179,13 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
                        struct event_tariff *tariff)
 {
     const struct setting *factor = &keys_rows(KEYS_TARIFF).rows[1];
-    struct setting_place place = { config, reader, tariffs, tariff->name, factor, tariff };
+    const json_t *value = reader_get(tariffs, tariff->name);
+    struct setting_place place = { config, reader, tariffs, tariff->name, value, factor, tariff };
 
     if (!config_find_window(config, tariff->name))
         return window_fail(config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
-    if (!reader_get(tariffs, tariff->name))
+    if (!value)
         return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
     return config->ops[factor->kind].read(&place);
 }
@@ -136,7 +196,7 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
 int read_owner(const struct setting_place *place)
 {
     static const char *const keys[] = { "queue", "user", NULL };
-    const json_t *whom = reader_get(place->object, place->key);
+    const json_t *whom = place->value;
     const char *word = json_string_value(whom), *queue = NULL, *user = NULL;
     struct event_reservation *reservation = place->base;
 
@@ -185,7 +245,6 @@ int reservation_check(const struct reader *reader, const json_t *object,
 int config_reservation_read(struct config *config, const struct reader *reader,
                             const json_t *object, struct event_reservation *ret)
 {
-    keys_clear(KEYS_RESERVATION, ret);
     int code = keys_read(config, reader, object, KEYS_RESERVATION, ret);
     return code < 0 ? code : reservation_check(reader, object, ret);
 }
@@ -193,10 +252,7 @@ int config_reservation_read(struct config *config, const struct reader *reader,
 json_t *config_reservation_to_json(const struct config *config,
                                    const struct event_reservation *reservation)
 {
-    json_t *object = json_object();
-
-    keys_write(config, KEYS_RESERVATION, reservation, object);
-    return object;
+    return keys_to_json(config, KEYS_RESERVATION, reservation);
 }
 
 void reservation_say(const struct config *config, const struct event_reservation *reservation,

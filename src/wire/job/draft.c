@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,53 +11,32 @@
 #include "base/text.h"
 #include "core/state/agenda.h"
 #include "time/begin.h"
-#include "wire/job/job_command.h"
 #include "wire/job/pattern.h"
 
-enum { COMMENT_MAX = 1024 };
+enum { COMMENT_MAX = 1024, PRIORITY_LOW = -100, PRIORITY_HIGH = 100 };
 
-/* A string with the matrix' values; *ret stays as it was when the key is absent. */
-static int read_text(const struct draft_source *source, const char *key, size_t length_max,
-                     char **ret)
+static int read_comment(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, key);
-    const char *text = NULL;
+    int code = read_text(key, draft);
 
-    int code = reader_string(&layer->reader, layer->object, key, length_max, &text);
-    if (code < 0 || !text)
-        return code;
-    *ret = draft_substitute(source, layer, key, text, length_max);
-    return *ret ? 0 : -EINVAL;
+    return code == 0 && string_has_control(draft->comment)
+               ? key_fail(key, -EINVAL, "a control character in it")
+               : code;
 }
 
-static int read_comment(const struct draft_source *source, struct job_draft *draft)
+/* The pipeline's own name is another one. */
+static int read_name(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "comment");
-
-    int code = read_text(source, "comment", COMMENT_MAX, &draft->comment);
-    if (code == 0 && draft->comment && string_has_control(draft->comment))
-        code = reader_fail(&layer->reader, -EINVAL, layer->object, "comment",
-                           "a control character in it");
-    return code;
-}
-
-static int read_name(const struct draft_source *source, struct job_draft *draft)
-{
+    const struct draft_source *source = key->source;
     const struct scope_layer *layer = &source->scope->layers[0];
 
-    const char *text = NULL;
-
-    int code = reader_string(&layer->reader, layer->object, "name", SUBMISSION_PATH_MAX, &text);
+    int code = key->value && key->layer == layer ? read_text(key, draft) : 0;
     if (code < 0)
         return code;
-    if (text)
-        draft->name = draft_substitute(source, layer, "name", text, SUBMISSION_PATH_MAX);
-    if (text && !draft->name)
-        return -EINVAL;
     if (draft->name && !name_is_valid(draft->name))
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "name",
-                           "'%.80s' is no name; expected 1 to %d letters, digits and '._-+@'",
-                           draft->name, SUBMISSION_NAME_MAX);
+        return key_fail(key, -EINVAL,
+                        "'%.80s' is no name; expected 1 to %d letters, digits and '._-+@'",
+                        draft->name, SUBMISSION_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);
     if (!draft->name)
@@ -72,279 +50,181 @@ static int read_name(const struct draft_source *source, struct job_draft *draft)
     return 0;
 }
 
-static int read_priority(const struct draft_source *source, struct job_draft *draft)
+static int read_queue(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "priority");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
+    const char *name = NULL;
 
-    int code = reader_scalar(&layer->reader, layer->object, "priority",
-                             "low, normal, high or a number", buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = priority_parse(text, &draft->priority, layer->reader.err);
-    return code < 0 ? reader_place(&layer->reader, code, layer->object, "priority") : 0;
-}
-
-static int read_begin(const struct draft_source *source, struct job_draft *draft)
-{
-    const struct scope_layer *layer = scope_find(source->scope, "begin");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
-
-    int code = reader_scalar(&layer->reader, layer->object, "begin", "a time", buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = begin_parse(text, &draft->begin_delay, &draft->begin_at, layer->reader.err);
-    return code < 0 ? reader_place(&layer->reader, code, layer->object, "begin") : 0;
-}
-
-static int read_bool(const struct draft_source *source, const char *key, bool *ret)
-{
-    const struct scope_layer *layer = scope_find(source->scope, key);
-
-    return reader_bool(&layer->reader, layer->object, key, ret);
-}
-
-static int read_queueing(const struct draft_source *source, struct job_draft *draft)
-{
-    const struct scope_layer *queue = scope_find(source->scope, "queue");
-    const struct scope_layer *pool = scope_find(source->scope, "pool");
-    const char *queue_name = NULL, *pool_name = NULL;
-
-    int code = reader_name(&queue->reader, queue->object, "queue", &queue_name);
-    if (code == 0)
-        code = reader_name(&pool->reader, pool->object, "pool", &pool_name);
-    if (code < 0)
-        return code;
-    draft->queue = mem_string(queue_name);
-    if (pool_name)
-        snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", pool_name);
-    code = read_priority(source, draft);
-    if (code == 0)
-        code = read_bool(source, "hold", &draft->hold);
-    return code < 0 ? code : read_begin(source, draft);
-}
-
-static int read_end(const struct draft_source *source, struct job_draft *draft)
-{
-    const struct scope_layer *retry = scope_find(source->scope, "retry");
-    const struct scope_layer *duration = scope_find(source->scope, "max_duration");
-    const struct scope_layer *grace = scope_find(source->scope, "grace");
-    int64_t count = 0;
-
-    draft->requeue = true;
-    draft->grace = -1;
-    int code =
-        reader_integer(&retry->reader, retry->object, "retry", 0, SUBMISSION_RETRY_MAX, &count);
-    draft->retry = (uint32_t)count;
-    if (code == 0)
-        code = read_bool(source, "requeue", &draft->requeue);
-    if (code == 0)
-        code = reader_duration(&duration->reader, duration->object, "max_duration",
-                               &draft->request.max_duration);
-    if (code == 0 && draft->request.max_duration == 0)
-        return reader_fail(&duration->reader, -EINVAL, duration->object, "max_duration",
-                           "expected more than 0s");
-    if (code == 0)
-        code = reader_duration(&grace->reader, grace->object, "grace", &draft->grace);
-    if (code == 0 && draft->grace > DRAFT_GRACE_MAX)
-        return reader_fail(&grace->reader, -ERANGE, grace->object, "grace", "longer than a day");
+    int code = reader_name(key->reader, key->object, key->name, &name);
+    draft->queue = mem_string(name);
     return code;
 }
 
-/* "+6h", or whatever begin takes. */
-static int read_deadline(const struct draft_source *source, struct job_draft *draft)
+static int read_pool(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "deadline");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
+    const char *name = "";
 
-    int code = reader_scalar(&layer->reader, layer->object, "deadline", "a time", buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = begin_parse(text[0] == '+' ? text + 1 : text, &draft->deadline_delay,
-                       &draft->deadline_at, layer->reader.err);
-    if (code == 0 && draft->deadline_at && text[0] == '+')
-        code = -EINVAL;
-    if (code == -EINVAL)
-        error_set(layer->reader.err, code,
-                  "'%.40s': not a time; expected one like +6h, 18:00 or 2030-01-31T18:00", text);
-    if (code < 0)
-        return reader_place(&layer->reader, code, layer->object, "deadline");
-    if (!draft->deadline_at && draft->deadline_delay == 0)
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "deadline",
-                           "'%.40s': expected a time to come", text);
+    int code = reader_name(key->reader, key->object, key->name, &name);
+    snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", name);
+    return code;
+}
+
+int priority_parse(const char *text, int32_t *ret, struct error *err)
+{
+    static const struct {
+        const char *name;
+        int32_t value;
+    } names[] = { { "low", PRIORITY_LOW }, { "normal", 0 }, { "high", PRIORITY_HIGH } };
+    char *end;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(names[i].name, text) == 0) {
+            *ret = names[i].value;
+            return 0;
+        }
+    }
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < -SUBMISSION_PRIORITY_MAX || value > SUBMISSION_PRIORITY_MAX)
+        return error_set(err, -EINVAL, "'%.40s', expected low, normal, high or -%d to %d", text,
+                         SUBMISSION_PRIORITY_MAX, SUBMISSION_PRIORITY_MAX);
+    *ret = (int32_t)value;
     return 0;
 }
 
-/* "cheap", or the largest factor. */
-static int read_tariff(const struct draft_source *source, struct job_draft *draft)
+static int read_priority(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "tariff");
-    const char *word = json_string_value(reader_get(layer->object, "tariff"));
-    int64_t milli = -1;
+    return key_check(key, priority_parse(key->text, &draft->priority, key->reader->err));
+}
 
-    if (word && strcmp(word, "cheap") == 0) {
-        draft->tariff_most = TARIFF_CHEAP + 1;
-        return 0;
-    }
-    int code = reader_milli(&layer->reader, layer->object, "tariff", TARIFF_MAX, &milli);
-    if (code == 0 && milli >= 0)
-        draft->tariff_most = (uint16_t)(milli + 1);
+static int read_begin(const struct draft_key *key, struct job_draft *draft)
+{
+    return key_check(
+        key, begin_parse(key->text, &draft->begin_delay, &draft->begin_at, key->reader->err));
+}
+
+/* "+6h", or whatever begin takes. */
+static int read_deadline(const struct draft_key *key, struct job_draft *draft)
+{
+    bool is_delay = key->text[0] == '+';
+
+    int code = begin_parse(key->text + is_delay, &draft->deadline_delay, &draft->deadline_at,
+                           key->reader->err);
+    if (code == 0 && draft->deadline_at && is_delay)
+        code = -EINVAL;
+    if (code == -EINVAL)
+        error_set(key->reader->err, code,
+                  "'%.40s': not a time; expected one like +6h, 18:00 or 2030-01-31T18:00",
+                  key->text);
+    if (code == 0 && !draft->deadline_at && draft->deadline_delay == 0)
+        return key_fail(key, -EINVAL, "'%.40s': expected a time to come", key->text);
+    return key_check(key, code);
+}
+
+/* After max_duration. */
+static int read_estimate(const struct draft_key *key, struct job_draft *draft)
+{
+    usec_t most = draft->request.max_duration;
+    char spelt[2][UNITS_TEXT_SIZE];
+
+    int code = read_duration(key, draft);
+    return code == 0 && draft->estimate > most
+               ? key_fail(key, -EINVAL, "%s, but max_duration ends it after %s",
+                          units_format_duration(spelt[0], draft->estimate),
+                          units_format_duration(spelt[1], most))
+               : code;
+}
+
+/* "cheap", or the largest factor. */
+static int read_tariff(const struct draft_key *key, struct job_draft *draft)
+{
+    int64_t milli = TARIFF_CHEAP;
+    int code = 0;
+
+    if (!string_equal(json_string_value(key->value), "cheap"))
+        code = reader_milli(key->reader, key->object, key->name, TARIFF_MAX, &milli);
+    draft->tariff_most = (uint16_t)(milli + 1);
     return code;
 }
 
-/* What the brain plans with; after max_duration. */
-static int read_times(const struct draft_source *source, struct job_draft *draft)
+/* A preemptible job may also run on spot machines; after preemptible. */
+static int read_spot(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *estimate = scope_find(source->scope, "estimate");
-    const struct scope_layer *cost = scope_find(source->scope, "restart_cost");
-    usec_t given = -1;
-    char spelt[2][UNITS_TEXT_SIZE];
+    static const char *const words[] = { "never", "allow", "prefer", "only", NULL };
+    size_t word = draft->preemptible ? SPOT_ALLOW : SPOT_NEVER;
 
-    int code = reader_duration(&estimate->reader, estimate->object, "estimate", &given);
-    if (code < 0)
-        return code;
-    if (given == 0 || given == USEC_NEVER)
-        return reader_fail(&estimate->reader, -EINVAL, estimate->object, "estimate",
-                           "expected how long it will run, more than 0s");
-    if (given > draft->request.max_duration)
-        return reader_fail(&estimate->reader, -EINVAL, estimate->object, "estimate",
-                           "%s, but max_duration ends it after %s",
-                           units_format_duration(spelt[0], given),
-                           units_format_duration(spelt[1], draft->request.max_duration));
-    draft->estimate = given > 0 ? given : 0;
-    code = read_deadline(source, draft);
-    if (code == 0)
-        code = read_tariff(source, draft);
-    if (code == 0)
-        code = read_bool(source, "preemptible", &draft->preemptible);
-    if (code == 0)
-        code = draft_read_spot(source, draft);
-    if (code == 0)
-        code = reader_duration(&cost->reader, cost->object, "restart_cost", &draft->restart_cost);
-    if (code == 0 && draft->restart_cost > DRAFT_GRACE_MAX)
-        return reader_fail(&cost->reader, -ERANGE, cost->object, "restart_cost",
-                           "longer than a day");
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
+    draft->request.spot = (uint8_t)word;
     return code;
 }
 
 /* A pattern, checked. */
-static int read_pattern(const struct draft_source *source, const char *key, char **ret)
+static int read_pattern(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, key);
-
-    int code = read_text(source, key, SUBMISSION_PATH_MAX, ret);
-    if (code < 0 || !*ret)
-        return code;
-    if (**ret == '\0')
-        return reader_fail(&layer->reader, -EINVAL, layer->object, key, "expected a file name");
-    code = pattern_check(*ret, layer->reader.err);
-    return code < 0 ? reader_place(&layer->reader, code, layer->object, key) : 0;
-}
-
-static int read_cwd(const struct draft_source *source, struct job_draft *draft)
-{
-    const struct scope_layer *layer = scope_find(source->scope, "cwd");
-    AUTO_FREE char *given = NULL;
-
-    int code = read_text(source, "cwd", SUBMISSION_PATH_MAX, &given);
+    int code = read_text(key, draft);
     if (code < 0)
         return code;
-    if (given && given[0] != '/' && !source->sender_cwd)
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "cwd",
-                           "'%.80s': expected an absolute path", given);
+    const char *pattern = *(char **)(void *)((char *)draft + key->row->offset);
+    return pattern[0] ? key_check(key, pattern_check(pattern, key->reader->err))
+                      : key_fail(key, -EINVAL, "expected a file name");
+}
+
+static int read_cwd(const struct draft_key *key, struct job_draft *draft)
+{
+    const char *sender_cwd = key->source->sender_cwd;
+
+    int code = key->value ? read_text(key, draft) : 0;
+    if (code < 0)
+        return code;
+    AUTO_FREE char *given = TAKE(draft->cwd);
+    if (given && given[0] != '/' && !sender_cwd)
+        return key_fail(key, -EINVAL, "'%.80s': expected an absolute path", given);
     if (given && given[0] != '/')
-        draft->cwd = mem_printf("%s/%s", source->sender_cwd, given);
+        draft->cwd = mem_printf("%s/%s", sender_cwd, given);
     else
-        draft->cwd = given ? TAKE(given) : mem_string(source->sender_cwd);
+        draft->cwd = given ? TAKE(given) : mem_string(sender_cwd);
     return 0;
 }
 
-static int read_files(const struct draft_source *source, struct job_draft *draft)
-{
-    int code = read_cwd(source, draft);
-    if (code == 0)
-        code = read_pattern(source, "output", &draft->output);
-    if (code == 0)
-        code = read_pattern(source, "error", &draft->error);
-    if (code == 0)
-        code = read_pattern(source, "input", &draft->input);
-    if (code == 0)
-        code = read_bool(source, "append", &draft->append);
-    return code < 0 ? code : read_comment(source, draft);
-}
-
-static int read_array_max(const struct scope_layer *layer, const char *key, const char *text,
-                          uint32_t *ret)
+/* "8" after a percent sign */
+static int read_array_max(const struct draft_key *key, const char *text, uint32_t *ret)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
 
     if (!isdigit((unsigned char)text[0]) || *end || value < 1 || value > SUBMISSION_JOBS_MAX)
-        return reader_fail(&layer->reader, -EINVAL, layer->object, key,
-                           "'%.40s' after '%%': expected how many may run at once, 1 to %d", text,
-                           SUBMISSION_JOBS_MAX);
+        return key_fail(key, -EINVAL,
+                        "'%.40s' after '%%': expected how many may run at once, 1 to %d", text,
+                        SUBMISSION_JOBS_MAX);
     *ret = (uint32_t)value;
     return 0;
 }
 
-static int read_array_set(const struct scope_layer *layer, const char *key, const char *text,
-                          struct job_draft *draft)
+/* "0-99%8" or {indices: "0-99", max_running: 8} */
+static int read_array(const struct draft_key *key, struct job_draft *draft)
 {
-    size_t count;
+    static const struct draft_row rows[] = {
+        { "indices", .read = read_array, .expected = "a set like 0-99", .is_always = true },
+        { "max_running", .read = read_count,
+          .offset = offsetof(struct job_draft, array_max_running), .least = 1,
+          .most = SUBMISSION_JOBS_MAX },
+    };
+    size_t count = 0;
 
-    AUTO_FREE char *set = mem_string(text);
+    if (json_is_object(key->value))
+        return draft_read_map(key, rows, COUNT_OF(rows), draft);
+    if (!key->text)
+        return reader_fail(key->reader, -EINVAL, key->object, NULL, "expected indices");
+    AUTO_FREE char *set = mem_string(key->text);
     char *percent = strchr(set, '%');
     if (percent) {
         *percent = '\0';
-        int code = read_array_max(layer, key, percent + 1, &draft->array_max_running);
+        int code = read_array_max(key, percent + 1, &draft->array_max_running);
         if (code < 0)
             return code;
     }
     int code = units_parse_set(set, SUBMISSION_JOBS_MAX, SUBMISSION_ARRAY_INDEX_MAX,
-                               &draft->array_indices, &count, layer->reader.err);
-    if (code < 0)
-        return reader_place(&layer->reader, code, layer->object, key);
+                               &draft->array_indices, &count, key->reader->err);
     draft->array_count = (uint32_t)count;
-    return 0;
-}
-
-/* "0-99%8" or {indices: "0-99", max_running: 8} */
-static int read_array(const struct draft_source *source, struct job_draft *draft)
-{
-    static const char *const keys[] = { "indices", "max_running", NULL };
-    const struct scope_layer *layer = scope_find(source->scope, "array");
-    const json_t *array = reader_get(layer->object, "array");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
-    int64_t running = 0;
-
-    if (!array)
-        return 0;
-    if (!json_is_object(array)) {
-        int code = reader_scalar(&layer->reader, layer->object, "array", "a set like 0-99%8",
-                                 buffer, &text);
-        return code < 0 ? code : read_array_set(layer, "array", text, draft);
-    }
-    struct scope_layer inner = { .reader = layer->reader, .object = array };
-    snprintf(inner.reader.where, sizeof(inner.reader.where), "%.*s%sarray", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
-    int code = reader_check_keys(&inner.reader, array, keys);
-    if (code == 0)
-        code = reader_scalar(&inner.reader, array, "indices", "a set like 0-99", buffer, &text);
-    if (code < 0)
-        return code;
-    if (!text)
-        return reader_fail(&inner.reader, -EINVAL, array, NULL, "expected indices");
-    code = read_array_set(&inner, "indices", text, draft);
-    if (code == 0)
-        code =
-            reader_integer(&inner.reader, array, "max_running", 1, SUBMISSION_JOBS_MAX, &running);
-    if (running > 0)
-        draft->array_max_running = (uint32_t)running;
-    return code;
+    return key_check(key, code);
 }
 
 /* {on: 12, when: ok}, or 12 */
@@ -375,26 +255,19 @@ static int read_depend(const struct reader *reader, const json_t *item, struct d
     return 0;
 }
 
-static int read_depends(const struct draft_source *source, struct job_draft *draft)
+static int read_depends(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "depends");
-    const json_t *list = reader_get(layer->object, "depends");
+    const struct reader inner = layer_inside(key->layer, key->name).reader;
+    size_t count = json_array_size(key->value);
 
-    if (!list)
-        return 0;
-    if (!json_is_array(list))
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "depends",
-                           "expected a list like [{on: 12, when: ok}], not %s", reader_kind(list));
-    size_t count = json_array_size(list);
+    if (!json_is_array(key->value))
+        return key_fail(key, -EINVAL, "expected a list like [{on: 12, when: ok}], not %s",
+                        reader_kind(key->value));
     if (count > SUBMISSION_DEPENDS_MAX)
-        return reader_fail(&layer->reader, -E2BIG, layer->object, "depends", "more than %d jobs",
-                           SUBMISSION_DEPENDS_MAX);
-    struct reader inner = layer->reader;
-    snprintf(inner.where, sizeof(inner.where), "%.*s%sdepends", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
+        return key_fail(key, -E2BIG, "more than %d jobs", SUBMISSION_DEPENDS_MAX);
     draft->depends = mem_zero(count, sizeof(draft->depends[0]));
     for (size_t i = 0; i < count; i++) {
-        int code = read_depend(&inner, json_array_get(list, i), &draft->depends[i]);
+        int code = read_depend(&inner, json_array_get(key->value, i), &draft->depends[i]);
         if (code < 0)
             return code;
         draft->depend_count = i + 1;
@@ -402,38 +275,45 @@ static int read_depends(const struct draft_source *source, struct job_draft *dra
     return 0;
 }
 
-static int read_results(const struct draft_source *source, struct job_draft *draft)
+/* inputs and outputs: not of a defaults layer, and never NULL. */
+static int read_results(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = &source->scope->layers[0];
+    const struct scope_layer *layer = &key->source->scope->layers[0];
+    char ***member = (char ***)(void *)((char *)draft + key->row->offset);
     size_t count;
 
-    int code = reader_names(&layer->reader, layer->object, "inputs", SUBMISSION_STAGES_MAX,
-                            &draft->inputs, &count);
-    if (code < 0)
-        return code;
-    return reader_names(&layer->reader, layer->object, "outputs", SUBMISSION_STAGES_MAX,
-                        &draft->outputs, &count);
+    return reader_names(&layer->reader, layer->object, key->name, SUBMISSION_STAGES_MAX, member,
+                        &count);
 }
 
 static size_t strings_size(char *const *strings)
 {
-    size_t size = sizeof(char *);
+    size_t size = 0;
 
     for (; strings && *strings; strings++)
         size += strlen(*strings) + 1 + sizeof(char *);
     return size;
 }
 
+/* Bytes of its arguments and variables. */
+static size_t arguments_size(const struct job_draft *draft)
+{
+    size_t size = strings_size(draft->argv) + strings_size(draft->env) + 2 * sizeof(char *);
+
+    for (uint32_t i = 0; i < draft->role_count; i++)
+        size += strings_size(draft->role_starts[i].argv) + strings_size(draft->role_starts[i].env);
+    return size;
+}
+
 size_t draft_size(const struct job_draft *draft)
 {
-    return strings_size(draft->argv) + strings_size(draft->env) +
-           (draft->script ? strlen(draft->script) : 0) + draft_roles_size(draft);
+    return arguments_size(draft) + (draft->script ? strlen(draft->script) : 0);
 }
 
 static int check_size(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
-    size_t size = strings_size(draft->argv) + strings_size(draft->env) + draft_roles_size(draft);
+    size_t size = arguments_size(draft);
 
     if (size > SUBMISSION_ARGUMENTS_MAX)
         return reader_fail(&layer->reader, -E2BIG, layer->object, NULL,
@@ -442,31 +322,52 @@ static int check_size(const struct draft_source *source, struct job_draft *draft
     return 0;
 }
 
+static const struct draft_row draft_rows[] = {
+    { "name", .read = read_name, .offset = OF_DRAFT(name), .most = SUBMISSION_PATH_MAX,
+      .is_always = true },
+    { "queue", .read = read_queue },
+    { "pool", .read = read_pool },
+    { "priority", .read = read_priority, .expected = "low, normal, high or a number" },
+    { "hold", .read = read_flag, .offset = OF_DRAFT(hold) },
+    { "begin", .read = read_begin, .expected = "a time" },
+    { "retry", .read = read_count, .offset = OF_DRAFT(retry), .most = SUBMISSION_RETRY_MAX },
+    { "requeue", .read = read_flag, .offset = OF_DRAFT(requeue) },
+    { "max_duration", .read = read_duration, .offset = OF_DRAFT(request.max_duration), .least = 1,
+      .most = USEC_NEVER, .range = "expected more than 0s" },
+    { "grace", .read = read_duration, .offset = OF_DRAFT(grace), UP_TO_A_DAY },
+    { "estimate", .read = read_estimate, .offset = OF_DRAFT(estimate), .least = 1,
+      .most = USEC_NEVER - 1, .range = "expected how long it will run, more than 0s" },
+    { "deadline", .read = read_deadline, .expected = "a time" },
+    { "tariff", .read = read_tariff },
+    { "preemptible", .read = read_flag, .offset = OF_DRAFT(preemptible) },
+    { "spot", .read = read_spot, .is_always = true },
+    { "restart_cost", .read = read_duration, .offset = OF_DRAFT(restart_cost), UP_TO_A_DAY },
+    { "cwd", .read = read_cwd, .offset = OF_DRAFT(cwd), .most = SUBMISSION_PATH_MAX,
+      .is_always = true },
+    { "output", .read = read_pattern, .offset = OF_DRAFT(output), .most = SUBMISSION_PATH_MAX },
+    { "error", .read = read_pattern, .offset = OF_DRAFT(error), .most = SUBMISSION_PATH_MAX },
+    { "input", .read = read_pattern, .offset = OF_DRAFT(input), .most = SUBMISSION_PATH_MAX },
+    { "append", .read = read_flag, .offset = OF_DRAFT(append) },
+    { "comment", .read = read_comment, .offset = OF_DRAFT(comment), .most = COMMENT_MAX },
+    { "export", .read = draft_read_env, .is_always = true },
+    { "array", .read = read_array, .expected = "a set like 0-99%8", .may_be_map = true },
+    { "depends", .read = read_depends },
+    { "checkpoint", .read = draft_read_checkpoint },
+    { "inputs", .read = read_results, .offset = OF_DRAFT(inputs), .is_always = true },
+    { "outputs", .read = read_results, .offset = OF_DRAFT(outputs), .is_always = true },
+};
+
 int draft_read(const struct draft_source *source, struct job_draft *draft)
 {
-    static int (*const parts[])(const struct draft_source *, struct job_draft *) = {
-        draft_read_roles,
-        read_name,
-        draft_read_request,
-        read_queueing,
-        read_end,
-        read_times,
-        read_files,
-        draft_read_env,
-        read_array,
-        read_depends,
-        draft_read_checkpoint,
-        read_results,
-        check_size,
-    };
-
     request_default(&draft->request);
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        int code = parts[i](source, draft);
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    draft->requeue = true;
+    draft->grace = -1;
+    int code = draft_read_roles(source, draft);
+    if (code == 0)
+        code = draft_read_request(source, draft);
+    if (code == 0)
+        code = draft_read_keys(source, draft_rows, COUNT_OF(draft_rows), draft);
+    return code < 0 ? code : check_size(source, draft);
 }
 
 void draft_release(struct job_draft *draft)

@@ -1,40 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a job: what its sender has, and what the layers of its document set. */
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "wire/job/draft.h"
 
 enum { ENV_NAME_MAX = 255 };
-
-static int check_variable(const struct scope_layer *layer, const json_t *env, const char *name,
-                          const json_t *value)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    size_t length = strlen(name);
-
-    if (length < 1 || length > ENV_NAME_MAX || isdigit((unsigned char)name[0]) ||
-        strspn(name, letters) != length)
-        return reader_fail(&layer->reader, -EINVAL, env, name,
-                           "no name of a variable; expected 1 to %d letters, digits and '_'",
-                           ENV_NAME_MAX);
-    if (!json_is_string(value) && !json_is_number(value) && !json_is_boolean(value))
-        return reader_fail(&layer->reader, -EINVAL, env, name, "expected a string, not %s",
-                           reader_kind(value));
-    return 0;
-}
-
-static const char *variable_text(const json_t *value, char *buffer)
-{
-    if (json_is_string(value))
-        return json_string_value(value);
-    if (json_is_boolean(value))
-        return json_is_true(value) ? "true" : "false";
-    return number_spell(value, buffer);
-}
 
 /* Put the layer's variables over those that are in merged. */
 static int merge_env(const struct draft_source *source, const struct scope_layer *layer,
@@ -50,16 +22,18 @@ static int merge_env(const struct draft_source *source, const struct scope_layer
     if (!json_is_object(env))
         return reader_fail(&layer->reader, -EINVAL, layer->object, "env",
                            "expected a map from name to value, not %s", reader_kind(env));
-    struct scope_layer inner = { .reader = layer->reader, .object = env };
-    snprintf(inner.reader.where, sizeof(inner.reader.where), "%.*s%senv", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
+    const struct scope_layer inner = layer_inside(layer, "env");
     json_object_foreach((json_t *)(uintptr_t)env, name, value)
     {
-        int code = check_variable(&inner, env, name, value);
-        if (code < 0)
-            return code;
-        AUTO_FREE char *text = draft_substitute(source, &inner, name, variable_text(value, buffer),
-                                                SUBMISSION_STRING_MAX);
+        const char *given = variable_text(value, buffer);
+        if (!variable_is_valid(name, ENV_NAME_MAX))
+            return reader_fail(&inner.reader, -EINVAL, env, name,
+                               "no name of a variable; expected 1 to %d letters, digits and '_'",
+                               ENV_NAME_MAX);
+        if (!given)
+            return reader_fail(&inner.reader, -EINVAL, env, name, "expected a string, not %s",
+                               reader_kind(value));
+        AUTO_FREE char *text = draft_substitute(source, &inner, name, given, SUBMISSION_STRING_MAX);
         if (!text)
             return -EINVAL;
         json_object_set_new(merged, name, json_string(text));
@@ -91,13 +65,13 @@ int draft_read_own_env(const struct draft_source *source, char ***ret)
     return code;
 }
 
-int draft_read_env(const struct draft_source *source, struct job_draft *draft)
+int draft_read_env(const struct draft_key *key, struct job_draft *draft)
 {
     static const char *const words[] = { "all", "none", NULL };
-    const struct scope_layer *layer = scope_find(source->scope, "export");
+    const struct draft_source *source = key->source;
     size_t word = 0;
 
-    int code = reader_word(&layer->reader, layer->object, "export", words, &word);
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
     if (code < 0)
         return code;
     json_t *merged = word == 0 && source->sender_env

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "core/job/gang_size.h"
 #include "wire/job/draft.h"
+#include "wire/job/signal_name.h"
 
 enum { CPU_MILLI_MAX = 100000 * 1000, GPU_TEXT_MAX = 512 };
 
@@ -62,11 +62,9 @@ static int read_gpu_map(const struct scope_layer *layer, const json_t *map, stru
     static const char *const keys[] = { "any_of", "sharing", NULL };
     static const char *const words[] = { "any", "exclusive", "mps", NULL };
     AUTO_RELEASE(text) struct text gpus = { 0 };
-    struct reader inner = layer->reader;
+    const struct reader inner = layer_inside(layer, "gpus").reader;
     size_t word = SHARING_ANY;
 
-    snprintf(inner.where, sizeof(inner.where), "%.*s%sgpus", READER_WHERE_SIZE - 16,
-             layer->reader.where, layer->reader.where[0] ? ": " : "");
     int code = reader_check_keys(&inner, map, keys);
     if (code == 0)
         code = reader_word(&inner, map, "sharing", words, &word);
@@ -80,43 +78,28 @@ static int read_gpu_map(const struct scope_layer *layer, const json_t *map, stru
     return apply_sharing(&inner, map, (enum sharing)word, request);
 }
 
-static int read_gpus(const struct draft_source *source, struct job_draft *draft)
+static int read_gpus(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "gpus");
-    const json_t *value = reader_get(layer->object, "gpus");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
-
-    if (json_is_object(value))
-        return read_gpu_map(layer, value, &draft->request);
-    int code = reader_scalar(&layer->reader, layer->object, "gpus", gpus_expected, buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = request_parse_gpus(&draft->request, text, layer->reader.err);
-    return code < 0 ? reader_place_line(&layer->reader, code, layer->object, "gpus") : 0;
+    if (!key->text)
+        return read_gpu_map(key->layer, key->value, &draft->request);
+    int code = request_parse_gpus(&draft->request, key->text, key->reader->err);
+    return code < 0 ? reader_place_line(key->reader, code, key->object, key->name) : 0;
 }
 
-static int read_cpus_and_memory(const struct draft_source *source, struct job_draft *draft)
+static int read_cpus(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *cpus = scope_find(source->scope, "cpus");
-    const struct scope_layer *memory = scope_find(source->scope, "memory");
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
+    draft->request.cpu_given = true;
+    return reader_milli(key->reader, key->object, key->name, CPU_MILLI_MAX,
+                        &draft->request.cpu_milli);
+}
 
-    int code =
-        reader_milli(&cpus->reader, cpus->object, "cpus", CPU_MILLI_MAX, &draft->request.cpu_milli);
-    if (code < 0)
-        return code;
-    draft->request.cpu_given = reader_get(cpus->object, "cpus") != NULL;
-    code =
-        reader_scalar(&memory->reader, memory->object, "memory", "a size like 8G", buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = units_parse_mib(text, &draft->request.memory_mib, memory->reader.err);
-    if (code < 0)
-        return reader_place(&memory->reader, code, memory->object, "memory");
-    draft->request.memory_given = draft->request.memory_mib > 0;
-    return 0;
+static int read_memory(const struct draft_key *key, struct job_draft *draft)
+{
+    int64_t *mib = &draft->request.memory_mib;
+
+    int code = units_parse_mib(key->text, mib, key->reader->err);
+    draft->request.memory_given = *mib > 0;
+    return key_check(key, code);
 }
 
 /* "2" or "1..2" */
@@ -134,53 +117,39 @@ static bool parse_nodes(const char *text, uint32_t *ret_min, uint32_t *ret_max)
 }
 
 /* "4", or "2..8" of an elastic gang. */
-static int read_ranks(const struct draft_source *source, struct request *request, bool *ret_given)
+static int read_ranks(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *layer = scope_find(source->scope, "ranks");
-    const json_t *value = reader_get(layer->object, "ranks");
-    const char *text = json_is_string(value) ? json_string_value(value) : "";
-    int64_t members = 0;
+    struct request *request = &draft->request;
+    const char *text = json_string_value(key->value);
+    int64_t members = 1;
     uint32_t least, most;
 
-    *ret_given = value != NULL;
-    if (!strstr(text, "..")) {
-        int code = reader_integer(&layer->reader, layer->object, "ranks", 1, REQUEST_MEMBERS_MAX,
-                                  &members);
-        request->members = members > 0 ? (uint32_t)members : 1;
+    if (!text || !strstr(text, "..")) {
+        int code =
+            reader_integer(key->reader, key->object, key->name, 1, REQUEST_MEMBERS_MAX, &members);
+        request->members = (uint32_t)members;
         return code;
     }
     if (!parse_nodes(text, &least, &most) || least < 1 || most < least ||
         most > REQUEST_MEMBERS_MAX)
-        return reader_fail(&layer->reader, -EINVAL, layer->object, "ranks",
-                           "'%.40s': expected 1 to %d, or a range like 2..8", text,
-                           REQUEST_MEMBERS_MAX);
+        return key_fail(key, -EINVAL, "'%.40s': expected 1 to %d, or a range like 2..8", text,
+                        REQUEST_MEMBERS_MAX);
     request->members = least;
     request->members_max = most > least ? most : 0;
     return 0;
 }
 
-/* Without ranks there is one member on each node. */
-static int read_members(const struct draft_source *source, struct job_draft *draft)
+/* After ranks: without them there is one member on each node. */
+static int read_nodes(const struct draft_key *key, struct job_draft *draft)
 {
-    const struct scope_layer *nodes = scope_find(source->scope, "nodes");
     struct request *request = &draft->request;
-    char buffer[READER_SCALAR_SIZE];
-    const char *text = NULL;
-    bool has_ranks;
 
-    int code = read_ranks(source, request, &has_ranks);
-    if (code == 0)
-        code = reader_scalar(&nodes->reader, nodes->object, "nodes", "a number, or 1..2", buffer,
-                             &text);
-    if (code < 0)
-        return code;
-    if (text &&
-        (!parse_nodes(text, &request->nodes_min, &request->nodes_max) || request->nodes_min < 1 ||
-         request->nodes_max < request->nodes_min || request->nodes_max > REQUEST_MEMBERS_MAX))
-        return reader_fail(&nodes->reader, -EINVAL, nodes->object, "nodes",
-                           "'%.40s': expected 1 to %d, or a range like 1..2", text,
-                           REQUEST_MEMBERS_MAX);
-    if (has_ranks)
+    if (!parse_nodes(key->text, &request->nodes_min, &request->nodes_max) ||
+        request->nodes_min < 1 || request->nodes_max < request->nodes_min ||
+        request->nodes_max > REQUEST_MEMBERS_MAX)
+        return key_fail(key, -EINVAL, "'%.40s': expected 1 to %d, or a range like 1..2", key->text,
+                        REQUEST_MEMBERS_MAX);
+    if (draft_key_of(key->source, "ranks").value)
         return 0;
     request->members = request->nodes_min;
     if (request->nodes_max > request->nodes_min) {
@@ -191,87 +160,137 @@ static int read_members(const struct draft_source *source, struct job_draft *dra
     return 0;
 }
 
-/* Both are about elastic gangs alone. */
-static int read_sizes(const struct draft_source *source, struct job_draft *draft)
+/* sizes and resize are about elastic gangs alone; defaults say them for all stages. */
+static int read_sizes(const struct draft_key *key, struct job_draft *draft)
 {
-    static const char *const sizes[] = { "powers", "any", NULL };
-    static const char *const resizes[] = { "restart", "never", "live", NULL };
-    const struct scope_layer *size = scope_find(source->scope, "sizes");
-    const struct scope_layer *resize = scope_find(source->scope, "resize");
-    size_t word = SIZES_POWERS, how = RESIZE_RESTART;
+    static const char *const words[] = { "powers", "any", NULL };
+    size_t word = SIZES_POWERS;
 
-    int code = reader_word(&size->reader, size->object, "sizes", sizes, &word);
-    if (code == 0)
-        code = reader_word(&resize->reader, resize->object, "resize", resizes, &how);
-    if (code < 0)
-        return code;
-    if (how > RESIZE_NEVER)
-        return reader_fail(&resize->reader, -ENOTSUP, resize->object, "resize",
-                           "live: not supported yet; expected restart or never");
-    if (!request_is_elastic(&draft->request))
-        return 0; /* defaults say it for all stages */
-    draft->request.sizes = (uint8_t)word;
-    draft->resize = (enum resize)how;
-    return 0;
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
+    if (request_is_elastic(&draft->request))
+        draft->request.sizes = (uint8_t)word;
+    return code;
 }
 
-static int read_loss(const struct draft_source *source, struct job_draft *draft)
+static int read_resize(const struct draft_key *key, struct job_draft *draft)
+{
+    static const char *const words[] = { "restart", "never", "live", NULL };
+    size_t how = RESIZE_RESTART;
+
+    int code = reader_word(key->reader, key->object, key->name, words, &how);
+    if (how > RESIZE_NEVER)
+        return key_fail(key, -ENOTSUP, "live: not supported yet; expected restart or never");
+    if (request_is_elastic(&draft->request))
+        draft->resize = (enum resize)how;
+    return code;
+}
+
+/* With heals. */
+static int read_loss(const struct draft_key *key, struct job_draft *draft)
 {
     static const char *const words[] = { "end", "heal", "go_on", NULL };
     enum { END, HEAL, GO_ON };
-    const struct scope_layer *loss = scope_find(source->scope, "on_member_loss");
-    const struct scope_layer *heals = scope_find(source->scope, "heals");
+    struct draft_key heals = draft_key_of(key->source, "heals");
     size_t word = END;
     int64_t count = SUBMISSION_HEALS;
 
-    int code = reader_word(&loss->reader, loss->object, "on_member_loss", words, &word);
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
     if (code == 0)
-        code =
-            reader_integer(&heals->reader, heals->object, "heals", 1, SUBMISSION_HEALS_MAX, &count);
+        code = reader_integer(&heals.layer->reader, heals.layer->object, heals.name, 1,
+                              SUBMISSION_HEALS_MAX, &count);
     if (code < 0)
         return code;
     bool is_elastic = request_is_elastic(&draft->request);
-    if (word == GO_ON && !is_elastic && loss == &source->scope->layers[0])
-        return reader_fail(&loss->reader, -EINVAL, loss->object, "on_member_loss",
-                           "go_on: without a least number of members, as in ranks: 2..8, none can "
-                           "be missing; see heal");
-    if (word == END && reader_get(heals->object, "heals"))
-        return reader_fail(&heals->reader, -EINVAL, heals->object, "heals",
-                           "without on_member_loss: heal it is never healed");
+    if (word == GO_ON && !is_elastic && key->layer == &key->source->scope->layers[0])
+        return key_fail(key, -EINVAL,
+                        "go_on: without a least number of members, as in ranks: 2..8, none can "
+                        "be missing; see heal");
+    if (word == END && heals.value)
+        return key_fail(&heals, -EINVAL, "without on_member_loss: heal it is never healed");
     draft->goes_on = word == GO_ON && is_elastic; /* defaults say it for all stages */
     draft->heals = word != END ? (uint32_t)count : 0;
     return 0;
 }
 
+static const struct draft_row request_rows[] = {
+    { "gpus", .read = read_gpus, .expected = gpus_expected, .may_be_map = true },
+    { "cpus", .read = read_cpus },
+    { "memory", .read = read_memory, .expected = "a size like 8G" },
+    { "ranks", .read = read_ranks },
+    { "nodes", .read = read_nodes, .expected = "a number, or 1..2" },
+    { "sizes", .read = read_sizes },
+    { "resize", .read = read_resize },
+    { "on_member_loss", .read = read_loss, .is_always = true },
+};
+enum { MEMBER_ROWS = 3, WHOLE_ROWS = 5 }; /* those of a member, and of all members together */
+
 int draft_read_member(const struct draft_source *source, struct job_draft *draft)
 {
-    int code = read_gpus(source, draft);
-
-    return code < 0 ? code : read_cpus_and_memory(source, draft);
+    return draft_read_keys(source, request_rows, MEMBER_ROWS, draft);
 }
 
 /* Of all alike, or of the roles, which are read already. */
-static int read_whole(const struct draft_source *source, struct job_draft *draft)
-{
-    if (draft->role_count > 0) {
-        request_set_roles(&draft->request, draft->roles, draft->role_count);
-        return 0;
-    }
-    int code = draft_read_member(source, draft);
-    return code < 0 ? code : read_members(source, draft);
-}
-
 int draft_read_request(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
 
-    int code = read_whole(source, draft);
-    if (code == 0)
-        code = read_sizes(source, draft);
-    if (code == 0)
-        code = read_loss(source, draft);
+    size_t first = draft->role_count > 0 ? WHOLE_ROWS : 0;
+
+    if (draft->role_count > 0)
+        request_set_roles(&draft->request, draft->roles, draft->role_count);
+    int code = draft_read_keys(source, &request_rows[first], COUNT_OF(request_rows) - first, draft);
     if (code < 0)
         return code;
     code = request_check(&draft->request, layer->reader.err);
     return code < 0 ? reader_place(&layer->reader, code, layer->object, NULL) : 0;
+}
+
+/* ---- how a job saves its work ---- */
+
+static int read_every(const struct draft_key *key, struct job_draft *draft)
+{
+    usec_t *every = &draft->checkpoint_every;
+
+    draft->checkpoint_auto = strcmp(key->text, "auto") == 0;
+    if (draft->checkpoint_auto)
+        return 0;
+    int code = reader_duration(key->reader, key->object, key->name, every);
+    if (code == 0 && *every < USEC_PER_SEC)
+        return key_fail(key, -EINVAL, "'%.40s': expected 1s or more, or auto", key->text);
+    if (code == 0 && *every > 365 * USEC_PER_DAY)
+        return key_fail(key, -ERANGE, "longer than a year");
+    return code;
+}
+
+static int read_signal(const struct draft_key *key, struct job_draft *draft)
+{
+    int number = signal_parse(key->text, key->reader->err);
+
+    draft->stop_signal = (uint8_t)(number > 0 ? number : 0);
+    return key_check(key, number);
+}
+
+static int read_grace(const struct draft_key *key, struct job_draft *draft)
+{
+    usec_t of_job = draft->grace;
+
+    int code = read_duration(key, draft);
+    if (code == 0 && of_job >= 0 && draft->grace != of_job)
+        return key_fail(key, -EINVAL, "not the same as the job's own grace; expected one of them");
+    return code;
+}
+
+int draft_read_checkpoint(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct draft_row rows[] = {
+        { "every", .read = read_every, .expected = "a duration, or auto" },
+        { "takes", .read = read_duration, .offset = OF_DRAFT(checkpoint_takes), UP_TO_A_DAY },
+        { "signal", .read = read_signal, .expected = "a signal" },
+        { "grace", .read = read_grace, .offset = OF_DRAFT(grace), UP_TO_A_DAY },
+    };
+
+    if (!json_is_object(key->value))
+        return key_fail(key, -EINVAL, "expected a map like {every: 10m, signal: USR1}, not %s",
+                        reader_kind(key->value));
+    return draft_read_map(key, rows, COUNT_OF(rows), draft);
 }

@@ -2,14 +2,12 @@
 /* The roles of a gang: what a role does not say it takes from the job, but its number of members.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "wire/job/draft.h"
-#include "wire/job/job_command.h"
 
 /* Of the job; with roles each has its own, or all are on whatever machines. */
 static int check_whole(const struct scope_layer *layer)
@@ -149,20 +147,6 @@ int draft_read_roles(const struct draft_source *source, struct job_draft *draft)
     if (code == 0 && !draft->argv)
         draft->argv = string_list_copy(draft->role_starts[0].argv); /* what it is called after */
     return code;
-}
-
-size_t draft_roles_size(const struct job_draft *draft)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0; i < draft->role_count; i++) {
-        const struct draft_role *start = &draft->role_starts[i];
-        for (char *const *at = start->argv; at && *at; at++)
-            size += strlen(*at) + 1 + sizeof(char *);
-        for (char *const *at = start->env; at && *at; at++)
-            size += strlen(*at) + 1 + sizeof(char *);
-    }
-    return size;
 }
 
 void draft_release_roles(struct job_draft *draft)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/job/job_command.h"
+#include "wire/job/draft.h"
 
 #include <errno.h>
 #include <string.h>

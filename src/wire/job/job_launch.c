@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/reader.h"
 
 static json_t *strings_to_json(char *const *strings)
 {
@@ -154,14 +155,14 @@ void launch_destroy(struct launch *launch)
 {
     if (!launch)
         return;
-    strings_destroy(launch->argv);
-    strings_destroy(launch->outputs);
+    string_list_destroy(launch->argv);
+    string_list_destroy(launch->outputs);
     for (size_t i = 0; i < launch->input_count; i++)
         free(launch->inputs[i].name);
     free(launch->inputs);
     for (size_t i = 0; i < launch->role_count; i++) {
-        strings_destroy(launch->roles[i].argv);
-        strings_destroy(launch->roles[i].env);
+        string_list_destroy(launch->roles[i].argv);
+        string_list_destroy(launch->roles[i].env);
     }
     free(launch->roles);
     free(launch->script);
@@ -213,11 +214,4 @@ char **environment_over(char **env, char *const *over)
     list_add(&list, NULL);
     free(env);
     return list.items;
-}
-
-void strings_destroy(char **strings)
-{
-    for (size_t i = 0; strings && strings[i]; i++)
-        free(strings[i]);
-    free(strings);
 }

@@ -57,6 +57,5 @@ void environment_pack(char *const *env, struct text *out);
 char **environment_unpack(const char *bytes, size_t length);
 /* With those of `over` (NULL: none) instead of others of the same name; env is taken. */
 char **environment_over(char **env, char *const *over);
-void strings_destroy(char **strings);
 
 #endif

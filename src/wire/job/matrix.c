@@ -21,9 +21,6 @@ struct matrix_axis {
     LIST(char *) values;
 };
 
-static const char name_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-
 void matrix_release(struct matrix *matrix)
 {
     for (size_t i = 0; i < matrix->axis_count; i++) {
@@ -58,15 +55,9 @@ static int add_value(const struct reader *reader, const json_t *object, struct m
                      const json_t *value)
 {
     char buffer[READER_SCALAR_SIZE];
-    const char *text = buffer;
+    const char *text = variable_text(value, buffer);
 
-    if (json_is_string(value))
-        text = json_string_value(value);
-    else if (json_is_boolean(value))
-        text = json_is_true(value) ? "true" : "false";
-    else if (json_is_number(value))
-        number_spell(value, buffer);
-    else
+    if (!text)
         return reader_fail(reader, -EINVAL, object, axis->name,
                            "expected strings and numbers, not %s", reader_kind(value));
     int code = check_value(reader, object, axis->name, text);
@@ -131,9 +122,7 @@ static int read_axis(const struct reader *reader, const json_t *object, const js
     int64_t first, last;
     int code = 0;
 
-    size_t length = strlen(axis->name);
-    if (length < 1 || length > MATRIX_NAME_MAX || isdigit((unsigned char)axis->name[0]) ||
-        strspn(axis->name, name_letters) != length)
+    if (!variable_is_valid(axis->name, MATRIX_NAME_MAX))
         return reader_fail(reader, -EINVAL, object, axis->name,
                            "no parameter name; expected 1 to %d letters, digits and '_'",
                            MATRIX_NAME_MAX);
@@ -191,9 +180,7 @@ int matrix_read(const struct reader *reader, const json_t *object, size_t combin
         return reader_fail(reader, -EINVAL, object, "matrix", "%zu parameters, expected 1 to %d",
                            count, MATRIX_AXES_MAX);
     ret->axes = mem_zero(count, sizeof(ret->axes[0]));
-    struct reader inner = *reader;
-    snprintf(inner.where, sizeof(inner.where), "%.*s%smatrix", READER_WHERE_SIZE - 16,
-             reader->where, reader->where[0] ? ": " : "");
+    const struct reader inner = reader_inside(reader, "matrix");
     int code = read_axes(&inner, axes, combinations_max, ret);
     if (code < 0)
         matrix_release(ret);
@@ -263,7 +250,7 @@ static bool is_assigned(const char *text, const char *name)
     size_t length = strlen(name);
 
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
-        if (at[length] && strchr(name_letters, at[length]))
+        if (at[length] && strchr(variable_letters, at[length]))
             continue;
         if (comes_after(text, at, "for ") || comes_after(text, at, "read "))
             return true;
@@ -285,7 +272,7 @@ static const struct matrix_axis *nearest_axis(const struct matrix *matrix, const
 /* The name in a "${name}" at text, or false when it is something else of the shell. */
 static bool take_name(const char *text, char name[MATRIX_NAME_MAX + 1], size_t *ret_length)
 {
-    size_t length = text[1] == '{' ? strspn(text + 2, name_letters) : 0;
+    size_t length = text[1] == '{' ? strspn(text + 2, variable_letters) : 0;
 
     if (length < 1 || length > MATRIX_NAME_MAX || text[2 + length] != '}')
         return false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/job/pipeline.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,11 +160,7 @@ static void put_in_order(struct submission *submission, const uint32_t *order)
 
 static bool has_output(const struct stage_draft *stage, const char *name)
 {
-    for (char **output = stage->jobs[0].outputs; *output; output++) {
-        if (strcmp(*output, name) == 0)
-            return true;
-    }
-    return false;
+    return string_is_in(name, (const char *const *)stage->jobs[0].outputs);
 }
 
 /* The only stage of the set with that output; NO_STAGE when there is none, *ret_other is set when

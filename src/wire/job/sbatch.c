@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +28,6 @@ static const struct option {
 #define REFUSED(letter, name, argument, instead)                                                   \
     { name, argument, NULL, instead, letter, NOT_ALLOWED, -1 },
 #include "wire/job/sbatch_options.def"
-#undef OPTION
-#undef IGNORED
-#undef REFUSED
 };
 
 /* Options as words, from one place. */
@@ -72,12 +68,7 @@ const char *const *sbatch_option_names(void)
 {
     static const char *const names[] = {
 #define OPTION(ID, letter, name, argument, group, meaning) name,
-#define IGNORED(letter, name, argument)
-#define REFUSED(letter, name, argument, instead)
 #include "wire/job/sbatch_options.def"
-#undef OPTION
-#undef IGNORED
-#undef REFUSED
         NULL,
     };
 

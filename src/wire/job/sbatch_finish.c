@@ -84,6 +84,18 @@ static int parse_count(const struct sbatch_given *option, int64_t max, int64_t *
     return 0;
 }
 
+static int read_count(struct sbatch *sbatch, enum sbatch_id id, const char *key, int64_t max,
+                      struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, id);
+    int64_t count = 0;
+
+    int code = option ? parse_count(option, max, &count, err) : 0;
+    if (option && code == 0)
+        json_object_set_new(sbatch->job, key, json_integer(count));
+    return code;
+}
+
 /* "2" or "1-4" */
 static int read_nodes(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
@@ -277,11 +289,8 @@ static int read_memory(struct sbatch *sbatch, struct shape *shape, struct error 
 static int read_time(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *slurm = given(sbatch, SBATCH_TIME);
-    const struct sbatch_given *own = given(sbatch, SBATCH_MAX_DURATION);
     usec_t duration;
 
-    if (own)
-        set_string(sbatch, "max_duration", own->value);
     if (!slurm)
         return 0;
     int code = units_parse_slurm_time(slurm->value, &duration, err);
@@ -424,72 +433,35 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
 
 static int read_heals(struct sbatch *sbatch, struct error *err)
 {
-    const struct sbatch_given *option = given(sbatch, SBATCH_HEALS);
-    int64_t heals = 0;
-
-    int code = option ? parse_count(option, SUBMISSION_HEALS_MAX, &heals, err) : 0;
-    if (heals > 0)
-        json_object_set_new(sbatch->job, "heals", json_integer(heals));
-    return code;
+    return read_count(sbatch, SBATCH_HEALS, "heals", SUBMISSION_HEALS_MAX, err);
 }
 
 static int read_retry(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_RETRY);
-    int64_t retry = 0;
 
-    if (!option)
-        return 0;
-    if (strcmp(option->value, "0") != 0) {
-        int code = parse_count(option, SUBMISSION_RETRY_MAX, &retry, err);
-        if (code < 0)
-            return code;
-    }
-    json_object_set_new(sbatch->job, "retry", json_integer(retry));
+    if (!option || strcmp(option->value, "0") != 0)
+        return read_count(sbatch, SBATCH_RETRY, "retry", SUBMISSION_RETRY_MAX, err);
+    json_object_set_new(sbatch->job, "retry", json_integer(0));
     return 0;
 }
 
-/* Those whose value is the key's value. */
 static void set_plain(struct sbatch *sbatch)
 {
     static const struct {
         enum sbatch_id id;
         const char *key;
     } plain[] = {
-        { SBATCH_NAME, "name" },
-        { SBATCH_QUEUE, "queue" },
-        { SBATCH_ACCOUNT, "queue" },
-        { SBATCH_POOL, "pool" },
-        { SBATCH_PARTITION, "pool" },
-        { SBATCH_ARRAY, "array" },
-        { SBATCH_BEGIN, "begin" },
-        { SBATCH_GRACE, "grace" },
-        { SBATCH_OUTPUT, "output" },
-        { SBATCH_ERROR, "error" },
-        { SBATCH_INPUT, "input" },
-        { SBATCH_CHDIR, "cwd" },
-        { SBATCH_COMMENT, "comment" },
-        { SBATCH_WRAP, "run" },
-        { SBATCH_ESTIMATE, "estimate" },
-        { SBATCH_DEADLINE, "deadline" },
-        { SBATCH_RESTART_COST, "restart_cost" },
-        { SBATCH_SIZES, "sizes" },
-        { SBATCH_RESIZE, "resize" },
-        { SBATCH_ON_MEMBER_LOSS, "on_member_loss" },
-        { SBATCH_SPOT, "spot" },
-        { SBATCH_TARIFF, "tariff" },
-        { SBATCH_CRON, "schedule" },
+#define PLAIN(ID, letter, name, argument, group, meaning) { SBATCH_##ID, group },
+#include "wire/job/sbatch_options.def"
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
         const struct sbatch_given *option = given(sbatch, plain[i].id);
         if (option)
-            set_string(sbatch, plain[i].key, option->value);
+            json_object_set_new(sbatch->job, plain[i].key,
+                                option->value ? json_string(option->value) : json_true());
     }
-    if (given(sbatch, SBATCH_HOLD))
-        json_object_set_new(sbatch->job, "hold", json_true());
-    if (given(sbatch, SBATCH_PREEMPTIBLE))
-        json_object_set_new(sbatch->job, "preemptible", json_true());
     if (either(sbatch, SBATCH_REQUEUE, SBATCH_NO_REQUEUE))
         json_object_set_new(sbatch->job, "requeue",
                             json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));

@@ -9,16 +9,11 @@
 
 #include <stdbool.h>
 
-#define IGNORED(letter, name, argument)
-#define REFUSED(letter, name, argument, instead)
 #define OPTION(ID, letter, name, argument, group, meaning) SBATCH_##ID,
 enum sbatch_id {
 #include "wire/job/sbatch_options.def"
     SBATCH_OPTION_COUNT,
 };
-#undef OPTION
-#undef IGNORED
-#undef REFUSED
 
 struct sbatch_given {
     char *value; /* NULL: given without one */

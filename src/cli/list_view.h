@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_LIST_VIEW_H
+#define CLI_LIST_VIEW_H
+
+/* list_view - lists of the API as tables: a column is a title and what prints its cells
+ *
+ * A value that is absent or null is shown as "-".
+ */
+
+#include "base/table.h"
+#include "cli/fields.h"
+#include "cli/options.h"
+
+struct list_column {
+    const char *title;
+    enum table_align align;
+    size_t width_min; /* table.h */
+    void (*add)(struct table *table, const json_t *item, const char *key);
+    const char *key; /* of the item; NULL: add knows */
+};
+
+struct list_view {
+    const char *path; /* of the API */
+    const char *key;  /* of the list in its reply */
+    const char *id;   /* what -q prints of each: a number or a string */
+    const char *none; /* the message about an empty list */
+    const struct list_column *columns;
+    size_t count;
+};
+
+/* Print a table of items on standard output. */
+void list_print(const struct list_column *columns, size_t count, const json_t *items);
+/* Print a reply as the options ask: as JSON, ids only, or a table. True: it was a table. */
+bool list_show(const struct list_view *view, const json_t *reply, const struct options *options);
+/* Ask for the list and show it. Returns the exit status. */
+int list_ask(const struct list_view *view, const struct options *options);
+/* A number or a string, on a line of standard output. */
+void list_put_id(const json_t *id);
+
+/* ---- cells ---- */
+
+void cell_text(struct table *table, const json_t *item, const char *key); /* absent: empty */
+void cell_number(struct table *table, const json_t *item, const char *key);
+void cell_milli(struct table *table, const json_t *item, const char *key);
+void cell_percent(struct table *table, const json_t *item, const char *key); /* "67%" of 0.67 */
+void cell_clock(struct table *table, const json_t *item, const char *key);
+void cell_duration(struct table *table, const json_t *item, const char *key); /* absent: empty */
+
+#endif

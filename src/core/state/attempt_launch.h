@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_STATE_ATTEMPT_LAUNCH_H
+#define CORE_STATE_ATTEMPT_LAUNCH_H
+
+/* attempt_launch - between the state and the engine port: what a lease asks an engine to start, and
+ * the events that an engine's outcomes are
+ *
+ * The daemon, the simulator and the world fuzzer start jobs through these.
+ */
+
+#include "core/state/state.h"
+
+/* The launches of all members of an active job, by place: member, node, slices, title. The caller
+ * adds the program. Strings are the state's. */
+struct attempt_launch {
+    struct engine_launch *members;
+    struct engine_slice *slices;
+    uint32_t count;
+};
+
+void attempt_launch_make(const struct state *state, const struct job *job,
+                         struct attempt_launch *ret);
+void attempt_launch_release(struct attempt_launch *launch);
+
+/* STARTED or ENDED; its reason is the outcome's. */
+struct event event_of_outcome(const struct engine_outcome *outcome);
+
+/* The events ASSIGNED that give a member the devices that it has: each leased device that is not
+ * among uuids is exchanged for one that is. ret: room for count events. Returns how many; a device
+ * that the member cannot have (assignment_is_possible) gives none, and is counted in ret_refused.
+ * Of an attempt that is over: none. */
+uint32_t events_of_assignment(const struct state *state, struct member_id id,
+                              const char *const *uuids, uint32_t count, struct event *ret,
+                              uint32_t *ret_refused);
+
+#endif

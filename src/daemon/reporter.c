@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/reporter.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "control/submit.h"
+#include "core/state/attempt_launch.h"
+#include "daemon/inventory.h"
+#include "io/log.h"
+#include "node/machine.h"
+
+static const struct state *state_of(const struct reporter *reporter)
+{
+    return hub_state(reporter->hub);
+}
+
+static void on_outcome(void *user, const struct engine_outcome *outcome)
+{
+    struct event event = event_of_outcome(outcome);
+
+    hub_report(((struct reporter *)user)->hub, &event);
+}
+
+static void on_node(void *user, const struct engine_node *node, bool is_last)
+{
+    inventory_report(((struct reporter *)user)->inventory, node, is_last);
+}
+
+static void on_reading(void *user, const char *uuid, const struct reading *reading)
+{
+    machine_reading(((struct reporter *)user)->machine, uuid, reading);
+}
+
+/* ---- devices that the engine chose ---- */
+
+static void on_assigned(void *user, struct member_id id, const char *const *uuids, uint32_t count)
+{
+    const struct reporter *reporter = user;
+    AUTO_FREE struct event *events = mem_zero(count + 1, sizeof(events[0]));
+    uint32_t refused;
+
+    uint32_t made = events_of_assignment(state_of(reporter), id, uuids, count, events, &refused);
+    for (uint32_t i = 0; i < made; i++)
+        hub_report(reporter->hub, &events[i]);
+    if (refused > 0)
+        log_line(LOG_ERR,
+                 "the engine allocated devices that the job cannot have job=%" PRIu64
+                 " rank=%" PRIu32 " devices=%" PRIu32,
+                 id.job, id.rank, refused);
+}
+
+/* ---- jobs that were submitted to the engine ---- */
+
+struct arrival {
+    struct change change;
+    const struct reporter *reporter;
+    struct identity who;
+    char *name, *document; /* document: NULL: withdrawn */
+    char *reason;          /* of a withdrawal */
+    uint64_t job;
+};
+
+static int submit_arrival(struct arrival *arrival, struct error *err)
+{
+    json_error_t where;
+    json_t *document = json_loads(arrival->document, 0, &where);
+    struct submit submit;
+
+    if (!document)
+        return error_set(err, REFUSED_BAD, "%s: not JSON: %s", arrival->name, where.text);
+    int code = submit_read(&submit, &arrival->who, document, err);
+    submit.external = arrival->name;
+    if (code == 0 && !submit_is_one_job(&submit))
+        code = error_set(err, REFUSED_BAD, "%s: expected one job", arrival->name);
+    if (code == 0)
+        code = submit_run(arrival->reporter->control, &submit, err);
+    if (code == 0)
+        arrival->job = submit.ids[0];
+    submit_release(&submit);
+    return code;
+}
+
+static int run_arrival(struct change *change, struct error *err)
+{
+    struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
+    const struct job *known = state_external(state_of(arrival->reporter), arrival->name);
+
+    if (!known)
+        return submit_arrival(arrival, err);
+    arrival->job = known->id; /* it was reported before */
+    return 0;
+}
+
+static int run_withdrawal(struct change *change, struct error *err)
+{
+    struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
+    const struct job *job = state_external(state_of(arrival->reporter), arrival->name);
+
+    (void)err;
+    if (!job || job->state == JOB_ENDED)
+        return 0;
+    struct event event = { .kind = EVENT_CANCEL,
+                           .cancel = { .job = job->id,
+                                       .user = arrival->reporter->engine->ops->name,
+                                       .reason = arrival->reason } };
+    hub_emit(arrival->reporter->hub, &event);
+    return 0;
+}
+
+/* While nothing can be made durable, and when the daemon stops, there is no answer yet. */
+static void done_arrival(struct change *change, int code, const struct error *err)
+{
+    struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
+    struct engine *engine = arrival->reporter->engine;
+
+    if (arrival->document && code != REFUSED_DISK_FULL && code != REFUSED_STOPPING)
+        engine->ops->answer(engine, arrival->name, code < 0 ? 0 : arrival->job, err);
+    free(arrival->name);
+    free(arrival->document);
+    free(arrival->reason);
+    free(arrival);
+}
+
+static void enqueue(struct arrival arrival)
+{
+    struct arrival *copy = mem_zero(1, sizeof(*copy));
+
+    *copy = arrival;
+    copy->change.done = done_arrival;
+    hub_enqueue(copy->reporter->hub, &copy->change);
+}
+
+static void on_arrived(void *user, const struct engine_arrival *arrival)
+{
+    const struct reporter *reporter = user;
+    struct arrival made = { .change.run = run_arrival,
+                            .reporter = reporter,
+                            .name = mem_string(arrival->name),
+                            .document = mem_string(arrival->document) };
+
+    assert(reporter->engine->ops->answer);
+    identity_set(&made.who, IDENTITY_ENGINE, arrival->user, arrival->uid, arrival->gid,
+                 reporter->control->owner);
+    enqueue(made);
+}
+
+static void on_withdrawn(void *user, const char *name, const char *reason)
+{
+    enqueue((struct arrival){ .change.run = run_withdrawal,
+                              .reporter = user,
+                              .name = mem_string(name),
+                              .reason = mem_string(reason) });
+}
+
+struct engine_reports reporter_callbacks(struct reporter *reporter)
+{
+    return (struct engine_reports){ reporter,    on_outcome, on_node,     on_reading,
+                                    on_assigned, on_arrived, on_withdrawn };
+}
