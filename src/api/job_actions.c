@@ -11,6 +11,7 @@
 #include "control/phrases.h"
 #include "control/when.h"
 #include "time/begin.h"
+#include "wire/job/signal_name.h"
 #include "wire/job/submission.h"
 #include "wire/json.h"
 #include "wire/reader.h"
@@ -19,6 +20,7 @@ struct action {
     struct deferred deferred;
     struct job_change change;
     bool is_immediate; /* cancel: without a grace period */
+    int signal;        /* to send; 0: none */
 };
 
 static int run_action(struct deferred *deferred, struct error *err)
@@ -41,6 +43,8 @@ static json_t *answer_action(struct deferred *deferred)
         const struct job *job = state_job(state, id);
         if (action->is_immediate)
             attempts->kill(attempts->user, id);
+        if (action->signal > 0)
+            attempts->signal(attempts->user, id, action->signal);
         if (job)
             say_job(state, job, &label);
         json_array_append_new(changed, json_integer((json_int_t)id));
@@ -89,6 +93,23 @@ json_t *handle_job_action(struct call *call)
         return NULL;
     action->is_immediate =
         verbs[i].kind == EVENT_CANCEL && query_is_on(call->request, "signal_now");
+    return deferred_begin(call, &action->deferred, 0);
+}
+
+json_t *handle_signal(struct call *call)
+{
+    const char *name = http_query(call->request, "name");
+
+    int number = name ? signal_parse(name, &call->err)
+                      : error_set(&call->err, REFUSED_BAD, "name: expected a signal, like USR1");
+    if (number > 0 && !call->api->ports.attempts.signal)
+        number = error_set(&call->err, REFUSED_NEVER, "signal: this engine cannot send one");
+    struct action *action = number > 0 ? create_action(call, EVENT_NONE, "signal") : NULL;
+    if (number < 0)
+        call->code = number;
+    if (!action)
+        return NULL;
+    action->signal = number;
     return deferred_begin(call, &action->deferred, 0);
 }
 

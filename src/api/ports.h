@@ -37,6 +37,8 @@ struct api_attempts {
     int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
     void (*kill)(void *user, uint64_t job); /* end its running members without a grace period */
+    /* Send a signal to all processes of its running members; NULL: the engine cannot. */
+    void (*signal)(void *user, uint64_t job, int number);
     struct engine_isolation isolation;      /* what a job would get */
 };
 

@@ -20,6 +20,8 @@ static bool can_take(const struct job *job, enum event_kind kind)
         return !is_over && job->is_held;
     case EVENT_REQUEUE:
         return is_over || job_is_active(job);
+    case EVENT_NONE:
+        return job->state == JOB_RUNNING;
     case EVENT_CHECKPOINT:
         return job->state == JOB_RUNNING || job->state == JOB_STOPPING;
     default:
@@ -89,7 +91,8 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
         event.checkpoint.attempt = job->run->attempt;
     event.hold.job = job->id; /* the job is the first member of all of these */
     list_add(&wish->changed, job->id);
-    control_emit(control, event);
+    if (wish->kind != EVENT_NONE)
+        control_emit(control, event);
 }
 
 static int check_right(const struct job_change *wish, uid_t owner, const char *what, uint64_t id,

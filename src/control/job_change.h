@@ -2,10 +2,11 @@
 #ifndef CONTROL_JOB_CHANGE_H
 #define CONTROL_JOB_CHANGE_H
 
-/* job_change - cancel, hold, release, requeue, checkpoint and update: of one job or of a group
+/* job_change - cancel, hold, release, requeue, checkpoint, update, signal: of one job or of a group
  *
  * Of a group, all jobs that can take it are changed, or none. Owner and administrators may; a
- * checkpoint is its owner's to report.
+ * checkpoint is its owner's to report. A signal is no event: the caller sends it to the jobs in
+ * `changed`.
  */
 
 #include "base/mem.h"
@@ -14,7 +15,7 @@
 struct job_change {
     const struct identity *who;
     uint64_t id;          /* a job or a group */
-    enum event_kind kind; /* CANCEL, HOLD, RELEASE, REQUEUE, CHECKPOINT, UPDATE */
+    enum event_kind kind; /* CANCEL, HOLD, RELEASE, REQUEUE, CHECKPOINT, UPDATE; NONE: a signal */
     const char *verb;     /* for refusals */
     /* The changes of an update. */
     bool has_priority, has_begin;

@@ -605,6 +605,18 @@ void launcher_kill(void *user, uint64_t id)
         stop_job(launcher, job, 0);
 }
 
+void launcher_signal(void *user, uint64_t id, int number)
+{
+    struct launcher *launcher = user;
+    const struct job *job = state_job(state_of(launcher), id);
+
+    if (!job || !job_is_active(job))
+        return;
+    struct unended all = unended_of(job);
+    launcher->options.engine->ops->signal(launcher->options.engine, &all.attempt, number);
+    unended_release(&all);
+}
+
 void launcher_kill_all(struct launcher *launcher)
 {
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)

@@ -42,6 +42,8 @@ void launcher_look(void *launcher);
 void launcher_recover(struct launcher *launcher);
 /* Kill what runs of a job; its end is reported. */
 void launcher_kill(void *launcher, uint64_t job);
+/* Send a signal to what runs of a job; the engine can. */
+void launcher_signal(void *launcher, uint64_t job, int number);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 

@@ -102,3 +102,14 @@ def test_what_can_not_be_drained_is_refused(daemon, api):
         assert caught.value.status == status and words in caught.value.message, (path, caught.value.message)
     assert tarn(daemon, "drain").returncode == 2
     assert "no such device" in tarn(daemon, "drain", "nowhere").stderr
+
+
+def test_a_signal_reaches_the_job(api, daemon):
+    number = api.submit(run="trap 'echo saved; exit 3' USR1; echo up; while :; do sleep 0.05; done", cpus=0.01, sender_env=daemon.env())
+    tarn_test.wait_until("it runs", lambda: "up" in api.output(number))
+    refused = tarn(daemon, "cancel", "--signal", "NOPE", str(number))
+    assert refused.returncode == 1 and "'NOPE'" in refused.stderr
+    assert tarn(daemon, "cancel", "--signal", "USR1", "--now", str(number)).returncode == 2
+    assert tarn(daemon, "cancel", "--signal", "USR1", str(number)).stdout == f"signalled {number}\n"
+    assert api.wait_end(number)["exit_code"] == 3 and "saved" in api.output(number)
+    assert "has ended already" in tarn(daemon, "cancel", "--signal", "USR1", str(number)).stderr

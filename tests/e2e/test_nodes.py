@@ -145,6 +145,12 @@ def test_a_device_is_named_with_its_node(daemon):
     assert tarn(daemon, "gpus", "--clear", "n2/3").returncode == 0
 
 
+def test_an_engine_without_signals_says_so(daemon):
+    number = submit(daemon, "sleep 1000")
+    daemon.api.wait_state(number, "running")
+    assert "this engine cannot send one" in tarn(daemon, "cancel", "--signal", "USR1", str(number)).stderr
+
+
 def test_a_drained_node_gets_no_job(daemon):
     assert tarn(daemon, "drain", "n1", "--reason", "new fans").returncode == 0
     first = submit(daemon, "sleep 1000", gpus="4", nodes=2)
@@ -208,6 +214,8 @@ def test_a_job_that_was_submitted_to_the_engine(chooser):
     assert (job["name"], job["user"]) == ("outside", "ana")
     assert open(chosen(chooser, "log")).read() == "start a\n"
     assert len(chooser.api.get("/v1/jobs")["jobs"]) == 1
+    assert tarn(chooser, "cancel", "--signal", "USR1", str(number)).returncode == 0
+    wait_until("the engine has the signal", lambda: "signal 10" in open(chosen(chooser, "log")).read())
     os.unlink(chosen(chooser, "a.job"))
     ended = chooser.api.wait_end(number)
     assert ended["result"] == "cancelled"

@@ -14,7 +14,15 @@
 #include "cli/select.h"
 #include "wire/job/submission.h"
 
-enum { CANCEL_ALL, CANCEL_NAME, CANCEL_STATE, CANCEL_QUEUE, CANCEL_USER, CANCEL_NOW };
+enum {
+    CANCEL_ALL,
+    CANCEL_NAME,
+    CANCEL_STATE,
+    CANCEL_QUEUE,
+    CANCEL_USER,
+    CANCEL_NOW,
+    CANCEL_SIGNAL
+};
 enum { UPDATE_PRIORITY, UPDATE_QUEUE, UPDATE_TIME, UPDATE_MAX_DURATION, UPDATE_BEGIN };
 enum { SHOWN_MAX = 10 };
 
@@ -25,6 +33,8 @@ const struct option_entry options_cancel[] = {
     [CANCEL_QUEUE] = { "queue", 0, "NAME", "jobs of this queue" },
     [CANCEL_USER] = { "user", 'u', "NAME", "jobs of this user; default: yours" },
     [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
+    [CANCEL_SIGNAL] = { "signal", 0, "SIGNAL",
+                        "only send this signal (USR1) to the processes of running jobs" },
     { 0 },
 };
 const struct option_entry options_update[] = {
@@ -200,10 +210,17 @@ static bool has_filter(const struct options *options)
 
 int run_cancel(const struct options *options)
 {
-    struct change change = { "POST", "/cancel", "cancelled", NULL };
+    const char *signal = options->values[CANCEL_SIGNAL];
+    AUTO_RELEASE(text) struct text action = { 0 };
 
-    if (options->values[CANCEL_NOW])
-        change.action = "/cancel?signal_now=1";
+    text_add(&action, signal                        ? "/signal"
+                      : options->values[CANCEL_NOW] ? "/cancel?signal_now=1"
+                                                    : "/cancel");
+    if (signal)
+        client_query_add(&action, "name", signal);
+    struct change change = { "POST", action.bytes, signal ? "signalled" : "cancelled", NULL };
+    if (signal && options->values[CANCEL_NOW])
+        return usage_wrong("cancel", "--signal and --now: expected one of them");
     if (options->word_count > 0 && has_filter(options))
         return usage_wrong("cancel", "expected numbers of jobs or filters, not both");
     if (options->word_count == 0 && !has_filter(options))
