@@ -182,7 +182,7 @@ int apply_impose(const struct control *control, const json_t *document, struct e
         if (is_elsewhere(state, config, i))
             control_emit(control,
                          (struct event){ .kind = EVENT_QUEUE_REMOVE,
-                                         .queue_remove = { state->queues.items[i].name } });
+                                         .queue_remove.name = state->queues.items[i].name });
     }
     configure_emit(control, config);
     return 0;
