@@ -26,6 +26,7 @@ struct run *run_create(const struct experiment *experiment, const struct workloa
     run->seed = seed;
     run->origin = run_origin;
     run->outcomes = mem_zero(workload->jobs.count, sizeof(run->outcomes[0]));
+    sim_engine_init(&run->engine);
     run->state = state_create();
     run->brain = brain_create(run->state);
     run->inquiry = inquiry_create();
@@ -42,6 +43,7 @@ void run_destroy(struct run *run)
     state_destroy(run->state);
     list_release(&run->decisions.events);
     list_release(&run->dues.heap);
+    sim_engine_release(&run->engine);
     list_release(&run->granted);
     list_release(&run->stopped);
     list_release(&run->ended);

@@ -18,6 +18,7 @@
 #include "sched/sched.h"
 #include "sim/run/experiment.h"
 #include "sim/run/meter.h"
+#include "sim/run/sim_engine.h"
 
 /* The start that the brain estimates; times. NULL: no estimate. */
 struct sim_estimate {
@@ -64,7 +65,7 @@ struct snapshot_at {
 
 /* A grant to be carried out: the data needed after the lease may have ended. */
 struct granted {
-    uint32_t job, attempt, members;
+    uint32_t job, attempt;
     int64_t milli;
     double speed;
     bool is_backfill;
@@ -100,6 +101,7 @@ struct run {
     struct inquiry *inquiry; /* of what is asked on the way */
     struct decisions decisions;
     struct dues dues;
+    struct sim_engine engine;
     LIST(struct granted) granted;
     LIST(struct stopped) stopped;
     LIST(uint32_t) ended; /* to be forgotten */

@@ -2,6 +2,8 @@
 /* What happens to the jobs of a run: submitted, started, stopped, over. */
 #include "sim/run/run.h"
 
+#include "core/state/attempt_launch.h"
+
 int run_tell(struct run *run, struct event *event, struct error *err)
 {
     event->at = run->now;
@@ -61,24 +63,14 @@ int run_job_submit(struct run *run, uint32_t number, struct error *err)
     return run_tell(run, &event, err);
 }
 
-/* Every member of an attempt has ended. */
-static int tell_end(struct run *run, uint32_t number, uint32_t attempt, uint32_t members,
-                    bool was_stopped, struct error *err)
+/* What the engine reports happens now. */
+static int tell_outcomes(struct run *run, struct error *err)
 {
+    struct engine_outcome outcome;
     int code = 0;
 
-    for (uint32_t rank = 0; rank < members && code == 0; rank++) {
-        struct event event = {
-            .kind = EVENT_ENDED,
-            .ended = { .job = run_id(run, number),
-                       .attempt = attempt,
-                       .rank = rank,
-                       .kind = ENGINE_ENDED,
-                       .exit_code = was_stopped ? -1 : 0,
-                       .signal = was_stopped ? 15 : 0,
-                       .was_stopped = was_stopped,
-                       .reason = "" },
-        };
+    while (code == 0 && sim_engine_take(&run->engine, &outcome)) {
+        struct event event = event_of_outcome(&outcome);
         code = run_tell(run, &event, err);
     }
     return code;
@@ -120,8 +112,10 @@ int run_end_those_due(struct run *run, struct error *err)
         outcome->owed = 0;
         give_back(run, end.job);
         run_job_over(run, end.job, FATE_DONE);
-        code = tell_end(run, end.job, end.attempt, run->workload->jobs.items[end.job].members,
-                        false, err);
+        sim_engine_end(&run->engine,
+                       (struct member_id){ .job = run_id(run, end.job), .attempt = end.attempt },
+                       run->workload->jobs.items[end.job].members);
+        code = tell_outcomes(run, err);
     }
     return code;
 }
@@ -141,7 +135,6 @@ static double speed_of(const struct run *run, const struct lease *lease)
 /* Record the decisions before telling the brain anything else, because leases may end then. */
 void run_take_decisions(struct run *run)
 {
-
     run->granted.count = run->stopped.count = 0;
     for (size_t i = 0; i < run->decisions.events.count; i++) {
         const struct event *event = &run->decisions.events.items[i];
@@ -149,7 +142,6 @@ void run_take_decisions(struct run *run)
         if (event->kind == EVENT_GRANT) {
             list_add(&run->granted, (struct granted){ .job = number,
                                                       .attempt = event->grant.attempt,
-                                                      .members = event->grant.lease.members_count,
                                                       .milli = event->grant.lease.milli,
                                                       .speed = speed_of(run, &event->grant.lease),
                                                       .is_backfill = event->grant.is_backfill });
@@ -169,7 +161,6 @@ int run_job_start(struct run *run, const struct granted *granted, struct error *
 {
     const struct sim_job *job = &run->workload->jobs.items[granted->job];
     struct outcome *outcome = &run->outcomes[granted->job];
-    int code = 0;
 
     run->grants++;
     run->backfills += granted->is_backfill;
@@ -191,16 +182,11 @@ int run_job_start(struct run *run, const struct granted *granted, struct error *
         usec_t at = run->now + outcome->owed + runs;
         due_add(&run->dues, (struct due){ at, granted->job, granted->attempt });
     }
-    for (uint32_t rank = 0; rank < granted->members && code == 0; rank++) {
-        struct event event = {
-            .kind = EVENT_STARTED,
-            .started = { .job = run_id(run, granted->job),
-                         .attempt = granted->attempt,
-                         .rank = rank },
-        };
-        code = run_tell(run, &event, err);
-    }
-    return code;
+    struct attempt_launch launch;
+    attempt_launch_make(run->state, state_job(run->state, run_id(run, granted->job)), &launch);
+    run->engine.port.ops->start(&run->engine.port, launch.members, launch.count, err);
+    attempt_launch_release(&launch);
+    return tell_outcomes(run, err);
 }
 
 /* What it did in this attempt stays, less what it had to pay first. */
@@ -222,8 +208,17 @@ int run_job_stop(struct run *run, const struct stopped *stopped, struct error *e
 
     if (outcome->fate != FATE_RUNS)
         return 0;
+    AUTO_FREE uint32_t *ranks = mem_zero(stopped->members, sizeof(ranks[0]));
+    for (uint32_t rank = 0; rank < stopped->members; rank++)
+        ranks[rank] = rank;
     give_back(run, stopped->job);
-    int code = tell_end(run, stopped->job, outcome->attempt, stopped->members, true, err);
+    run->engine.port.ops->stop(&run->engine.port,
+                               &(struct engine_attempt){ .job = run_id(run, stopped->job),
+                                                         .attempt = outcome->attempt,
+                                                         .ranks = ranks,
+                                                         .count = stopped->members },
+                               0);
+    int code = tell_outcomes(run, err);
     if (code < 0)
         return code;
     if (stopped->cause != STOP_PREEMPT) {
