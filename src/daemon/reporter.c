@@ -38,15 +38,14 @@ static void on_reading(void *user, const char *uuid, const struct reading *readi
 static void on_assigned(void *user, struct member_id id, const char *const *uuids, uint32_t count)
 {
     const struct reporter *reporter = user;
-    AUTO_FREE struct event *events = mem_zero(count + 1, sizeof(events[0]));
+    AUTO_FREE struct event_held *held = mem_zero(count + 1, sizeof(held[0]));
     uint32_t refused;
 
-    uint32_t made = events_of_assignment(state_of(reporter), id, uuids, count, events, &refused);
-    for (uint32_t i = 0; i < made; i++)
-        hub_report(reporter->hub, &events[i]);
+    struct event event = event_of_assignment(state_of(reporter), id, uuids, count, held, &refused);
+    hub_report(reporter->hub, &event);
     if (refused > 0)
         log_line(LOG_ERR,
-                 "the engine allocated devices that the job cannot have job=%" PRIu64
+                 "the engine allocated other devices than the job can have job=%" PRIu64
                  " rank=%" PRIu32 " devices=%" PRIu32,
                  id.job, id.rank, refused);
 }
@@ -156,6 +155,11 @@ static void on_withdrawn(void *user, const char *name, const char *reason)
 
 struct engine_reports reporter_callbacks(struct reporter *reporter)
 {
-    return (struct engine_reports){ reporter,    on_outcome, on_node,     on_reading,
-                                    on_assigned, on_arrived, on_withdrawn };
+    return (struct engine_reports){ .user = reporter,
+                                    .outcome = on_outcome,
+                                    .node = on_node,
+                                    .reading = on_reading,
+                                    .assigned = on_assigned,
+                                    .arrived = on_arrived,
+                                    .withdrawn = on_withdrawn };
 }

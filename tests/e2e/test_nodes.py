@@ -205,6 +205,14 @@ def test_a_lease_follows_the_devices_that_the_engine_chose(chooser):
     chooser.verify()
 
 
+def test_leases_follow_when_jobs_start_together(chooser):
+    group = submit(chooser, "true", gpus="1", array="1-4")
+    tasks = range(group + 1, group + 5)
+    wait_until("each task has what the engine chose for it",
+               lambda: [devices_of(chooser, task) for task in tasks] == [[3], [2], [1], [0]])
+    chooser.verify()
+
+
 def test_a_job_that_was_submitted_to_the_engine(chooser):
     with open(chosen(chooser, "a.job"), "w") as file:
         file.write('{"name": "outside", "gpus": "4", "run": "true"}')

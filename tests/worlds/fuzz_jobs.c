@@ -495,7 +495,8 @@ static const struct slice *held_on(const struct shadow_job *job, uint32_t device
     return NULL;
 }
 
-/* Jobs on both devices, or on one, change places; the parts of shared ones stay where they are. */
+/* The first device that the member has and not leased, for the first that it leased and has not.
+ * (The engine of the fuzzer reports one device.) */
 static void apply_assigned(struct shadow *shadow, struct shadow_job *job,
                            const struct event_assigned *event)
 {
@@ -505,22 +506,31 @@ static void apply_assigned(struct shadow *shadow, struct shadow_job *job,
 
     if (!find_member(job, event->attempt, event->rank, &place))
         return;
-    const struct slice *slice = held_on(job, event->from);
-    if (!slice || slice->rank != place || slice->kind != SHARE_WHOLE ||
-        devices[event->from].node != devices[event->to].node ||
-        strcmp(devices[event->from].model, devices[event->to].model) != 0)
+    uint32_t to = event->devices[0].device;
+    const struct slice *slice = held_on(job, to);
+    if (slice && slice->rank == place)
+        return;
+    slice = NULL;
+    for (uint32_t i = 0; i < job->lease->slices_count && !slice; i++) {
+        if (job->lease->slices[i].rank == place)
+            slice = &job->lease->slices[i];
+    }
+    if (!slice || slice->kind != SHARE_WHOLE || devices[slice->device].node != devices[to].node ||
+        devices[slice->device].memory_mib != devices[to].memory_mib ||
+        strcmp(devices[slice->device].model, devices[to].model) != 0)
         return;
     for (size_t i = 0; i < shadow->active.count; i++) {
         struct shadow_job *held = shadow_job(shadow, shadow->active.items[i]);
-        const struct slice *there = held_on(held, event->to);
+        const struct slice *there = held_on(held, to);
         if (there && there->kind != SHARE_WHOLE)
             return;
         if (there && held != job)
             other = held;
     }
-    exchange(shadow, job, event->from, event->to);
+    uint32_t from = slice->device;
+    exchange(shadow, job, from, to);
     if (other)
-        exchange(shadow, other, event->from, event->to);
+        exchange(shadow, other, from, to);
 }
 
 static bool is_good(const struct job_end *end)

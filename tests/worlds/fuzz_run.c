@@ -213,7 +213,7 @@ static void choose_device(struct fuzz_run *run, struct member_id id)
     const struct job *job = state_job(run->state, id.job);
     uint64_t key[] = { run->world->temper.seed, id.job, id.attempt, id.rank };
     struct dice dice = dice_of(map_hash(key, sizeof(key)));
-    struct event exchange;
+    struct event_held held;
     uint32_t refused;
 
     if (dice_below(&dice, 100) >= run->world->temper.chooses || !job || !job_is_active(job) ||
@@ -225,8 +225,8 @@ static void choose_device(struct fuzz_run *run, struct member_id id)
         const char *uuid = device->uuid;
         if (device->node != node || !device_is_usable(run->state, device))
             continue;
-        if (events_of_assignment(run->state, id, &uuid, 1, &exchange, &refused) == 1)
-            tell_outcome(run, &exchange);
+        struct event assigned = event_of_assignment(run->state, id, &uuid, 1, &held, &refused);
+        tell_outcome(run, &assigned);
         return;
     }
 }

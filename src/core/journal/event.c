@@ -125,6 +125,11 @@ static const struct field span_fields[] = {
 };
 const struct record_type span_record = RECORD_TYPE("span", struct event_span, span_fields);
 
+static const struct field held_fields[] = {
+    RECORD_UINT(struct event_held, 1, device, "number of the device"),
+};
+const struct record_type held_record = RECORD_TYPE("held", struct event_held, held_fields);
+
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),
 #define NODE_TYPE(tag, form, type, member, key, kind, flags, least, most, fallback, words, unit,   \

@@ -23,7 +23,8 @@
 
 extern const struct record_type request_record, quota_record, subject_record, cell_record,
     node_type_record, device_type_record;
-extern const struct record_type during_record, pool_during_record, budget_record, span_record;
+extern const struct record_type during_record, pool_during_record, budget_record, span_record,
+    held_record;
 
 /* A queue's quota of a resource other than GPUs in all. */
 struct event_quota {
@@ -62,6 +63,11 @@ struct event_budget {
 
 struct event_span {
     int64_t from, until;
+};
+
+/* A device that a member has. */
+struct event_held {
+    uint32_t device; /* number in the state */
 };
 
 enum event_kind {

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
@@ -92,55 +91,41 @@ struct event event_of_outcome(const struct engine_outcome *outcome)
     };
 }
 
-static bool is_among(const char *uuid, const char *const *uuids, uint32_t count)
+/* Whether a member may have that device in place of one of its lease. */
+static bool may_have(const struct state *state, const struct lease *lease, uint32_t place,
+                     uint32_t device)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(uuids[i], uuid) == 0)
-            return true;
-    }
-    return false;
+    bool may = false;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++)
+        may |= lease->slices[i].rank == place &&
+               state_may_exchange(state, lease->slices[i].device, device);
+    return may;
 }
 
-static bool is_leased(const struct state *state, const struct lease *lease, uint32_t place,
-                      const char *uuid)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].rank == place &&
-            strcmp(state->devices.items[lease->slices[i].device].uuid, uuid) == 0)
-            return true;
-    }
-    return false;
-}
-
-uint32_t events_of_assignment(const struct state *state, struct member_id id,
-                              const char *const *uuids, uint32_t count, struct event *ret,
-                              uint32_t *ret_refused)
+struct event event_of_assignment(const struct state *state, struct member_id id,
+                                 const char *const *uuids, uint32_t count, struct event_held *held,
+                                 uint32_t *ret_refused)
 {
     const struct job *job = state_job(state, id.job);
-    uint32_t next = 0, made = 0;
+    bool is_active = job && job_is_active(job) && job->run->attempt == id.attempt;
+    const struct lease *lease = is_active ? job->run->lease : NULL;
+    uint32_t place = lease ? lease_place(lease, id.rank) : 0, leased = 0;
+    struct event event = {
+        .kind = EVENT_ASSIGNED,
+        .assigned = { .job = id.job, .attempt = id.attempt, .rank = id.rank, .devices = held }
+    };
 
     *ret_refused = 0;
-    if (!job || !job_is_active(job) || job->run->attempt != id.attempt)
-        return 0;
-    const struct lease *lease = job->run->lease;
-    uint32_t place = lease_place(lease, id.rank);
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        uint32_t from = lease->slices[i].device;
-        if (lease->slices[i].rank != place ||
-            is_among(state->devices.items[from].uuid, uuids, count))
-            continue;
-        while (next < count && is_leased(state, lease, place, uuids[next]))
-            next++;
-        if (next == count)
-            break;
-        int64_t to = state_find_device(state, uuids[next++]);
-        struct event_assigned exchange = {
-            .job = id.job, .attempt = id.attempt, .rank = id.rank, .from = from, .to = (uint32_t)to
-        };
-        if (to >= 0 && assignment_is_possible(state, job, &exchange))
-            ret[made++] = (struct event){ .kind = EVENT_ASSIGNED, .assigned = exchange };
-        else
-            ++*ret_refused;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t device = state_find_device(state, uuids[i]);
+        *ret_refused += device < 0 || (lease && !may_have(state, lease, place, (uint32_t)device));
+        if (device >= 0)
+            held[event.assigned.devices_count++].device = (uint32_t)device;
     }
-    return made;
+    for (uint32_t i = 0; lease && i < lease->slices_count; i++)
+        leased += lease->slices[i].rank == place;
+    if (lease)
+        *ret_refused += leased > count ? leased - count : count - leased;
+    return event;
 }

@@ -25,12 +25,10 @@ void attempt_launch_release(struct attempt_launch *launch);
 /* STARTED or ENDED; its reason is the outcome's. */
 struct event event_of_outcome(const struct engine_outcome *outcome);
 
-/* The events ASSIGNED that give a member the devices that it has: each leased device that is not
- * among uuids is exchanged for one that is. ret: room for count events. Returns how many; a device
- * that the member cannot have (assignment_is_possible) gives none, and is counted in ret_refused.
- * Of an attempt that is over: none. */
-uint32_t events_of_assignment(const struct state *state, struct member_id id,
-                              const char *const *uuids, uint32_t count, struct event *ret,
-                              uint32_t *ret_refused);
+/* The event that says which devices a member has. held: room for count. ret_refused: how many of
+ * them are not known or cannot replace one of the lease, and how many are too many or too few. */
+struct event event_of_assignment(const struct state *state, struct member_id id,
+                                 const char *const *uuids, uint32_t count, struct event_held *held,
+                                 uint32_t *ret_refused);
 
 #endif

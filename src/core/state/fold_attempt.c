@@ -152,43 +152,66 @@ static struct job *holder_of(const struct state *state, uint32_t device)
     return NULL;
 }
 
-bool assignment_is_possible(const struct state *state, const struct job *job,
-                            const struct event_assigned *event)
+bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to)
 {
     const struct device *devices = state->devices.items;
-    uint32_t place;
 
-    if (!find_member(job, event->attempt, event->rank, &place) ||
-        event->from >= state->devices.count || event->to >= state->devices.count ||
-        devices[event->from].node != devices[event->to].node ||
-        strcmp(devices[event->from].model, devices[event->to].model) != 0)
-        return false;
-    const struct slice *slice = slice_on(job, event->from);
-    const struct job *other = holder_of(state, event->to);
-    return slice && slice->rank == place && slice->kind == SHARE_WHOLE &&
-           (!other || slice_on(other, event->to)->kind == SHARE_WHOLE);
+    return from < state->devices.count && to < state->devices.count &&
+           devices[from].node == devices[to].node && !devices[from].is_gone &&
+           !devices[to].is_gone && devices[from].memory_mib == devices[to].memory_mib &&
+           strcmp(devices[from].model, devices[to].model) == 0;
 }
 
-/* The lease follows the engine's choice. A job that was to get that device gets the other one; its
- * engine reports which one it really has. */
-void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event)
+/* Two jobs, or one and nobody, change devices. Parts of a device stay where they are. */
+static void exchange(struct state *state, struct job *job, uint32_t from, uint32_t to)
 {
-    if (!assignment_is_possible(state, job, event))
-        return;
-    struct job *other = holder_of(state, event->to), *jobs[] = { job, other };
+    struct job *other = holder_of(state, to), *jobs[] = { job, other };
     size_t count = other && other != job ? 2 : 1;
 
+    if (!state_may_exchange(state, from, to) || slice_on(job, from)->kind != SHARE_WHOLE ||
+        (other && slice_on(other, to)->kind != SHARE_WHOLE))
+        return;
     for (size_t i = 0; i < count; i++)
         state_charge(state, jobs[i], -1);
     for (size_t i = 0; i < count; i++) {
         struct job_run *run = job_claim_run(jobs[i]);
         struct lease *old = run->lease;
-        run->lease = lease_exchange(old, event->from, event->to);
+        run->lease = lease_exchange(old, from, to);
         lease_destroy(old);
     }
     for (size_t i = 0; i < count; i++) {
         state_charge(state, jobs[i], 1);
         state_notify(state, jobs[i], false);
+    }
+}
+
+static bool has_device(const struct event_assigned *event, uint32_t device)
+{
+    for (uint32_t i = 0; i < event->devices_count; i++) {
+        if (event->devices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+/* The lease follows the engine's choice. Another job whose device that was gets the other one; the
+ * engine reports which one it really has. The slices keep their pools. */
+void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event)
+{
+    uint32_t place, next = 0;
+
+    if (!find_member(job, event->attempt, event->rank, &place))
+        return;
+    for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
+        struct slice slice = job->run->lease->slices[i]; /* the lease is replaced on the way */
+        const struct slice *held = NULL;
+        if (slice.rank != place || has_device(event, slice.device))
+            continue;
+        while (next < event->devices_count && (held = slice_on(job, event->devices[next].device)) &&
+               held->rank == place)
+            next++;
+        if (next < event->devices_count)
+            exchange(state, job, slice.device, event->devices[next++].device);
     }
 }
 

@@ -159,9 +159,8 @@ void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct
 /* The capacity of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
 
-/* Whether the devices of a member can be exchanged so: whole devices of one kind on one node. */
-bool assignment_is_possible(const struct state *state, const struct job *job,
-                            const struct event_assigned *event);
+/* Whether a lease may have one device instead of the other: alike, on one node, and there. */
+bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to);
 
 /* Whether a need for the job or group `on` is decided. */
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
