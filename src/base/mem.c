@@ -95,6 +95,15 @@ void mem_heap(void *items, size_t count, size_t size, mem_before_fn *before)
         mem_sift(items, count, size, at, before);
 }
 
+void mem_insert(void *items, size_t count, size_t index, size_t size, const void *item)
+{
+    char *at = (char *)items + index * size;
+
+    assert(index <= count);
+    memmove(at + size, at, (count - index) * size);
+    memcpy(at, item, size);
+}
+
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count <= *capacity)

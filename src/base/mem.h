@@ -51,10 +51,10 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
 /* The same before the item at `index`, or at the end. */
 #define list_insert(list, index, ...)                                                              \
     do {                                                                                           \
-        list_add(list, __VA_ARGS__);                                                               \
-        memmove((list)->items + (index) + 1, (list)->items + (index),                              \
-                ((list)->count - 1 - (index)) * sizeof((list)->items[0]));                         \
-        (list)->items[index] = __VA_ARGS__;                                                        \
+        __typeof__((list)->items[0]) inserted_ = __VA_ARGS__;                                      \
+        list_reserve(list, (list)->count + 1);                                                     \
+        mem_insert((list)->items, (list)->count, (index), sizeof(inserted_), &inserted_);          \
+        (list)->count++;                                                                           \
     } while (0)
 /* Set the number of items; those that are new have no value yet. */
 #define list_resize(list, wanted) (list_reserve(list, wanted), (void)((list)->count = (wanted)))
@@ -95,6 +95,8 @@ void mem_sift(void *items, size_t count, size_t size, size_t at, mem_before_fn *
 void mem_heap(void *items, size_t count, size_t size, mem_before_fn *before);
 
 void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size);
+/* Put an item of `size` bytes before the one at `index`, of count items; there is room. */
+void mem_insert(void *items, size_t count, size_t index, size_t size, const void *item);
 void mem_remove(void *items, size_t *count, size_t index, size_t size);
 
 #endif

@@ -40,7 +40,7 @@ size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret)
 }
 
 /* Members of structs are aligned. */
-uint64_t load_unsigned(const void *at, size_t size)
+uint64_t record_load(const void *at, size_t size)
 {
     switch (size) {
     case 1:
@@ -55,7 +55,7 @@ uint64_t load_unsigned(const void *at, size_t size)
     }
 }
 
-void store_unsigned(void *at, size_t size, uint64_t value)
+void record_store(void *at, size_t size, uint64_t value)
 {
     assert(size == 1 || size == 2 || size == 4 || size == 8);
     if (size == 1)
@@ -72,7 +72,7 @@ void store_unsigned(void *at, size_t size, uint64_t value)
 static int64_t load_signed(const void *at, size_t size)
 {
     unsigned shift = (unsigned)(64 - 8 * size);
-    uint64_t bits = load_unsigned(at, size) << shift;
+    uint64_t bits = record_load(at, size) << shift;
     int64_t value;
 
     memcpy(&value, &bits, sizeof(value));
@@ -136,7 +136,7 @@ static void put_field(struct text *out, const struct field *field, const char *o
 
     switch ((enum field_kind)field->kind) {
     case FIELD_UINT: {
-        uint64_t value = load_unsigned(at, field->size);
+        uint64_t value = record_load(at, field->size);
         if (value != 0) {
             put_key(out, field, FORM_UINT);
             record_put_varint(out, value);
@@ -204,7 +204,7 @@ static void set_missing(const struct record_type *type, char *object)
         else if (field->kind == FIELD_RECORD)
             set_missing(field->type, object + field->offset);
         else if (field->missing != 0)
-            store_unsigned(object + field->offset, field->size, (uint64_t)field->missing);
+            record_store(object + field->offset, field->size, (uint64_t)field->missing);
     }
 }
 
@@ -295,11 +295,11 @@ static int decode(const struct record_type *type, const char *s, size_t length, 
         const struct field *field = find_field(type, key >> 2, &guess);
         if (form == FORM_UINT || form == FORM_INT) {
             if (field && field->kind == FIELD_UINT && form == FORM_UINT)
-                store_unsigned((char *)object + field->offset, field->size,
-                               field->is_bool ? value != 0 : value);
+                record_store((char *)object + field->offset, field->size,
+                             field->is_bool ? value != 0 : value);
             else if (field && field->kind == FIELD_INT && form == FORM_INT)
-                store_unsigned((char *)object + field->offset, field->size,
-                               (uint64_t)unbiased(field, unzigzag(value)));
+                record_store((char *)object + field->offset, field->size,
+                             (uint64_t)unbiased(field, unzigzag(value)));
             continue;
         }
         if (value > (size_t)(end - s))

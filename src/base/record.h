@@ -111,7 +111,7 @@ void record_put_varint(struct text *out, uint64_t value);
 size_t record_get_varint(const void *bytes, size_t length, uint64_t *ret);
 
 /* A member of 1, 2, 4 or 8 bytes. */
-uint64_t load_unsigned(const void *at, size_t size);
-void store_unsigned(void *at, size_t size, uint64_t value);
+uint64_t record_load(const void *at, size_t size);
+void record_store(void *at, size_t size, uint64_t value);
 
 #endif

@@ -27,7 +27,8 @@ enum { LISTEN, PROBE, NOTIFY };
 
 const struct option_entry options_exporter[] = {
     [LISTEN] = { "listen", 0, "[HOST:]PORT",
-                 "where; of this machine only, without HOST (default " EXPORTER_LISTEN ")" },
+                 "address to listen on; without HOST, this machine only (default " EXPORTER_LISTEN
+                 ")" },
     [PROBE] = { "probe", 0, "DEVICES", "auto, nvml, amd, intel, recorded:FILE, synthetic:h100:4" },
     [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or what went wrong to this descriptor" },
     { 0 },
@@ -191,12 +192,12 @@ static void on_walk(uv_handle_t *handle, void *user)
         uv_close(handle, NULL);
 }
 
-static void close_all(struct exporter *exporter)
+static void close_all(struct exporter *exporter, int status)
 {
     http_destroy(exporter->http);
     api_destroy(exporter->api);
     if (!watcher_destroy(exporter->watcher)) /* a thread hangs in the driver: it ends with us */
-        _exit(0);
+        _exit(status);
     uv_walk(&exporter->loop, on_walk, NULL);
     uv_run(&exporter->loop, UV_RUN_DEFAULT);
     uv_loop_close(&exporter->loop);
@@ -239,6 +240,7 @@ int run_exporter(const struct options *options)
         fprintf(stderr, "tarn: %s\n", err.text);
         tell(fd, err.text);
     }
-    close_all(&exporter);
-    return code < 0 ? 1 : 0;
+    int status = code < 0 ? 1 : 0;
+    close_all(&exporter, status);
+    return status;
 }

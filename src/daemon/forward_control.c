@@ -19,9 +19,15 @@ static usec_t wall_ahead(const void *user)
 static void emit(void *user, struct event *event)
 {
     struct forward_control *in = user;
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct arena arena = { 0 };
+    struct event settled;
 
-    if (in->code == 0)
-        in->code = forward_tell(in->forward, event, &in->err);
+    if (in->code < 0)
+        return;
+    event_settle(event, &bytes, &arena, &settled); /* its texts may be the state's */
+    in->code = forward_tell(in->forward, &settled, &in->err);
+    arena_release(&arena);
 }
 
 void forward_control_init(struct forward_control *in, struct forward *forward, usec_t ahead)

@@ -68,8 +68,6 @@ struct forward_options {
      * nothing ever. */
     usec_t (*next)(void *user);
     int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
-    /* Every event in its order, decisions too. NULL: none. */
-    void (*told)(void *user, const struct event *event);
 };
 
 struct forward {

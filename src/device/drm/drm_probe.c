@@ -122,7 +122,6 @@ static void destroy(struct probe *probe)
     struct drm_probe *drm = drm_of(probe);
     forget(drm);
     drm_clients_destroy(drm->clients);
-    free((struct probe_ops *)(uintptr_t)probe->ops);
     free(drm->root);
     free(drm);
 }
@@ -130,15 +129,14 @@ static void destroy(struct probe *probe)
 struct probe *drm_probe_create(const struct drm_maker *maker, const char *root, usec_t (*now)(void))
 {
     struct drm_probe *drm = mem_zero(1, sizeof(*drm));
-    struct probe_ops *ops = mem_zero(1, sizeof(*ops)); /* the name is the maker's */
 
-    *ops = (struct probe_ops){ .name = maker->name,
-                               .devices = find_devices,
-                               .sample = sample,
-                               .processes = list_processes,
-                               .link = link_of,
-                               .destroy = destroy };
-    drm->probe.ops = ops;
+    drm->ops = (struct probe_ops){ .name = maker->name,
+                                   .devices = find_devices,
+                                   .sample = sample,
+                                   .processes = list_processes,
+                                   .link = link_of,
+                                   .destroy = destroy };
+    drm->probe.ops = &drm->ops;
     drm->maker = maker;
     drm->root = mem_string(root);
     drm->now = now ? now : drm_clock;

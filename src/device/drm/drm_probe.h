@@ -34,6 +34,7 @@ struct drm_gpu {
 
 struct drm_probe {
     struct probe probe;
+    struct probe_ops ops; /* with the maker's name */
     const struct drm_maker *maker;
     char *root;
     usec_t (*now)(void);

@@ -41,7 +41,8 @@ static bool took(struct asking *asking, enum reading_id id, int result)
     }
 }
 
-/* Ask by one of the calls for a reading; true: there is a value. */
+/* Call the driver's function for a reading, unless it is known not to have it. True: there is a
+ * value. */
 #define ASK(asking, id, function, ...)                                                             \
     (may_ask(asking, id) &&                                                                        \
      took(asking, id,                                                                              \

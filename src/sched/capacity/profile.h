@@ -31,6 +31,7 @@ struct profile {
 struct profile_need {
     int64_t gpu;                   /* of the lanes in `serves` together */
     uint32_t serves;               /* bit i: GPU lane i */
+    bool is_thin;                  /* little history is behind its run time */
     int64_t amount[PROFILE_LANES]; /* of the other lanes */
     usec_t run;
 };

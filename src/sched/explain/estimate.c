@@ -9,6 +9,11 @@
 #include "sched/explain/inquiry.h"
 #include "sched/explain/list_schedule.h"
 
+enum {
+    ASKED_ALONE = 4,    /* so many questions after an event are answered one by one */
+    UNCERTAIN_PART = 5, /* a fifth of the work with little history makes an estimate uncertain */
+};
+
 /* ---- where they go ---- */
 
 /* What it would take of each kind; of a request without a class it is not kept. */
@@ -70,8 +75,8 @@ static const struct profile_need *need_of(struct schedule *walk, struct estimate
     if (entry->need > 0)
         return &estimator->needs.items[entry->need - 1];
     struct profile_need need = { .run = schedule_run_of(walk, job, 0) };
+    need.is_thin = estimator->is_thin;
     describe_gpus(walk, job, &need);
-    schedule_weigh(walk, need.gpu < INT64_MAX ? need.gpu : 0);
     need.amount[LANE_CPU] = request_cpus(request);
     need.amount[LANE_MEMORY] = request_memory(request);
     schedule_add_queues(walk, job->queue, need.gpu < INT64_MAX ? need.gpu : 0, need.amount);
@@ -174,8 +179,9 @@ static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
             continue;
         }
         if (walk->mode == SCHEDULE_EXPECTED) /* its own run time does not matter to its start */
-            estimator->is_uncertain = estimator->thin * 5 > estimator->weighed;
+            estimator->is_uncertain = estimator->thin * UNCERTAIN_PART > estimator->weighed;
         struct profile_need need = *need_of(walk, top);
+        schedule_weigh(walk, need.gpu, need.run, need.is_thin);
         usec_t start = place(walk, job, &need);
         if (job == walk->wanted)
             return start;
@@ -201,7 +207,8 @@ static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted,
     walk.array = bucket->array;
     walk.wanted = job;
     walk.request = wanted->request;
-    if (candidate || bucket->array != 0 || (estimator->asked < 4 && !estimator->is_known[mode]))
+    if (candidate || bucket->array != 0 ||
+        (estimator->asked < ASKED_ALONE && !estimator->is_known[mode]))
         return go(&walk, candidate);
     if (!estimator->is_known[mode]) {
         map_release(&estimator->starts[mode]);

@@ -32,7 +32,8 @@ enum {
     ESTIMATE_NOTED = 64,
     ESTIMATE_OFTEN = 256,
     ESTIMATE_AT_ONCE = 8,
-    ESTIMATE_SCORES = 20
+    ESTIMATE_SCORES = 20,
+    ESTIMATE_SCHEDULES = 4 /* enum schedule_mode (list_schedule.h) */
 };
 
 struct decisions;
@@ -61,10 +62,10 @@ struct estimator {
     order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
     /* Of a complete schedule, valid until the next event. */
-    struct map starts[4]; /* by enum schedule_mode: job -> start */
-    bool is_known[4];
+    struct map starts[ESTIMATE_SCHEDULES]; /* by enum schedule_mode: job -> start */
+    bool is_known[ESTIMATE_SCHEDULES];
     bool is_thin;          /* the last run time came from little history */
-    int64_t thin, weighed; /* GPU-milli of jobs with such run times, and of all, when expected */
+    int64_t thin, weighed; /* work with such run times, and all, of the last expected schedule */
     struct map uncertain;  /* jobs of the complete expected schedule for which is_uncertain held */
     bool is_uncertain;     /* little is known of a fifth of the work in front of the last job */
     uint32_t asked;        /* questions since the last event */

@@ -124,8 +124,10 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
 
     assert(brain != own && brain->state);
     if (own->number != brain->number) {
+        usec_t now = own->estimator.now; /* the asker's time is not the brain's */
         release(inquiry);
         start_afresh(inquiry);
+        own->estimator.now = now;
     }
     arena_clear(&own->arena);
     if (inquiry->seen != brain->state->now)

@@ -38,6 +38,8 @@ enum schedule_mode {
     SCHEDULE_MODES,
 };
 
+_Static_assert((int)SCHEDULE_MODES == ESTIMATE_SCHEDULES, "one cache a mode");
+
 struct schedule {
     struct brain *brain;
     struct estimator *estimator;
@@ -64,8 +66,8 @@ static inline usec_t schedule_now(const struct schedule *walk)
 void schedule_refresh(struct brain *brain);
 void schedule_start_profile(struct schedule *walk);
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed);
-/* Count the job of the last run time, of so many milli-GPUs. */
-void schedule_weigh(const struct schedule *walk, int64_t milli);
+/* Count the work of a job, GPU-milli by minutes, as known well or little. */
+void schedule_weigh(const struct schedule *walk, int64_t milli, usec_t run, bool is_thin);
 void schedule_add_queues(const struct schedule *walk, uint32_t queue, int64_t milli,
                          int64_t *amounts);
 const struct request *schedule_request(const struct schedule *walk, const struct job *job);

@@ -131,14 +131,16 @@ usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_
     return run - job->run->attained;
 }
 
-void schedule_weigh(const struct schedule *walk, int64_t milli)
+void schedule_weigh(const struct schedule *walk, int64_t milli, usec_t run, bool is_thin)
 {
-    struct estimator *estimator = walk->estimator;
+    enum { MINUTES_MAX = 10000, MILLI_MAX = 10000 * GPU_MILLI };
+    int64_t minutes = run / USEC_PER_MIN < MINUTES_MAX ? run / USEC_PER_MIN : MINUTES_MAX;
+    int64_t work = ((milli < MILLI_MAX ? milli : MILLI_MAX) + 1) * (minutes + 1);
 
     if (walk->mode != SCHEDULE_EXPECTED)
         return;
-    estimator->weighed += milli + 1;
-    estimator->thin += estimator->is_thin ? milli + 1 : 0;
+    walk->estimator->weighed += work;
+    walk->estimator->thin += is_thin ? work : 0;
 }
 
 static usec_t end_of(const struct schedule *walk, const struct job *job)
@@ -214,7 +216,9 @@ static void add_running(struct schedule *walk)
         if (each > 1 && number++ % each != each / 2)
             continue;
         release.at = end_of(walk, job);
-        schedule_weigh(walk, job->run->lease->milli);
+        schedule_weigh(walk, job->run->lease->milli,
+                       release.at != USEC_NEVER ? release.at - schedule_now(walk) : USEC_NEVER,
+                       estimator->is_thin);
         add_lease(estimator, &brain->layout, job->run->lease, (int64_t)(each > 1 ? each : 1),
                   release.amounts);
         schedule_add_queues(walk, job->queue, job->run->lease->milli, release.amounts);

@@ -74,12 +74,12 @@ struct setting_rows keys_rows(enum setting_table table)
 
 int64_t setting_load(const struct setting *row, const void *base)
 {
-    return (int64_t)load_unsigned((const char *)base + row->offset, row->size);
+    return (int64_t)record_load((const char *)base + row->offset, row->size);
 }
 
 void setting_store(const struct setting *row, void *base, int64_t value)
 {
-    store_unsigned((char *)base + row->offset, row->size, (uint64_t)value);
+    record_store((char *)base + row->offset, row->size, (uint64_t)value);
 }
 
 const char *setting_text(const struct setting *row, const void *base)
