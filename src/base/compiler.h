@@ -2,7 +2,8 @@
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 
-/* compiler - the extensions of gcc and clang that tarn uses, each behind one macro */
+/* compiler - the extensions of gcc and clang that tarn uses, each behind one macro; and tables of
+ * names of an enum */
 
 #include <stddef.h>
 

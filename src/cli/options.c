@@ -33,7 +33,7 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-/* NULL: it is not in the table. */
+/* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
 static const struct option_entry *find(const struct command *command, const char *name, char letter)
 {
     const struct option_entry *const tables[] = { command->options, options_common };
@@ -113,7 +113,6 @@ int usage_wrong(const char *verb, const char *format, ...)
     return 2;
 }
 
-/* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
 static int unknown(const struct reading *reading, const char *name)
 {
     const char *names[OPTIONS_MAX + COMMON_COUNT + 1] = { 0 };
