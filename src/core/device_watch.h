@@ -2,7 +2,7 @@
 #ifndef CORE_DEVICE_WATCH_H
 #define CORE_DEVICE_WATCH_H
 
-/* watch - the port through which views and exporters read the condition of the devices
+/* device_watch - the port through which views and exporters read the condition of the devices
  *
  * What is behind the pointers is good until the next turn of the loop.
  */

@@ -2,7 +2,7 @@
 #ifndef CORE_JOURNAL_PORT_H
 #define CORE_JOURNAL_PORT_H
 
-/* journal - the port behind which events become durable
+/* journal_port - the port behind which events become durable
  *
  * The journal is the state: records in the order in which they happened, numbered
  * from 1 without gaps, kept as bytes that the core encodes (base/record.h). Blobs

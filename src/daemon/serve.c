@@ -87,7 +87,8 @@ static int check_options(const struct options *given, struct daemon_options *opt
     return 0;
 }
 
-/* Where we act with the rights of a job's user (folders.h), our own groups must not count. */
+/* Where the daemon acts with the rights of a job's user (job_folders.h), its own groups must not
+ * count. */
 static int drop_groups(struct error *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)

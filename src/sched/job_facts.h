@@ -2,7 +2,7 @@
 #ifndef SCHED_JOB_FACTS_H
 #define SCHED_JOB_FACTS_H
 
-/* facts - what follows about one job from its own fields
+/* job_facts - what follows about one job from its own fields
  *
  * The policies ask these questions about jobs; none of them decides anything here. Pure functions
  * of the job and the time.

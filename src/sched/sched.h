@@ -9,17 +9,17 @@
  * it starts again from the state, so a new brain on a state that is told a BOOT decides like one
  * that was there all along. Daemon, simulator and replay run this code.
  *
- *   sched_step(event)      folds the event; on a PLAN event the brain then decides, and each
- *   decision
- *                          (GRANT, STOP) is folded and returned
+ *   sched_step(event)      folds the event; on a PLAN event the brain then decides, and
+ *                          each decision (GRANT, STOP) is folded and returned
  *   sched_fold(event)      the same without deciding: for decisions that were made before
  *   sched_next_wakeup()    the latest time for the next PLAN
  *
  * Order of a plan: stop jobs that must stop; start jobs that come back, and jobs for which others
- * were stopped; shrink gangs for others (elastic.h); then, in the order of order.h, give each head
- * that is within quota a place if there is one. If there is none, jobs of queues that borrow may
- * be stopped for it (reclaim.h); the first of these heads get a promise (reserve.h); the first job
- * that the limit of a queue keeps waiting has its turn (turn.h). Gangs grow into what is left.
+ * were stopped; shrink gangs for others (resize.h); then, in the order of job_order.h, give each
+ * head that is within quota a place if there is one. If there is none, jobs of queues that borrow
+ * may be stopped for it (reclaim.h); the first of these heads get a promise (promise_search.h); the
+ * first job that the limit of a queue keeps waiting reserves its share (reserved_share.h). Gangs
+ * grow into what is left.
  *
  * Questions to a brain are in questions.h; they change no decision.
  *

@@ -96,14 +96,14 @@ void shim_fail(struct shim *shim, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int64_t clock_ms(void); /* monotonic */
 
-/* order.c: false: incomplete order. */
+/* shim_order.c: false: incomplete order. */
 bool order_read(struct order *order, int fd);
 /* The n-th value (from 0) of a repeated key, or NULL. */
 const char *order_value(const struct order *order, const char *key, size_t n);
 /* Up to count_max numbers; returns how many. */
 size_t order_groups(const struct order *order, gid_t *groups, size_t count_max);
 
-/* status.c */
+/* shim_status.c */
 enum status_answer { STATUS_OURS, STATUS_TAKEN, STATUS_FAILED };
 enum status_answer status_take(struct shim *shim);
 void record_forked(struct shim *shim);

@@ -2,7 +2,7 @@
 #ifndef WIRE_WHATIF_REQUEST_H
 #define WIRE_WHATIF_REQUEST_H
 
-/* whatif - a hypothetical change, as POST /v1/whatif takes it
+/* whatif_request - a hypothetical change, as POST /v1/whatif takes it
  *
  * It is checked here as far as it stands for itself: whether machines, jobs and queues are there
  * is the caller's business.

@@ -35,7 +35,7 @@ enum {
 
 /* One thing that is wrong; name and subject say which. */
 struct alert_thing {
-    char name[ALERT_NAME_SIZE];       /* a fault's, or one of alert_of.h, or ALERT_JOURNAL */
+    char name[ALERT_NAME_SIZE];       /* a fault's, or one of job_alert.h, or ALERT_JOURNAL */
     char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money"; "": none */
     char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];
     int64_t gpu; /* number of the device on its node; -1: none */

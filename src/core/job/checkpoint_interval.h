@@ -2,7 +2,7 @@
 #ifndef CORE_JOB_CHECKPOINT_INTERVAL_H
 #define CORE_JOB_CHECKPOINT_INTERVAL_H
 
-/* daly - how often it pays to save work that may be interrupted
+/* checkpoint_interval - how often it pays to save work that may be interrupted
  *
  * With d, what one checkpoint takes, and M, the mean time between interruptions of all machines
  * of the job together, both in microseconds:

@@ -2,7 +2,7 @@
 #ifndef CORE_JOB_DEADLINE_START_H
 #define CORE_JOB_DEADLINE_START_H
 
-/* progress - on which machines a job with a deadline may be started now
+/* deadline_start - on which machines a job with a deadline may be started now
  *
  * A job that prefers spot machines and has a deadline keeps to the straight line from nothing at
  * its submission to all of its estimate at the deadline:

@@ -2,7 +2,7 @@
 #ifndef CORE_JOB_GANG_SIZE_H
 #define CORE_JOB_GANG_SIZE_H
 
-/* elastic - how many members a gang may have
+/* gang_size - how many members a gang may have
  *
  * request->members is what a gang needs to start, and is never less; request->members_max is the
  * most that it can use (0: it is not elastic). Everything that asks whether a job can run (quota,

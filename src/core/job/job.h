@@ -169,7 +169,7 @@ struct job {
     uint8_t spot;       /* enum spot_rule, as it asked; that of its class follows its progress */
     uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
     bool no_requeue;    /* not tried again after it was lost */
-    bool checkpoint_is_auto; /* checkpoint_every is worked out at each start (daly.h) */
+    bool checkpoint_is_auto; /* checkpoint_interval.h sets checkpoint_every at each start */
     uint16_t retry_max;
     uint8_t resize;       /* of an elastic gang: enum resize */
     bool goes_on;         /* of an elastic gang: without a lost member, while its least are left */

@@ -86,7 +86,7 @@ struct request {
     char pool[REQUEST_NAME_SIZE]; /* "": any that its queue may use */
     uint8_t cpu_given;            /* the user named it: enforce it, not only count */
     uint8_t memory_given;
-    uint8_t sizes;        /* enum request_sizes, of an elastic gang (elastic.h) */
+    uint8_t sizes;        /* enum request_sizes, of an elastic gang (gang_size.h) */
     uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
     uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
     uint8_t spot;         /* enum spot_rule */

@@ -2,7 +2,7 @@
 #ifndef CORE_PREDICT_FAILURE_RATE_H
 #define CORE_PREDICT_FAILURE_RATE_H
 
-/* mtbf - how long machines last until something interrupts what runs on them
+/* failure_rate - how long machines last until something interrupts what runs on them
  *
  * For those that are ours and for spot ones apart: the time that machines were up, summed over
  * them, and how often one went (down, or with a notice that it will go). One interruption in

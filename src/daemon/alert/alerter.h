@@ -27,7 +27,7 @@ void alerter_destroy(struct alerter *alerter); /* NULL is fine */
 /* What is wrong now, and what is silenced; good until the next turn of the loop. */
 const struct alerts *alerter_look(const void *alerter, const struct alert_silence **ret_silences,
                                   size_t *ret_count);
-/* As silences.h. */
+/* As in alert_memory.h. */
 int alerter_silence(void *alerter, const struct alert_silence *silence, struct error *err);
 int alerter_unsilence(void *alerter, const char *name, const char *subject, unsigned *ret_count,
                       struct error *err);

@@ -2,8 +2,7 @@
 #ifndef DAEMON_STUDY_STUDY_REPORT_H
 #define DAEMON_STUDY_STUDY_REPORT_H
 
-/* report - who used what, and how well, in the last days: a program of its own, that reads the
- * journal
+/* study_report - who used what, and how well, in the last days: a program that reads the journal
  *
  * The daemon starts it (daemon/study/study.h) with a question on standard input, and gets the
  * answer from its standard output, as of a rehearsal. Shapes: doc/spec/05-api.md, "Report".

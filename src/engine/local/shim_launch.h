@@ -2,7 +2,7 @@
 #ifndef ENGINE_LOCAL_SHIM_LAUNCH_H
 #define ENGINE_LOCAL_SHIM_LAUNCH_H
 
-/* launch - the order for one tarn-shim, written out
+/* shim_launch - the order for one tarn-shim, written out
  *
  * Limits:  ORDER_BYTES_MAX bytes in all
  * Spec:    doc/spec/06-shim.md

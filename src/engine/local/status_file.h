@@ -2,7 +2,7 @@
 #ifndef ENGINE_LOCAL_STATUS_FILE_H
 #define ENGINE_LOCAL_STATUS_FILE_H
 
-/* status - what a shim wrote about its member
+/* status_file - what a shim wrote about its member
  *
  * A status file exists from before the member's first process until it is
  * forgotten. While its lock is held the shim lives, and F_GETLK names it.

@@ -2,7 +2,7 @@
 #ifndef SCHED_BACKFILL_PROMISE_SEARCH_H
 #define SCHED_BACKFILL_PROMISE_SEARCH_H
 
-/* reserve - backfill: promises of the earliest start to jobs that must wait
+/* promise_search - backfill: promises of the earliest start to jobs that must wait
  *
  * EASY backfill (policies 2.2), exact to the device: the first job that finds no room is promised
  * a lease at the earliest time at which the running jobs, ending as expected, have made room. Up

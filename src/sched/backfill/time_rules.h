@@ -2,7 +2,7 @@
 #ifndef SCHED_BACKFILL_TIME_RULES_H
 #define SCHED_BACKFILL_TIME_RULES_H
 
-/* hours - tariffs and windows: whether a job may start at this time of day
+/* time_rules - tariffs and windows: whether a job may start at this time of day
  *
  * Tariff. A job with a tariff limit waits for hours whose factor is at most that, unless no such
  * hours are known or its deadline would be missed. It starts at

@@ -13,7 +13,7 @@
  *   [start, start + limit)                                           if it is never stopped
  *   [start, start + min(limit, grace + restart + checkpoint + 1 min))     if it may be stopped
  *
- * A job that may be stopped has to be gone when the window opens (leave.h), and should have done
+ * A job that may be stopped has to be gone when the window opens (evict.h), and should have done
  * useful work until then. A running job that is never stopped runs on.
  */
 

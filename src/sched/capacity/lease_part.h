@@ -2,7 +2,7 @@
 #ifndef SCHED_CAPACITY_LEASE_PART_H
 #define SCHED_CAPACITY_LEASE_PART_H
 
-/* parts - a part of a lease as a lease of its own
+/* lease_part - a part of a lease, as a lease of its own
  *
  * Owner:  the arena; the part is valid as long as the arena and, for what it borrows, the lease
  */

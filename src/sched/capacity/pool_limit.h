@@ -2,7 +2,7 @@
 #ifndef SCHED_CAPACITY_POOL_LIMIT_H
 #define SCHED_CAPACITY_POOL_LIMIT_H
 
-/* budget - minima and maxima of dynamic pools (core/cluster/pool.h)
+/* pool_limit - minima and maxima of dynamic pools (core/cluster/pool.h)
  *
  * The jobs of a pool hold no more than its maximum. A pool that holds less than its minimum is
  * promised the rest: of the devices that it may use, as much stays free as it and the pools within

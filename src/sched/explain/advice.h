@@ -2,7 +2,7 @@
 #ifndef SCHED_EXPLAIN_ADVICE_H
 #define SCHED_EXPLAIN_ADVICE_H
 
-/* advise - changes of a waiting job that would make it start sooner
+/* advice - changes of a waiting job that would make it start sooner
  *
  * Each advice was tried: the changed request was placed on what is free now, beside the promises
  * of other jobs and within the limits of its queue, or it was estimated. One thing is changed at a

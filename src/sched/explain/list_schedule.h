@@ -2,9 +2,9 @@
 #ifndef SCHED_EXPLAIN_LIST_SCHEDULE_H
 #define SCHED_EXPLAIN_LIST_SCHEDULE_H
 
-/* walk - the list schedule of estimate.h in progress: what is free when, and the next job
+/* list_schedule - the list schedule of estimate.h in progress: what is free when, and the next job
  *
- * Only walk_supply.c, walk_line.c and estimate.c use this.
+ * Only list_schedule_supply.c, list_schedule_order.c and estimate.c use this.
  */
 
 #include "sched/brain.h"
@@ -62,7 +62,7 @@ static inline usec_t schedule_now(const struct schedule *walk)
     return asked > told ? asked : told;
 }
 
-/* walk_supply.c: the lanes, the running jobs, and predicted run times. */
+/* list_schedule_supply.c: the lanes, the running jobs, and predicted run times. */
 void schedule_refresh(struct brain *brain);
 void schedule_start_profile(struct schedule *walk);
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed);
@@ -73,7 +73,7 @@ void schedule_add_queues(const struct schedule *walk, uint32_t queue, int64_t mi
 const struct request *schedule_request(const struct schedule *walk, const struct job *job);
 bool schedule_is_in_array(const struct state *state, const struct job *job, uint64_t array);
 
-/* walk_line.c: the waiting jobs, in the order in which the brain offers them. */
+/* list_schedule_order.c: the waiting jobs, in the order in which the brain offers them. */
 void schedule_start_lines(struct schedule *walk, struct pending_bucket *candidate);
 uint32_t schedule_next_line(const struct schedule *walk);
 /* The first job of this queue was placed: go on to the next. */

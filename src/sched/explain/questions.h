@@ -5,7 +5,7 @@
 /* questions - what can be asked of a brain
  *
  * A question changes no decision: each takes a const brain and an inquiry, the memory of the asker
- * (inquiry.h). Longer questions are in advise.h and scale.h.
+ * (inquiry.h). Longer questions are in advice.h and wanted_nodes.h.
  */
 
 #include "core/job/why.h"
@@ -43,7 +43,7 @@ bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, co
 /* The position of a queue, in milli-GPUs, with all below it. */
 struct queue_standing {
     int64_t wanted;   /* held and requested, within its limit */
-    int64_t fair;     /* its share if all GPUs were divided now (fair.h) */
+    int64_t fair;     /* its share if all GPUs were divided now (fair_share.h) */
     int64_t borrowed; /* held above its guarantee */
     int64_t lent;     /* of its guarantee, neither used nor free: others hold it */
     int64_t claim;    /* what it could still get now: free, or taken back from others */

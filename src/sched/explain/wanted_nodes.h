@@ -2,7 +2,7 @@
 #ifndef SCHED_EXPLAIN_WANTED_NODES_H
 #define SCHED_EXPLAIN_WANTED_NODES_H
 
-/* scale - advice on capacity: machines that would help waiting jobs, and machines that could go
+/* wanted_nodes - advice on capacity: machines that would help waiting jobs, and unneeded ones
  *
  * Waiting jobs, sorted by GPUs, CPUs and memory (most first), age and id, are assigned to what
  * will be free when a machine of a type would be there (free now, or held by jobs that are

@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_BUDGET_H
 #define SCHED_ORDERING_BUDGET_H
 
-/* spend - budgets: what queues may still spend in their periods, in money and in GPU-time
+/* budget - what queues may still spend in their periods, in money and in GPU-time
  *
  * A job starts only if in every budget of its queue and the queues above
  *

@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_FAIR_SHARE_H
 #define SCHED_ORDERING_FAIR_SHARE_H
 
-/* fair - the share of the GPUs that each queue would get if they were divided now
+/* fair_share - the share of the GPUs that each queue would get if they were divided now
  *
  * From the root down. Each child of a queue first gets its guarantee, as far as it asks for it
  * (what it holds and what its jobs wait for, up to its limit). If there is not enough for that,
@@ -15,7 +15,8 @@
  * GPUs, the last ones to the largest remainders, the lowest number first. This is KAI's division
  * with k = 1 (policies 2.4), in integers and in the order of numbers.
  *
- * It explains (`tarn queues`) and decides nothing: order.h and share.h lead towards these shares.
+ * It explains (`tarn queues`) and decides nothing: job_order.h and reclaim.h lead towards these
+ * shares.
  */
 
 #include "core/state/state.h"

@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_JOB_ORDER_H
 #define SCHED_ORDERING_JOB_ORDER_H
 
-/* order - the order in which waiting jobs are served
+/* job_order - the order in which waiting jobs are served
  *
  * Down the tree of queues; among siblings with a job to offer:
  *

@@ -39,7 +39,7 @@ struct pending_bucket {
     bool is_settled;   /* preempt.h has decided on its jobs */
     struct pending_bucket *next_alike; /* with the same hash */
     struct why why;                    /* of its head, from the last plan */
-    /* Predicted run time of its jobs (guess.h); USEC_NEVER: unknown. */
+    /* Predicted run time of its jobs (run_time.h); USEC_NEVER: unknown. */
     usec_t usual, most;
     uint32_t guess_version; /* of the history, plus one; 0: not guessed yet */
     uint32_t share;         /* dominant share of the cluster of one job, in parts of 2^20 */

@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_QUOTA_CHECK_H
 #define SCHED_ORDERING_QUOTA_CHECK_H
 
-/* quota - whether a job of this queue and user may hold more
+/* quota_check - whether a job of this queue and user may hold more
  *
  * Up the tree, for each requested resource: no queue above its limit, or above its guarantee by
  * more than it may borrow (or at all with jobs that are never stopped, where only preemptible jobs

@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_RUN_TIME_H
 #define SCHED_ORDERING_RUN_TIME_H
 
-/* guess - the predicted run time of a job, and how long room is kept for it
+/* run_time - the predicted run time of a job, and how long room is kept for it
  *
  *   usual   for the order: the estimate that was stated, else the 75 % quantile of the history,
  *   else

@@ -2,7 +2,7 @@
 #ifndef SCHED_PLACEMENT_FRAGMENTATION_H
 #define SCHED_PLACEMENT_FRAGMENTATION_H
 
-/* typical - what the free resources of a machine are worth to future jobs
+/* fragmentation - what the free resources of a machine are worth to future jobs
  *
  * The typical shapes are those with the highest demand (core/job/demand.h: 95 % by weight, at most
  * TYPICAL_MAX). The waste of a machine, policies 2.5:

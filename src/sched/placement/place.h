@@ -8,7 +8,7 @@
  * gives the same lease. Each member goes to the machine with the least cost (score.h), of equals
  * to the lowest number; a gang goes to the smallest domain (machine, rack, block) that holds all
  * of it. Alternatives are tried in their order, each for the whole gang. The roles of a gang are
- * placed one after the other, wherever there is room, in several orders (cast.h).
+ * placed one after the other, wherever there is room, in several orders (role_order.h).
  *
  * Costs come from the caches of the shapes if the query has them, else from every machine: the
  * choice is the same, which the tests verify.

@@ -2,7 +2,7 @@
 #ifndef SCHED_PLACEMENT_ROLE_ORDER_H
 #define SCHED_PLACEMENT_ROLE_ORDER_H
 
-/* cast - the order in which the roles of a gang are placed, and the alternatives they use
+/* role_order - the order in which the roles of a gang are placed, and the alternatives they use
  *
  * Each role takes the cheapest machines for its members, and so may take what only another role
  * could have used. The role whose members need most comes first: GPUs, then CPUs, then memory. A

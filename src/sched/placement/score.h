@@ -4,7 +4,7 @@
 
 /* score - the cost of placing one member of a job on a machine, and the choice of its devices
  *
- *   sfg          (waste after - waste before) / 10 milli-GPU (typical.h), ties: lowest number
+ *   sfg          (waste after - waste before) / 10 milli-GPU (fragmentation.h), ties: lowest number
  *   fgd          100 - floor(100 * sigmoid(F before - F after)), the same ties
  *   best-fit     least left over: GPU, CPU and memory, each relative to the largest machine's
  *   dot-product  least product of what is wanted and what is free, in the same units
@@ -18,7 +18,7 @@
  *
  * Devices: own before shared, promised last, then those whose free room others could use better
  * (avoid). A part of a GPU goes where the policy says, of equals to the fullest device; a MIG
- * instance where it takes least from others (instance.h). Several whole devices come from one
+ * instance where it takes least from others (mig_choice.c). Several whole devices come from one
  * NVLink island, one PCIe switch or one NUMA node: the one that they fill best.
  */
 

@@ -16,12 +16,12 @@
  * GPUs of the waiting job x the time that it would wait.
  *
  * Candidates are preemptible, past their min_runtime and restart cost, not about to end, have
- * earned a restart (elastic.h: Sia's factor) and were not moved in the last hour. For each
+ * earned a restart (resize.h: Sia's factor) and were not moved in the last hour. For each
  * machine, the cheapest candidates that make room for one member are chosen; then the cheapest
  * machines, in DEFRAG_TRIES combinations; then candidates that need not move are released, the
  * most expensive first.
  *
- * Moved jobs are stopped (STOP 8) and start again at once (elastic.h: back) in the chosen places.
+ * Moved jobs are stopped (STOP 8) and start again at once (resize.h: back) in the chosen places.
  * The waiting job is awaited. Promises keep all these places until then.
  */
 

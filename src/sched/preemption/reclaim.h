@@ -38,7 +38,7 @@
  *   less        with the job, a's share is not above b's share after the stop
  *   fair        with the job, a's share is below b's share before the stop; once per branch
  *
- * The last two apply only if a comes before b in the order of order.h: a queue that was served
+ * The last two apply only if a comes before b in the order of job_order.h: a queue that was served
  * more lately waits for jobs that end by themselves. So nothing oscillates: the guarantee rule
  * never takes from a branch within its guarantee, and the others reduce the largest share. Only
  * GPUs are taken back, and never of a model of which b is within its guarantee.

@@ -2,7 +2,7 @@
 #ifndef SCHED_PREEMPTION_RESIZE_H
 #define SCHED_PREEMPTION_RESIZE_H
 
-/* elastic - elastic gangs: start with what fits, grow on idle GPUs, shrink before preemption
+/* resize - elastic gangs: start with what fits, grow on idle GPUs, shrink before preemption
  *
  * An elastic gang (core/job/gang_size.h) starts with as many members as find room, at least its
  * minimum.
@@ -10,11 +10,9 @@
  *   shrink   for a job that finds no room and would wait for long: running gangs give up members
  *            beyond their minimum, size by size, as far as the job has a right to them. Inside a
  *            queue, a job has that right if its priority is not lower than the gang's; between
- *            queues the rules of share.h decide, as for preemption. Then the job is placed, and
- *            each
- *            gang keeps the largest size that leaves that place free. Shrinking happens only when
- *            it
- *            makes enough room alone, and before plan_preempt and reclaim stop a job.
+ *            queues the rules of reclaim.h decide, as for preemption. Then the job is placed, and
+ *            each gang keeps the largest size that leaves that place free. Shrinking happens only
+ *            when it makes enough room alone, and before plan_preempt and reclaim stop a job.
  *   grow     when no job waits for room, to the largest allowed size that fits. Policies 2.9 and
  *            2.12 (Sia): with S the restart cost and age the run time so far
  *                max(age - restarts x S, 0) / (age + S)  >=  0.7
@@ -59,9 +57,9 @@ void plan_grows(struct brain *brain, struct decisions *decisions);
 
 /* Elastic gangs give members up so that a waiting job finds room
  *
- * elastic.h states who has a right to what. A search takes from reclaim.ahead all that gangs can be
- * asked for (squeeze); when the job has a place, each gang keeps the largest size that leaves that
- * place free (settle).
+ * The top of this header states which job has a right to which members. A search takes from
+ * reclaim.ahead all that gangs can give up (squeeze). When the job has a place, each gang keeps the
+ * largest size that leaves that place free (settle).
  */
 
 /* A gang that can give members up: its size now, and the least after this. */

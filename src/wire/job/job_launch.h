@@ -2,7 +2,7 @@
 #ifndef WIRE_JOB_JOB_LAUNCH_H
 #define WIRE_JOB_JOB_LAUNCH_H
 
-/* launch - what the brain does not read of a job: command, environment, files
+/* job_launch - what the brain does not read of a job: command, environment, files
  *
  * Kept as a blob of JSON in the journal, shared by all jobs that have the same. The environment
  * is a blob of its own, because a thousand jobs of one person have a thousand commands and one
