@@ -102,7 +102,7 @@ static inline void brain_review(struct brain *brain, usec_t at)
     brain->review = at < brain->review ? at : brain->review;
 }
 
-/* The steps of a plan that are about all jobs: who must stop, and who may start
+/* The steps of a plan that are about all jobs: which must stop, and which may start
  *
  * sched.h says in which order they and those of the policies follow each other.
  */
@@ -110,7 +110,7 @@ static inline void brain_review(struct brain *brain, usec_t at)
 struct brain;
 struct decisions;
 
-/* Stop jobs at their limit, cancelled ones, and those whose machine or device goes. */
+/* Stop jobs at their limit, cancelled ones, and those on a machine or device that goes. */
 void plan_stops(struct brain *brain, struct decisions *decisions);
 /* Start the jobs for which others were stopped. They come before all others. */
 void plan_awaited(struct brain *brain, struct decisions *decisions);

@@ -10,7 +10,7 @@ static bool is_before(const struct ends_entry *entry, usec_t end, uint64_t id)
     return entry->end != end ? entry->end < end : entry->job->id < id;
 }
 
-/* The first block whose last entry is not before; the last block when there is none. */
+/* The first block with a last entry that is not before; the last block when there is none. */
 static size_t find_block(const struct ends *ends, usec_t end, uint64_t id)
 {
     assert(ends->blocks.count > 0);

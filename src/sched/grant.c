@@ -184,7 +184,7 @@ struct trial {
     struct why why;
 };
 
-/* Within quota, in nobody's turn, and in a place beside the promises. */
+/* Within quota, beside the reserved shares of other jobs, and in a place beside the promises. */
 static bool try_request(struct trial *trial, const struct request *request)
 {
     struct brain *brain = trial->brain;

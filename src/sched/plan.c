@@ -153,7 +153,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
     promise_start(brain, job, why); /* what they hold is kept for it */
 }
 
-/* What is left when nobody else can start: those that found no room, without a promise. */
+/* What is left when no other job can start: those that found no room, without a promise. */
 static void explain_stuck(struct brain *brain)
 {
     LIST_EACH (const struct order_line, line, &brain->order.lines) {
@@ -164,7 +164,7 @@ static void explain_stuck(struct brain *brain)
     }
 }
 
-/* ---- those whose patience is at its end ---- */
+/* ---- jobs that have waited beyond their patience ---- */
 
 enum {
     PROTECTED_MOST = 4, /* promises to the oldest of a queue */
@@ -283,7 +283,7 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
     return promised;
 }
 
-/* ---- those for whom others were stopped ---- */
+/* ---- jobs for which others were stopped ---- */
 
 void plan_awaited(struct brain *brain, struct decisions *decisions)
 {
@@ -321,7 +321,7 @@ static void promise_awaited(struct brain *brain, struct decisions *decisions)
     }
 }
 
-/* ---- everybody ---- */
+/* ---- all jobs ---- */
 
 /* How many may be promised a start because they come first in order. */
 static uint32_t promises_by_order(const struct settings *settings, uint32_t protected)
@@ -352,7 +352,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     struct state *state = brain->state;
     uint32_t depth = state->settings.backfill_depth, by_order;
     size_t buckets = 0;
-    uint64_t stopped_by = 0; /* without backfill: the job that nobody may pass */
+    uint64_t stopped_by = 0; /* without backfill: the job that no other may pass */
 
     if (brain->pending.count == 0)
         return;

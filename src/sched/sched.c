@@ -40,7 +40,7 @@ static void update_end(struct brain *brain, struct job *job, bool is_active)
         ends_add(&brain->ends, end, job);
 }
 
-/* Whoever is being stopped, or is at its limit, ends now: that makes nobody else end. */
+/* A job that is being stopped, or is at its limit, ends now: that makes no other job end. */
 static void extend_windows(struct brain *brain)
 {
     struct state *state = brain->state;
@@ -201,7 +201,7 @@ static void start_afresh(struct brain *brain)
     learn_state(brain);
 }
 
-/* Whether machines, devices, or who may use them, are others then. */
+/* Whether the event may change machines, devices, or which jobs may use them. */
 static bool moves(const struct brain *brain, const struct event *event)
 {
     switch (event->kind) {
@@ -307,7 +307,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     if (brain->is_moved)
         room_made_forget_back(&brain->reclaim, brain->state);
     brain_refresh(brain);
-    brain_shut_gates(brain); /* who holds what decides what is kept */
+    brain_shut_gates(brain); /* what jobs hold decides what is kept */
     brain->review = USEC_NEVER;
     brain->budgets.count = 0;
     plan_stops(brain, decisions);

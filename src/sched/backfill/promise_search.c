@@ -134,7 +134,7 @@ static void open_gates(struct schedule *walk, usec_t at)
     walk->opens = next_opening(walk, at);
 }
 
-/* The next time at which somebody gives something back; all that happens until then is done. */
+/* Go to the next time at which a job frees something; all that happens until then is done. */
 static bool step(struct schedule *walk, usec_t *ret_at)
 {
     struct reserve *reserve = walk->reserve;

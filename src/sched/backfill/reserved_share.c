@@ -22,7 +22,7 @@ void reserved_share_make(reserved_share_list *shares, const struct state *state,
     if (reserved_share_of(shares, why->queue))
         return;
     turn.at = state->now;
-    /* Without backfill nobody passes. All that end at the same time count. */
+    /* Without backfill, no job passes. All that end at the same time count. */
     for (struct ends_walk next = ends_first(ends); next.job; ends_next(&next)) {
         usec_t end = next.end > state->now ? next.end : state->now;
         struct amounts held;
@@ -55,7 +55,7 @@ void reserved_share_keep(reserved_share_list *shares, const struct state *state,
                                               .spare = left > 0 ? left : 0 });
 }
 
-/* Does who ends at `end` still hold it when the turn has come? Two without end never agree. */
+/* A job that ends at `end` still holds it when the turn has come; also if neither has an end. */
 static bool is_over(usec_t end, usec_t at)
 {
     return end > at || end == USEC_NEVER;

@@ -18,7 +18,7 @@
 struct reserved_share {
     uint32_t queue; /* at its limit */
     uint32_t resource;
-    uint64_t job;  /* the job whose turn it is */
+    uint64_t job;  /* the job that has this turn */
     usec_t at;     /* USEC_NEVER: when a job without a time limit ends */
     int64_t spare; /* of the resource: what other jobs may hold at that time */
 };

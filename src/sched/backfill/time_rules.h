@@ -4,7 +4,7 @@
 
 /* time_rules - tariffs and windows: whether a job may start at this time of day
  *
- * Tariff. A job with a tariff limit waits for hours whose factor is at most that, unless no such
+ * Tariff. A job with a tariff limit waits for hours with a factor of at most that, unless no such
  * hours are known or its deadline would be missed. It starts at
  *
  *   min(next cheap hour, deadline - 9/8 of its window)     at the latest

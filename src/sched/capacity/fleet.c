@@ -52,7 +52,7 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
     }
     for (size_t i = 0; i < state->pools.count; i++)
         fleet->pools.items[i] = is_empty ? 0 : state->room.pools.items[i];
-    fleet->changes += FLEET_LOG_SIZE + 1; /* everybody looks at all */
+    fleet->changes += FLEET_LOG_SIZE + 1; /* every follower looks at all */
     fleet->followed = fleet->changes;
 }
 
@@ -169,7 +169,7 @@ void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
         }
     } else {
         copy_all(own, now);
-        own->changes += FLEET_LOG_SIZE + 1; /* everybody looks at all */
+        own->changes += FLEET_LOG_SIZE + 1; /* every follower looks at all */
     }
     own->followed = now->changes;
 }

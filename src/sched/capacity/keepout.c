@@ -131,7 +131,7 @@ static void shut_machines(struct keepouts *keepouts, const struct state *state, 
 
 /* ---- devices ---- */
 
-/* A device, and who holds it when the window opens. */
+/* A device, and its state when the window opens. */
 struct candidate {
     uint32_t device, node, slot; /* slot: of the machine */
     uint8_t keep;

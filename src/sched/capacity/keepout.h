@@ -7,8 +7,8 @@
  * A reservation of machines closes them to all jobs but its owner's while its window is open. A
  * reservation of GPUs closes as many devices as it counts. They are chosen for each plan: devices
  * that the owner holds, then free ones, then those that will be free when the window opens, then
- * those whose jobs can be stopped, then the rest. A job is barred from what is closed at any time
- * while it might hold it:
+ * those with jobs that can be stopped, then the rest. A job is barred from what is closed at any
+ * time while it might hold it:
  *
  *   [start, start + limit)                                           if it is never stopped
  *   [start, start + min(limit, grace + restart + checkpoint + 1 min))     if it may be stopped

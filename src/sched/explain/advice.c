@@ -15,11 +15,11 @@ enum {
     LIMIT_SLACK_PART = 100, /* of a shorter limit, for the time until it is submitted */
 };
 
-/* Somebody who is not pending: a job that was changed, or one that nobody submitted. */
+/* A hypothetical job that is not pending: a changed copy of a job, or one not submitted yet. */
 struct stranger {
     struct inquiry *inquiry;
     struct job job;
-    uint32_t class; /* of the asker's own */
+    uint32_t class; /* in the inquiry's own brain */
     const struct request *request;
     struct pending_bucket bucket;
 };
@@ -88,7 +88,7 @@ static void promises_of_others(struct brain *own, uint64_t job, struct promises 
     ret->held.count = ret->count;
 }
 
-/* Nobody may be passed by: only the first in line starts. */
+/* Without backfill, no job may pass another: only the first in order starts. */
 static bool is_barred(const struct brain *brain, const struct stranger *stranger)
 {
     const struct job *waiting = state_job(brain->state, stranger->job.id);

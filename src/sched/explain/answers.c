@@ -38,7 +38,7 @@ static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
     return place_job(&other, &own->arena, &lease, NULL);
 }
 
-/* There was no room: what exactly was missing is found out when somebody asks. */
+/* There was no room: what exactly was missing is computed only for an inquiry. */
 static void why_no_room(struct brain *own, const struct job *job, struct why *why)
 {
     struct place_query query = brain_query(own, job);
@@ -139,7 +139,7 @@ static uint32_t count_moving(const struct state *state, const struct reclaim *re
     return count;
 }
 
-/* As a plan would look for a set, but beside nobody's promise. */
+/* Search a set of jobs to move as a plan does, but without regard to promises. */
 static void ask_for(struct brain *brain, const struct job *job, struct moves_ask *ret)
 {
     const struct state *state = brain->state;

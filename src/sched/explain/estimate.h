@@ -81,7 +81,7 @@ void estimator_release(struct estimator *estimator);
 /* Record the estimates of new jobs. */
 void estimate_note(struct brain *brain, struct decisions *decisions);
 
-/* The job whose start is estimated: a pending one, or one that is not pending. */
+/* The job for which a start is estimated: a pending one, or one that is not pending. */
 struct estimate_ask {
     const struct job *job;
     const struct request *request; /* a hypothetical request; NULL: the job's own */

@@ -153,7 +153,7 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
     share_gates(inquiry, brain);
     share_weights(inquiry, brain, is_other);
     estimator_forget(&own->estimator);
-    own->estimator.layout = 0; /* who holds what is counted anew */
+    own->estimator.layout = 0; /* what each queue holds is counted again */
     assert(!own->is_moved && own->layout.version != 0);
     return own;
 }

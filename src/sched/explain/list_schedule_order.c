@@ -26,7 +26,7 @@ static struct estimate_entry entry_as_guessed(const struct schedule *walk,
                                     .kind = bucket->kind };
 }
 
-/* Who asks guesses on a copy: what a plan goes by stays as it is. */
+/* An inquiry predicts on a copy, so that the predictions that plans use stay unchanged. */
 static struct estimate_entry entry_of(const struct schedule *walk, struct pending_bucket *bucket)
 {
     struct pending_bucket copy = *bucket;
@@ -109,7 +109,7 @@ uint32_t schedule_next_line(const struct schedule *walk)
     return at;
 }
 
-/* Its first job was placed: the next of the same kind, or nobody. */
+/* Its first job was placed: go on to the next of the same bucket, if there is one. */
 void schedule_advance(struct schedule *walk, uint32_t number)
 {
     struct estimate_line *line = &walk->estimator->lines.items[number];

@@ -69,8 +69,8 @@ static int64_t still_wanted(const struct dealing *dealing, uint32_t queue)
     return fair->wanted_milli - fair->fair_milli;
 }
 
-/* In proportion to the weights, whole GPUs; nobody more than he wants. Returns what is left, and
- * whether somebody wanted less than his part. */
+/* Divide in proportion to the weights, in whole GPUs; no queue gets more than it wants. Returns
+ * what is left, and whether a queue wanted less than its part. */
 static int64_t deal(struct dealing *dealing, int64_t amount, bool *ret_is_capped)
 {
     int64_t sum = 0, left = amount;
@@ -99,7 +99,8 @@ static int64_t deal(struct dealing *dealing, int64_t amount, bool *ret_is_capped
     return left;
 }
 
-/* What rounding left, one GPU (or less, who wants less) at a time to the largest remainder. */
+/* Give what rounding left, a GPU at a time (less if the queue wants less), to the largest
+ * remainder. */
 static int64_t deal_rest(struct dealing *dealing, int64_t left)
 {
     while (left > 0) {
@@ -169,7 +170,7 @@ static void deal_below(struct dealing *dealing, uint32_t queue)
         }
     }
     assert(left >= 0);
-    /* First as if nobody wanted more than his guarantee. */
+    /* First as if no queue wanted more than its guarantee. */
     for (size_t i = 0; i < dealing->parts.count; i++) {
         struct fair_queue *fair = &dealing->fair->items[dealing->parts.items[i].queue];
         int64_t least = fair_owed(state, dealing->parts.items[i].queue);

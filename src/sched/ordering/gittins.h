@@ -24,7 +24,7 @@ struct gittins {
     usec_t ranks[RESIDUAL_SIZES][RESIDUAL_BINS];
 };
 
-/* Compute the ranks of the sizes whose bits are set; others keep theirs. */
+/* Compute the ranks of the sizes with set bits; others keep theirs. */
 void gittins_make(struct gittins *gittins, const struct residual *residual, uint32_t sizes);
 
 #endif

@@ -9,7 +9,7 @@
 #include "sched/ordering/quota_check.h"
 
 enum { CHARGE_AHEAD_MS = 3600 * 1000 }; /* what runs counts as if it had run an hour more */
-#define NOBODY UINT32_MAX
+#define NO_QUEUE UINT32_MAX
 
 static uint64_t used_by(const struct state *state, const struct order_claim *claim)
 {
@@ -78,7 +78,7 @@ static void set_size(struct order *order, size_t count)
 {
     order->next.count = order->kinds.count = 0;
     for (size_t i = 0; i < count; i++) {
-        list_add(&order->next, NOBODY);
+        list_add(&order->next, NO_QUEUE);
         list_add(&order->kinds, 0);
     }
     while (order->lines.count < count)
@@ -101,7 +101,7 @@ void order_release(struct order *order)
     list_release(&order->first_child);
 }
 
-/* The next of the queue's own, if it has somebody to offer. */
+/* The next of the queue's own jobs, if it has one to offer. */
 static const struct rank_entry *best_of(const struct order *order, uint32_t queue,
                                         bool *ret_is_stuck)
 {
@@ -122,15 +122,15 @@ static struct order_claim claim_of(struct order *order, uint32_t queue)
                                  .usage = &order->usage };
 }
 
-/* Who is next of this queue, when that is known of its children. */
+/* Choose the next queue at or below this one; the children have chosen already. */
 static void choose(struct order *order, uint32_t queue)
 {
     bool is_stuck;
     const struct rank_entry *own = best_of(order, queue, &is_stuck);
-    uint32_t best = NOBODY;
+    uint32_t best = NO_QUEUE;
 
     assert(order->first_child.items[queue] <= order->first_child.items[queue + 1]);
-    order->next.items[queue] = NOBODY;
+    order->next.items[queue] = NO_QUEUE;
     if (own) { /* jobs may stand in a queue that got children later; they go first */
         order->next.items[queue] = queue;
         order->kinds.items[queue] = own->bucket->kind;
@@ -139,15 +139,15 @@ static void choose(struct order *order, uint32_t queue)
     for (uint32_t i = order->first_child.items[queue]; i < order->first_child.items[queue + 1];
          i++) {
         uint32_t child = order->children.items[i];
-        if (order->next.items[child] == NOBODY)
+        if (order->next.items[child] == NO_QUEUE)
             continue;
         struct order_claim claim = claim_of(order, child), other;
-        if (best != NOBODY)
+        if (best != NO_QUEUE)
             other = claim_of(order, best);
-        if (best == NOBODY || order_is_before(order->state, &claim, &other))
+        if (best == NO_QUEUE || order_is_before(order->state, &claim, &other))
             best = child;
     }
-    if (best == NOBODY)
+    if (best == NO_QUEUE)
         return;
     order->next.items[queue] = order->next.items[best];
     order->kinds.items[queue] = order->kinds.items[best];
@@ -201,7 +201,7 @@ struct pending_bucket *order_next(struct order *order, bool with_stuck)
     if (with_stuck != order->with_stuck)
         choose_all(order, with_stuck);
     order->queue = order->next.items[QUEUE_ROOT];
-    if (order->queue == NOBODY)
+    if (order->queue == NO_QUEUE)
         return NULL;
     assert(order->queue < order->lines.count);
     return best_of(order, order->queue, &order->was_stuck)->bucket;
@@ -212,7 +212,7 @@ static order_heap *heap_at_hand(struct order *order)
 {
     struct order_line *line = &order->lines.items[order->queue];
 
-    assert(order->queue != NOBODY);
+    assert(order->queue != NO_QUEUE);
     return order->was_stuck ? &line->stuck : &line->ready;
 }
 

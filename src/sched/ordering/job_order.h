@@ -11,18 +11,18 @@
  *      its next job needs most of;
  *   3. the lower number.
  *
- * So a queue is measured by its use of what it asks for now. A queue whose children want different
- * resources is not charged for one of them when it asks for the other, and what a blocked child
- * holds does not count against its siblings. These are the two known flaws of a dominant share
- * that is summed up a tree (policies 2.3).
+ * So a queue is measured by its use of what it asks for now. A queue with children that want
+ * different resources is not charged for one of them when it asks for the other, and what a blocked
+ * child holds does not count against its siblings. These are the two known flaws of a dominant
+ * share that is summed up a tree (policies 2.3).
  *
  * Inside a queue: the higher priority, then the rank, then the lower job number. Usage
  * halves every half-life (core/cluster/queue.h), so a queue that was served less comes first, and
  * starting many jobs at once counts at once. Tree and weights follow Slurm's Fair Tree
  * (policies 2.1), in integers.
  *
- * Buckets whose jobs find no room anywhere are `stuck`. They are offered only for promises, so a
- * plan stays cheap for any number of waiting jobs.
+ * A bucket is `stuck` if its jobs find no room anywhere. Stuck buckets are offered only for
+ * promises, so a plan stays cheap for any number of waiting jobs.
  *
  * Order of calls:  order_start, (order_next, then order_block or order_served)*, order_release
  */
@@ -83,7 +83,7 @@ struct order {
     LIST(struct order_line) lines; /* by queue */
     LIST(uint32_t) children;       /* queues by parent, then number */
     LIST(uint32_t) first_child;    /* by queue: index of its first child; one more at the end */
-    LIST(uint32_t) next;           /* by queue: the queue at or below it that is next; NOBODY */
+    LIST(uint32_t) next;           /* by queue: the queue at or below it that is next; NO_QUEUE */
     LIST(uint8_t) kinds;           /* by queue: what its next job needs most of (enum share) */
     order_usage usage;
     bool with_stuck; /* `next` considers stuck buckets */
@@ -96,7 +96,7 @@ typedef bool order_fits(void *user, const struct pending_bucket *bucket);
 
 void order_start(struct order *order, const struct state *state, const struct ranker *ranker,
                  const struct pending *pending, order_fits *fits, void *user);
-/* The bucket whose head is next; NULL when all are blocked. */
+/* The bucket with the next head; NULL when all are blocked. */
 struct pending_bucket *order_next(struct order *order, bool with_stuck);
 /* No job of the bucket that order_next returned can start in this plan. */
 void order_block(struct order *order);

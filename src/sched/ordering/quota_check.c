@@ -19,7 +19,7 @@ int64_t quota_bound(const struct state *state, uint32_t queue, uint32_t resource
     return quota_most(&q->quota[resource], q->owned.of[resource]);
 }
 
-/* Other resources than those that are guaranteed are nobody's to take back. */
+/* Only guaranteed resources can be taken back. */
 static bool is_bound_to_guarantee(const struct queue *queue, const struct quota_ask *ask,
                                   uint32_t resource)
 {
@@ -110,7 +110,7 @@ static bool subject_allows(const struct state *state, uint32_t at,
     return false;
 }
 
-/* A user who is named has his own limit, not that of each. */
+/* A named user has a limit of their own instead of the limit for each user. */
 static bool is_named(const struct queue *queue, const struct subject_limit *each, uint32_t user)
 {
     LIST_EACH (const struct subject_limit, other, &queue->subjects) {
@@ -136,14 +136,14 @@ static bool subjects_allow(const struct state *state, uint32_t at, const struct 
 
 /* ---- what others do not lend ---- */
 
-/* What is kept from the job, and by whom most. */
+/* What other queues keep from the job, and the queue that keeps most. */
 struct kept {
     int64_t sum, most;
     uint32_t keeper;
 };
 
-/* Not lent by a queue whose parent is on the way up. Of a queue that lends all, those below it may
- * still keep some back. */
+/* Add what a queue does not lend; its parent is on the way up from the job's queue. If the queue
+ * lends all, those below it may still keep some back. */
 static void add_kept(const struct state *state, const struct quota_ask *ask, uint32_t number,
                      uint32_t resource, struct kept *kept)
 {

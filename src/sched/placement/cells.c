@@ -214,7 +214,7 @@ void cells_make(struct cells *cells, const struct layout *layout, const struct s
     place_kinds(cells, layout, state);
 }
 
-/* ---- who holds what ---- */
+/* ---- what owners hold ---- */
 
 struct cells_guest cells_guest_of(const struct cells *cells, uint32_t queue, bool is_preemptible)
 {
@@ -224,7 +224,7 @@ struct cells_guest cells_guest_of(const struct cells *cells, uint32_t queue, boo
                                  .is_firm = !is_preemptible };
 }
 
-/* The one for whom it is open; 0: for nobody, or it is whole. */
+/* The owner for which the cell is open; 0: for none, or it is whole. */
 static uint32_t opened_by(const struct cell *cell)
 {
     if (cell->firm == 0 || cell->by * cell->by != cell->firm * cell->squares)

@@ -85,7 +85,7 @@ void cells_take_member(struct cells *cells, const struct layout *layout, const s
 
 /* Slack by kind. */
 void cells_slacks(const struct cells *cells, int64_t *ret_slacks);
-/* The first kind whose slack fell, and is negative; -1: none. */
+/* The first kind with a slack that fell and is negative; -1: none. */
 int cells_broken(const struct cells *cells, const int64_t *before);
 /* Taking a part of this slot would break a kept cell. For preemptible jobs: it would use an idle
  * cell when no more cells are left than are owed. slacks: the present ones. */

@@ -189,9 +189,9 @@ static bool place_in_way(struct placing *placing, enum cell_way way, struct why 
     return place_as_it_is(placing, why);
 }
 
-/* Beside the cells that are kept for queues: in a whole one that its queue is owed; where it breaks
- * none that is needed; where it breaks none. Who may be stopped at once takes of these, too, when
- * there is nothing else; of others it is only said that this is what keeps them. */
+/* Place beside the cells that are kept for queues: in a whole one that its queue is owed; where it
+ * breaks none that is needed; where it breaks none. A job that may be stopped at once also takes
+ * from these when there is nothing else. For other jobs, the last way only finds the reason. */
 static bool place_alternative(struct placing *placing, struct why *why)
 {
     if (!placing->slacks)

@@ -189,7 +189,7 @@ static bool part_may_fit(const struct place_query *query, uint32_t number)
 bool place_may_fit(const struct place_query *query)
 {
     if (query->scorer->layout->has_mins)
-        return true; /* what it costs depends on whose pool it is */
+        return true; /* the cost depends on the owner of the pool */
     for (uint32_t i = 0; i < request_parts(query->request); i++) {
         if (!part_may_fit(query, i))
             return false;

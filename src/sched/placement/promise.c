@@ -173,7 +173,8 @@ static bool shares_a_machine(const struct promise *promise, const struct lease *
     return false;
 }
 
-/* Whoever had no end was counted on to end by a promise without a time: nobody knows any more. */
+/* A promise without a time counts on jobs without an end. If one of these ends or gets an end, the
+ * promise is stale. */
 static void doubt(struct promise *promise, const struct lease *lease, usec_t end)
 {
     if (promise->at == USEC_NEVER && end == USEC_NEVER && shares_a_machine(promise, lease))
@@ -217,8 +218,8 @@ void promise_list(const struct promises *promises, usec_t end, promise_nodes *re
 
 #define SMALLER(a, b) ((b) < (a) ? (b) : (a))
 
-/* Devices that are promised by number stand for others where theirs were taken: of those that seem
- * to be left, so many are not. Who takes one by its place must not see them. */
+/* A promise of devices by number takes others if some of its own were taken: as many of the devices
+ * that seem to be free are not. A job that takes devices by position must not see them. */
 static void hide_promised(const struct promise_spot *held, struct fleet_slot *slots, uint32_t count)
 {
     int32_t left = held->whole;

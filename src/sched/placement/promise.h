@@ -83,7 +83,7 @@ void promise_take(struct promises *promises, const struct layout *layout, usec_t
 bool promise_pool_allows(const struct promises *promises, const struct state *state, usec_t end,
                          uint32_t pool);
 
-/* The job whose promise restricts a job that ends at `end`; 0: none. */
+/* The job with a promise that restricts a job that ends at `end`; 0: none. */
 uint64_t promise_holder(const struct promises *promises, usec_t end);
 
 void promises_release(struct promises *promises);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/role_order.h"
 
-/* What a member wants: of the first that differs, who wants more comes first. */
+/* By what a member wants: the first resource that differs decides, and more comes first. */
 static bool comes_before(const struct request *a, const struct request *b)
 {
     int64_t gpus[2] = { request_milli(a, 0, 0) / a->members, request_milli(b, 0, 0) / b->members };

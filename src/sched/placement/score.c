@@ -10,7 +10,7 @@ enum {
     COST_MOST = (1 << 22) - 1, /* of a policy: below what a shared device counts */
     COST_KEPT = 1 << 23,
     COST_SHARED = 1 << 27,
-    COST_OWN = 1 << 30, /* a machine that is no spot one, for who prefers those */
+    COST_OWN = 1 << 30, /* not a spot machine, for a job that prefers spot machines */
     COST_TIMES = 7,     /* more devices than that count as so many */
 };
 

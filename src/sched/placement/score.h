@@ -16,7 +16,7 @@
  * come machines with fewer shared devices for the job (own static pools first), then machines with
  * fewer devices that are promised to a dynamic pool.
  *
- * Devices: own before shared, promised last, then those whose free room others could use better
+ * Devices: own before shared, promised last, then those with free room that others could use better
  * (avoid). A part of a GPU goes where the policy says, of equals to the fullest device; a MIG
  * instance where it takes least from others (mig_choice.c). Several whole devices come from one
  * NVLink island, one PCIe switch or one NUMA node: the one that they fill best.

@@ -10,7 +10,7 @@ enum { REVIEW_PART = 64 }; /* a waiting job is looked at again after this part o
 #define REVIEW_LEAST USEC_PER_MIN  /* but not sooner */
 #define REVIEW_MOST  USEC_PER_HOUR /* least attained service: runs at most so long unlooked at */
 
-/* ---- who takes part ---- */
+/* ---- contenders ---- */
 
 /* False: it wants no GPUs. */
 static bool add_claim(struct contenders *claims, const struct state *state, struct job *job,

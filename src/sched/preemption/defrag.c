@@ -21,7 +21,7 @@ void defrag_release(struct defrag *defrag)
     fleet_release(&defrag->now);
 }
 
-/* ---- those who are being moved ---- */
+/* ---- jobs that are being moved ---- */
 
 bool defrag_is_under_way(const struct brain *brain, const struct job *job)
 {
@@ -37,7 +37,7 @@ bool defrag_is_under_way(const struct brain *brain, const struct job *job)
     return false;
 }
 
-/* Somebody who was moved for it is not there yet where he goes. */
+/* A job that was moved for it has not started in its new place yet. */
 static bool is_waited_for(const struct brain *brain, const struct job *job)
 {
     const struct elastic *elastic = &brain->elastic;
@@ -116,7 +116,7 @@ void defrag_respect(const struct brain *brain, const struct job *job, struct pla
     query->end = usec_after(brain->state->now, job->pending_bucket->most);
 }
 
-/* ---- for whom ---- */
+/* ---- the job for which others move ---- */
 
 /* By every rule but room it could start, as plan_grants will see it. */
 static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t end)
@@ -135,7 +135,7 @@ static bool is_free_to_start(struct brain *brain, const struct job *job, usec_t 
     return false;
 }
 
-/* It will start in this plan, and needs nobody's help. */
+/* It will start in this plan: no job has to move for it. */
 static bool fits_now(struct relocation *search)
 {
     struct brain *brain = search->brain;

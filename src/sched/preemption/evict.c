@@ -95,7 +95,7 @@ struct leaver {
 
 typedef LIST(struct leaver) leaver_list;
 
-/* The least that is done again per GPU; of equals who started last. */
+/* By the work that is repeated per GPU, least first; among equals, the job that started last. */
 static int compare_leavers(const void *left, const void *right)
 {
     const struct leaver *a = left, *b = right;
@@ -109,7 +109,7 @@ static int compare_leavers(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-/* What is held beyond what it may be from then on, and those who could go. */
+/* What is held beyond the maximum from then on, and the jobs that could be stopped. */
 static void measure(const struct brain *brain, const job_list *jobs, int64_t most,
                     struct excess *excess, leaver_list *leavers)
 {
@@ -147,7 +147,7 @@ static void evict_excess(struct brain *brain, const job_list *jobs, struct exces
     list_release(&leavers);
 }
 
-/* What only a window bounds: a limit that somebody lowers stops nobody. */
+/* Only a window reduces a limit this way: a limit that an administrator lowers stops no job. */
 static bool is_smaller(int64_t most, int64_t than)
 {
     return most != QUOTA_NONE && (than == QUOTA_NONE || most < than);
@@ -184,7 +184,7 @@ static void evict_queue(struct brain *brain, const job_list *jobs, uint32_t numb
 
 /* ---- budgets ---- */
 
-/* In hours that cost nothing whoever runs may run on. */
+/* In hours that cost nothing, running jobs may run on. */
 static bool spends_now(const struct state *state, const struct job *job, enum account_kind kind)
 {
     return kind == ACCOUNT_MONEY ? job->run->cost.rate > 0 && state->agenda.factor_milli > 0

@@ -10,7 +10,7 @@
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/reclaim.h"
 
-enum { ROUNDS_MOST = 8 }; /* of looking for places; who finds none is left out of the next one */
+enum { ROUNDS_MOST = 8 }; /* of placing; a claim that finds no place is left out of the next */
 
 static struct preempt_queue *queue_of(struct preempt *preempt, uint32_t queue)
 {
@@ -156,7 +156,7 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
     claims->milli = most < claims->milli ? most : claims->milli;
 }
 
-/* only_running: nobody is stopped, nobody is cleared for. */
+/* only_running: select the running jobs only, so that none is stopped for another. */
 static void select_claims(struct contenders *claims, bool only_running)
 {
     int64_t left = claims->milli;
@@ -174,8 +174,8 @@ static void select_claims(struct contenders *claims, bool only_running)
 
 /* ---- what follows ---- */
 
-/* Whom it is stopped for: the best that gets a place where it runs, and is better than it; else the
- * best of all that start, which took the GPUs that it could have moved to. */
+/* The job for which this one is stopped: the best claim that is better and gets a place where this
+ * one runs. Else the best of all that start: it took the GPUs that this one could have moved to. */
 static uint64_t stopped_for(const struct brain *brain, const struct contender *claim)
 {
     const struct contenders *claims = &brain->preempt.claims;
@@ -267,7 +267,7 @@ static bool start_largest(struct brain *brain, const struct contender *claim,
     return false;
 }
 
-/* Everybody has a place, and nobody has to go for it. */
+/* Every claim has a place, and no job has to stop for it. */
 static bool all_have_places(const struct contenders *claims)
 {
     LIST_EACH (const struct contender, claim, &claims->items) {
@@ -316,7 +316,7 @@ static void unsettle(struct brain *brain)
     brain->preempt.has_settled = false;
 }
 
-/* A place for one for whom other queues made room. */
+/* Keep a place for a job for which other queues made room. */
 static void keep_for(struct brain *brain, struct fleet *ahead, const struct job *job)
 {
     const struct lease *known = kept_place_of(&brain->reclaim.made, job->id);
@@ -370,7 +370,7 @@ static void take_back(struct brain *brain, struct decisions *decisions)
     }
 }
 
-/* Who has to wait for other hours takes part in nothing until then. */
+/* A job that has to wait for other hours takes no part until then. */
 static void note_times(struct brain *brain, uint32_t queue)
 {
     struct pending_queue *pending =
@@ -385,7 +385,7 @@ static void note_times(struct brain *brain, uint32_t queue)
     }
 }
 
-/* For whom others move: it takes part no more, its place is kept for it. Returns its GPUs. */
+/* Leave out jobs for which others move: their places are kept. Returns the GPUs of these places. */
 static int64_t leave_out_moved(struct brain *brain, struct contenders *claims)
 {
     int64_t milli = 0;
@@ -459,7 +459,7 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
         unsettle(brain);
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
-    brain_list_awaited(brain); /* also those for whom this plan moves others, with their places */
+    brain_list_awaited(brain); /* also jobs for which this plan moves others, with their places */
     defrag_keep(brain, true);
     for (uint32_t i = 0; i < preempt->queues.count; i++) {
         if (preempt->queues.items[i].count == 0)

@@ -6,8 +6,8 @@
  *
  * For each queue with preemptible jobs, the claimants are selected best first as long as
  * there are GPUs for them, then packed. Running jobs in their way are stopped (STOP 5,
- * which names the job they are stopped for). Selected jobs whose place is free start at once; the
- * others are `awaited` until it is, and come first.
+ * which names the job they are stopped for). A selected job starts at once if its place is
+ * free; else it is `awaited` until then, and comes first.
  *
  * A job makes room only for a job of its own queue, never for one of a lower priority, and not
  * before it has run for its restart cost. If jobs of other queues wait, the claimants get no more
@@ -156,7 +156,7 @@ void preempt_release(struct preempt *preempt);
 struct brain;
 struct decisions;
 
-/* Stop jobs for others of their queue, and start those whose place is free. */
+/* Stop jobs for others of their queue, and start those that have a free place. */
 void plan_preempt(struct brain *brain, struct decisions *decisions);
 
 #endif

@@ -240,7 +240,7 @@ static bool keep(struct packing *packing, struct contender *claim)
     return true;
 }
 
-/* Nobody loses its place to one that is not better: then that one has none. */
+/* A claim never loses its place to one that is not better: then the latter has none. */
 static bool place_claim(struct packing *packing, struct contender *claim)
 {
     struct contender *loser = claim;
@@ -280,8 +280,8 @@ static int32_t most_free(const struct preempt_place *pack)
     return most;
 }
 
-/* Nobody took the place of some that were to go, and some of the selected found none: what they
- * leave is for the others, in order. */
+/* The places of some jobs that were to stop are still free, and some selected claims found none.
+ * What these leave is for the other claims, in order. */
 static bool try_fill(struct packing *packing, struct contender *claim)
 {
     struct preempt_place *pack = packing->pack;

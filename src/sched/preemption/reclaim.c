@@ -21,7 +21,7 @@ void reclaim_release(struct reclaim *reclaim)
     kept_places_release(&reclaim->made);
 }
 
-/* ---- who could go ---- */
+/* ---- candidates ---- */
 
 struct search {
     struct brain *brain;
@@ -43,7 +43,7 @@ static int64_t cost_of(const struct job *job, usec_t now)
     return cost < INT64_MAX / 4096 ? (int64_t)cost : INT64_MAX / 4096;
 }
 
-/* Cheapest per GPU first; of equals who started last. */
+/* By cost per GPU, least first; among equals, the job that started last. */
 static int compare_victims(const void *left, const void *right)
 {
     const struct victim *a = left, *b = right;
@@ -57,8 +57,9 @@ static int compare_victims(const void *left, const void *right)
     return a->job->id > b->job->id ? -1 : 1;
 }
 
-/* By which rule one of that queue may go. A cell that a queue is owed is given back by whoever is
- * in it, also by who is within his own guarantee: that counts GPUs, and there are others. */
+/* The rule by which a job of the other queue may be stopped. If a queue is owed a cell, the job in
+ * that cell gives it back even if its own queue is within its guarantee: a guarantee counts GPUs,
+ * and there are others. */
 static enum stop_rule rule_for(const struct search *search, uint32_t other,
                                const struct amounts *held)
 {
@@ -333,7 +334,7 @@ static bool may_stay(struct search *search, const struct lease *held, struct lea
     return is_placed;
 }
 
-/* Who need not go after all; the dearest first. */
+/* Release victims that need not go, the most expensive first. */
 static void fill_back(struct search *search, struct lease *lease)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
@@ -370,7 +371,7 @@ static int compare_jobs(const void *left, const void *right)
     return a->job->id < b->job->id ? -1 : 1;
 }
 
-/* Who would have to go, beside what gangs give up, and where it would start then. */
+/* The jobs to stop, beside what gangs give up, and the place where the waiting job would start. */
 static bool search_victims(struct search *search, struct lease *ret_lease)
 {
     struct brain *brain = search->brain;

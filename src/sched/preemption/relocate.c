@@ -83,7 +83,7 @@ bool relocation_is_enough(const struct relocation *search)
     return milli >= least;
 }
 
-/* ---- who could be moved ---- */
+/* ---- candidates ---- */
 
 static bool may_move(struct relocation *search, const struct job *job)
 {
@@ -104,7 +104,7 @@ static bool may_move(struct relocation *search, const struct job *job)
     return at <= now;
 }
 
-/* The least loss for a GPU first; of equals who started last. */
+/* By loss per GPU, least first; among equals, the job that started last. */
 static int compare_movers(const void *left, const void *right)
 {
     const struct mover *a = left, *b = right;
@@ -235,7 +235,7 @@ void relocation_drop(struct relocation *search)
         spare(search, search->brain->defrag.chosen.count - 1);
 }
 
-/* Those that make room for one member there; is_whole: all who could go. */
+/* Choose movers that make room for one member there; is_whole: all that could go. */
 static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
 {
     struct defrag *defrag = &search->brain->defrag;
@@ -249,8 +249,8 @@ static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
     }
 }
 
-/* A place for the job as far as those who are chosen make one; on this machine, if it has but one
- * member. */
+/* A place for the job in the room that the chosen movers leave; on this machine, if the job has
+ * only one member. */
 static bool try_place(struct relocation *search, uint32_t node, struct lease *ret)
 {
     struct brain *brain = search->brain;
@@ -282,7 +282,7 @@ static bool try_nodes(struct relocation *search, size_t first)
     return false;
 }
 
-/* Whoever need not go stays; the dearest first. */
+/* Release movers that need not go, the most expensive first. */
 static void fill_back(struct relocation *search)
 {
     struct brain *brain = search->brain;
@@ -319,7 +319,7 @@ static bool may_have(struct brain *brain, const struct job *job, const struct le
            quota_allows(brain->state, &ask, &why) && budget_allows(brain, job, &whole, &why);
 }
 
-/* Free now, or its own: so that it starts when it has stopped, whoever else still stops. */
+/* Free now, or its own: so it starts again when it has stopped, even if other jobs still stop. */
 static bool is_free_at_once(struct brain *brain, const struct job *job, const struct lease *place)
 {
     struct fleet *now = &brain->defrag.now;
@@ -464,7 +464,7 @@ static bool try_set(struct relocation *search, size_t first)
            place_all(search) && is_within_budget(search);
 }
 
-/* Afterwards nothing is held differently; who moves is chosen. */
+/* Choose the jobs that move. What is held is the same afterwards. */
 static bool find_set(struct relocation *search)
 {
     struct defrag *defrag = &search->brain->defrag;
@@ -513,7 +513,7 @@ static void move(struct brain *brain, const struct mover *mover, uint64_t job,
     brain_stop(brain, mover->job, stop, decisions);
 }
 
-/* Who moves holds again what he has, as far as the cells go, before that is decided. */
+/* Before the moves are decided, the cells count for each mover what it holds now. */
 void relocation_make(struct relocation *search, struct decisions *decisions)
 {
     struct brain *brain = search->brain;

@@ -18,7 +18,7 @@ void elastic_release(struct elastic *elastic)
     list_release(&elastic->back);
 }
 
-/* ---- who there is ---- */
+/* ---- the lists of gangs ---- */
 
 /* Where the job is in a list that is sorted by id, or would be. */
 static size_t find_place(struct job *const *items, size_t count, uint64_t id)
@@ -167,7 +167,7 @@ void plan_shrinks(struct brain *brain, struct decisions *decisions)
 
 /* ---- growing ---- */
 
-/* Whether somebody waits for what a gang of this queue would grow into. */
+/* Whether a job waits for what a gang of this queue would grow into. */
 static bool is_contended(const struct brain *brain, uint32_t queue)
 {
     const struct state *state = brain->state;
@@ -186,8 +186,8 @@ static bool is_contended(const struct brain *brain, uint32_t queue)
     return false;
 }
 
-/* Who comes back has what is kept for it instead of what it holds; nothing else that stops is
- * counted as gone. */
+/* A gang that comes back counts with what is kept for it, instead of what it holds. Other stopping
+ * jobs still count as running. */
 static void look_ahead(struct brain *brain)
 {
     struct reclaim *reclaim = &brain->reclaim;

@@ -37,8 +37,8 @@ void room_made_share(struct reclaim *own, const struct reclaim *reclaim, const s
 
 /* ---- when all that stops is gone ---- */
 
-/* What is held, as if those that stop for other queues were gone and those for whom they stop were
- * there. */
+/* What is held, as if the jobs that stop for other queues had ended and the jobs for which they
+ * stop had started. */
 void room_made_count_shares(struct brain *brain, uint64_t job)
 {
     const struct state *state = brain->state;
@@ -69,7 +69,7 @@ void room_made_count_shares(struct brain *brain, uint64_t job)
     }
 }
 
-/* As if those that are stopping already were gone, and those for whom they are were there. */
+/* The fleet as if the stopping jobs had ended and the jobs for which they stop had started. */
 void room_made_look_ahead(struct brain *brain, uint64_t job)
 {
     assert(job == 0 || state_job(brain->state, job));

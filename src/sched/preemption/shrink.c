@@ -10,7 +10,7 @@
 #include "sched/ordering/quota_check.h"
 #include "sched/preemption/reclaim.h"
 
-/* Whose restart loses the least for what it gives comes first; of equals who started last. */
+/* By what a restart loses per amount given up, least first; among equals, the last to start. */
 static int compare_donors(const void *left, const void *right)
 {
     const struct donor *a = left, *b = right;
