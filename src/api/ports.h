@@ -39,7 +39,7 @@ struct api_attempts {
     void (*kill)(void *user, uint64_t job); /* end its running members without a grace period */
     /* Send a signal to all processes of its running members; NULL: the engine cannot. */
     void (*signal)(void *user, uint64_t job, int number);
-    struct engine_isolation isolation;      /* what a job would get */
+    struct engine_isolation isolation; /* what a job would get */
 };
 
 struct api_devices {
@@ -76,7 +76,7 @@ struct api_study {
     /* Rehearsal: the last days, under the current configuration and a new one. */
     usec_t last;
     json_t *old_config, *new_config; /* the asker's */
-    const char *hides_from;          /* whose name: (forecast/rehearse.h), or NULL */
+    const char *hides_from;          /* only user to name (forecast/rehearse.h), or NULL */
     /* Report of the last: the question's own keys (daemon/study/study_report.c), the asker's. NULL:
      * none */
     json_t *report;
@@ -98,7 +98,7 @@ struct api_studies {
 struct api_daemon {
     void *user;
     void (*stop)(void *user, bool kill_jobs);
-    const char *state_dir, *engine, *devices, *socket; /* for who asks about the daemon */
+    const char *state_dir, *engine, *devices, *socket; /* for requests about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
     bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.c) */

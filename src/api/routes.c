@@ -11,7 +11,7 @@
 static const struct route {
     const char *method, *path;
     call_fn *handle;
-    const char *admins; /* refusal for everybody else; NULL: open to all */
+    const char *admins; /* refusal for other users; NULL: open to all */
 } routes[] = {
     { "POST", "/v1/jobs", handle_submit, NULL },
     { "GET", "/v1/jobs", handle_list, NULL },

@@ -31,7 +31,7 @@ struct rehearsal {
     usec_t wall_ahead;
     usec_t processor; /* forward.h */
     uint32_t shown;
-    /* The users whose names may be shown for jobs that are no longer listed; NULL: all. */
+    /* The user that may be named for jobs that are no longer listed; NULL: all users. */
     const char *user;
     void *config;
     /* Tell what puts the configuration into force: the one there is, or the new one. */

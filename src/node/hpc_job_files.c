@@ -60,8 +60,7 @@ static void want(struct hpc_job_files *files, const struct job *job)
     }
 }
 
-/* A file of our own making: what stands there by that name, a link or a pipe, is somebody else's.
- */
+/* Write a new file and rename it: a link or a pipe of that name may belong to another program. */
 static int put(struct hpc_job_files *files, const char *name, const struct text *bytes)
 {
     unlinkat(files->fd, SCRATCH_NAME, 0);

@@ -78,7 +78,7 @@ static int files_shift(const struct stream *stream, unsigned keep)
         return ENAMETOOLONG;
     if (keep == 0)
         return unlink(stream->path) < 0 && errno != ENOENT ? errno : 0;
-    /* Removed by its owner: that is his right, a new one follows. */
+    /* Its owner may have removed it; a new one follows. */
     return rename(stream->path, to) < 0 && errno != ENOENT ? errno : 0;
 }
 

@@ -201,8 +201,7 @@ void tree_signal(const struct shim *shim, int signal)
         file_pids(path, visit_signal, &signal);
         return;
     }
-    /* The group as a whole cannot fork its way out; its leader is unreaped, so the number is his.
-     */
+    /* The group as a whole cannot fork its way out; its unreaped leader keeps the number in use. */
     if (shim->pid > 0 && !shim->main_dead)
         kill(-shim->pid, signal);
     descendants_signal(signal);

@@ -14,7 +14,8 @@ struct alert_store {
     char *path;
 };
 
-/* person: whom it concerns, or who silenced it; first, last: since when, and told or until when. */
+/* person: the user it concerns, or the user who silenced it; first, last: since when, and told or
+ * until when. */
 static const char schema[] =
     "PRAGMA journal_mode=WAL;"
     "CREATE TABLE IF NOT EXISTS alert(kind INTEGER, name TEXT, subject TEXT, person TEXT,"

@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "core/job/request.h"
 
-/* Held: three bits count who is on each of eight memory slices, five the compute, three media. Who
- * promises the same place twice is found by the counts; sums never carry from one to the next as
- * long as fewer than eight overlap. */
+/* Held: three bits count the instances on each of eight memory slices, five the compute slices,
+ * three the media engines. The counts reveal a place that is promised twice. Sums never carry
+ * from one count to the next as long as fewer than eight overlap. */
 enum { COUNT_BITS = 3, COMPUTE_AT = 24, COMPUTE_BITS = 5, MEDIA_AT = 29, SLICES_MAX = 8 };
 
 static const uint32_t ones = 0x249249; /* the lowest bit of each count */

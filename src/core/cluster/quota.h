@@ -68,7 +68,7 @@ struct cell_quota {
 
 const char *cell_level_name(enum cell_level level); /* "node" */
 
-/* A limit for users: for each one of a queue by himself, for one by name, for a Unix group. */
+/* A limit for users: for each user of a queue, for one user by name, or for a Unix group. */
 enum subject_kind { SUBJECT_EACH_USER, SUBJECT_USER, SUBJECT_GROUP };
 enum { SUBJECTS_MAX = 256 }; /* of a queue */
 

@@ -5,15 +5,15 @@
 /* diagnosis - what the readings of a job say about how well it ran, with the numbers that say it
  *
  * Rules of thumb over means of the whole run (the list is diagnosis.def). Nothing is said of a job
- * that was watched for less than DIAGNOSIS_LEAST_MS of each device's time. A rule whose readings
- * were never there says nothing: what is not known is no fault.
+ * that was watched for less than DIAGNOSIS_LEAST_MS of each device's time. A rule without
+ * readings says nothing: what is not known is no fault.
  */
 
 #include "core/health/usage.h"
 
 /* Which device of a job holds up the others
  *
- * By its clock: of the devices that were busy, the one whose clock is below STRAGGLER_CLOCK percent
+ * By its clock: of the devices that were busy, the one with a clock below STRAGGLER_CLOCK percent
  * of the mean of the others. By its use: the one that is busy for less than half of the time of the
  * next idler one, while that is busy. Where members do different things (roles), or have parts of
  * devices only, use says nothing, and is not looked at.

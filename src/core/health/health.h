@@ -57,7 +57,7 @@ enum {
 struct health {
     uint32_t faults;      /* bit i: fault i holds */
     uint32_t xid;         /* the one that made a fault of it; 0: none */
-    usec_t since[FAULTS]; /* of those that hold, and of those whose time runs */
+    usec_t since[FAULTS]; /* of those that hold, and of pending ones */
     uint32_t pending;     /* bit i: what makes fault i is seen, not for long enough yet */
     struct reading first; /* the counters as they were when it was watched first, or reset */
     struct reading mark;  /* as they were ten minutes ago at the most */

@@ -65,9 +65,9 @@ static uint32_t claim_gpu(struct tally_job *job, uint32_t device, uint32_t rank)
     return usage->gpus_count++;
 }
 
-/* ---- whose part it is ---- */
+/* ---- the parts of the holders ---- */
 
-/* The i-th holder's, so that all of them sum up to value. */
+/* The part of the i-th holder; all parts sum up to value. */
 static int64_t part_of(int64_t value, const struct tally_ask *ask, uint32_t i)
 {
     assert(i < ask->count);

@@ -29,7 +29,7 @@ struct account {
     int64_t spent;    /* millionths of the currency; microseconds of a GPU */
     uint64_t rest;    /* of that: what did not make a whole one yet */
     usec_t since;     /* when the period began */
-    uint32_t window;  /* number of the one whose edges begin a period, plus one; 0: none does */
+    uint32_t window;  /* number of the one with edges that begin a period, plus one; 0: none */
     uint8_t firmness; /* enum firmness */
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/wide.h"
 
-/* The largest integer whose square is not above value. */
+/* The largest integer with a square that is not above value. */
 static uint64_t root_of(wide_t value)
 {
     uint64_t root = 0;

@@ -4,8 +4,8 @@
 
 /* lease - what a job holds: a machine for each member, and slices of devices
  *
- * A slice is a part of one device that is handed out: all of it, a fraction, or a MIG instance,
- * whose milli are its memory slices of the device's (mig.h).
+ * A slice is a part of one device that is handed out: all of it, a fraction, or a MIG instance.
+ * The milli of an instance are its part of the device's memory slices (mig.h).
  *
  * A member has a place in the lease, and a rank, by which engines and programs know it. As long as
  * all are there the two are the same. When a gang goes on without a lost member, its part leaves
@@ -26,7 +26,7 @@ struct slice {
     uint32_t device; /* number in the state */
     uint32_t rank;   /* the member that holds it: its place in members */
     uint32_t milli;
-    uint32_t pool;                  /* number of the pool whose budget it counts against */
+    uint32_t pool;                  /* number of the pool that it counts against */
     uint8_t kind;                   /* enum share_kind */
     uint8_t mig_start, mig_size;    /* memory slices */
     uint8_t mig_compute, mig_media; /* compute slices; whether it has the media engines */

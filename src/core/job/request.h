@@ -9,7 +9,7 @@
  *   ITEM  := COUNT                           1  8            whole GPUs
  *          | FRACTION                        0.5             part of one GPU, compute and memory
  *          | MODEL [':' COUNT | FRACTION]    h100:2  a100  a100:0.5
- *          | SIZE '..' [SIZE] [':' COUNT]    24GB..80GB:2    GPUs whose memory is in the range
+ *          | SIZE '..' [SIZE] [':' COUNT]    24GB..80GB:2    GPUs with memory in the range
  *          | 'mem=' SIZE                     mem=20G         a share of one GPU by memory
  *          | 'mig=' PROFILE [':' COUNT]      mig=3g.40gb
  *          | 'mps=' PERCENT ['%']            mps=50%

@@ -6,7 +6,7 @@
  *
  * A window (window.h) is a list of spans of journal time, computed some time ahead by a caller that
  * has a clock. While a window is open, queues and pools can have other bounds, prices another
- * factor, and machines can be reserved. A window whose name has a blank belongs to one object
+ * factor, and machines can be reserved. A window with a blank in its name belongs to one object
  * ("tariff peak", "reservation course", "each month"); the others are those of a configuration.
  *
  * Periods are windows, too: one begins whenever "each month" opens or closes.

@@ -35,7 +35,7 @@ void fold_checkpoint(struct state *state, struct job *job, uint32_t attempt);
 void state_become(struct state *state, struct job *job, enum job_state to);
 /* A job that holds nothing and has not ended is held, waits or is queued, and on_job is told. */
 void state_settle(struct state *state, struct job *job);
-/* The job has ended, and with it the jobs whose needs can no longer be met. */
+/* End the job, and the jobs with a need that can no longer be met. */
 void state_end_job(struct state *state, struct job *job, enum job_result result);
 /* All members of the job run for the first time: its groups count it, its dependents may go on. */
 void state_note_start(struct state *state, struct job *job);

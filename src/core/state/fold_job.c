@@ -266,7 +266,7 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
     return error_set(err, -EBADMSG, "forget: %" PRIu64 " is not over", id);
 }
 
-/* Jobs whose begin time has come, or that may go to other machines now. next_begin and next_spot
+/* Jobs that may begin by now, or that may go to other machines now. next_begin and next_spot
  * avoid a walk over all jobs each time. */
 static void fold_plan(struct state *state)
 {

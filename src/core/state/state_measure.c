@@ -97,7 +97,7 @@ static void settle_mig(const struct state *state, struct device *device)
     device->mig_enabled = wanted == POOL_MIG_ANY ? device->mig_now : wanted == POOL_MIG_ON;
 }
 
-/* Machines whose time counts from now on. */
+/* The time of these machines counts from now on. */
 static void count_up(struct state *state)
 {
     mtbf_advance(&state->mtbf, state->now);

@@ -5,7 +5,7 @@
 /* owner - which member a process belongs to
  *
  * By its control group (.../tarn/KEY/MEMBER), which it can't leave; where members have none, by the
- * marker that every process of a job has in its environment. Anybody can put that there: it counts
+ * marker that every process of a job has in its environment. Any user can set it: it counts
  * for processes of the job's user only, which is up to the caller.
  */
 

@@ -7,8 +7,8 @@
  *   shuffle     sorted by name, then shuffled by the seed
  *   inflate     clones random jobs until the requested GPUs reach that part of the cluster's;
  *               prunes random jobs of a longer list (openb's published procedure)
- *   load        draws jobs at random, with replacement, as a Poisson process whose rate
- *               offers that part of the cluster's GPUs; keeps the run times of the trace
+ *   load        draws jobs at random, with replacement, as a Poisson process at a rate
+ *               that offers that part of the cluster's GPUs; keeps the run times of the trace
  *   slices      takes some consecutive jobs, with their own submit times
  *   fit         splits gangs wider than a machine into members of whole machines
  *

@@ -259,8 +259,8 @@ static bool is_known_key(const char *key)
     return false;
 }
 
-/* A configuration file as the base of the experiment, whose own keys take precedence. Keys that do
- * not affect scheduling are ignored. */
+/* A configuration file is the base of the experiment. The keys of the experiment take precedence.
+ * Keys that do not affect scheduling are ignored. */
 static int take_config(const struct reader *reader, json_t *document, const char *folder)
 {
     AUTO_RELEASE(text) struct text text = { 0 };

@@ -202,7 +202,7 @@ static int suggest_output(const struct submission *submission, const struct pipe
     return code;
 }
 
-/* Words for an input that no needed stage has: whose it is, or what may be meant. */
+/* Fail for an input that no needed stage has: name the stage that has it, or suggest a name. */
 static int no_such_output(const struct submission *submission, const struct pipeline_source *source,
                           const struct stage_set *needed, const char *name)
 {

@@ -75,7 +75,7 @@ struct job_draft {
     usec_t begin_delay; /* from now; 0: at once */
     char *
         begin_at; /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for a caller that has a clock; NULL */
-    usec_t estimate;       /* how long it will run, as its user says; 0: he does not */
+    usec_t estimate;       /* how long it will run, as its user says; 0: unknown */
     usec_t deadline_delay; /* from now; 0: none, or deadline_at */
     char *deadline_at;     /* as begin_at */
     uint16_t tariff_most;  /* waits for hours with at most this factor, plus one; 0: any */
@@ -90,7 +90,7 @@ struct job_draft {
     uint8_t stop_signal;     /* that it catches to save its work; 0: SIGTERM */
     usec_t grace;            /* between SIGTERM and SIGKILL; -1: the daemon's default */
     char **argv;             /* NULL-terminated */
-    char *script;            /* text to write to a file, whose path goes to argv[script_at]; NULL */
+    char *script;            /* text to write to a file; its path goes to argv[script_at]; NULL */
     size_t script_at;
     char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
     char *cwd;  /* absolute, or NULL: the daemon's choice */
