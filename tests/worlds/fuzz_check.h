@@ -31,7 +31,7 @@ struct fuzz_invariant {
 extern const struct fuzz_invariant fuzz_invariants[];
 extern const size_t fuzz_invariant_count;
 
-/* Who could not start, as of which room: looked at again when there is more. */
+/* Jobs that could not start, and the room at that time: checked again when there is more. */
 struct fuzz_checks {
     LIST(uint64_t) misfits; /* by kind of job: shadow->more_room */
     struct map seen;        /* bucket -> settled, when its head was looked at */

@@ -409,7 +409,7 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
     if (event->stop.cause != STOP_PREEMPT || stop_rule_is_of_time(event->stop.rule))
         return true;
     if (shadow_is_over(run->shadow, job->queue))
-        return true; /* it was lowered: somebody has to go */
+        return true; /* it was lowered: a job has to go */
     if (event->stop.other == 0)
         return NOT_HELD(found, "job %" PRIu64 ": preempted for nobody", job->id);
     if (!other || other->state != JOB_QUEUED)

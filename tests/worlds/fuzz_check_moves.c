@@ -37,7 +37,7 @@ bool check_moves_within_budget(struct fuzz_run *run, const struct event *event, 
         event->stop.job, shadow->moved.from, shadow->moved.lost, shadow->settings.defrag_most);
 }
 
-/* Is somebody still being moved for it? */
+/* Is a job still being moved for it? */
 static bool is_under_way(const struct shadow *shadow, uint64_t id)
 {
     for (size_t i = 0; i < shadow->active.count; i++) {

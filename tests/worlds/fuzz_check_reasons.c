@@ -94,7 +94,7 @@ static bool lent_is_true(const struct reason *reason, struct error *found)
     int64_t kept = shadow_kept_from(shadow, reason->job->queue, resource);
     int64_t left =
         shadow_capacity(shadow, resource) - shadow->queues.items[QUEUE_ROOT].used.of[resource];
-    /* Later in the same plan it may have gone to whom it was kept for. */
+    /* Later in the same plan it may have gone to the job that it was kept for. */
     return left - kept < reason->why.wanted ||
            UNTRUE(reason, found, "%" PRId64 " are left and %" PRId64 " kept, wanted %" PRId64, left,
                   kept, reason->why.wanted);
@@ -137,7 +137,7 @@ static bool is_about_moves(const struct shadow_job *holder)
                       (holder->state == JOB_QUEUED && holder->awaited_under > 0));
 }
 
-/* Whoever it is kept for waits, and would be delayed. */
+/* The job that it is kept for waits, and would be delayed. */
 static bool reserved_is_true(const struct reason *reason, struct error *found)
 {
     const struct shadow *shadow = reason->shadow;
@@ -160,7 +160,7 @@ static bool reserved_is_true(const struct reason *reason, struct error *found)
            UNTRUE(reason, found, "it ends before job %" PRIu64 " is to start", holder->id);
 }
 
-/* Whoever has its turn waits below a queue that is at its limit for it. */
+/* The job that has its turn waits below a queue that is at its limit for it. */
 static bool turn_is_true(const struct reason *reason, struct error *found)
 {
     const struct shadow *shadow = reason->shadow;

@@ -6,7 +6,7 @@
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_leave.h"
 
-/* ---- who may start ---- */
+/* ---- which job may start ---- */
 
 static bool holds_node(const struct shadow *shadow, const struct shadow_reservation *reservation,
                        const struct lease *lease)
@@ -49,7 +49,7 @@ static bool check_kept(struct fuzz_run *run, size_t number, const struct shadow_
         return NOT_HELD(found, "job %" PRIu64 ": starts on a machine that reservation %s keeps",
                         job->id, reservation->name);
     if (reservation->gpus == 0 || !shadow_is_alone(&shadow->times, number))
-        return true; /* which of them is kept for whom nobody but the brain knows */
+        return true; /* only the brain knows which of them is kept for which owner */
     uint32_t left = left_for(shadow, reservation, lease);
     if (left >= reservation->gpus || left_for(shadow, reservation, NULL) <= left)
         return true;
@@ -154,7 +154,7 @@ bool check_budget_kept(struct fuzz_run *run, const struct event *event, struct e
     return true;
 }
 
-/* ---- who has to go ---- */
+/* ---- which job has to go ---- */
 
 bool check_gone_in_time(struct fuzz_run *run, const struct event *event, struct error *found)
 {
@@ -172,7 +172,7 @@ bool check_gone_in_time(struct fuzz_run *run, const struct event *event, struct 
 
 /* ---- how long those that run are taken to run ---- */
 
-/* The latest that it may be expected to end. Of later attempts nobody but the brain knows how much
+/* The latest that it may be expected to end. Of later attempts only the brain knows how much
  * of the estimate is left. What outlives it before it has started keeps the longer window. */
 static usec_t latest_end(const struct shadow *shadow, const struct shadow_job *job)
 {

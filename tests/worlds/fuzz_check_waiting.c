@@ -6,7 +6,7 @@
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_reason.h"
 
-/* ---- who could run ---- */
+/* ---- which job could run ---- */
 
 /* Those that the brain takes for alike are alike in this. */
 static uint64_t bucket_of(const struct shadow *shadow, const struct shadow_job *job)
@@ -76,7 +76,7 @@ bool check_work_conserving(struct fuzz_run *run, const struct event *event, stru
     return true;
 }
 
-/* ---- everybody has a reason ---- */
+/* ---- every waiting job has a reason ---- */
 
 static bool is_open_need(const struct shadow_job *job, uint64_t on)
 {

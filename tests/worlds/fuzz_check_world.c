@@ -135,9 +135,9 @@ static void look_at_head(struct fuzz_checks *checks, const struct shadow *shadow
 
 /* The oldest is served next (fifo), or holds a promise (shortest first), or has its turn for quota:
  * all that runs ends within its limit, and then it starts. Where promises are known to be lost,
- * some time later, or, when it lacks both room and quota, nobody knows when. By default that begins
- * when patience ends (sched/ordering/patience.h): after 1.15 drains, or three days; and may slip by
- * a part of its own length. */
+ * some time later, or, when it lacks both room and quota, at an unknown time. By default that
+ * begins when patience ends (sched/ordering/patience.h): after 1.15 drains, or three days; and may
+ * slip by a part of its own length. */
 static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head)
 {
     const struct shadow *shadow = run->shadow;

@@ -180,7 +180,7 @@ void fuzz_engine_submit(struct fuzz_engine *engine, const struct event_submit *s
 
     usec_t most = limit != USEC_NEVER ? limit : temper->run_usual;
     fate.run = between(&dice, most / 50 + 1, temper->is_obedient ? most : most / 10 * 12 + 2);
-    if (submit->estimate > 0 && chance(&dice, 50)) /* else somebody guessed wrong */
+    if (submit->estimate > 0 && chance(&dice, 50)) /* else the estimate is wrong */
         fate.run = submit->estimate;
     if (temper->is_obedient && fate.run >= limit)
         fate.run = limit - 1;
@@ -208,7 +208,7 @@ static void say_start(struct fuzz_engine *engine, const struct attempt *attempt,
     say_outcome(engine, attempt, started, at, is_echo);
 }
 
-/* How a member ends that nobody stops. */
+/* How a member ends if it is not stopped. */
 static struct engine_outcome draw_end(const struct fuzz_engine *engine, struct dice *dice,
                                       uint32_t rank)
 {

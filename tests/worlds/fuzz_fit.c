@@ -99,7 +99,7 @@ static uint32_t slices_on(const struct fitting *fitting, const struct shadow_dev
     return count > 0 ? (uint32_t)count : 0;
 }
 
-/* Members whose devices it has; linked ones from one island each. */
+/* Members for which it has the devices; linked ones from one island each. */
 static uint32_t members_by_devices(const struct fitting *fitting, const struct shadow_node *node)
 {
     const struct shadow *shadow = fitting->shadow;
@@ -124,7 +124,7 @@ static uint32_t members_by_devices(const struct fitting *fitting, const struct s
     return members;
 }
 
-/* Which devices are kept of those that a reservation counts, nobody but the brain knows. */
+/* Only the brain knows which devices are kept of those that a reservation counts. */
 static bool may_lack_devices(const struct shadow *shadow, const struct shadow_job *job)
 {
     for (size_t i = 0; i < shadow->times.reservations.count; i++) {

@@ -66,7 +66,7 @@ static void become(struct shadow *shadow, struct shadow_job *job, enum job_state
         job->queued = shadow->now;
         job->promised = 0;
         link_queued(shadow, job);
-        shadow->more_room++; /* somebody new to look at */
+        shadow->more_room++; /* a new job to look at */
     }
     if (to == JOB_WAITING)
         list_add(&shadow->waiting, job->id);
@@ -108,7 +108,7 @@ static enum need_answer ask(const struct shadow *shadow, uint64_t on, uint8_t ki
 
 typedef LIST(uint64_t) id_list;
 
-/* Who is cancelled because of it is put on the list. */
+/* A job that is cancelled because of it is put on the list. */
 static void decide_job(struct shadow *shadow, struct shadow_job *job, uint64_t on, id_list *broken)
 {
     for (size_t i = 0; i < job->needs.count;) {
@@ -238,7 +238,7 @@ static void apply_group(struct shadow *shadow, const struct event_group *event)
 }
 
 /* The largest of its shares of the cluster, for as long as it may run. Only asked for in worlds
- * where machines stay as they are and nobody runs without a limit. */
+ * where machines stay as they are and no job runs without a limit. */
 static int64_t work_of(const struct shadow *shadow, const struct request *request)
 {
     int64_t milli = request_milli(request, 0, 0), gpus = 0, cpu = 0, memory = 0, share = 0;
@@ -743,7 +743,7 @@ static void apply_forget(struct shadow *shadow, uint64_t id)
     shadow->groups.items[id] = NULL;
 }
 
-/* Whose begin time has come. */
+/* Jobs that may begin by now. */
 static void apply_plan(struct shadow *shadow)
 {
     shadow->plans++;
@@ -789,7 +789,7 @@ static void apply_to_job(struct shadow *shadow, struct shadow_job *job, const st
     case EVENT_STOP:
         apply_stop(shadow, job, &event->stop);
         break;
-    default: /* FORESEE says nothing of who stands where */
+    default: /* FORESEE says nothing of where a job stands */
         break;
     }
 }

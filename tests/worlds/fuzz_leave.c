@@ -6,7 +6,7 @@
 
 #include "worlds/fuzz_check.h"
 
-/* Runs, and nobody wants it to stop yet. */
+/* It runs, and is not to stop yet. */
 static bool runs_on(const struct shadow_job *job)
 {
     return (job->state == JOB_GRANTED || job->state == JOB_RUNNING) && !job->is_cancel_wanted &&
@@ -96,8 +96,8 @@ bool fuzz_machines_left(const struct fuzz_run *run, usec_t wakeup, struct error 
     return true;
 }
 
-/* Of those that are open and have no other beside them: nobody who may be stopped holds what could
- * serve it, as long as that is not enough without. */
+/* Of reservations that are open and have no other beside them: no job that may be stopped holds
+ * what could serve it, as long as the rest is not enough. */
 bool fuzz_devices_left(const struct fuzz_run *run, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
@@ -179,7 +179,7 @@ static bool shrinks(const struct shadow *shadow, uint32_t number, uint32_t resou
                             : is_smaller(now, base);
 }
 
-/* What is too much then, of those that nobody stops yet. */
+/* The excess at that time, of jobs that are not to stop yet. */
 static int64_t excess_at(const struct shadow *shadow, uint32_t queue, uint32_t resource, usec_t at)
 {
     int64_t sum = -bound_at(shadow, queue, resource, at);
@@ -193,7 +193,7 @@ static int64_t excess_at(const struct shadow *shadow, uint32_t queue, uint32_t r
     return sum;
 }
 
-/* Everybody who could go has been due to hear of it, and there is still too much. */
+/* All jobs that could go were due to be told, and there is still too much. */
 static bool check_queue_left(const struct shadow *shadow, uint32_t number, uint32_t resource,
                              usec_t at, struct error *found)
 {
@@ -241,7 +241,7 @@ bool fuzz_queues_left(const struct fuzz_run *run, struct error *found)
 
 /* ---- budgets ---- */
 
-/* By its limit, unless somebody or history said how long it runs: then when the brain expects. */
+/* By its limit, unless its user or history said how long it runs: then when the brain expects. */
 usec_t fuzz_expected_end(const struct fuzz_run *run, const struct shadow_job *job)
 {
     bool is_by_limit = job->estimate == 0 && !run->shadow->has_predicted;

@@ -29,7 +29,7 @@ usec_t fuzz_edge_of_queue(const struct shadow *shadow, uint32_t queue, usec_t at
 
 usec_t fuzz_expected_end(const struct fuzz_run *run, const struct shadow_job *job);
 /* What a queue will have spent when all that run have ended, at the least: those that are being
- * stopped cost nothing more, and nobody knows what was expected of `started`. */
+ * stopped cost nothing more, and it is unknown what was expected of `started`. */
 int64_t fuzz_spent_at_least(const struct fuzz_run *run, uint32_t queue, enum account_kind kind,
                             const struct shadow_job *started);
 /* At the most: all run until their limit. */
@@ -38,7 +38,7 @@ int64_t fuzz_spent_at_most(const struct fuzz_run *run, uint32_t queue, enum acco
 /* Whether there is such a reason to stop it: a STOP with a rule of time. */
 bool fuzz_is_to_leave(const struct fuzz_run *run, const struct shadow_job *job, uint8_t rule);
 
-/* Nobody is left who had to be told by now; and the brain wakes up when the next has to be. */
+/* All jobs that had to be told by now were told; the brain wakes up when the next has to be. */
 bool fuzz_machines_left(const struct fuzz_run *run, usec_t wakeup, struct error *found);
 bool fuzz_devices_left(const struct fuzz_run *run, struct error *found);
 bool fuzz_queues_left(const struct fuzz_run *run, struct error *found);

@@ -262,7 +262,7 @@ static void make_settings(struct making *making)
     tell_settings(making, making->order);
     if (!making->world->temper.is_obedient || making->order != ORDER_DEFAULT)
         return;
-    /* Patience ends after three days: what happens shall last longer, and somebody wait so long. */
+    /* Patience ends after three days: what happens shall last longer, and a job wait so long. */
     bool is_crowded = making->gpus > 0 && making->gpus <= MAKING_CROWD_GPUS;
     making->crowd_gpus = is_crowded ? making->gpus : 0;
     making->world->temper.is_twin |= is_crowded;

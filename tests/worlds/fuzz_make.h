@@ -33,10 +33,10 @@ struct making {
     bool has_mig, has_islands, has_preemption;
     bool has_times;  /* windows, reservations, tariffs, budgets */
     bool has_quotas; /* to borrow and lend, of other resources, for users */
-    bool is_whole;   /* nobody asks for parts of GPUs */
+    bool is_whole;   /* no job asks for parts of GPUs */
     int64_t
         crowd_gpus; /* short jobs come all the time, for so many: others wait for long; 0: none */
-    usec_t crowd;   /* GPU time that nobody has asked for yet */
+    usec_t crowd;   /* GPU time that no job has asked for yet */
     uint8_t order;  /* enum ordering, at first */
     uint32_t weights[MAKING_ACTS_MAX];
     struct request shapes[MAKING_SHAPES]; /* what is asked for mostly */

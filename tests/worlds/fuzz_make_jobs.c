@@ -175,7 +175,7 @@ static struct request random_request(struct making *making)
     return request;
 }
 
-/* Somebody before it; mostly near. */
+/* An earlier job; mostly a recent one. */
 static uint64_t somebody(struct making *making)
 {
     uint64_t back =
@@ -196,7 +196,7 @@ static void tell_needs(struct making *making, uint64_t job, uint32_t count, uint
     }
 }
 
-/* In some worlds with hours, by dice of their own: everybody waits for cheap ones, until a deadline
+/* In some worlds with hours, by dice of their own: all jobs wait for cheap ones, until a deadline
  * presses. */
 static void be_thrifty(const struct making *making, struct event_submit *submit, usec_t limit)
 {
@@ -343,8 +343,8 @@ void making_flood(struct making *making)
 }
 
 /* With what others ask for a little more than the GPUs do in this time: without surprises jobs run
- * for half of their limit. Some are so short that they may slip in before one whose patience is at
- * its end. */
+ * for half of their limit. Some are so short that they may slip in before a job that has waited
+ * beyond its patience. */
 void making_crowd(struct making *making, usec_t passed)
 {
     static const uint8_t lengths[] = { 3, 30, 45, 60 };

@@ -236,7 +236,7 @@ bool shadow_subject_is_for(const struct shadow_queue *queue, const struct shadow
         const struct shadow_subject *other = &queue->subjects.items[i];
         if (other->kind == SUBJECT_USER && other->resource == subject->resource &&
             strcmp(other->user, job->user) == 0)
-            return false; /* who is named has his own limit */
+            return false; /* a named user has a limit of their own */
     }
     return true;
 }
@@ -367,7 +367,7 @@ bool shadow_quota_is_wide(const struct shadow *shadow, uint32_t queue,
     const struct shadow_queue *root = &shadow->queues.items[QUEUE_ROOT];
 
     for (uint32_t i = 0; i < shadow->resources.count; i++) {
-        /* When others have taken all that was kept, whoever was asked before them waits on. */
+        /* When others have taken all that was kept, a job that was offered before them waits on. */
         bool is_kept = amounts->of[i] > 0 && !lends_all(shadow, i);
         int64_t kept = is_kept ? shadow_kept_from(shadow, queue, i) : 0;
         if (is_kept && shadow_capacity(shadow, i) - root->used.of[i] - kept < amounts->of[i])

@@ -42,7 +42,7 @@ struct shadow_queue {
     struct quota base[SHADOW_RESOURCES];  /* while no window is open */
     LIST(struct shadow_during) during;    /* of several open ones the last counts */
     struct shadow_account accounts[ACCOUNTS];
-    struct shadow_amounts owned, used, firm; /* static pools'; held; held by who is never stopped */
+    struct shadow_amounts owned, used, firm; /* static pools'; held; held by non-preemptible jobs */
     LIST(struct shadow_subject) subjects;
     usec_t min_runtime;
     bool firm_within, is_removed;
@@ -73,7 +73,7 @@ int64_t shadow_bound_of(const struct shadow_queue *queue, uint32_t resource, boo
 int64_t shadow_held_of(const struct shadow_queue *queue, uint32_t resource, bool is_firm);
 /* Whether those that are never stopped are bound to its guarantee of this. */
 bool shadow_is_firm_bound(const struct shadow_queue *queue, uint32_t resource, bool is_preemptible);
-/* What the subject's people hold below the queue. job: of whom; who counts with it. */
+/* What the user or group of this job, by the kind of the subject, holds below the queue. */
 int64_t shadow_subject_holds(const struct shadow *shadow, uint32_t queue,
                              const struct shadow_subject *subject, const struct shadow_job *job);
 /* Whether the subject's limit is for the user of this job. */

@@ -9,7 +9,7 @@
 
 #include "worlds/fuzz_run.h"
 
-/* What is said of a job, and about whom it is said. */
+/* A reason, and the job that it is given for. */
 struct reason {
     struct fuzz_run *run;
     const struct shadow *shadow;

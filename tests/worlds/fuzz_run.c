@@ -458,7 +458,7 @@ static void do_action(struct fuzz_run *run, const struct fuzz_action *action)
         forget(run);
         break;
     case FUZZ_REFRESH:
-        if (run->checks) /* who runs it once more does not: nothing hangs on it */
+        if (run->checks) /* a second run does not: nothing depends on it */
             sched_refresh(run->brain);
         break;
     case FUZZ_ACTION_KINDS:

@@ -40,7 +40,7 @@ struct fuzz_run {
     struct fuzz_engine *engine;
     struct decisions decisions; /* of the last plan */
     struct decisions twin_decisions;
-    struct fuzz_checks *checks; /* NULL: nobody looks */
+    struct fuzz_checks *checks; /* NULL: nothing is checked */
     usec_t now;
     size_t step;
     uint64_t events;      /* told, and decided */

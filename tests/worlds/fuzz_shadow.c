@@ -136,7 +136,7 @@ void shadow_destroy(struct shadow *shadow)
     free(shadow);
 }
 
-/* ---- who is who ---- */
+/* ---- names ---- */
 
 int64_t shadow_find_node(const struct shadow *shadow, const char *name)
 {
@@ -262,7 +262,7 @@ static void deal(struct shadow *shadow)
     }
 }
 
-/* ---- who holds what ---- */
+/* ---- what jobs hold ---- */
 
 static void hold_slice(struct shadow *shadow, const struct slice *slice, int sign)
 {
@@ -462,7 +462,7 @@ void shadow_apply(struct shadow *shadow, const struct event *event)
     shadow_recount(shadow);
 }
 
-/* ---- what somebody may say ---- */
+/* ---- which events may be sent ---- */
 
 static bool has_jobs(const struct shadow *shadow, uint32_t queue)
 {

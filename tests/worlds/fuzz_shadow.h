@@ -111,7 +111,7 @@ struct shadow_job {
     uint32_t members_started, members_ended;
     struct shadow_job *next, *previous; /* of all that are queued, by id */
     usec_t promised;                    /* the earliest start that it was promised; 0: none */
-    uint64_t stopped_for;               /* preempted: for whom */
+    uint64_t stopped_for;               /* preempted: for this job */
     uint64_t stopped_in; /* the plan that stopped it for another queue; 0: none did */
     uint32_t moves, rescues;
     uint8_t rescued_harm;   /* enum harm, of the device that it was stopped to leave */
@@ -155,7 +155,7 @@ struct shadow {
 struct shadow *shadow_create(void);
 void shadow_destroy(struct shadow *shadow); /* NULL is fine */
 
-/* Whether somebody would send this event now: what an API refuses is not told to a brain. */
+/* Whether this event may be sent now: what an API refuses is not told to a brain. */
 bool shadow_accepts(const struct shadow *shadow, const struct event *event);
 /* Also of decisions. */
 void shadow_apply(struct shadow *shadow, const struct event *event);
@@ -198,7 +198,7 @@ struct shadow_fit {
     bool is_empty;                /* on machines with nothing on them */
     bool with_sick;               /* also on those that are not well */
     bool is_free;                 /* of quotas, and of the min and max of pools */
-    const struct shadow_job *job; /* beside what reservations keep from it; NULL: from nobody */
+    const struct shadow_job *job; /* beside what reservations keep from it; NULL: from no job */
 };
 
 bool shadow_fits(const struct shadow *shadow, const struct request *request, uint32_t queue,

@@ -31,7 +31,7 @@ void shadow_times_release(struct shadow_times *times)
     list_release(&times->crons);
 }
 
-/* ---- who is who ---- */
+/* ---- names ---- */
 
 uint32_t shadow_times_claim(struct shadow_times *times, const char *window)
 {
@@ -244,7 +244,7 @@ usec_t shadow_cheap_at(const struct shadow_times *times, uint32_t most, usec_t a
     return at;
 }
 
-/* ---- who may be where ---- */
+/* ---- which job may be where ---- */
 
 usec_t shadow_stay_of(const struct shadow_job *job)
 {

@@ -59,7 +59,7 @@ uint32_t shadow_factor(const struct shadow_times *times, usec_t at);
 /* The first moment from `at` on with at most this factor; USEC_NEVER: none is known. */
 usec_t shadow_cheap_at(const struct shadow_times *times, uint32_t most, usec_t at);
 
-/* ---- with who holds what ---- */
+/* ---- with what jobs hold ---- */
 
 /* How long a job that starts may count on staying. */
 usec_t shadow_stay_of(const struct shadow_job *job);

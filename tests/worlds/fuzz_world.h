@@ -31,7 +31,7 @@ struct fuzz_temper {
     uint8_t fails;       /* attempts that end badly */
     uint8_t late;        /* outcomes that come much too late */
     uint8_t doubled;     /* outcomes that come twice */
-    uint8_t silent;      /* members of whose end nobody hears */
+    uint8_t silent;      /* members with an end that is not reported */
     uint8_t chooses;     /* members that get another device than their lease has */
     uint8_t old;         /* events with a time before the last one's */
 };
@@ -64,7 +64,7 @@ enum { FUZZ_STEPS_DEFAULT = 300, FUZZ_STEPS_MAX = 1000000 };
 
 /* So many things are done to it; each may be several actions. */
 struct fuzz_world *fuzz_world_make(uint64_t seed, uint32_t steps);
-/* A part of a world: actions whose `is_kept` is set. Shares its strings, which must outlive it. */
+/* A part of a world: actions with `is_kept` set. Shares its strings, which must outlive it. */
 struct fuzz_world *fuzz_world_part(const struct fuzz_world *world, const bool *is_kept);
 void fuzz_world_destroy(struct fuzz_world *world); /* NULL is fine */
 DEFINE_AUTO(fuzz_world)
