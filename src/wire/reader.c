@@ -64,6 +64,8 @@ int reader_fail(const struct reader *reader, int code, const json_t *object, con
 
 const char *reader_kind(const json_t *value)
 {
+    if (!value)
+        return "nothing";
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return "a map";

@@ -40,7 +40,7 @@ int reader_place_line(const struct reader *reader, int code, const json_t *objec
 /* The same with the line of an element of a list. */
 int reader_place_item(const struct reader *reader, int code, const json_t *array, size_t index);
 
-/* "a map", "a list", "a string", "a number", "true or false", "nothing" */
+/* "a map", "a list", "a string", "a number", "true or false", "nothing"; NULL is nothing */
 const char *reader_kind(const json_t *value);
 
 /* "; did you mean 'needs'?", or "" when nothing is near. */

@@ -705,6 +705,7 @@ def test_everybody_may_ask_what_would_be(make_daemon):
     ({"config": {}, "last": "367d"}, "expected up to 366 days"),
     ({"config": {}, "last": "soon"}, "last"),
     ({"konfig": {}}, "did you mean 'config'"),
+    ({"last": "1d"}, "expected a map of keys, not nothing"),
 ])
 def test_a_replay_that_makes_no_sense_is_refused_in_words(api, body, words):
     with pytest.raises(Refused) as caught:
