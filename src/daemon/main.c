@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "daemon/study/study.h"
 #include "daemon/study/study_report.h"
 #include "daemon/verbs.h"
+
+/* Nothing that is opened later gets the number of a standard stream that is closed: what is printed
+ * would go into it. Only for reading, so that printing fails as it does without this. */
+static void occupy_standard_streams(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0)
+        close(fd);
+}
 
 int main(int argc, char **argv)
 {
@@ -40,6 +54,7 @@ int main(int argc, char **argv)
         { .name = NULL },
     };
 
+    occupy_standard_streams();
     if (argc == 2 && strcmp(argv[1], "--rehearse") == 0) /* the daemon calls it */
         return run_rehearsal();
     if (argc == 2 && strcmp(argv[1], "--report") == 0) /* and this */

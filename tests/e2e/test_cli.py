@@ -407,6 +407,20 @@ def test_pipes_that_close_early_are_no_failure_to_speak_of(busy):
     assert full.returncode != 0 and full.stderr
 
 
+def test_nothing_is_printed_into_what_has_the_number_of_a_closed_stream(busy, make_daemon):
+    for words in ("gpus", "ls", "diff /dev/null"):
+        done = subprocess.run(["sh", "-c", "%s %s >&-" % (TARN, words)], env=busy.environment,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and "Bad file descriptor" in done.stderr, (words, done)
+    script = os.path.join(busy.work, "closed")
+    with open(script, "w") as file:
+        file.write('#!/bin/sh\nexec %s "$@" <&- >&- 2>&-\n' % TARN)
+    os.chmod(script, 0o755)
+    daemon = make_daemon(binary=script)
+    daemon.start()
+    assert [os.readlink("/proc/%d/fd/%d" % (daemon.process.pid, fd)) for fd in range(3)] == ["/dev/null"] * 3
+
+
 def plain(text):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
