@@ -159,7 +159,6 @@ static int apply(struct applying *applying, struct error *err)
     }
     json_decref(applying->document);
     json_decref(applying->outlook);
-    free(applying->last);
     session_release(&applying->session);
     return code;
 }
@@ -213,9 +212,8 @@ int run_apply(const struct options *options)
     struct error err;
 
     int status = read_word(options, &applying);
-    if (status != 0)
-        return status;
-    int code = apply(&applying, &err);
+    int code = status == 0 ? apply(&applying, &err) : status;
+    free(applying.last);
     return code < 0 ? complain(&err) : code;
 }
 
