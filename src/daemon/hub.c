@@ -19,6 +19,12 @@ enum {
     IDLE_MS = 2000,
 };
 
+/* What the world reported: an event, encoded, or a change that makes the events. */
+struct report {
+    struct text bytes;
+    struct change *change;
+};
+
 struct hub {
     struct hub_callbacks callbacks;
     struct journal *journal;
@@ -26,7 +32,7 @@ struct hub {
     struct state *state;
     struct brain *brain;
 
-    LIST(struct text) reports; /* encoded events */
+    LIST(struct report) reports;
     struct change *first_change, *last_change;
     LIST(uint64_t) jobs; /* of the batch */
     LIST(struct member_id) ends;
@@ -202,10 +208,15 @@ static bool is_about_known_job(const struct hub *hub, const struct event *event)
 static void put_reports(struct hub *hub)
 {
     for (size_t i = 0; i < hub->reports.count; i++) {
+        const struct report *report = &hub->reports.items[i];
         struct event event;
+        if (report->change) {
+            report->change->run(report->change, NULL);
+            continue;
+        }
         arena_clear(&hub->arena);
-        int code = event_decode(hub->reports.items[i].bytes, hub->reports.items[i].length,
-                                &hub->arena, &event, NULL);
+        int code =
+            event_decode(report->bytes.bytes, report->bytes.length, &hub->arena, &event, NULL);
         assert(code == 0);
         (void)code;
         if (is_about_known_job(hub, &event))
@@ -215,8 +226,12 @@ static void put_reports(struct hub *hub)
 
 static void forget_reports(struct hub *hub)
 {
-    for (size_t i = 0; i < hub->reports.count; i++)
-        text_release(&hub->reports.items[i]);
+    for (size_t i = 0; i < hub->reports.count; i++) {
+        struct report *report = &hub->reports.items[i];
+        text_release(&report->bytes);
+        if (report->change)
+            report->change->done(report->change, 0, NULL);
+    }
     hub->reports.count = 0;
 }
 
@@ -378,10 +393,10 @@ static void run_batch(struct hub *hub)
             return;
         }
         hub->is_reloaded = false;
-        forget_reports(hub);
         save_snapshot(hub, 2 * SNAPSHOT_RECORDS);
         uv_timer_start(&hub->quiet, on_quiet, IDLE_MS, 0);
     }
+    forget_reports(hub); /* also when nothing came of them */
     carry_out(hub, accepted);
     arm(hub);
 }
@@ -447,10 +462,18 @@ static void on_retry(uv_timer_t *timer)
 void hub_report(void *user, const struct event *event)
 {
     struct hub *hub = user;
-    struct text bytes = { 0 };
+    struct report report = { 0 };
 
-    event_encode(event, &bytes);
-    list_add(&hub->reports, bytes);
+    event_encode(event, &report.bytes);
+    list_add(&hub->reports, report);
+    want_turn(hub);
+}
+
+void hub_report_change(void *user, struct change *change)
+{
+    struct hub *hub = user;
+
+    list_add(&hub->reports, ((struct report){ .change = change }));
     want_turn(hub);
 }
 

@@ -59,6 +59,9 @@ const struct clock *hub_clock(const struct hub *hub);
 
 /* Something the world reports: it happened, and is kept until it is durable. Texts are copied. */
 void hub_report(void *hub, const struct event *event);
+/* The same, for what depends on the state, as the reports before have made it: run can't fail, and
+ * is called again when the batch was not durable. done is called once. */
+void hub_report_change(void *hub, struct change *change);
 /* Something a person asks for. */
 void hub_enqueue(void *hub, struct change *change);
 /* Inside a change's run: the event is part of the batch. */

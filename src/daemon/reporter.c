@@ -4,12 +4,16 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "control/submit.h"
 #include "core/state/attempt_launch.h"
 #include "daemon/inventory.h"
 #include "io/log.h"
 #include "node/machine.h"
+#include "wire/json.h"
+
+enum { DOCUMENT_MAX = 32 << 20 }; /* as of a request */
 
 static const struct state *state_of(const struct reporter *reporter)
 {
@@ -63,13 +67,14 @@ struct arrival {
 
 static int submit_arrival(struct arrival *arrival, struct error *err)
 {
-    json_error_t where;
-    json_t *document = json_loads(arrival->document, 0, &where);
+    json_t *document = NULL;
     struct submit submit;
 
-    if (!document)
-        return error_set(err, REFUSED_BAD, "%s: not JSON: %s", arrival->name, where.text);
-    int code = submit_read(&submit, &arrival->who, document, err);
+    int code = json_parse(arrival->document, strlen(arrival->document), DOCUMENT_MAX, "document",
+                          &document, err);
+    if (code < 0)
+        return error_prefix(err, REFUSED_BAD, "%s", arrival->name);
+    code = submit_read(&submit, &arrival->who, document, err);
     submit.external = arrival->name;
     if (code == 0 && !submit_is_one_job(&submit))
         code = error_set(err, REFUSED_BAD, "%s: expected one job", arrival->name);
@@ -108,12 +113,17 @@ static int run_withdrawal(struct change *change, struct error *err)
     return 0;
 }
 
-/* While nothing can be made durable, and when the daemon stops, there is no answer yet. */
+/* While nothing can be made durable, and when the daemon stops, there is no answer yet. A
+ * withdrawal has none, and waits. */
 static void done_arrival(struct change *change, int code, const struct error *err)
 {
     struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
     struct engine *engine = arrival->reporter->engine;
 
+    if (!arrival->document && code == REFUSED_DISK_FULL) {
+        hub_report_change(arrival->reporter->hub, change);
+        return;
+    }
     if (arrival->document && code != REFUSED_DISK_FULL && code != REFUSED_STOPPING)
         engine->ops->answer(engine, arrival->name, code < 0 ? 0 : arrival->job, err);
     free(arrival->name);

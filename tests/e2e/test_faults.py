@@ -508,6 +508,32 @@ def test_a_full_disk_refuses_and_recovers_by_itself(small_disk, make_daemon, tmp
     check_nothing_is_left(daemon)
 
 
+def test_a_withdrawal_while_the_disk_is_full_waits_for_room(small_disk, make_daemon, tmp_path):
+    """The engine says only once that its user has cancelled the job."""
+    engine = os.path.join(tarn_test.BUILD, "tests", "engine", "tarn-engine-chooser.so")
+    state = os.path.join(small_disk, "s")
+    os.mkdir(state, 0o700)
+    os.symlink(tmp_path, os.path.join(state, "chooser"))
+    daemon = make_daemon(devices="none", options=["--engine", engine])
+    daemon.state, daemon.socket = state, os.path.join(state, "tarn.sock")
+    daemon.api = tarn_test.Client(daemon.socket)
+    daemon.start()
+    answer = tmp_path / "a.answer"
+    (tmp_path / "a.new").write_text('{"name": "outside", "gpus": "4", "run": "true"}')
+    (tmp_path / "a.new").rename(tmp_path / "a.job")
+    number = int(wait_until("it is answered", lambda: answer.exists() and answer.read_text()))
+    daemon.api.wait_state(number, "running")
+    fill(small_disk)
+    while not refuses_for_space(daemon.api):
+        pass
+    (tmp_path / "a.job").unlink()
+    wait_until("it is withdrawn", lambda: not answer.exists())
+    assert daemon.api.get("/v1/daemon")["disk_full"] is True
+    os.unlink(os.path.join(small_disk, "filler"))
+    assert daemon.api.wait_end(number)["result"] == "cancelled"
+    daemon.verify()
+
+
 def test_a_crash_while_the_disk_is_full_loses_nothing(small_disk, make_daemon, tmp_path):
     daemon = disk_daemon(make_daemon, small_disk)
     api = daemon.api

@@ -2,6 +2,7 @@
 """Several nodes: the engine of tests/engine/three_nodes.c has n1, n2 and n3 with four GPUs each."""
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -210,6 +211,47 @@ def test_leases_follow_when_jobs_start_together(chooser):
     tasks = range(group + 1, group + 5)
     wait_until("each task has what the engine chose for it",
                lambda: [devices_of(chooser, task) for task in tasks] == [[3], [2], [1], [0]])
+    chooser.verify()
+
+
+def arrive(daemon, name, document):
+    with open(chosen(daemon, name + ".new"), "w") as file:
+        file.write(document)
+    os.rename(chosen(daemon, name + ".new"), chosen(daemon, name + ".job"))
+
+
+def test_leases_follow_a_choice_in_a_circle(chooser):
+    """Each job got the device that was the next one's, and all of it was reported in one turn."""
+    with open(chosen(chooser, "order"), "w") as file:
+        file.write("1230")
+    numbers = chooser.api.submit(*[{"name": "one", "gpus": "1", "run": "true", "sender_env": chooser.env()}] * 3)
+    wait_until("they have what the engine chose",
+               lambda: [devices_of(chooser, number) for number in numbers] == [[1], [2], [3]])
+    chooser.verify()
+
+
+def test_a_document_of_the_engine_has_the_limits_of_a_request(chooser):
+    for name, document, words in (("a", '{"name": ' + "[" * 1000 + "]" * 1000 + "}", "levels deep"),
+                                  ("b", '{"name": "x", "name": "y", "run": "true"}', "duplicate")):
+        arrive(chooser, name, document)
+        wait_until("it is refused", lambda: os.path.exists(chosen(chooser, name + ".answer")) and
+                   words in open(chosen(chooser, name + ".answer")).read())
+    chooser.check_sane()
+
+
+def cpu_s(daemon):
+    with open(f"/proc/{daemon.process.pid}/stat") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_report_of_which_nothing_comes_costs_nothing(chooser):
+    time.sleep(2)  # what happens after the start would end it
+    open(chosen(chooser, "stray"), "w").close()
+    wait_until("it is reported", lambda: not os.path.exists(chosen(chooser, "stray")))
+    before = cpu_s(chooser)
+    time.sleep(2)
+    assert cpu_s(chooser) - before < 1
     chooser.verify()
 
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An engine for tests that chooses devices itself, and to which jobs are submitted directly: one
- * node c1 with four GPUs, of which it allocates the last free ones first. Nothing runs: a member
- * ends when it is stopped. In STATE/chooser, NAME.job is the document of an arrival; NAME.answer
- * gets its number or the refusal; log gets a line for each start and signal. */
+ * node c1 with four GPUs, of which it allocates the last free ones first, or those that the file
+ * order names first ("1230"). Nothing runs: a member ends when it is stopped. In STATE/chooser,
+ * NAME.job is the document of an arrival; NAME.answer gets its number or the refusal; log gets a
+ * line for each start and signal. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,19 @@ static uint32_t taken(void)
     return devices;
 }
 
+static void read_order(char *order)
+{
+    AUTO_FREE char *path = path_of("order");
+    FILE *file = fopen(path, "re");
+
+    snprintf(order, GPUS + 1, "3210");
+    if (!file)
+        return;
+    if (fscanf(file, "%4[0-3]", order) != 1)
+        abort();
+    fclose(file);
+}
+
 static int start(struct engine *engine, const struct engine_launch *launches, uint32_t count,
                  struct error *err)
 {
@@ -71,10 +85,13 @@ static int start(struct engine *engine, const struct engine_launch *launches, ui
     for (uint32_t i = 0; i < count; i++) {
         struct member member = { .id = launches[i].id };
         uint32_t wanted = launches[i].slices_count;
-        for (int k = GPUS - 1; k >= 0 && wanted > 0; k--) {
-            if (taken() >> k & 1)
+        char order[GPUS + 1];
+        read_order(order);
+        for (const char *at = order; *at && wanted > 0; at++) {
+            uint32_t device = 1u << (*at - '0');
+            if ((taken() | member.devices) & device)
                 continue;
-            member.devices |= 1u << k;
+            member.devices |= device;
             wanted--;
         }
         AUTO_FREE char *line = mem_printf("start %s", launches[i].external);
@@ -213,7 +230,7 @@ static void look_for(const char *name)
     const struct engine_reports *reports = &only.options.reports;
     AUTO_FREE char *file = mem_printf("%s.job", name), *path = path_of(file);
     AUTO_FREE char *known = mem_printf("%s.answer", name), *answered = path_of(known);
-    char document[1024] = "";
+    char document[65536] = "";
     FILE *opened = fopen(path, "re");
 
     if (opened) {
@@ -232,6 +249,16 @@ static void look_for(const char *name)
         reports->withdrawn(reports->user, name, "scancel");
 }
 
+/* When the file stray is there: the end of a member of a job that nobody knows. */
+static void tell_stray(void)
+{
+    struct engine_outcome outcome = { .id = { 999999, 1, 0 }, .kind = ENGINE_ENDED };
+    AUTO_FREE char *path = path_of("stray");
+
+    if (unlink(path) == 0)
+        only.options.reports.outcome(only.options.reports.user, &outcome);
+}
+
 static void on_look(uv_timer_t *timer)
 {
     (void)timer;
@@ -240,6 +267,7 @@ static void on_look(uv_timer_t *timer)
     only.is_told = true;
     tell_fresh();
     tell_ends();
+    tell_stray();
     look_for("a");
     look_for("b");
 }
