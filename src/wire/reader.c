@@ -140,13 +140,21 @@ int reader_string(const struct reader *reader, const json_t *object, const char 
     return 0;
 }
 
-struct reader reader_inside(const struct reader *reader, const char *key)
+struct reader reader_at(const struct reader *reader, const char *format, ...)
 {
     struct reader inner = *reader;
+    va_list args;
 
-    snprintf(inner.where, sizeof(inner.where), "%.*s%s%s", READER_WHERE_SIZE - 16, reader->where,
-             reader->where[0] ? ": " : "", key);
+    va_start(args, format);
+    vsnprintf(inner.where, sizeof(inner.where), format, args);
+    va_end(args);
     return inner;
+}
+
+struct reader reader_inside(const struct reader *reader, const char *key)
+{
+    return reader_at(reader, "%.*s%s%s", READER_WHERE_SIZE - 16, reader->where,
+                     reader->where[0] ? ": " : "", key);
 }
 
 bool variable_is_valid(const char *name, size_t max)

@@ -85,6 +85,8 @@ int reader_real(const struct reader *reader, const json_t *object, const char *k
 /* A number in its shortest spelling that reads back the same; buffer of READER_SCALAR_SIZE. */
 const char *number_spell(const json_t *number, char *buffer);
 
+/* The same reader for another place: "queue research". */
+struct reader reader_at(const struct reader *reader, const char *format, ...) PRINTF(2, 3);
 /* The same reader for the map that a key of its object has. */
 struct reader reader_inside(const struct reader *reader, const char *key);
 

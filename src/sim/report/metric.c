@@ -66,13 +66,12 @@ static int read_options(const struct reader *above, const json_t *object, enum m
     static const char *const energy_keys[] = { "gpu_busy", "gpu_idle", "node", NULL };
     const char *name = names[metric];
     const json_t *value = json_object_get(object, name);
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "measure: %s", name);
     size_t ideal = wanted->ideal;
     int code;
 
     if (json_is_null(value))
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "measure: %s", name);
     switch (metric) {
     case METRIC_ALLOCATION_AT:
         return read_percents(above, object, name, &wanted->allocation_at);

@@ -19,12 +19,11 @@ static int read_slices(const struct reader *above, const json_t *object, struct 
 {
     static const char *const keys[] = { "starts", "count", NULL };
     const json_t *slices = reader_get(object, "slices");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "workload: slices");
     int64_t length = 0;
 
     if (!slices)
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "workload: slices");
     int code = reader_check_keys(&reader, slices, keys);
     if (code == 0)
         code = reader_integer(&reader, slices, "count", 1, WORKLOAD_JOBS_MAX, &length);
@@ -51,14 +50,13 @@ static int read_slices(const struct reader *above, const json_t *object, struct 
 static int read_speeds(const struct reader *above, const json_t *object, struct adapt *adapt)
 {
     const json_t *speeds = reader_get(object, "speeds");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "workload: speeds");
     const char *model;
     json_t *value;
     int code = 0;
 
     if (!speeds)
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "workload: speeds");
     if (!json_is_object(speeds) || json_object_size(speeds) > EXPERIMENT_SPEEDS_MAX)
         return reader_fail(above, -EINVAL, object, "speeds", "expected a map of at most %d models",
                            EXPERIMENT_SPEEDS_MAX);
@@ -83,17 +81,16 @@ static int read_queues(const struct reader *above, const json_t *object, struct 
     static const char *const keys[] = { "column", NULL };
     static const char *const columns[] = { "none", "user", "group", "queue", "partition", NULL };
     const json_t *queues = reader_get(object, "queues");
-    struct reader reader = *above;
     size_t column = QUEUES_NONE;
     int code;
 
     if (json_is_object(queues)) {
-        snprintf(reader.where, sizeof(reader.where), "workload: queues");
+        const struct reader reader = reader_at(above, "workload: queues");
         code = reader_check_keys(&reader, queues, keys);
         if (code == 0)
             code = reader_word(&reader, queues, "column", columns, &column);
     } else
-        code = reader_word(&reader, object, "queues", columns, &column);
+        code = reader_word(above, object, "queues", columns, &column);
     adapt->queues = (enum queue_column)column;
     return code;
 }
@@ -167,11 +164,10 @@ static int read_run(const struct reader *above, const json_t *object, struct gen
 {
     static const char *const keys[] = { "median", "sigma", "tail", "max", NULL };
     const json_t *run = reader_get(object, "run");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "workload: run");
 
     if (!run)
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "workload: run");
     int code = reader_check_keys(&reader, run, keys);
     if (code == 0)
         code = reader_duration(&reader, run, "median", &generator->run_median);
@@ -190,14 +186,13 @@ static int read_run(const struct reader *above, const json_t *object, struct gen
 static int read_sizes(const struct reader *above, const json_t *object, struct generator *generator)
 {
     const json_t *sizes = reader_get(object, "gpus");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "workload: gpus");
     const char *key;
     json_t *value;
     int64_t milli;
 
     if (!sizes)
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "workload: gpus");
     if (!json_is_object(sizes) || json_object_size(sizes) == 0 ||
         json_object_size(sizes) > GENERATOR_SIZES_MAX)
         return reader_fail(above, -EINVAL, object, "gpus", "expected {GPUS: how often, ...}");

@@ -88,14 +88,13 @@ static int read_policy(const struct reader *reader, const json_t *document,
 {
     static const char *const misfits[] = { "wait", "drop", NULL };
     const json_t *policy = reader_get(document, "policy");
-    struct reader inside = *reader;
+    struct reader inside = reader_at(reader, "policy");
     size_t misfit = 0;
 
     int code =
         config_read(document, reader->lines, reader->source, &experiment->config, reader->err);
     if (code < 0 || !policy)
         return code;
-    snprintf(inside.where, sizeof(inside.where), "policy");
     code = config_read_policy(experiment->config, &inside, policy, "on_misfit");
     if (code == 0)
         code = reader_word(&inside, policy, "on_misfit", misfits, &misfit);
@@ -155,11 +154,10 @@ static int read_workload(const struct reader *above, const json_t *document,
                          struct experiment *experiment)
 {
     const json_t *workload = reader_get(document, "workload");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "workload");
 
     if (!workload)
         return reader_fail(above, -EINVAL, document, NULL, "no workload; expected workload: {...}");
-    snprintf(reader.where, sizeof(reader.where), "workload");
     int code = reader_check_keys(&reader, workload, adapt_keys);
     if (code == 0)
         code = read_format(&reader, workload, experiment);
@@ -174,11 +172,10 @@ static int read_cluster(const struct reader *above, const json_t *document,
                         struct experiment *experiment)
 {
     const json_t *cluster = reader_get(document, "cluster");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "cluster");
 
     if (!cluster)
         return reader_fail(above, -EINVAL, document, NULL, "no cluster; expected cluster: {...}");
-    snprintf(reader.where, sizeof(reader.where), "cluster");
     return cluster_read(&reader, cluster, experiment->folder, &experiment->cluster, above->err);
 }
 
@@ -188,11 +185,10 @@ static int read_window(const struct reader *above, const json_t *document,
 {
     static const char *const keys[] = { "from", "to", NULL };
     const json_t *window = reader_get(document, "window");
-    struct reader reader = *above;
+    struct reader reader = reader_at(above, "window");
 
     if (!window)
         return 0;
-    snprintf(reader.where, sizeof(reader.where), "window");
     int code = reader_check_keys(&reader, window, keys);
     if (code == 0)
         code = reader_real(&reader, window, "from", 0, 1, &experiment->window_from);

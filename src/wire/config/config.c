@@ -63,7 +63,7 @@ static int read_item(struct config *config, const struct reader *above,
                      void *item)
 {
     const json_t *value = json_object_get(map, name);
-    struct reader reader = reader_of(above, section->kind, name);
+    struct reader reader = reader_at(above, "%s %.63s", section->kind, name);
     const char *own = config_text(config, name);
 
     if (section_name(section, item) == item)
@@ -105,11 +105,10 @@ static int read_prices(struct config *config, const struct reader *above, const 
 {
     const json_t *prices = reader_get(document, "prices");
     char resource[REQUEST_MODEL_SIZE];
-    struct reader reader = *above;
+    const struct reader reader = reader_at(above, "prices");
     const char *name;
     json_t *value;
 
-    snprintf(reader.where, sizeof(reader.where), "prices");
     if (prices && (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX))
         return reader_fail(above, -EINVAL, document, "prices",
                            "expected a map of at most %d from resource to price", RESOURCES_MAX);
@@ -153,7 +152,7 @@ static uint32_t depth_of(const struct config *config, uint32_t index)
 static int add_queue(struct config *config, const struct reader *above, const json_t *map,
                      const char *name, int64_t parent)
 {
-    struct reader reader = reader_of(above, "queue", name);
+    struct reader reader = reader_at(above, "queue %.63s", name);
 
     int code = name_check(above, map, "queue", name);
     if (code < 0)
@@ -216,7 +215,7 @@ static int link_parent(struct config *config, const struct reader *above, uint32
                        const json_t *object)
 {
     struct event_queue *queue = &config->queues[index];
-    struct reader reader = reader_of(above, "queue", queue->name);
+    struct reader reader = reader_at(above, "queue %.63s", queue->name);
     const char *parent = NULL;
 
     int code = reader_name(&reader, object, "parent", &parent);
@@ -269,7 +268,7 @@ static int check_guarantees(const struct config *config, const struct reader *ab
         }
         if (quota->limit == QUOTA_NONE || sum <= quota->limit)
             continue;
-        struct reader reader = reader_of(above, "queue", queue->name);
+        struct reader reader = reader_at(above, "queue %.63s", queue->name);
         return reader_fail(&reader, -EINVAL, document, NULL,
                            "its queues are guaranteed %s %s together, more than its limit of %s",
                            amount_spell(all, resource, sum), resource,
@@ -292,7 +291,7 @@ static int check_shape(const struct config *config, const struct reader *above,
             return 0;
         at = &config->queues[found];
     } while (at->cells_count == 0);
-    struct reader reader = reader_of(above, "queue", queue->name);
+    struct reader reader = reader_at(above, "queue %.63s", queue->name);
     return reader_fail(&reader, -EINVAL, document, NULL,
                        "queue %s above it has a shape already; expected one of the two to have it",
                        at->name);
@@ -307,7 +306,7 @@ static int link_queues(struct config *config, const struct reader *above,
     for (uint32_t i = 0; i < config->queue_count && code == 0; i++)
         code = link_parent(config, above, i, objects->items.items[i]);
     for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
-        struct reader reader = reader_of(above, "queue", config->queues[i].name);
+        struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
         depths[i] = depth_of(config, i);
         if (depths[i] == 0)
             code = reader_fail(&reader, -EINVAL, objects->items.items[i], "parent",
@@ -325,7 +324,7 @@ static int check_pool_queues(const struct config *config, const struct reader *a
 {
     for (uint32_t i = 0; i < config->pool_count; i++) {
         const struct event_pool *pool = &config->pools[i];
-        struct reader reader = reader_of(above, "pool", pool->name);
+        struct reader reader = reader_at(above, "pool %.63s", pool->name);
         if (pool->queue[0] && config_find_queue(config, pool->queue) < 0)
             return fail_queue(config, &reader,
                               json_object_get(reader_get(document, "pools"), pool->name), "queue",
@@ -376,9 +375,8 @@ static int check_idle(const struct reader *above, const json_t *document,
     const json_t *idle = reader_get(document, "idle");
     const char *warn = json_string_value(reader_get(idle, "warn"));
     bool has_unit = warn && warn[0] && warn[strlen(warn) - 1] == 's';
-    struct reader reader = *above;
+    const struct reader reader = reader_at(above, "idle");
 
-    snprintf(reader.where, sizeof(reader.where), "idle");
     if (rules->idle_warn > 0 && rules->idle_warn < WATCH_IDLE_LEAST_S * USEC_PER_SEC && !has_unit)
         return reader_fail(&reader, -EINVAL, idle, "warn",
                            "expected at least a minute, or seconds that are called so, like 30s");
@@ -412,8 +410,7 @@ static int read_settings(struct config *config, const struct reader *reader, con
     }
     if (code == 0 && reader_get(health, "timeout") && !rules->health_before[0] &&
         !rules->health_after[0]) {
-        struct reader inner = *reader;
-        snprintf(inner.where, sizeof(inner.where), "health");
+        const struct reader inner = reader_at(reader, "health");
         code = reader_fail(&inner, -EINVAL, health, "timeout",
                            "of what? expected before: COMMAND or after: COMMAND, too");
     }

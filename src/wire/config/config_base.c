@@ -129,7 +129,7 @@ const struct config_window *config_find_window(const struct config *config, cons
 int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name)
 {
     bool is_queue = strcmp(kind, "queue") == 0;
-    struct reader inner = reader_of(reader, kind, name);
+    struct reader inner = reader_at(reader, "%s %.63s", kind, name);
 
     if (name_is_valid(name) && !(is_queue && strcmp(name, "root") == 0))
         return 0;

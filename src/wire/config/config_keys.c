@@ -171,7 +171,7 @@ static int read_section(const struct setting_place *document, const struct setti
     const char *section = rows->rows[0].section, *names[KEYS_MAX];
     const json_t *value = reader_get(document->object, section);
     struct setting_place place = *document;
-    struct reader reader = *document->reader;
+    const struct reader reader = reader_at(document->reader, "%s", section);
     int code = 0;
 
     if (!value)
@@ -181,7 +181,6 @@ static int read_section(const struct setting_place *document, const struct setti
         place.row = &rows->rows[0];
         return read_row(&place);
     }
-    snprintf(reader.where, sizeof(reader.where), "%s", section);
     place.reader = &reader;
     place.object = value;
     for (size_t i = 0; i < rows->count; i++)
@@ -295,23 +294,6 @@ void property_add_amount(struct properties *ret, const char *name, const char *r
 }
 
 /* ---- small things ---- */
-
-struct reader reader_of(const struct reader *reader, const char *kind, const char *name)
-{
-    struct reader inner = *reader;
-
-    snprintf(inner.where, sizeof(inner.where), "%.50s %.63s", kind, name);
-    return inner;
-}
-
-struct reader reader_below(const struct reader *reader, const char *key, const char *name)
-{
-    struct reader inner = *reader;
-
-    snprintf(inner.where, sizeof(inner.where), "%.70s: %s%s%.40s", reader->where, key,
-             name[0] ? " " : "", name);
-    return inner;
-}
 
 const char *duration_spell(char *buffer, usec_t duration)
 {

@@ -137,10 +137,6 @@ void property_add(struct properties *ret, const char *name, const char *value, c
 void property_add_amount(struct properties *ret, const char *name, const char *resource,
                          int64_t amount);
 
-/* "queue NAME" as where an error is; below: "queue NAME: shape". */
-struct reader reader_of(const struct reader *reader, const char *kind, const char *name);
-struct reader reader_below(const struct reader *reader, const char *key, const char *name);
-
 const char *duration_spell(char *buffer, usec_t duration); /* "36h": reads back the same */
 json_t *decimal_to_json(int64_t amount, int64_t unit);     /* whole where it can be */
 

@@ -498,8 +498,7 @@ static int read_silences(const struct setting_place *place)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *object = json_array_get(list, i);
         struct config_silence silence = { "", "", 0 };
-        struct reader reader = *place->reader;
-        snprintf(reader.where, sizeof(reader.where), "alerts.silence[%zu]", i);
+        struct reader reader = reader_at(place->reader, "alerts.silence[%zu]", i);
         int code = keys_read(place->config, &reader, object, KEYS_SILENCE, &silence);
         if (code == 0)
             code = check_silence(&reader, object, &silence);

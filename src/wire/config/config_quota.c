@@ -117,7 +117,7 @@ static int read_amounts(const struct sink *sink, const struct reader *reader, co
                         const char *key)
 {
     const json_t *value = reader_get(object, key);
-    struct reader inner = reader_below(reader, key, "");
+    struct reader inner = reader_inside(reader, key);
     int64_t amount = ABSENT;
     const char *name;
     json_t *each;
@@ -227,7 +227,7 @@ int read_people(const struct setting_place *place)
 {
     enum subject_kind kind = place->row->kind == SETTING_GROUPS ? SUBJECT_GROUP : SUBJECT_USER;
     const json_t *map = place->value;
-    struct reader inner = reader_below(place->reader, place->key, "");
+    struct reader inner = reader_inside(place->reader, place->key);
     struct event_queue *queue = place->base;
     const char *name;
     json_t *value;
@@ -326,7 +326,7 @@ static int read_cell(const struct setting_place *place, const struct reader *rea
 int read_shape(const struct setting_place *place)
 {
     const json_t *list = place->value;
-    struct reader inner = reader_below(place->reader, place->key, "");
+    struct reader inner = reader_inside(place->reader, place->key);
     int code = 0;
 
     if (!json_is_array(list) || json_array_size(list) > QUEUE_CELLS_MAX)
@@ -414,7 +414,8 @@ int read_during(const struct setting_place *place)
     int code = check_windows(place);
     json_object_foreach(during, name, value)
     {
-        struct reader inner = reader_below(place->reader, place->key, name);
+        struct reader inner =
+            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, name);
         struct sink sink = { .config = place->config, .queue = place->base, .window = name };
         if (code == 0)
             code = reader_check_keys(&inner, value, bound_keys);
@@ -487,7 +488,8 @@ int read_pool_during(const struct setting_place *place)
         return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
     json_object_foreach(windows, name, value)
     {
-        struct reader inner = reader_below(place->reader, place->key, name);
+        struct reader inner =
+            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, name);
         struct event_pool_during *during =
             CONFIG_NEW(place->config, pool->during, pool->during_count);
         during->window = config_text(place->config, name);
@@ -552,7 +554,7 @@ static int read_most(const struct setting_place *place, const struct reader *rea
 static int read_budget_map(const struct setting_place *place, const json_t *value,
                            struct event_budget *budget)
 {
-    struct reader reader = reader_below(place->reader, place->key, "");
+    struct reader reader = reader_inside(place->reader, place->key);
     const json_t *hard = reader_get(value, "hard");
     enum period period = PERIOD_MONTH;
     const char *per = NULL;

@@ -48,10 +48,9 @@ int calendar_read(const struct reader *reader, const json_t *object, const char 
     static const char *const keys[] = { "during", "except", NULL };
     const json_t *value = reader_get(object, key);
     AUTO(calendar) struct calendar *calendar = calendar_create();
-    struct reader inner = *reader;
+    const struct reader inner = reader_at(reader, "window %.80s", name);
     int code = 0;
 
-    snprintf(inner.where, sizeof(inner.where), "window %.80s", name);
     if (!value) {
         *ret = NULL;
         return 0;
