@@ -44,21 +44,26 @@ void config_add_window(struct config *config, const char *name, const char *word
 
 /* ---- maps from names to things ---- */
 
-#define SECTION(key, kind, table, member, most)                                                    \
+#define SECTION(kind, table, member, most)                                                         \
     {                                                                                              \
-        key, kind, table, offsetof(struct config, member##s),                                      \
-            offsetof(struct config, member##_count), sizeof(((struct config *)0)->member##s[0]),   \
-            most                                                                                   \
+        kind, table, offsetof(struct config, member##s), offsetof(struct config, member##_count),  \
+            sizeof(((struct config *)0)->member##s[0]), most                                       \
     }
-const struct config_section config_sections[CONFIG_SECTIONS] = {
-    SECTION("pools", "pool", KEYS_POOL, pool, CONFIG_POOLS_MAX),
-    SECTION("queues", "queue", KEYS_QUEUE, queue, 0),
-    SECTION("node_types", "node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX),
-    SECTION("devices", "device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX),
-    SECTION("tariffs", "tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX),
-    SECTION("reservations", "reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX),
-    SECTION("windows", "window", KEYS_TOP, window, CONFIG_WINDOWS_MAX),
-};
+
+const struct config_section *section_of(enum setting_kind kind)
+{
+    static const struct config_section sections[] = {
+        SECTION("pool", KEYS_POOL, pool, CONFIG_POOLS_MAX),
+        SECTION("queue", KEYS_QUEUE, queue, 0),
+        SECTION("node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX),
+        SECTION("device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX),
+        SECTION("tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX),
+        SECTION("reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX),
+        SECTION("window", KEYS_TOP, window, CONFIG_WINDOWS_MAX),
+    };
+
+    return &sections[kind - SETTING_POOLS];
+}
 
 void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
 {
@@ -79,9 +84,9 @@ const char *section_name(const struct config_section *section, const void *item)
     return name;
 }
 
-static int32_t find_index(const struct config *config, size_t number, const char *name)
+static int32_t find_index(const struct config *config, enum setting_kind kind, const char *name)
 {
-    const struct config_section *section = &config_sections[number];
+    const struct config_section *section = section_of(kind);
     const void *item;
 
     for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
@@ -91,39 +96,38 @@ static int32_t find_index(const struct config *config, size_t number, const char
     return -1;
 }
 
-void *section_find(const struct config_section *section, const struct config *config,
-                   const char *name)
+void *section_find(enum setting_kind kind, const struct config *config, const char *name)
 {
-    int32_t found = find_index(config, (size_t)(section - config_sections), name);
+    int32_t found = find_index(config, kind, name);
 
-    return found >= 0 ? section_item(section, config, (uint32_t)found) : NULL;
+    return found >= 0 ? section_item(section_of(kind), config, (uint32_t)found) : NULL;
 }
 
-const char *section_suggest(size_t number, const struct config *config, const char *name,
+const char *section_suggest(enum setting_kind kind, const struct config *config, const char *name,
                             char *buffer, size_t size)
 {
     const char *names[CONFIG_QUEUES_MAX + 1] = { 0 };
     const void *item;
 
     for (uint32_t i = 0;
-         i < CONFIG_QUEUES_MAX && (item = section_item(&config_sections[number], config, i)); i++)
-        names[i] = section_name(&config_sections[number], item);
+         i < CONFIG_QUEUES_MAX && (item = section_item(section_of(kind), config, i)); i++)
+        names[i] = section_name(section_of(kind), item);
     return reader_suggest(name, names, buffer, size);
 }
 
 int32_t config_find_queue(const struct config *config, const char *name)
 {
-    return find_index(config, SECTION_QUEUES, name);
+    return find_index(config, SETTING_QUEUES, name);
 }
 
 int32_t config_find_pool(const struct config *config, const char *name)
 {
-    return find_index(config, SECTION_POOLS, name);
+    return find_index(config, SETTING_POOLS, name);
 }
 
 const struct config_window *config_find_window(const struct config *config, const char *name)
 {
-    return section_find(&config_sections[SECTION_WINDOWS], config, name);
+    return section_find(SETTING_WINDOWS, config, name);
 }
 
 int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name)

@@ -52,7 +52,7 @@
 #define OF_TARIFF      event_tariff
 #define OF_RESERVATION event_reservation
 #define OF_SILENCE     config_silence
-#define OF_TOP         config_window
+#define OF_TOP         config
 
 /* Those of one table stand together. */
 static const struct setting all_rows[] = {
@@ -151,8 +151,7 @@ static int read_row(struct setting_place *place)
         return reader_fail(place->reader, -EINVAL, place->object, NULL, "expected %s, like %s",
                            row->key, row->example);
     }
-    bool is_asked = place->value || row->kind == SETTING_WHEN || row->kind == SETTING_OWNER;
-    return ops->read && is_asked ? ops->read(place) : 0;
+    return ops->read && (place->value || row->flags & SETTING_ANYWAY) ? ops->read(place) : 0;
 }
 
 /* How many rows from `first` on stand in one map. */
@@ -166,7 +165,7 @@ static size_t section_size(const struct setting_rows *keys, size_t first)
     return i - first;
 }
 
-static int read_section(const struct setting_place *document, const struct setting_rows *rows)
+static int read_group(const struct setting_place *document, const struct setting_rows *rows)
 {
     const char *section = rows->rows[0].section, *names[KEYS_MAX];
     const json_t *value = reader_get(document->object, section);
@@ -200,11 +199,13 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
 {
     const struct setting_rows keys = keys_rows(table);
     const char *names[KEYS_MAX];
+    int code = 0;
 
-    keys_names(table, names);
-    if (table != KEYS_SETTINGS)
+    if (table != KEYS_TOP && table != KEYS_SETTINGS) {
         keys_clear(table, base);
-    int code = table == KEYS_SETTINGS ? 0 : reader_check_keys(reader, object, names);
+        keys_names(table, names);
+        code = reader_check_keys(reader, object, names);
+    }
     for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
         const struct setting *row = &keys.rows[i];
         struct setting_place place = { config, reader, object, row->key, NULL, row, base };
@@ -212,7 +213,7 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
         if (row->kind == SETTING_HIDDEN)
             continue;
         size = section_size(&keys, i);
-        code = row->section[0] ? read_section(&place, &(struct setting_rows){ row, size })
+        code = row->section[0] ? read_group(&place, &(struct setting_rows){ row, size })
                                : read_row(&place);
     }
     return code;

@@ -27,7 +27,8 @@ enum {
     SETTING_IN_PLACE = 8, /* a text in the struct, not a pointer */
     SETTING_REAL = 16,    /* written with decimals */
     SETTING_NEEDED = 32,
-    SETTING_SILENT = 64, /* a default is not told at all */
+    SETTING_SILENT = 64,  /* a default is not told at all */
+    SETTING_ANYWAY = 128, /* read also where the key is absent */
 };
 
 enum setting_table {
@@ -67,7 +68,7 @@ struct setting_place {
     const struct reader *reader;
     const json_t *object;
     const char *key;
-    const json_t *value; /* never NULL, but of kinds that are read in any case */
+    const json_t *value; /* NULL only with SETTING_ANYWAY */
     const struct setting *row;
     void *base;
 };
@@ -100,9 +101,9 @@ struct setting_ops {
 extern const struct setting_ops setting_ops[SETTING_KINDS];
 
 kind_read_fn read_bound, read_people, read_shape, read_during, read_pool_during, read_budget;
-kind_read_fn read_when, read_owner;
+kind_read_fn read_when, read_owner, read_section, read_queues, read_prices;
 kind_write_fn write_bound, write_people, write_shape, write_during, write_pool_during, write_budget;
-kind_write_fn write_when, write_owner;
+kind_write_fn write_when, write_owner, write_section, write_windows, write_prices;
 kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
 
 /* A failure about the value. */
@@ -157,32 +158,22 @@ const char *amount_spell(char *buffer, const char *resource, int64_t amount);
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
                                    const char **ret_resource);
 
-/* The maps of a configuration whose items have keys, in the order in which they are written. */
+/* The maps of a configuration whose items have names, by kind from SETTING_POOLS on. */
 struct config_section {
-    const char *key, *kind; /* "node_types", "node type" */
+    const char *kind; /* "node type" */
     enum setting_table table;
     uint16_t items, count, size; /* in struct config: pointer and uint32_t; of an item */
     uint32_t most;
 };
-enum {
-    SECTION_POOLS,
-    SECTION_QUEUES,
-    SECTION_NODE_TYPES,
-    SECTION_DEVICE_TYPES,
-    SECTION_TARIFFS,
-    SECTION_RESERVATIONS,
-    SECTION_WINDOWS, /* without keys */
-    CONFIG_SECTIONS,
-};
-extern const struct config_section config_sections[CONFIG_SECTIONS];
+const struct config_section *section_of(enum setting_kind kind);
 /* NULL: there are no more. An item begins with its name, in place or as a pointer. */
 void *section_item(const struct config_section *section, const struct config *config, uint32_t i);
 const char *section_name(const struct config_section *section, const void *item);
-void *section_find(const struct config_section *section, const struct config *config,
+void *section_find(enum setting_kind kind, const struct config *config,
                    const char *name); /* NULL: none */
 
-/* "; did you mean 'abc'?" of the names in section `number`; "" when none is near. */
-const char *section_suggest(size_t number, const struct config *config, const char *name,
+/* "; did you mean 'abc'?" of the names in a section; "" when none is near. */
+const char *section_suggest(enum setting_kind kind, const struct config *config, const char *name,
                             char *buffer, size_t size);
 
 /* config_times.c */

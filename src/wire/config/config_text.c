@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as a document, and what is different between two. */
+/* What is different between two configurations. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,91 +7,6 @@
 
 #include "base/mem.h"
 #include "wire/config/config_keys.h"
-
-/* ---- a document ---- */
-
-/* An empty one only where it is said that there is none. */
-static void set_map(json_t *document, const char *key, json_t *map, bool is_always)
-{
-    if (is_always || json_object_size(map) > 0)
-        json_object_set(document, key, map);
-    json_decref(map);
-}
-
-static void write_section(const struct config *config, const struct config_section *section,
-                          json_t *document)
-{
-    json_t *map = json_object();
-    const void *item;
-
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++)
-        json_object_set_new(map, section_name(section, item),
-                            keys_to_json(config, section->table, item));
-    set_map(document, section->key, map,
-            section->table == KEYS_POOL || section->table == KEYS_QUEUE);
-}
-
-/* A tariff under the name of a window is a number. */
-static void shorten_tariffs(const struct config *config, json_t *tariffs)
-{
-    for (uint32_t i = 0; i < config->tariff_count; i++) {
-        const struct event_tariff *tariff = &config->tariffs[i];
-        json_t *item = json_object_get(tariffs, tariff->name);
-        if (strcmp(tariff->window, tariff->name) == 0)
-            json_object_set(tariffs, tariff->name, json_object_get(item, "factor"));
-    }
-}
-
-static void write_windows(const struct config *config, json_t *document)
-{
-    json_t *windows = json_object();
-
-    if (config->timezone[0])
-        json_object_set_new(document, "timezone", json_string(config->timezone));
-    for (uint32_t i = 0; i < config->window_count; i++) {
-        if (!strchr(config->windows[i].name, ' '))
-            json_object_set_new(windows, config->windows[i].name,
-                                json_string(config->windows[i].words));
-    }
-    set_map(document, "windows", windows, false);
-}
-
-static void write_prices(const struct config *config, json_t *document)
-{
-    json_t *prices = json_object();
-
-    for (uint32_t i = 0; i < config->price_count; i++)
-        json_object_set_new(prices, config->prices[i].resource,
-                            json_real((double)config->prices[i].price_micro / 1e6));
-    set_map(document, "prices", prices, false);
-}
-
-json_t *config_to_json(const struct config *config)
-{
-    const struct settings *settings = &config->settings;
-    json_t *document = json_object();
-
-    for (size_t i = 0; i < SECTION_WINDOWS; i++) {
-        if (i == SECTION_TARIFFS)
-            write_windows(config, document);
-        write_section(config, &config_sections[i], document);
-        if (i == SECTION_QUEUES)
-            write_prices(config, document);
-    }
-    shorten_tariffs(config, json_object_get(document, "tariffs"));
-    json_object_update_new(document, keys_to_json(config, KEYS_SETTINGS, settings));
-    /* Two whose defaults follow from other settings. */
-    json_t *idle = json_object_get(document, "idle");
-    if (!config->has_predict)
-        json_object_del(document, "predict");
-    if (settings->watch.idle_stop == 0)
-        json_object_del(idle, "action");
-    if (json_object_size(idle) == 0)
-        json_object_del(document, "idle");
-    return document;
-}
-
-/* ---- differences ---- */
 
 /* What is new, other or removed of one thing: "queue", "research", "guarantee 8 -> 12 gpus". */
 struct change {
@@ -182,34 +97,23 @@ static void say(const struct config *config, const struct config_section *sectio
         text_add(words, window->words);
 }
 
-static void tell(const struct config *config, const struct config_section *section,
-                 const void *item, struct properties *ret)
-{
-    union {
-        struct event_queue queue;
-        struct event_pool pool;
-    } usual;
-
-    if (!item) { /* what a new one is compared with */
-        memset(&usual, 0, sizeof(usual));
-        if (section->table == KEYS_QUEUE)
-            usual.queue.gpus = QUOTA_OPEN;
-        keys_clear(section->table, &usual);
-    }
-    keys_tell(config, section->table, item ? item : &usual, ret);
-}
-
 static void compare_items(const struct config *from, const struct config *to,
                           const struct config_section *section, const void *old, const void *now,
                           struct changes *changes)
 {
+    union {
+        struct event_queue queue;
+        struct event_pool pool;
+    } usual; /* what a new one is compared with */
     struct properties before = { .arena = changes->arena }, after = before;
     AUTO_RELEASE(text) struct text was = { 0 }, is = { 0 };
     struct text words = { 0 };
 
     if (section->table == KEYS_QUEUE || section->table == KEYS_POOL) {
-        tell(from, section, old, &before);
-        tell(to, section, now, &after);
+        memset(&usual, 0, sizeof(usual));
+        keys_clear(section->table, &usual);
+        keys_tell(from, section->table, old ? old : &usual, &before);
+        keys_tell(to, section->table, now, &after);
         if (old)
             compare_properties(&before, &after, &words);
         else
@@ -232,15 +136,15 @@ static void compare_items(const struct config *from, const struct config *to,
 }
 
 /* The items of `to` that are new or changed, or (is_gone) those of `from` that are not there. */
-static void diff_section(const struct config *from, const struct config *to,
-                         const struct config_section *section, bool is_gone,
-                         struct changes *changes)
+static void diff_section(const struct config *from, const struct config *to, enum setting_kind kind,
+                         bool is_gone, struct changes *changes)
 {
+    const struct config_section *section = section_of(kind);
     const void *item;
 
     for (uint32_t i = 0; (item = section_item(section, is_gone ? from : to, i)); i++) {
         const char *name = section_name(section, item);
-        const void *other = section_find(section, is_gone ? to : from, name);
+        const void *other = section_find(kind, is_gone ? to : from, name);
         struct text words = { 0 };
         if (section->table == KEYS_TOP && strchr(name, ' '))
             continue; /* a window for one thing alone: that tells it */
@@ -291,7 +195,7 @@ static void diff_settings(const struct config *from, const struct config *to,
 
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
-    /* Places in config_sections; in capitals: what is gone. */
+    /* Kinds from SETTING_POOLS on; in capitals: what is gone. */
     static const char order[] = "bBaACcDdgefGEF";
     struct arena arena = { 0 };
     struct changes changes = { .arena = &arena };
@@ -299,7 +203,8 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
 
     for (const char *at = order; *at; at++) {
         bool is_gone = *at < 'a';
-        diff_section(from, to, &config_sections[*at - (is_gone ? 'A' : 'a')], is_gone, &changes);
+        diff_section(from, to, SETTING_POOLS + (enum setting_kind)(*at - (is_gone ? 'A' : 'a')),
+                     is_gone, &changes);
     }
     diff_settings(from, to, &changes);
     for (size_t i = 0; i < changes.items.count; i++) {

@@ -87,7 +87,7 @@ int window_fail(const struct config *config, const struct reader *reader, const 
     char hint[READER_SCALAR_SIZE * 2];
 
     error_set(reader->err, -EINVAL, "no window '%.80s'%s", name,
-              section_suggest(SECTION_WINDOWS, config, name, hint, sizeof(hint)));
+              section_suggest(SETTING_WINDOWS, config, name, hint, sizeof(hint)));
     return reader_place_line(reader, -EINVAL, object, key);
 }
 

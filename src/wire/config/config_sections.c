@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The maps at the top of a configuration, from names to things. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/config/config_keys.h"
+#include "wire/config/window_event.h"
+
+static int check_pool(const struct reader *reader, const json_t *object,
+                      const struct event_pool *pool)
+{
+    const char *bound = reader_get(object, "min")   ? "min"
+                        : reader_get(object, "max") ? "max"
+                                                    : NULL;
+
+    if (pool->is_static && !pool->queue[0])
+        return reader_fail(reader, -EINVAL, object, NULL,
+                           "a static pool belongs to a queue; expected queue: NAME");
+    if (!pool->is_static && pool->queue[0])
+        return reader_fail(reader, -EINVAL, object, "queue",
+                           "a dynamic pool is shared; expected type: static, or no queue");
+    if (pool->is_static && bound)
+        return reader_fail(reader, -EINVAL, object, bound,
+                           "a static pool has a fixed size; expected gpus: N");
+    if (reader_get(object, "gpus") && bound)
+        return reader_fail(reader, -EINVAL, object, "gpus",
+                           "a size and min or max at once; expected one of the two");
+    if (reader_get(object, "max") && pool->milli_min > pool->milli_max)
+        return reader_fail(reader, -EINVAL, object, "max", "%" PRId64 " is less than min, %" PRId64,
+                           pool->milli_max / GPU_MILLI, pool->milli_min / GPU_MILLI);
+    return 0;
+}
+
+static int check_node_type(const struct reader *reader, const json_t *object,
+                           const struct node_type *type)
+{
+    if (type->cpu_milli == 0 || type->memory_mib == 0)
+        return reader_fail(reader, -EINVAL, object, NULL, "expected cpus and memory, above 0");
+    if (type->gpus > 0 && !type->model[0])
+        return reader_fail(reader, -EINVAL, object, "model", "expected the model of its gpus");
+    return 0;
+}
+
+static int read_item(struct config *config, const struct reader *above,
+                     const struct config_section *section, const json_t *map, const char *name,
+                     void *item)
+{
+    const json_t *value = json_object_get(map, name);
+    struct reader reader = reader_at(above, "%s %.63s", section->kind, name);
+    const char *own = config_text(config, name);
+
+    if (section_name(section, item) == item)
+        snprintf(item, REQUEST_NAME_SIZE, "%s", name);
+    else
+        memcpy(item, &own, sizeof(own));
+    if (section->table == KEYS_TARIFF && !json_is_object(value))
+        return tariff_read_number(config, &reader, map, item);
+    int code = keys_read(config, &reader, value, section->table, item);
+    if (code < 0)
+        return code;
+    return section->table == KEYS_POOL          ? check_pool(&reader, value, item)
+           : section->table == KEYS_NODE_TYPE   ? check_node_type(&reader, value, item)
+           : section->table == KEYS_RESERVATION ? reservation_check(&reader, value, item)
+                                                : 0;
+}
+
+int read_section(const struct setting_place *place)
+{
+    const struct config_section *section = section_of(place->row->kind);
+    struct config *config = place->config;
+    const char *name;
+    json_t *value;
+
+    int code = map_check(place->reader, place->object, place->key, section->kind, section->most);
+    json_object_foreach((json_t *)(uintptr_t)place->value, name, value)
+    {
+        void *count = (char *)config + section->count;
+        if (code == 0)
+            code = read_item(
+                config, place->reader, section, place->value, name,
+                config_new(config, (char *)config + section->items, count, section->size));
+    }
+    return code;
+}
+
+/* A tariff under the name of a window is its factor. */
+json_t *write_section(const struct setting_view *of)
+{
+    const struct config_section *section = section_of(of->row->kind);
+    bool is_written = of->row->flags & SETTING_ALWAYS || section_item(section, of->config, 0);
+    json_t *map = is_written ? json_object() : NULL;
+    const void *item;
+
+    for (uint32_t i = 0; (item = section_item(section, of->config, i)); i++) {
+        const struct event_tariff *tariff = item;
+        json_t *object = keys_to_json(of->config, section->table, item);
+        bool is_number = section->table == KEYS_TARIFF && strcmp(tariff->window, tariff->name) == 0;
+        json_object_set(map, section_name(section, item),
+                        is_number ? json_object_get(object, "factor") : object);
+        json_decref(object);
+    }
+    return map;
+}
+
+json_t *write_windows(const struct setting_view *of)
+{
+    json_t *map = NULL;
+
+    for (uint32_t i = 0; i < of->config->window_count; i++) {
+        const struct config_window *window = &of->config->windows[i];
+        if (strchr(window->name, ' '))
+            continue;
+        map = map ? map : json_object();
+        json_object_set_new(map, window->name, json_string(window->words));
+    }
+    return map;
+}
+
+/* ---- prices ---- */
+
+/* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
+int read_prices(const struct setting_place *place)
+{
+    const struct reader reader = reader_at(place->reader, "prices");
+    struct config *config = place->config;
+    const json_t *prices = place->value;
+    char resource[REQUEST_MODEL_SIZE];
+    const char *name;
+    json_t *value;
+
+    if (!json_is_object(prices) || json_object_size(prices) > RESOURCES_MAX)
+        return place_fail(place, -EINVAL, "expected a map of at most %d from resource to price",
+                          RESOURCES_MAX);
+    json_object_foreach((json_t *)(uintptr_t)prices, name, value)
+    {
+        double price = json_number_value(value);
+        int code = resource_read(&reader, prices, name, resource);
+        if (code == 0 && (!json_is_number(value) || price < 0 || price > 1000))
+            code = reader_fail(&reader, -EINVAL, prices, name,
+                               "expected what one costs for an hour, 0 to 1000");
+        if (code < 0)
+            return code;
+        struct event_price *added = CONFIG_NEW(config, config->prices, config->price_count);
+        added->resource = config_text(config, resource);
+        added->price_micro = (int64_t)(price * 1e6 + 0.5);
+    }
+    return 0;
+}
+
+json_t *write_prices(const struct setting_view *of)
+{
+    const struct config *config = of->config;
+    json_t *map = config->price_count > 0 ? json_object() : NULL;
+
+    for (uint32_t i = 0; i < config->price_count; i++)
+        json_object_set_new(map, config->prices[i].resource,
+                            json_real((double)config->prices[i].price_micro / 1e6));
+    return map;
+}
+
+/* ---- queues ---- */
+
+/* Objects of the queues, for what is looked at after all are known. */
+struct queue_objects {
+    LIST(const json_t *) items;
+};
+
+/* How deep a queue stands, or 0 when it stands below itself or too deep. */
+static uint32_t depth_of(const struct config *config, uint32_t index)
+{
+    uint32_t depth = 1;
+
+    for (const char *at = config->queues[index].parent; at[0];
+         at = config->queues[config_find_queue(config, at)].parent) {
+        if (++depth > CONFIG_DEPTH_MAX)
+            return 0;
+    }
+    return depth;
+}
+
+/* A queue of this map; parent: the one that has the map, or -1. */
+static int add_queue(struct config *config, const struct reader *above, const json_t *map,
+                     const char *name, int64_t parent)
+{
+    struct reader reader = reader_at(above, "queue %.63s", name);
+
+    int code = name_check(above, map, "queue", name);
+    if (code < 0)
+        return code;
+    if (config_find_queue(config, name) >= 0)
+        code = error_set(reader.err, -EEXIST, "named twice");
+    else if (config->queue_count == CONFIG_QUEUES_MAX)
+        code = error_set(reader.err, -E2BIG, "more than %d queues", CONFIG_QUEUES_MAX);
+    else if (parent >= 0 && depth_of(config, (uint32_t)parent) == CONFIG_DEPTH_MAX)
+        code = error_set(reader.err, -E2BIG, "more than %d levels deep", CONFIG_DEPTH_MAX);
+    if (code < 0)
+        return reader_place_line(&reader, code, map, name);
+
+    const json_t *value = json_object_get(map, name);
+    struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
+    queue->name = config_text(config, name);
+    code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
+    queue->parent = parent >= 0 ? config->queues[parent].name : "";
+    return code < 0 ? code : queue_check(config, &reader, value, queue);
+}
+
+/* The map at the top, then those of each queue: so a parent comes before its children. */
+static int read_levels(struct config *config, const struct reader *reader, const json_t *document,
+                       struct queue_objects *objects)
+{
+    int code = 0;
+
+    for (int64_t parent = -1; parent < config->queue_count && code == 0; parent++) {
+        const json_t *map =
+            reader_get(parent < 0 ? document : objects->items.items[parent], "queues");
+        const char *name;
+        json_t *value;
+
+        if (map && !json_is_object(map))
+            code = reader_fail(reader, -EINVAL, document, "queues",
+                               "expected a map from name to queue, not %s", reader_kind(map));
+        json_object_foreach((json_t *)(uintptr_t)map, name, value)
+        {
+            if (code == 0)
+                code = add_queue(config, reader, map, name, parent);
+            list_add(&objects->items, value);
+        }
+    }
+    return code;
+}
+
+/* "no queue 'abd'; did you mean 'abc'?" */
+static int fail_queue(const struct config *config, const struct reader *reader,
+                      const json_t *object, const char *key, const char *name)
+{
+    char hint[READER_SCALAR_SIZE * 2];
+
+    return reader_fail(reader, -EINVAL, object, key, "no queue '%s'%s", name,
+                       section_suggest(SETTING_QUEUES, config, name, hint, sizeof(hint)));
+}
+
+/* "parent: NAME" moves a queue of the top below another. */
+static int link_parent(struct config *config, const struct reader *above, uint32_t index,
+                       const json_t *object)
+{
+    struct event_queue *queue = &config->queues[index];
+    struct reader reader = reader_at(above, "queue %.63s", queue->name);
+    const char *parent = NULL;
+
+    int code = reader_name(&reader, object, "parent", &parent);
+    if (code < 0 || !parent)
+        return code;
+    if (queue->parent[0])
+        return reader_fail(&reader, -EINVAL, object, "parent",
+                           "'%s', but it stands below %s already", parent, queue->parent);
+    if (strcmp(parent, "root") == 0)
+        return 0;
+    int32_t found = config_find_queue(config, parent);
+    if (found < 0)
+        return fail_queue(config, &reader, object, "parent", parent);
+    queue->parent = config->queues[found].name;
+    return 0;
+}
+
+/* Parents first; those of one depth keep their order. */
+static void put_in_order(struct config *config, const uint32_t *depths)
+{
+    struct event_queue *queues =
+        arena_take(&config->arena, config->queue_count + 1, sizeof(queues[0]));
+    uint32_t count = 0;
+
+    for (uint32_t depth = 1; depth <= CONFIG_DEPTH_MAX; depth++) {
+        for (uint32_t i = 0; i < config->queue_count; i++) {
+            if (depths[i] == depth)
+                queues[count++] = config->queues[i];
+        }
+    }
+    config->queues = queues;
+}
+
+/* What the queues below one are guaranteed must not be more than its limit. */
+static int check_guarantees(const struct config *config, const struct reader *above,
+                            const json_t *document, const struct event_queue *queue)
+{
+    char all[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+    const char *resource, *other;
+    const struct quota *quota, *part;
+
+    for (uint32_t i = 0; (quota = queue_quota_at(queue, i, &resource)); i++) {
+        int64_t sum = 0;
+        for (const struct event_queue *below = queue + 1;
+             below < config->queues + config->queue_count; below++) {
+            for (uint32_t k = 0; strcmp(below->parent, queue->name) == 0 &&
+                                 (part = queue_quota_at(below, k, &other));
+                 k++)
+                sum += strcmp(other, resource) == 0 ? part->guarantee : 0;
+        }
+        if (quota->limit == QUOTA_NONE || sum <= quota->limit)
+            continue;
+        struct reader reader = reader_at(above, "queue %.63s", queue->name);
+        return reader_fail(&reader, -EINVAL, document, NULL,
+                           "its queues are guaranteed %s %s together, more than its limit of %s",
+                           amount_spell(all, resource, sum), resource,
+                           amount_spell(limit, resource, quota->limit));
+    }
+    return 0;
+}
+
+/* Cells are of one queue with all below it. */
+static int check_shape(const struct config *config, const struct reader *above,
+                       const json_t *document, const struct event_queue *queue)
+{
+    const struct event_queue *at = queue;
+
+    if (queue->cells_count == 0)
+        return 0;
+    do {
+        int32_t found = at->parent[0] ? config_find_queue(config, at->parent) : -1;
+        if (found < 0)
+            return 0;
+        at = &config->queues[found];
+    } while (at->cells_count == 0);
+    struct reader reader = reader_at(above, "queue %.63s", queue->name);
+    return reader_fail(&reader, -EINVAL, document, NULL,
+                       "queue %s above it has a shape already; expected one of the two to have it",
+                       at->name);
+}
+
+static int link_queues(struct config *config, const struct reader *above,
+                       const struct queue_objects *objects)
+{
+    uint32_t depths[CONFIG_QUEUES_MAX];
+    int code = 0;
+
+    for (uint32_t i = 0; i < config->queue_count && code == 0; i++)
+        code = link_parent(config, above, i, objects->items.items[i]);
+    for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
+        struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
+        depths[i] = depth_of(config, i);
+        if (depths[i] == 0)
+            code = reader_fail(&reader, -EINVAL, objects->items.items[i], "parent",
+                               "it stands below itself, or more than %d levels deep",
+                               CONFIG_DEPTH_MAX);
+    }
+    if (code == 0)
+        put_in_order(config, depths);
+    return code;
+}
+
+/* A static pool's queue must be one. */
+static int check_pool_queues(const struct config *config, const struct reader *above,
+                             const json_t *document)
+{
+    for (uint32_t i = 0; i < config->pool_count; i++) {
+        const struct event_pool *pool = &config->pools[i];
+        struct reader reader = reader_at(above, "pool %.63s", pool->name);
+        if (pool->queue[0] && config_find_queue(config, pool->queue) < 0)
+            return fail_queue(config, &reader,
+                              json_object_get(reader_get(document, "pools"), pool->name), "queue",
+                              pool->queue);
+    }
+    return 0;
+}
+
+/* The windows that queues count their budgets by, each once. */
+static void add_periods(struct config *config)
+{
+    for (enum period period = 0; period < PERIODS; period++) {
+        const char *window = window_of_period(period);
+        for (uint32_t i = 0; i < config->queue_count; i++) {
+            const struct event_queue *queue = &config->queues[i];
+            for (uint32_t k = 0; k < queue->budgets_count; k++) {
+                if (strcmp(queue->budgets[k].window, window) == 0 &&
+                    !config_find_window(config, window))
+                    config_add_window(config, window, window);
+            }
+        }
+    }
+}
+
+int read_queues(const struct setting_place *place)
+{
+    const struct reader *reader = place->reader;
+    const json_t *document = place->object;
+    struct config *config = place->config;
+    struct queue_objects objects = { 0 };
+
+    int code = read_levels(config, reader, document, &objects);
+    if (code == 0)
+        code = link_queues(config, reader, &objects);
+    list_release(&objects.items);
+    for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
+        code = check_shape(config, reader, document, &config->queues[i]);
+        if (code == 0)
+            code = check_guarantees(config, reader, document, &config->queues[i]);
+    }
+    add_periods(config);
+    return code < 0 ? code : check_pool_queues(config, reader, document);
+}
