@@ -54,104 +54,64 @@ int resource_read(const struct reader *reader, const json_t *object, const char 
     return 0;
 }
 
-static int read_amount(const struct reader *reader, const json_t *object, const char *key,
-                       const char *resource, int64_t *ret)
-{
-    char buffer[READER_SCALAR_SIZE];
-    const char *text;
-
-    if (strcmp(resource, "memory") != 0)
-        return reader_milli(reader, object, key, (int64_t)CONFIG_GPUS_MAX * GPU_MILLI, ret);
-    int code = reader_scalar(reader, object, key, "an amount of memory like 512G", buffer, &text);
-    if (code < 0 || !text)
-        return code;
-    code = units_parse_mib(text, ret, reader->err);
-    if (code == 0 && *ret > MEMORY_MIB_MAX)
-        code = error_set(reader->err, -EINVAL, "'%s': more than a pebibyte", text);
-    return code < 0 ? reader_place(reader, code, object, key) : 0;
-}
-
-/* Where an amount goes: a bound of the queue, a bound while a window is open, or a limit of people.
- */
-struct sink {
-    struct config *config;
-    struct event_queue *queue;
-    const char *window;
-    enum quota_bound bound;
-    const struct event_subject *subject;
+/* What a number of GPUs, or a map from resource to amount, says. */
+struct resource_amounts {
+    uint32_t count;
+    struct resource_amount {
+        char resource[REQUEST_MODEL_SIZE];
+        int64_t amount;
+    } items[RESOURCES_MAX];
 };
 
-static struct quota *during_quota(const struct sink *sink, const char *resource)
+/* The amount of the resource that the next item has. */
+static int read_amount(const struct reader *reader, const json_t *object, const char *key,
+                       struct resource_amounts *amounts)
 {
-    struct event_queue *queue = sink->queue;
-    struct event_during *list = (struct event_during *)(uintptr_t)queue->during;
+    struct resource_amount *next = &amounts->items[amounts->count];
+    char buffer[READER_SCALAR_SIZE];
+    const char *text = NULL;
+    int code;
 
-    for (uint32_t i = 0; i < queue->during_count; i++) {
-        if (strcmp(list[i].window, sink->window) == 0 && strcmp(list[i].resource, resource) == 0)
-            return &list[i].quota;
+    next->amount = ABSENT;
+    if (strcmp(next->resource, "memory") != 0)
+        code =
+            reader_milli(reader, object, key, (int64_t)CONFIG_GPUS_MAX * GPU_MILLI, &next->amount);
+    else
+        code = reader_scalar(reader, object, key, "an amount of memory like 512G", buffer, &text);
+    if (code == 0 && text) {
+        code = units_parse_mib(text, &next->amount, reader->err);
+        if (code == 0 && next->amount > MEMORY_MIB_MAX)
+            code = error_set(reader->err, -EINVAL, "'%s': more than a pebibyte", text);
+        if (code < 0)
+            reader_place(reader, code, object, key);
     }
-    struct event_during *added = CONFIG_NEW(sink->config, queue->during, queue->during_count);
-    *added = (struct event_during){ config_text(sink->config, sink->window),
-                                    config_text(sink->config, resource), QUOTA_ABSENT };
-    return &added->quota;
+    amounts->count += next->amount != ABSENT;
+    return code;
 }
 
-static void put_amount(const struct sink *sink, const char *resource, int64_t amount)
-{
-    struct event_queue *queue = sink->queue;
-
-    if (!sink->subject) {
-        struct quota *quota = sink->window ? during_quota(sink, resource)
-                                           : config_quota(sink->config, queue, resource);
-        *quota_part(quota, sink->bound) = amount;
-        return;
-    }
-    struct event_subject *added = CONFIG_NEW(sink->config, queue->subjects, queue->subjects_count);
-    *added = *sink->subject;
-    added->resource = config_text(sink->config, resource);
-    added->limit = amount;
-}
-
-/* A number of GPUs, or a map from resource to amount. */
-static int read_amounts(const struct sink *sink, const struct reader *reader, const json_t *object,
-                        const char *key)
+static int read_amounts(const struct reader *reader, const json_t *object, const char *key,
+                        struct resource_amounts *ret)
 {
     const json_t *value = reader_get(object, key);
-    struct reader inner = reader_inside(reader, key);
-    int64_t amount = ABSENT;
+    const struct reader inner = reader_inside(reader, key);
     const char *name;
     json_t *each;
+    int code = 0;
 
-    if (!json_is_object(value)) {
-        int code = read_amount(reader, object, key, "gpus", &amount);
-        if (code == 0 && amount != ABSENT)
-            put_amount(sink, "gpus", amount);
-        return code;
-    }
+    *ret = (struct resource_amounts){ 0, { { "gpus", ABSENT } } };
+    if (!json_is_object(value))
+        return read_amount(reader, object, key, ret);
     if (json_object_size(value) > RESOURCES_MAX)
         return reader_fail(reader, -E2BIG, object, key, "%zu resources, at most %d are taken",
                            json_object_size(value), RESOURCES_MAX);
     json_object_foreach((json_t *)(uintptr_t)value, name, each)
     {
-        char resource[REQUEST_MODEL_SIZE];
-        amount = ABSENT;
-        int code = resource_read(&inner, value, name, resource);
         if (code == 0)
-            code = read_amount(&inner, value, name, resource, &amount);
-        if (code < 0)
-            return code;
-        if (amount != ABSENT)
-            put_amount(sink, resource, amount);
+            code = resource_read(&inner, value, name, ret->items[ret->count].resource);
+        if (code == 0)
+            code = read_amount(&inner, value, name, ret);
     }
-    return 0;
-}
-
-static json_t *amount_to_json(const char *resource, int64_t amount)
-{
-    char buffer[UNITS_TEXT_SIZE];
-
-    return strcmp(resource, "memory") == 0 ? json_string(amount_spell(buffer, resource, amount))
-                                           : decimal_to_json(amount, GPU_MILLI);
+    return code;
 }
 
 /* One that says GPUs alone is a number; one that says nothing is none. */
@@ -166,11 +126,22 @@ static json_t *shorten(json_t *map)
     return gpus;
 }
 
-static json_t *inner_map(json_t *map, const char *key)
+/* The map below a key, made where there is none. */
+static json_t *map_below(json_t *map, const char *key)
 {
     if (!json_object_get(map, key))
         json_object_set_new(map, key, json_object());
     return json_object_get(map, key);
+}
+
+static void set_amount(json_t *map, const char *resource, int64_t amount)
+{
+    char buffer[UNITS_TEXT_SIZE];
+
+    json_object_set_new(map, resource,
+                        strcmp(resource, "memory") == 0
+                            ? json_string(amount_spell(buffer, resource, amount))
+                            : decimal_to_json(amount, GPU_MILLI));
 }
 
 /* ---- bounds ---- */
@@ -182,11 +153,14 @@ static enum quota_bound bound_of(const struct setting *row)
 
 int read_bound(const struct setting_place *place)
 {
-    struct sink sink = { .config = place->config,
-                         .queue = place->base,
-                         .bound = bound_of(place->row) };
+    struct resource_amounts amounts;
 
-    return read_amounts(&sink, place->reader, place->object, place->key);
+    int code = read_amounts(place->reader, place->object, place->key, &amounts);
+    for (uint32_t i = 0; i < amounts.count && code == 0; i++) {
+        struct quota *quota = config_quota(place->config, place->base, amounts.items[i].resource);
+        *quota_part(quota, bound_of(place->row)) = amounts.items[i].amount;
+    }
+    return code;
 }
 
 json_t *write_bound(const struct setting_view *of)
@@ -199,7 +173,7 @@ json_t *write_bound(const struct setting_view *of)
     for (uint32_t i = 0; (quota = queue_quota_at(of->base, i, &resource)); i++) {
         int64_t amount = quota_part_of(quota, bound);
         if (bound == BOUND_GUARANTEE ? amount > 0 : amount != QUOTA_NONE)
-            json_object_set_new(map, resource, amount_to_json(resource, amount));
+            set_amount(map, resource, amount);
     }
     return shorten(map);
 }
@@ -225,10 +199,11 @@ void tell_bounds(const struct setting_view *of, struct properties *ret)
 
 int read_people(const struct setting_place *place)
 {
-    enum subject_kind kind = place->row->kind == SETTING_GROUPS ? SUBJECT_GROUP : SUBJECT_USER;
+    bool is_group = place->row->kind == SETTING_GROUPS;
     const json_t *map = place->value;
-    struct reader inner = reader_inside(place->reader, place->key);
+    const struct reader inner = reader_inside(place->reader, place->key);
     struct event_queue *queue = place->base;
+    struct resource_amounts amounts;
     const char *name;
     json_t *value;
 
@@ -237,20 +212,22 @@ int read_people(const struct setting_place *place)
                           reader_kind(map));
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        bool is_each = kind == SUBJECT_USER && strcmp(name, "each") == 0;
-        struct event_subject subject = {
-            .kind = (uint8_t)(is_each ? SUBJECT_EACH_USER : kind),
-            .name = is_each ? "" : config_text(place->config, name),
-        };
-        struct sink sink = { .config = place->config, .queue = queue, .subject = &subject };
-
+        bool is_each = !is_group && strcmp(name, "each") == 0;
         if (!name_is_valid(name)) {
             error_set(inner.err, -EINVAL, "'%.80s' is no name", name);
             return reader_place_line(&inner, -EINVAL, map, name);
         }
-        int code = read_amounts(&sink, &inner, map, name);
+        int code = read_amounts(&inner, map, name, &amounts);
         if (code < 0)
             return code;
+        for (uint32_t i = 0; i < amounts.count; i++) {
+            struct event_subject *subject =
+                CONFIG_NEW(place->config, queue->subjects, queue->subjects_count);
+            subject->kind = is_group ? SUBJECT_GROUP : is_each ? SUBJECT_EACH_USER : SUBJECT_USER;
+            subject->name = is_each ? "" : config_text(place->config, name);
+            subject->resource = config_text(place->config, amounts.items[i].resource);
+            subject->limit = amounts.items[i].amount;
+        }
         if (queue->subjects_count > SUBJECTS_MAX)
             return place_fail(place, -E2BIG, "more than %d limits", SUBJECTS_MAX);
     }
@@ -266,11 +243,10 @@ json_t *write_people(const struct setting_view *of)
 
     for (uint32_t i = 0; i < queue->subjects_count; i++) {
         const struct event_subject *subject = &queue->subjects[i];
-        if ((subject->kind == SUBJECT_GROUP) != (of->row->kind == SETTING_GROUPS))
-            continue;
-        name = subject->kind == SUBJECT_EACH_USER ? "each" : subject->name;
-        json_object_set_new(inner_map(people, name), subject->resource,
-                            amount_to_json(subject->resource, subject->limit));
+        if ((subject->kind == SUBJECT_GROUP) == (of->row->kind == SETTING_GROUPS))
+            set_amount(
+                map_below(people, subject->kind == SUBJECT_EACH_USER ? "each" : subject->name),
+                subject->resource, subject->limit);
     }
     json_object_foreach_safe(people, next, name, map)
     {
@@ -406,26 +382,42 @@ static int check_windows(const struct setting_place *place)
     return 0;
 }
 
+static struct quota *during_quota(struct config *config, struct event_queue *queue,
+                                  const char *window, const char *resource)
+{
+    struct event_during *list = (struct event_during *)(uintptr_t)queue->during;
+
+    for (uint32_t i = 0; i < queue->during_count; i++) {
+        if (strcmp(list[i].window, window) == 0 && strcmp(list[i].resource, resource) == 0)
+            return &list[i].quota;
+    }
+    struct event_during *added = CONFIG_NEW(config, queue->during, queue->during_count);
+    *added = (struct event_during){ config_text(config, window), config_text(config, resource),
+                                    QUOTA_ABSENT };
+    return &added->quota;
+}
+
 int read_during(const struct setting_place *place)
 {
     json_t *during = (json_t *)(uintptr_t)place->value, *value;
-    const char *name;
+    const char *window;
 
     int code = check_windows(place);
-    json_object_foreach(during, name, value)
+    json_object_foreach(during, window, value)
     {
-        struct reader inner =
-            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, name);
-        struct sink sink = { .config = place->config, .queue = place->base, .window = name };
+        const struct reader inner =
+            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, window);
         if (code == 0)
             code = reader_check_keys(&inner, value, bound_keys);
-        for (; sink.bound < BOUNDS && code == 0; sink.bound++) {
-            const char *key = bound_keys[sink.bound];
-            const char *word = json_string_value(reader_get(value, key));
-            if (word && sink.bound > 0 && strcmp(word, "none") == 0)
-                put_amount(&sink, "gpus", QUOTA_NONE);
-            else
-                code = read_amounts(&sink, &inner, value, key);
+        for (enum quota_bound bound = 0; bound < BOUNDS && code == 0; bound++) {
+            struct resource_amounts amounts = { 1, { { "gpus", QUOTA_NONE } } };
+            const char *word = json_string_value(reader_get(value, bound_keys[bound]));
+            if (bound == BOUND_GUARANTEE || !word || strcmp(word, "none") != 0)
+                code = read_amounts(&inner, value, bound_keys[bound], &amounts);
+            for (uint32_t i = 0; i < amounts.count && code == 0; i++)
+                *quota_part(
+                    during_quota(place->config, place->base, window, amounts.items[i].resource),
+                    bound) = amounts.items[i].amount;
         }
     }
     return code;
@@ -438,14 +430,13 @@ json_t *write_during(const struct setting_view *of)
 
     for (uint32_t i = 0; i < queue->during_count; i++) {
         const struct event_during *during = &queue->during[i];
-        json_t *window = inner_map(all, during->window);
+        json_t *window = map_below(all, during->window);
         for (enum quota_bound bound = 0; bound < BOUNDS; bound++) {
             int64_t amount = quota_part_of(&during->quota, bound);
             if (amount == QUOTA_NONE) /* of all: as it is read */
                 json_object_set_new(window, bound_keys[bound], json_string("none"));
             else if (amount != ABSENT)
-                json_object_set_new(inner_map(window, bound_keys[bound]), during->resource,
-                                    amount_to_json(during->resource, amount));
+                set_amount(map_below(window, bound_keys[bound]), during->resource, amount);
         }
     }
     return all;
