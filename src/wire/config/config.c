@@ -78,7 +78,7 @@ int config_read_policy(struct config *config, const struct reader *reader, const
     const char *names[KEYS_MAX];
     size_t count = 0;
 
-    keys_names(KEYS_SETTINGS, names);
+    keys_names(KEYS_SETTINGS, NULL, names);
     while (strcmp(names[count], "idle") != 0) /* from there on: what is watched */
         count++;
     names[count] = also;
@@ -114,10 +114,10 @@ int config_parse(const json_t *document, const struct yaml_lines *lines, const c
         *ret = config_create();
         return 0;
     }
-    keys_names(KEYS_TOP, names);
+    keys_names(KEYS_TOP, NULL, names);
     while (names[count])
         count++;
-    keys_names(KEYS_SETTINGS, names + count);
+    keys_names(KEYS_SETTINGS, NULL, names + count);
     int code = reader_check_keys(&reader, document, names);
     return code < 0 ? code : config_read(document, lines, source, ret, err);
 }

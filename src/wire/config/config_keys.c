@@ -15,35 +15,24 @@
 #define IN_PLACE_CHARS SETTING_IN_PLACE
 #define ROW(table, owner, member, section, key, label, kind, flags, least, most, fallback, words,  \
             unit, example, sentence)                                                               \
-    { section,                                                                                     \
-      key,                                                                                         \
-      label,                                                                                       \
-      words,                                                                                       \
-      unit,                                                                                        \
-      example,                                                                                     \
-      sentence,                                                                                    \
-      least,                                                                                       \
-      most,                                                                                        \
-      fallback,                                                                                    \
-      offsetof(owner, member),                                                                     \
-      sizeof(((owner *)0)->member),                                                                \
-      table,                                                                                       \
-      SETTING_##kind,                                                                              \
-      flags },
+    {                                                                                              \
+        section, key, label, words, unit, example, sentence, least, most, fallback,                \
+            offsetof(owner, member), sizeof(((owner *)0)->member), table, SETTING_##kind, flags    \
+    }
 #define SETTING(event_tag, world_tag, form, type, member, section, key, label, kind, flags, ...)   \
     ROW(KEYS_SETTINGS, struct settings, member, section, key, label, kind,                         \
-        (flags) | IN_PLACE_##form, __VA_ARGS__)
+        (flags) | IN_PLACE_##form, __VA_ARGS__),
 #define RULE(tag, form, type, member, section, key, label, kind, flags, ...)                       \
     ROW(KEYS_SETTINGS, struct settings, watch.member, section, key, label, kind,                   \
-        (flags) | IN_PLACE_##form, __VA_ARGS__)
+        (flags) | IN_PLACE_##form, __VA_ARGS__),
 #define NODE_TYPE(tag, form, type, member, key, kind, flags, ...)                                  \
     ROW(KEYS_NODE_TYPE, struct node_type, member, "", key, key, kind, (flags) | IN_PLACE_##form,   \
-        __VA_ARGS__)
+        __VA_ARGS__),
 #define DEVICE_TYPE(tag, form, type, member, key, kind, flags, ...)                                \
     ROW(KEYS_DEVICE_TYPE, struct device_type, member, "", key, key, kind,                          \
-        (flags) | IN_PLACE_##form, __VA_ARGS__)
+        (flags) | IN_PLACE_##form, __VA_ARGS__),
 #define KEY(table, member, key, ...)                                                               \
-    ROW(KEYS_##table, struct OF_##table, member, "", key, key, __VA_ARGS__)
+    ROW(KEYS_##table, struct OF_##table, member, "", key, key, __VA_ARGS__),
 #define OF_POOL        event_pool
 #define OF_QUEUE       event_queue
 #define OF_CELL        cell_quota
@@ -94,23 +83,19 @@ const char *setting_text(const struct setting *row, const void *base)
 
 /* ---- reading ---- */
 
-/* The key under which a row stands in the map that it is read from. */
-static const char *outer_key(const struct setting *row)
-{
-    return row->section[0] ? row->section : row->key;
-}
-
-void keys_names(enum setting_table table, const char *ret[KEYS_MAX])
+void keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX])
 {
     const struct setting_rows keys = keys_rows(table);
     size_t count = 0;
 
     for (size_t i = 0; i < keys.count && count < KEYS_MAX - 1; i++) {
         const struct setting *row = &keys.rows[i];
-        if (row->kind == SETTING_HIDDEN)
+        bool is_outer = !section && row->section[0];
+        const char *key = is_outer ? row->section : row->key;
+        if (row->kind == SETTING_HIDDEN || (section && strcmp(row->section, section) != 0) ||
+            (is_outer && count > 0 && strcmp(ret[count - 1], key) == 0))
             continue;
-        if (count == 0 || strcmp(ret[count - 1], outer_key(row)) != 0)
-            ret[count++] = outer_key(row);
+        ret[count++] = key;
     }
     ret[count] = NULL;
 }
@@ -154,67 +139,35 @@ static int read_row(struct setting_place *place)
     return ops->read && (place->value || row->flags & SETTING_ANYWAY) ? ops->read(place) : 0;
 }
 
-/* How many rows from `first` on stand in one map. */
-static size_t section_size(const struct setting_rows *keys, size_t first)
-{
-    size_t i = first + 1;
-
-    while (i < keys->count && keys->rows[first].section[0] && keys->rows[i].section &&
-           strcmp(keys->rows[i].section, keys->rows[first].section) == 0)
-        i++;
-    return i - first;
-}
-
-static int read_group(const struct setting_place *document, const struct setting_rows *rows)
-{
-    const char *section = rows->rows[0].section, *names[KEYS_MAX];
-    const json_t *value = reader_get(document->object, section);
-    struct setting_place place = *document;
-    const struct reader reader = reader_at(document->reader, "%s", section);
-    int code = 0;
-
-    if (!value)
-        return 0;
-    if (!json_is_object(value) && rows->rows[0].flags & SETTING_SHORT) {
-        place.key = section;
-        place.row = &rows->rows[0];
-        return read_row(&place);
-    }
-    place.reader = &reader;
-    place.object = value;
-    for (size_t i = 0; i < rows->count; i++)
-        names[i] = rows->rows[i].key;
-    names[rows->count] = NULL;
-    code = reader_check_keys(&reader, value, names);
-    for (size_t i = 0; i < rows->count && code == 0; i++) {
-        place.row = &rows->rows[i];
-        place.key = place.row->key;
-        code = read_row(&place);
-    }
-    return code;
-}
-
 int keys_read(struct config *config, const struct reader *reader, const json_t *object,
               enum setting_table table, void *base)
 {
     const struct setting_rows keys = keys_rows(table);
-    const char *names[KEYS_MAX];
+    const char *names[KEYS_MAX], *section = "";
     int code = 0;
 
     if (table != KEYS_TOP && table != KEYS_SETTINGS) {
         keys_clear(table, base);
-        keys_names(table, names);
+        keys_names(table, NULL, names);
         code = reader_check_keys(reader, object, names);
     }
-    for (size_t i = 0, size; i < keys.count && code == 0; i += size) {
+    for (size_t i = 0; i < keys.count && code == 0; i++) {
         const struct setting *row = &keys.rows[i];
+        const struct reader inner = reader_at(reader, "%s", row->section);
+        const json_t *map = row->section[0] ? reader_get(object, row->section) : NULL;
         struct setting_place place = { config, reader, object, row->key, NULL, row, base };
-        size = 1;
-        if (row->kind == SETTING_HIDDEN)
-            continue;
-        size = section_size(&keys, i);
-        code = row->section[0] ? read_group(&place, &(struct setting_rows){ row, size })
-                               : read_row(&place);
+        if (map && !json_is_object(map) && row->flags & SETTING_SHORT)
+            place.key = row->section;
+        else if (row->section[0]) {
+            place.reader = &inner;
+            place.object = map;
+            keys_names(table, row->section, names);
+            if (map && strcmp(row->section, section) != 0)
+                code = reader_check_keys(&inner, map, names);
+        }
+        section = row->section;
+        if (code == 0)
+            code = read_row(&place);
     }
     return code;
 }
@@ -236,19 +189,11 @@ json_t *keys_to_json(const struct config *config, enum setting_table table, cons
         const struct setting *row = &keys.rows[i];
         const struct setting_view view = { config, row, base };
         kind_write_fn *write = config->ops[row->kind].write;
-        json_t *map = object;
         json_t *value =
             write && (row->flags & SETTING_ALWAYS || !is_default(row, base)) ? write(&view) : NULL;
-        if (!value)
-            continue;
-        if (row->section[0]) {
-            map = json_object_get(object, row->section);
-            if (!map) {
-                map = json_object();
-                json_object_set_new(object, row->section, map);
-            }
-        }
-        json_object_set_new(map, row->key, value);
+        if (value)
+            json_object_set_new(row->section[0] ? map_below(object, row->section) : object,
+                                row->key, value);
     }
     return object;
 }
@@ -314,6 +259,13 @@ const char *duration_spell(char *buffer, usec_t duration)
         i++;
     snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", duration / units[i].unit, units[i].name);
     return buffer;
+}
+
+json_t *map_below(json_t *map, const char *key)
+{
+    if (!json_object_get(map, key))
+        json_object_set_new(map, key, json_object());
+    return json_object_get(map, key);
 }
 
 json_t *decimal_to_json(int64_t amount, int64_t unit)

@@ -129,9 +129,9 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
 json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base);
 void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret);
-/* The names of the keys; NULL-terminated, in `ret`. */
+/* The names of the keys, or of those in a section; NULL-terminated. */
 enum { KEYS_MAX = 48 };
-void keys_names(enum setting_table table, const char *ret[KEYS_MAX]);
+void keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX]);
 
 void property_add(struct properties *ret, const char *name, const char *value, const char *unit);
 /* An amount of a resource: "4", " gpus"; of another one "guarantee of h100", "4". */
@@ -140,6 +140,7 @@ void property_add_amount(struct properties *ret, const char *name, const char *r
 
 const char *duration_spell(char *buffer, usec_t duration); /* "36h": reads back the same */
 json_t *decimal_to_json(int64_t amount, int64_t unit);     /* whole where it can be */
+json_t *map_below(json_t *map, const char *key);           /* made where there is none */
 
 /* Whether a thing of a kind may be called so. */
 int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name);

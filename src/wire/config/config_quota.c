@@ -126,14 +126,6 @@ static json_t *shorten(json_t *map)
     return gpus;
 }
 
-/* The map below a key, made where there is none. */
-static json_t *map_below(json_t *map, const char *key)
-{
-    if (!json_object_get(map, key))
-        json_object_set_new(map, key, json_object());
-    return json_object_get(map, key);
-}
-
 static void set_amount(json_t *map, const char *resource, int64_t amount)
 {
     char buffer[UNITS_TEXT_SIZE];
@@ -552,7 +544,7 @@ static int read_budget_map(const struct setting_place *place, const json_t *valu
 
     const char *names[KEYS_MAX];
 
-    keys_names(KEYS_BUDGET, names);
+    keys_names(KEYS_BUDGET, NULL, names);
     int code = reader_check_keys(&reader, value, names);
     if (code == 0)
         code = read_most(place, &reader, value, "amount", &budget->most);
