@@ -35,29 +35,27 @@ static const struct property *find_property(const struct properties *of, const c
     return NULL;
 }
 
-static void compare_property(const struct property *from, const struct property *to,
-                             struct text *words)
-{
-    const char *old = from ? from->value : "none", *new = to ? to->value : "none";
-    const char *unit = to ? to->unit : from->unit;
-    bool is_gone = strcmp(new, "none") == 0;
-
-    if (is_gone && from)
-        unit = from->unit;
-    if (strcmp(old, new) != 0)
-        text_printf(words, "%s%s %s%s -> %s%s", words->length > 0 ? ", " : "",
-                    to ? to->name : from->name, old, is_gone ? unit : "", new, is_gone ? "" : unit);
-}
-
-/* "guarantee 8 -> 12 gpus, weight 1 -> 2", nothing when all are equal. */
+/* What differs, by name: "guarantee", "8 -> 12 gpus". */
 static void compare_properties(const struct properties *from, const struct properties *to,
-                               struct text *words)
+                               struct changes *changes)
 {
-    for (size_t i = 0; i < to->items.count; i++)
-        compare_property(find_property(from, to->items.items[i].name), &to->items.items[i], words);
-    for (size_t i = 0; i < from->items.count; i++) {
-        if (!find_property(to, from->items.items[i].name))
-            compare_property(&from->items.items[i], NULL, words);
+    static const struct property none = { .value = "none", .unit = "" };
+
+    for (size_t i = 0; i < to->items.count + from->items.count; i++) {
+        bool is_gone = i >= to->items.count;
+        const struct property *property =
+            is_gone ? &from->items.items[i - to->items.count] : &to->items.items[i];
+        const struct property *other = find_property(is_gone ? to : from, property->name);
+        const struct property *old = is_gone ? property : other ? other : &none;
+        const struct property *new = is_gone ? &none : property;
+        struct text words = { 0 };
+        if (strcmp(new->value, "none") == 0)
+            text_printf(&words, "%s%s -> none", old->value, old->unit);
+        else
+            text_printf(&words, "%s -> %s%s", old->value, new->value, new->unit);
+        if ((!is_gone || !other) && strcmp(old->value, new->value) != 0)
+            add_change(changes, "setting", property->name, &words);
+        text_release(&words);
     }
 }
 
@@ -105,6 +103,7 @@ static void compare_items(const struct config *from, const struct config *to,
         struct event_queue queue;
         struct event_pool pool;
     } usual; /* what a new one is compared with */
+    struct changes parts = { .arena = changes->arena };
     struct properties before = { .arena = changes->arena }, after = before;
     AUTO_RELEASE(text) struct text was = { 0 }, is = { 0 };
     struct text words = { 0 };
@@ -115,8 +114,14 @@ static void compare_items(const struct config *from, const struct config *to,
         keys_tell(from, section->table, old ? old : &usual, &before);
         keys_tell(to, section->table, now, &after);
         if (old)
-            compare_properties(&before, &after, &words);
-        else
+            compare_properties(&before, &after, &parts);
+        for (size_t i = 0; i < parts.items.count; i++) {
+            const struct change *part = &parts.items.items[i];
+            text_printf(&words, "%s%s %s", i > 0 ? ", " : "", part->name, part->words);
+            free(part->words);
+        }
+        list_release(&parts.items);
+        if (!old)
             describe_new(&before, &after, &words);
         list_release(&before.items);
         list_release(&after.items);
@@ -169,7 +174,6 @@ static void tell_settings(const struct config *config, struct properties *ret)
     }
 }
 
-/* A line each: those that were there, then those that were not. */
 static void diff_settings(const struct config *from, const struct config *to,
                           struct changes *changes)
 {
@@ -177,18 +181,7 @@ static void diff_settings(const struct config *from, const struct config *to,
 
     tell_settings(from, &before);
     tell_settings(to, &after);
-    for (size_t i = 0; i < before.items.count + after.items.count; i++) {
-        bool is_new = i >= before.items.count;
-        const char *name =
-            is_new ? after.items.items[i - before.items.count].name : before.items.items[i].name;
-        const struct property *old = find_property(&before, name);
-        const struct property *new = find_property(&after, name);
-        const char *was = old ? old->value : "none", *is = new ? new->value : "none";
-        struct text words = { 0 };
-        if (!(is_new && old) && strcmp(was, is) != 0)
-            text_printf(&words, "%s -> %s", was, is);
-        add_change(changes, "setting", name, &words);
-    }
+    compare_properties(&before, &after, changes);
     list_release(&before.items);
     list_release(&after.items);
 }
