@@ -148,6 +148,8 @@ int name_check(const struct reader *reader, const json_t *map, const char *kind,
 int map_check(const struct reader *reader, const json_t *document, const char *key,
               const char *kind, size_t most);
 
+/* In lower case; false: it is too long. */
+bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name);
 /* "gpus", "cpus", "memory" or a model, in lower case; ret of REQUEST_MODEL_SIZE. */
 int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of values: how each is read, written, and told in a difference. */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "core/health/alert.h"
@@ -186,17 +186,6 @@ static int read_text(const struct setting_place *place)
     return code < 0 ? code : store_text(place, text);
 }
 
-/* For the shell; its program is not searched for. */
-static int read_command(const struct setting_place *place)
-{
-    int code = read_text(place);
-    const char *text = setting_text(place->row, place->base);
-
-    return code == 0 && text[0] && text[0] != '/'
-               ? place_fail(place, -EINVAL, "expected an absolute path")
-               : code;
-}
-
 /* HOST, HOST:PORT or [ADDRESS]:PORT, with or without a user name before it. */
 static bool has_host(const char *rest)
 {
@@ -215,33 +204,36 @@ static bool has_host(const char *rest)
     return *port == ':' && digits > 0 && digits <= 5 && port + 1 + digits == end;
 }
 
-/* With one of two schemes. What nothing could be sent to is refused when it is written. */
-static int read_url(const struct setting_place *place)
+/* One of two schemes and a host. */
+static bool is_url(const char *url, const char *plain, const char *safe)
 {
-    bool is_web = place->row->kind == SETTING_WEB, is_good = false;
-    const char *const schemes[] = { is_web ? "http://" : "smtp://",
-                                    is_web ? "https://" : "smtps://" };
-    int code = read_text(place);
-    const char *url = setting_text(place->row, place->base);
+    const char *scheme = string_starts(url, plain) ? plain : safe;
 
-    for (size_t i = 0; i < COUNT_OF(schemes); i++)
-        is_good |= string_starts(url, schemes[i]) && has_host(url + strlen(schemes[i]));
-    if (code < 0 || !url[0] || (is_good && !strchr(url, ' ') && !string_has_control(url)))
-        return code;
-    return place_fail(place, -EINVAL, "expected %s or %s, and a host", schemes[0], schemes[1]);
+    return string_starts(url, scheme) && has_host(url + strlen(scheme)) && !strchr(url, ' ') &&
+           !string_has_control(url);
 }
 
-static int read_domain(const struct setting_place *place)
+/* A command for the shell, the program of which is not searched for, a URL or a domain. What
+ * nothing could be sent to is refused here already. */
+static int read_place(const struct setting_place *place)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
     int code = read_text(place);
-    const char *domain = setting_text(place->row, place->base);
+    const char *text = setting_text(place->row, place->base);
 
-    if (code == 0 && (strspn(domain, letters) != strlen(domain) || domain[0] == '.'))
-        code =
-            place_fail(place, -EINVAL,
-                       "expected what stands behind the @ of people's addresses, like example.org");
-    return code;
+    if (code < 0 || !text[0])
+        return code;
+    if (place->row->kind == SETTING_COMMAND && text[0] != '/')
+        return place_fail(place, -EINVAL, "expected an absolute path");
+    if (place->row->kind == SETTING_WEB && !is_url(text, "http://", "https://"))
+        return place_fail(place, -EINVAL, "expected http:// or https://, and a host");
+    if (place->row->kind == SETTING_MAIL && !is_url(text, "smtp://", "smtps://"))
+        return place_fail(place, -EINVAL, "expected smtp:// or smtps://, and a host");
+    if (place->row->kind == SETTING_DOMAIN && (text[strspn(text, letters)] || text[0] == '.'))
+        return place_fail(
+            place, -EINVAL,
+            "expected what stands behind the @ of people's addresses, like example.org");
+    return 0;
 }
 
 static int read_name(const struct setting_place *place)
@@ -261,11 +253,9 @@ static int read_model(const struct setting_place *place)
     int code = reader_name(place->reader, place->object, place->key, &name);
     if (code < 0)
         return code;
-    if (strlen(name) >= sizeof(model))
+    if (!lower_copy(model, name))
         return place_fail(place, -EINVAL, "'%s': longer than %d bytes", name,
                           REQUEST_MODEL_SIZE - 1);
-    for (size_t i = 0; i <= strlen(name); i++)
-        model[i] = (char)tolower((unsigned char)name[i]);
     return store_text(place, model);
 }
 
@@ -467,14 +457,12 @@ static int read_until(const struct setting_place *place)
 
 static json_t *write_until(const struct setting_view *of)
 {
-    int64_t seconds = setting_load(of->row, of->base) / USEC_PER_SEC;
-    struct civil date = civil_of_day(seconds / 86400);
-    int rest = (int)(seconds % 86400);
+    time_t seconds = (time_t)(setting_load(of->row, of->base) / USEC_PER_SEC);
+    struct tm date;
+    char text[32];
 
-    if (seconds == 0)
-        return NULL;
-    return json_sprintf("%04d-%02d-%02dT%02d:%02d:%02d", (int)date.year, date.month, date.day,
-                        rest / 3600, rest / 60 % 60, rest % 60);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &date));
+    return seconds == 0 ? NULL : json_string(text);
 }
 
 static int check_silence(const struct reader *reader, const json_t *object,

@@ -40,18 +40,21 @@ const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t ind
 
 /* ---- amounts ---- */
 
+bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i <= length && length < REQUEST_MODEL_SIZE; i++)
+        ret[i] = (char)tolower((unsigned char)name[i]);
+    return length < REQUEST_MODEL_SIZE;
+}
+
 int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret)
 {
-    size_t length = strlen(key);
-
-    if (!name_is_valid(key) || length >= REQUEST_MODEL_SIZE) {
-        error_set(reader->err, -EINVAL, "'%.80s': expected gpus, cpus, memory or a model of GPUs",
-                  key);
-        return reader_place_line(reader, -EINVAL, object, key);
-    }
-    for (size_t i = 0; i <= length; i++)
-        ret[i] = (char)tolower((unsigned char)key[i]);
-    return 0;
+    if (name_is_valid(key) && lower_copy(ret, key))
+        return 0;
+    error_set(reader->err, -EINVAL, "'%.80s': expected gpus, cpus, memory or a model of GPUs", key);
+    return reader_place_line(reader, -EINVAL, object, key);
 }
 
 /* What a number of GPUs, or a map from resource to amount, says. */
