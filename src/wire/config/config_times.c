@@ -12,34 +12,27 @@
 
 /* ---- windows ---- */
 
-static int read_rule(const struct reader *reader, const json_t *words, struct calendar *calendar,
-                     struct calendar_rules *into)
-{
-    if (!json_is_string(words))
-        return error_set(reader->err, -EINVAL, "expected words like 22:00-06:00, not %s",
-                         reader_kind(words));
-    return calendar_add(calendar, into, json_string_value(words), reader->err);
-}
-
 /* Words or a list of words at a key. */
 static int read_rules(const struct reader *reader, const json_t *object, const char *key,
                       struct calendar *calendar, struct calendar_rules *into)
 {
     const json_t *value = reader_get(object, key);
+    bool is_list = json_is_array(value);
+    size_t count = is_list ? json_array_size(value) : value ? 1 : 0;
     int code = 0;
 
-    if (!value)
-        return 0;
-    if (!json_is_array(value)) {
-        code = read_rule(reader, value, calendar, into);
-        return code < 0 ? reader_place_line(reader, code, object, key) : 0;
-    }
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        code = read_rule(reader, json_array_get(value, i), calendar, into);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        const json_t *words = is_list ? json_array_get(value, i) : value;
+        if (json_is_string(words))
+            code = calendar_add(calendar, into, json_string_value(words), reader->err);
+        else
+            code = error_set(reader->err, -EINVAL, "expected words like 22:00-06:00, not %s",
+                             reader_kind(words));
         if (code < 0)
-            return reader_place_item(reader, code, value, i);
+            code = is_list ? reader_place_item(reader, code, value, i)
+                           : reader_place_line(reader, code, object, key);
     }
-    return 0;
+    return code;
 }
 
 int calendar_read(const struct reader *reader, const json_t *object, const char *key,
@@ -91,16 +84,15 @@ int window_fail(const struct config *config, const struct reader *reader, const 
     return reader_place_line(reader, -EINVAL, object, key);
 }
 
-/* Times as a window of that name; ret_is_there: the key has times. */
+/* Times as a window of that name. */
 static int read_times(struct config *config, const struct reader *reader, const json_t *object,
-                      const char *key, const char *name, const char *window, bool *ret_is_there)
+                      const char *key, const char *name, const char *window)
 {
     AUTO(calendar) struct calendar *calendar = NULL;
     AUTO_RELEASE(text) struct text words = { 0 };
 
     int code = calendar_read(reader, object, key, name, &calendar);
-    *ret_is_there = calendar != NULL;
-    if (code < 0 || !calendar)
+    if (code < 0)
         return code;
     calendar_format(calendar, &words);
     config_add_window(config, window, text_string(&words));
@@ -112,7 +104,6 @@ int times_read_windows(struct config *config, const struct reader *reader, const
     const json_t *windows = reader_get(document, "windows");
     const char *zone = NULL, *name;
     json_t *value;
-    bool is_there;
 
     int code = reader_string(reader, document, "timezone", ZONE_NAME_MAX, &zone);
     if (code == 0 && zone && strcmp(zone, "local") != 0) {
@@ -123,46 +114,35 @@ int times_read_windows(struct config *config, const struct reader *reader, const
     }
     if (code == 0 && windows)
         code = map_check(reader, document, "windows", "window", CONFIG_WINDOWS_MAX);
-    if (code < 0 || !windows)
-        return code;
     json_object_foreach((json_t *)(uintptr_t)windows, name, value)
     {
-        code = read_times(config, reader, windows, name, name, name, &is_there);
-        if (code == 0 && !is_there)
+        if (code == 0 && json_is_null(value))
             code = reader_fail(reader, -EINVAL, windows, name, "expected times");
-        if (code < 0)
-            return code;
+        if (code == 0)
+            code = read_times(config, reader, windows, name, name, name);
     }
-    return 0;
-}
-
-static const char *window_own(struct config *config, const char *kind, const char *name)
-{
-    AUTO_FREE char *own = mem_printf("%s %s", kind, name);
-
-    return config_text(config, own);
+    return code;
 }
 
 /* The name of a window, or times, which become a window of its own. */
 int read_when(const struct setting_place *place)
 {
-    const char *word = json_string_value(place->value);
-    bool is_tariff = strcmp(place->key, "during") == 0, is_there;
-    const char **names = place->base; /* the name is the first member */
-    const char *window = window_own(place->config, is_tariff ? "tariff" : "reservation", names[0]);
+    const char *const *names = place->base; /* the name is the first member */
+    const char *word = json_string_value(place->value), *kind, *window;
     int code = 0;
 
-    if (word && name_is_valid(word) && config_find_window(place->config, word))
-        window = config_text(place->config, word);
-    else {
-        code = read_times(place->config, place->reader, place->object, place->key, names[0], window,
-                          &is_there);
-        if (code < 0 && word && name_is_valid(word))
-            return window_fail(place->config, place->reader, place->object, place->key, word);
-        if (code == 0 && !is_there)
-            return reader_fail(place->reader, -EINVAL, place->object, NULL,
-                               "expected %s: times, or a window", place->key);
-    }
+    kind = strcmp(place->key, "during") == 0 ? "tariff" : "reservation";
+    AUTO_FREE char *own = mem_printf("%s %s", kind, names[0]);
+    if (!place->value)
+        return reader_fail(place->reader, -EINVAL, place->object, NULL,
+                           "expected %s: times, or a window", place->key);
+    bool is_name = word && name_is_valid(word);
+    bool is_window = is_name && config_find_window(place->config, word);
+    if (!is_window)
+        code = read_times(place->config, place->reader, place->object, place->key, names[0], own);
+    if (code < 0 && is_name)
+        return window_fail(place->config, place->reader, place->object, place->key, word);
+    window = config_text(place->config, is_window ? word : own);
     memcpy((char *)place->base + place->row->offset, &window, sizeof(window));
     return code;
 }
