@@ -168,12 +168,11 @@ struct queue_objects {
 };
 
 /* How deep a queue stands, or 0 when it stands below itself or too deep. */
-static uint32_t depth_of(const struct config *config, uint32_t index)
+static uint32_t depth_of(const struct config *config, int64_t index)
 {
-    uint32_t depth = 1;
+    uint32_t depth = 0;
 
-    for (const char *at = config->queues[index].parent; at[0];
-         at = config->queues[config_find_queue(config, at)].parent) {
+    for (int64_t at = index; at >= 0; at = config_find_queue(config, config->queues[at].parent)) {
         if (++depth > CONFIG_DEPTH_MAX)
             return 0;
     }
@@ -193,7 +192,7 @@ static int add_queue(struct config *config, const struct reader *above, const js
         code = error_set(reader.err, -EEXIST, "named twice");
     else if (config->queue_count == CONFIG_QUEUES_MAX)
         code = error_set(reader.err, -E2BIG, "more than %d queues", CONFIG_QUEUES_MAX);
-    else if (parent >= 0 && depth_of(config, (uint32_t)parent) == CONFIG_DEPTH_MAX)
+    else if (parent >= 0 && depth_of(config, parent) == CONFIG_DEPTH_MAX)
         code = error_set(reader.err, -E2BIG, "more than %d levels deep", CONFIG_DEPTH_MAX);
     if (code < 0)
         return reader_place_line(&reader, code, map, name);
@@ -202,7 +201,12 @@ static int add_queue(struct config *config, const struct reader *above, const js
     struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
     queue->name = config_text(config, name);
     code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
-    queue->parent = parent >= 0 ? config->queues[parent].name : "";
+    if (code == 0 && parent >= 0 && queue->parent[0])
+        code =
+            reader_fail(&reader, -EINVAL, value, "parent", "'%s', but it stands below %s already",
+                        queue->parent, config->queues[parent].name);
+    if (parent >= 0 || strcmp(queue->parent, "root") == 0)
+        queue->parent = parent >= 0 ? config->queues[parent].name : "";
     return code < 0 ? code : queue_check(config, &reader, value, queue);
 }
 
@@ -241,47 +245,38 @@ static int fail_queue(const struct config *config, const struct reader *reader,
                        section_suggest(SETTING_QUEUES, config, name, hint, sizeof(hint)));
 }
 
-/* "parent: NAME" moves a queue of the top below another. */
-static int link_parent(struct config *config, const struct reader *above, uint32_t index,
-                       const json_t *object)
-{
-    struct event_queue *queue = &config->queues[index];
-    struct reader reader = reader_at(above, "queue %.63s", queue->name);
-    const char *parent = NULL;
-
-    int code = reader_name(&reader, object, "parent", &parent);
-    if (code < 0 || !parent)
-        return code;
-    if (queue->parent[0])
-        return reader_fail(&reader, -EINVAL, object, "parent",
-                           "'%s', but it stands below %s already", parent, queue->parent);
-    if (strcmp(parent, "root") == 0)
-        return 0;
-    int32_t found = config_find_queue(config, parent);
-    if (found < 0)
-        return fail_queue(config, &reader, object, "parent", parent);
-    queue->parent = config->queues[found].name;
-    return 0;
-}
-
 /* Parents first; those of one depth keep their order. */
-static void put_in_order(struct config *config, const uint32_t *depths)
+static int link_queues(struct config *config, const struct reader *above,
+                       const struct queue_objects *objects)
 {
-    struct event_queue *queues =
-        arena_take(&config->arena, config->queue_count + 1, sizeof(queues[0]));
-    uint32_t count = 0;
+    uint32_t depths[CONFIG_QUEUES_MAX], count = 0;
+    struct event_queue *ordered =
+        arena_take(&config->arena, config->queue_count + 1, sizeof(ordered[0]));
 
+    for (uint32_t i = 0; i < config->queue_count; i++) {
+        const char *parent = config->queues[i].parent;
+        const json_t *object = objects->items.items[i];
+        const struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
+        depths[i] = depth_of(config, i);
+        if (parent[0] && config_find_queue(config, parent) < 0)
+            return fail_queue(config, &reader, object, "parent", parent);
+        if (depths[i] == 0)
+            return reader_fail(&reader, -EINVAL, object, "parent",
+                               "it stands below itself, or more than %d levels deep",
+                               CONFIG_DEPTH_MAX);
+    }
     for (uint32_t depth = 1; depth <= CONFIG_DEPTH_MAX; depth++) {
         for (uint32_t i = 0; i < config->queue_count; i++) {
             if (depths[i] == depth)
-                queues[count++] = config->queues[i];
+                ordered[count++] = config->queues[i];
         }
     }
-    config->queues = queues;
+    config->queues = ordered;
+    return 0;
 }
 
 /* What the queues below one are guaranteed must not be more than its limit. */
-static int check_guarantees(const struct config *config, const struct reader *above,
+static int check_guarantees(const struct config *config, const struct reader *reader,
                             const json_t *document, const struct event_queue *queue)
 {
     char all[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
@@ -297,56 +292,30 @@ static int check_guarantees(const struct config *config, const struct reader *ab
                  k++)
                 sum += strcmp(other, resource) == 0 ? part->guarantee : 0;
         }
-        if (quota->limit == QUOTA_NONE || sum <= quota->limit)
-            continue;
-        struct reader reader = reader_at(above, "queue %.63s", queue->name);
-        return reader_fail(&reader, -EINVAL, document, NULL,
-                           "its queues are guaranteed %s %s together, more than its limit of %s",
-                           amount_spell(all, resource, sum), resource,
-                           amount_spell(limit, resource, quota->limit));
+        if (quota->limit != QUOTA_NONE && sum > quota->limit)
+            return reader_fail(
+                reader, -EINVAL, document, NULL,
+                "its queues are guaranteed %s %s together, more than its limit of %s",
+                amount_spell(all, resource, sum), resource,
+                amount_spell(limit, resource, quota->limit));
     }
     return 0;
 }
 
 /* Cells are of one queue with all below it. */
-static int check_shape(const struct config *config, const struct reader *above,
+static int check_shape(const struct config *config, const struct reader *reader,
                        const json_t *document, const struct event_queue *queue)
 {
-    const struct event_queue *at = queue;
+    int32_t at = config_find_queue(config, queue->parent);
 
-    if (queue->cells_count == 0)
-        return 0;
-    do {
-        int32_t found = at->parent[0] ? config_find_queue(config, at->parent) : -1;
-        if (found < 0)
-            return 0;
-        at = &config->queues[found];
-    } while (at->cells_count == 0);
-    struct reader reader = reader_at(above, "queue %.63s", queue->name);
-    return reader_fail(&reader, -EINVAL, document, NULL,
-                       "queue %s above it has a shape already; expected one of the two to have it",
-                       at->name);
-}
-
-static int link_queues(struct config *config, const struct reader *above,
-                       const struct queue_objects *objects)
-{
-    uint32_t depths[CONFIG_QUEUES_MAX];
-    int code = 0;
-
-    for (uint32_t i = 0; i < config->queue_count && code == 0; i++)
-        code = link_parent(config, above, i, objects->items.items[i]);
-    for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
-        struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
-        depths[i] = depth_of(config, i);
-        if (depths[i] == 0)
-            code = reader_fail(&reader, -EINVAL, objects->items.items[i], "parent",
-                               "it stands below itself, or more than %d levels deep",
-                               CONFIG_DEPTH_MAX);
+    for (; at >= 0; at = config_find_queue(config, config->queues[at].parent)) {
+        if (queue->cells_count > 0 && config->queues[at].cells_count > 0)
+            return reader_fail(
+                reader, -EINVAL, document, NULL,
+                "queue %s above it has a shape already; expected one of the two to have it",
+                config->queues[at].name);
     }
-    if (code == 0)
-        put_in_order(config, depths);
-    return code;
+    return 0;
 }
 
 /* A static pool's queue must be one. */
@@ -392,9 +361,11 @@ int read_queues(const struct setting_place *place)
         code = link_queues(config, reader, &objects);
     list_release(&objects.items);
     for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
-        code = check_shape(config, reader, document, &config->queues[i]);
+        const struct event_queue *queue = &config->queues[i];
+        const struct reader inner = reader_at(reader, "queue %.63s", queue->name);
+        code = check_shape(config, &inner, document, queue);
         if (code == 0)
-            code = check_guarantees(config, reader, document, &config->queues[i]);
+            code = check_guarantees(config, &inner, document, queue);
     }
     add_periods(config);
     return code < 0 ? code : check_pool_queues(config, reader, document);
