@@ -519,64 +519,58 @@ static enum account_kind account_of(const struct setting *row)
     return strcmp(row->key, "budget") == 0 ? ACCOUNT_MONEY : ACCOUNT_GPU_TIME;
 }
 
-static int64_t unit_of(const struct setting *row)
+static double unit_of(const struct setting *row)
 {
-    return account_of(row) == ACCOUNT_MONEY ? 1000000 : USEC_PER_HOUR;
+    return account_of(row) == ACCOUNT_MONEY ? 1e6 : (double)USEC_PER_HOUR;
 }
 
-static int read_most(const struct setting_place *place, const struct reader *reader,
-                     const json_t *object, const char *key, int64_t *ret)
+/* The period and how firm it is, of a budget that is a map. */
+static int read_terms(const struct reader *reader, const json_t *map, enum period *ret_period,
+                      uint8_t *ret_firmness)
 {
-    const json_t *value = reader_get(object, key);
-    double amount = json_number_value(value);
+    const char *names[KEYS_MAX], *per = NULL;
+    const json_t *hard = reader_get(map, "hard");
+    const char *word = json_string_value(hard);
 
-    if (!json_is_number(value) || amount < 0 || amount > (double)place->row->most)
-        return reader_fail(reader, -EINVAL, object, value ? key : NULL,
-                           "expected %s: a number from 0 to %" PRId64, key, place->row->most);
-    *ret = (int64_t)(amount * (double)unit_of(place->row) + 0.5);
+    keys_names(KEYS_BUDGET, NULL, names);
+    int code = reader_check_keys(reader, map, names);
+    if (code == 0)
+        code = reader_string(reader, map, "per", 20, &per);
+    if (code < 0)
+        return code;
+    if (per && !period_of_name(per, ret_period))
+        return reader_fail(reader, -EINVAL, map, "per",
+                           "'%s': expected hour, day, week, month, quarter or year", per);
+    if (hard && !json_is_boolean(hard) && (!word || strcmp(word, "kill") != 0))
+        return reader_fail(reader, -EINVAL, map, "hard", "expected true, false or kill");
+    *ret_firmness = word ? BUDGET_KILL : json_is_true(hard) ? BUDGET_HARD : BUDGET_SOFT;
     return 0;
 }
 
-static int read_budget_map(const struct setting_place *place, const json_t *value,
-                           struct event_budget *budget)
-{
-    struct reader reader = reader_inside(place->reader, place->key);
-    const json_t *hard = reader_get(value, "hard");
-    enum period period = PERIOD_MONTH;
-    const char *per = NULL;
-
-    const char *names[KEYS_MAX];
-
-    keys_names(KEYS_BUDGET, NULL, names);
-    int code = reader_check_keys(&reader, value, names);
-    if (code == 0)
-        code = read_most(place, &reader, value, "amount", &budget->most);
-    if (code == 0)
-        code = reader_string(&reader, value, "per", 20, &per);
-    if (code == 0 && per && !period_of_name(per, &period))
-        code = reader_fail(&reader, -EINVAL, value, "per",
-                           "'%s': expected hour, day, week, month, quarter or year", per);
-    if (code == 0 && hard && !json_is_boolean(hard) &&
-        (!json_is_string(hard) || strcmp(json_string_value(hard), "kill") != 0))
-        code = reader_fail(&reader, -EINVAL, value, "hard", "expected true, false or kill");
-    budget->window = window_of_period(period);
-    budget->firmness = json_is_string(hard) ? BUDGET_KILL
-                       : json_is_true(hard) ? BUDGET_HARD
-                                            : BUDGET_SOFT;
-    return code;
-}
-
+/* An amount for a month, or a map. */
 int read_budget(const struct setting_place *place)
 {
-    const json_t *value = place->value;
+    bool is_map = json_is_object(place->value);
+    const struct reader inner = reader_inside(place->reader, place->key);
+    const json_t *object = is_map ? place->value : place->object;
+    const char *key = is_map ? "amount" : place->key;
+    const json_t *value = reader_get(object, key);
+    double amount = json_number_value(value);
     struct event_queue *queue = place->base;
-    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
+    enum period period = PERIOD_MONTH;
+    uint8_t firmness = BUDGET_SOFT;
 
-    budget->account = (uint8_t)account_of(place->row);
-    budget->window = window_of_period(PERIOD_MONTH);
-    return json_is_object(value)
-               ? read_budget_map(place, value, budget)
-               : read_most(place, place->reader, place->object, place->key, &budget->most);
+    int code = is_map ? read_terms(&inner, object, &period, &firmness) : 0;
+    if (code < 0)
+        return code;
+    if (!json_is_number(value) || amount < 0 || amount > (double)place->row->most)
+        return reader_fail(is_map ? &inner : place->reader, -EINVAL, object, value ? key : NULL,
+                           "expected %s: a number from 0 to %" PRId64, key, place->row->most);
+    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
+    *budget = (struct event_budget){ window_of_period(period),
+                                     (int64_t)(amount * unit_of(place->row) + 0.5),
+                                     (uint8_t)account_of(place->row), firmness };
+    return 0;
 }
 
 static const struct event_budget *find_budget(const struct setting_view *of, enum period *ret)
@@ -600,8 +594,9 @@ json_t *write_budget(const struct setting_view *of)
 
     if (!budget)
         return NULL;
-    json_t *map = json_pack("{s:o, s:s}", "amount", decimal_to_json(budget->most, unit_of(of->row)),
-                            "per", period_name(period));
+    json_t *map =
+        json_pack("{s:o, s:s}", "amount", decimal_to_json(budget->most, (int64_t)unit_of(of->row)),
+                  "per", period_name(period));
     if (budget->firmness != BUDGET_SOFT)
         json_object_set_new(map, "hard",
                             budget->firmness == BUDGET_KILL ? json_string("kill") : json_true());
@@ -617,8 +612,7 @@ void tell_budget(const struct setting_view *of, struct properties *ret)
 
     if (!budget)
         return;
-    snprintf(buffer, sizeof(buffer), "%.10g per %s%s",
-             (double)budget->most / (double)unit_of(of->row), period_name(period),
-             words[budget->firmness]);
+    snprintf(buffer, sizeof(buffer), "%.10g per %s%s", (double)budget->most / unit_of(of->row),
+             period_name(period), words[budget->firmness]);
     property_add(ret, of->row->key, buffer, "");
 }
