@@ -108,16 +108,12 @@ int config_parse(const json_t *document, const struct yaml_lines *lines, const c
 {
     struct reader reader = { .source = source, .lines = lines, .err = err };
     const char *names[2 * KEYS_MAX];
-    size_t count = 0;
 
     if (json_is_null(document)) {
         *ret = config_create();
         return 0;
     }
-    keys_names(KEYS_TOP, NULL, names);
-    while (names[count])
-        count++;
-    keys_names(KEYS_SETTINGS, NULL, names + count);
+    keys_names(KEYS_SETTINGS, NULL, names + keys_names(KEYS_TOP, NULL, names));
     int code = reader_check_keys(&reader, document, names);
     return code < 0 ? code : config_read(document, lines, source, ret, err);
 }

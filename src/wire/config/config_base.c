@@ -2,6 +2,7 @@
 /* What a configuration is made of, found and extended; everything else in wire/config*.c uses it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,34 +45,38 @@ void config_add_window(struct config *config, const char *name, const char *word
 
 /* ---- maps from names to things ---- */
 
-#define SECTION(kind, table, member, most)                                                         \
+#define SECTION(kind, table, owner, items, count, most)                                            \
     {                                                                                              \
-        kind, table, offsetof(struct config, member##s), offsetof(struct config, member##_count),  \
-            sizeof(((struct config *)0)->member##s[0]), most                                       \
+        kind, table, offsetof(owner, items), offsetof(owner, count),                               \
+            sizeof(((owner *)0)->items[0]), most                                                   \
     }
 
 const struct config_section *section_of(enum setting_kind kind)
 {
     static const struct config_section sections[] = {
-        SECTION("pool", KEYS_POOL, pool, CONFIG_POOLS_MAX),
-        SECTION("queue", KEYS_QUEUE, queue, 0),
-        SECTION("node type", KEYS_NODE_TYPE, node_type, NODE_TYPES_MAX),
-        SECTION("device", KEYS_DEVICE_TYPE, device_type, DEVICE_TYPES_MAX),
-        SECTION("tariff", KEYS_TARIFF, tariff, AGENDA_TARIFFS_MAX),
-        SECTION("reservation", KEYS_RESERVATION, reservation, AGENDA_RESERVATIONS_MAX),
-        SECTION("window", KEYS_TOP, window, CONFIG_WINDOWS_MAX),
+        SECTION("pool", KEYS_POOL, struct config, pools, pool_count, CONFIG_POOLS_MAX),
+        SECTION("queue", KEYS_QUEUE, struct config, queues, queue_count, UINT32_MAX),
+        SECTION("node type", KEYS_NODE_TYPE, struct config, node_types, node_type_count,
+                NODE_TYPES_MAX),
+        SECTION("device", KEYS_DEVICE_TYPE, struct config, device_types, device_type_count,
+                DEVICE_TYPES_MAX),
+        SECTION("tariff", KEYS_TARIFF, struct config, tariffs, tariff_count, AGENDA_TARIFFS_MAX),
+        SECTION("reservation", KEYS_RESERVATION, struct config, reservations, reservation_count,
+                AGENDA_RESERVATIONS_MAX),
+        SECTION("window", KEYS_TOP, struct config, windows, window_count, CONFIG_WINDOWS_MAX),
+        SECTION("window", KEYS_WINDOWED, struct event_pool, during, during_count, UINT32_MAX),
     };
 
     return &sections[kind - SETTING_POOLS];
 }
 
-void *section_item(const struct config_section *section, const struct config *config, uint32_t i)
+void *section_item(const struct config_section *section, const void *base, uint32_t i)
 {
     char *items;
     uint32_t count;
 
-    memcpy(&items, (const char *)config + section->items, sizeof(items));
-    memcpy(&count, (const char *)config + section->count, sizeof(count));
+    memcpy(&items, (const char *)base + section->items, sizeof(items));
+    memcpy(&count, (const char *)base + section->count, sizeof(count));
     return i < count ? items + i * section->size : NULL;
 }
 
@@ -103,16 +108,20 @@ void *section_find(enum setting_kind kind, const struct config *config, const ch
     return found >= 0 ? section_item(section_of(kind), config, (uint32_t)found) : NULL;
 }
 
-const char *section_suggest(enum setting_kind kind, const struct config *config, const char *name,
-                            char *buffer, size_t size)
+int section_fail(enum setting_kind kind, const struct config *config, const struct reader *reader,
+                 const json_t *object, const char *key, const char *name)
 {
+    const struct config_section *section = section_of(kind);
     const char *names[CONFIG_QUEUES_MAX + 1] = { 0 };
+    char hint[READER_SCALAR_SIZE * 2];
     const void *item;
 
-    for (uint32_t i = 0;
-         i < CONFIG_QUEUES_MAX && (item = section_item(section_of(kind), config, i)); i++)
-        names[i] = section_name(section_of(kind), item);
-    return reader_suggest(name, names, buffer, size);
+    for (uint32_t i = 0; i < CONFIG_QUEUES_MAX && (item = section_item(section, config, i)); i++)
+        names[i] = section_name(section, item);
+    error_set(reader->err, -EINVAL, "no %s '%.80s'%s", section->kind, name,
+              reader_suggest(name, names, hint, sizeof(hint)));
+    return kind == SETTING_WINDOWS ? reader_place_line(reader, -EINVAL, object, key)
+                                   : reader_place(reader, -EINVAL, object, key);
 }
 
 int32_t config_find_queue(const struct config *config, const char *name)
@@ -130,36 +139,29 @@ const struct config_window *config_find_window(const struct config *config, cons
     return section_find(SETTING_WINDOWS, config, name);
 }
 
-int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name)
-{
-    bool is_queue = strcmp(kind, "queue") == 0;
-    struct reader inner = reader_at(reader, "%s %.63s", kind, name);
-
-    if (name_is_valid(name) && !(is_queue && strcmp(name, "root") == 0))
-        return 0;
-    error_set(reader->err, -EINVAL, "no name; expected 1 to %d letters, digits and '._-+@'%s",
-              SUBMISSION_NAME_MAX, is_queue ? ", not root" : "");
-    return reader_place_line(&inner, -EINVAL, map, name);
-}
-
 int map_check(const struct reader *reader, const json_t *document, const char *key,
-              const char *kind, size_t most)
+              enum setting_kind kind)
 {
+    const struct config_section *section = section_of(kind);
     const json_t *map = reader_get(document, key);
+    bool is_queue = kind == SETTING_QUEUES;
     const char *name;
     json_t *value;
-    int code = 0;
 
     if (!json_is_object(map))
         return reader_fail(reader, -EINVAL, document, key, "expected a map from name to %s, not %s",
-                           kind, reader_kind(map));
-    if (json_object_size(map) > most)
-        return reader_fail(reader, -E2BIG, document, key, "%zu %ss, at most %zu are taken",
-                           json_object_size(map), kind, most);
+                           section->kind, reader_kind(map));
+    if (json_object_size(map) > section->most)
+        return reader_fail(reader, -E2BIG, document, key, "%zu %ss, at most %" PRIu32 " are taken",
+                           json_object_size(map), section->kind, section->most);
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        if (code == 0)
-            code = name_check(reader, map, kind, name);
+        const struct reader inner = reader_at(reader, "%s %.63s", section->kind, name);
+        if (name_is_valid(name) && !(is_queue && strcmp(name, "root") == 0))
+            continue;
+        error_set(reader->err, -EINVAL, "no name; expected 1 to %d letters, digits and '._-+@'%s",
+                  SUBMISSION_NAME_MAX, is_queue ? ", not root" : "");
+        return reader_place_line(&inner, -EINVAL, map, name);
     }
-    return code;
+    return 0;
 }

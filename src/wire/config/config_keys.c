@@ -22,9 +22,7 @@
 #define SETTING(event_tag, world_tag, form, type, member, section, key, label, kind, flags, ...)   \
     ROW(KEYS_SETTINGS, struct settings, member, section, key, label, kind,                         \
         (flags) | IN_PLACE_##form, __VA_ARGS__),
-#define RULE(tag, form, type, member, section, key, label, kind, flags, ...)                       \
-    ROW(KEYS_SETTINGS, struct settings, watch.member, section, key, label, kind,                   \
-        (flags) | IN_PLACE_##form, __VA_ARGS__),
+#define RULE(tag, form, type, member, ...) SETTING(0, tag, form, type, watch.member, __VA_ARGS__)
 #define NODE_TYPE(tag, form, type, member, key, kind, flags, ...)                                  \
     ROW(KEYS_NODE_TYPE, struct node_type, member, "", key, key, kind, (flags) | IN_PLACE_##form,   \
         __VA_ARGS__),
@@ -83,7 +81,7 @@ const char *setting_text(const struct setting *row, const void *base)
 
 /* ---- reading ---- */
 
-void keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX])
+size_t keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX])
 {
     const struct setting_rows keys = keys_rows(table);
     size_t count = 0;
@@ -98,6 +96,7 @@ void keys_names(enum setting_table table, const char *section, const char *ret[K
         ret[count++] = key;
     }
     ret[count] = NULL;
+    return count;
 }
 
 /* A pointer to a text, which may be empty and never is NULL. */

@@ -102,7 +102,7 @@ extern const struct setting_ops setting_ops[SETTING_KINDS];
 
 kind_read_fn read_bound, read_people, read_shape, read_during, read_pool_during, read_budget;
 kind_read_fn read_when, read_owner, read_section, read_queues, read_prices;
-kind_write_fn write_bound, write_people, write_shape, write_during, write_pool_during, write_budget;
+kind_write_fn write_bound, write_people, write_shape, write_during, write_budget;
 kind_write_fn write_when, write_owner, write_section, write_windows, write_prices;
 kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
 
@@ -129,9 +129,9 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
 json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base);
 void keys_tell(const struct config *config, enum setting_table table, const void *base,
                struct properties *ret);
-/* The names of the keys, or of those in a section; NULL-terminated. */
+/* The names of the keys, or of those in a section, NULL-terminated: how many. */
 enum { KEYS_MAX = 48 };
-void keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX]);
+size_t keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX]);
 
 void property_add(struct properties *ret, const char *name, const char *value, const char *unit);
 /* An amount of a resource: "4", " gpus"; of another one "guarantee of h100", "4". */
@@ -142,11 +142,9 @@ const char *duration_spell(char *buffer, usec_t duration); /* "36h": reads back 
 json_t *decimal_to_json(int64_t amount, int64_t unit);     /* whole where it can be */
 json_t *map_below(json_t *map, const char *key);           /* made where there is none */
 
-/* Whether a thing of a kind may be called so. */
-int name_check(const struct reader *reader, const json_t *map, const char *kind, const char *name);
-/* Whether a key has a map from names to things, at most so many. */
+/* Whether a key has a map from names to things, and not too many. */
 int map_check(const struct reader *reader, const json_t *document, const char *key,
-              const char *kind, size_t most);
+              enum setting_kind kind);
 
 /* In lower case; false: it is too long. */
 bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name);
@@ -161,23 +159,23 @@ const char *amount_spell(char *buffer, const char *resource, int64_t amount);
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
                                    const char **ret_resource);
 
-/* The maps of a configuration whose items have names, by kind from SETTING_POOLS on. */
+/* Maps whose items have names, by kind from SETTING_POOLS on. */
 struct config_section {
     const char *kind; /* "node type" */
     enum setting_table table;
-    uint16_t items, count, size; /* in struct config: pointer and uint32_t; of an item */
+    uint16_t items, count, size; /* of the owner: pointer and uint32_t; of an item */
     uint32_t most;
 };
 const struct config_section *section_of(enum setting_kind kind);
 /* NULL: there are no more. An item begins with its name, in place or as a pointer. */
-void *section_item(const struct config_section *section, const struct config *config, uint32_t i);
+void *section_item(const struct config_section *section, const void *base, uint32_t i);
 const char *section_name(const struct config_section *section, const void *item);
 void *section_find(enum setting_kind kind, const struct config *config,
                    const char *name); /* NULL: none */
 
-/* "; did you mean 'abc'?" of the names in a section; "" when none is near. */
-const char *section_suggest(enum setting_kind kind, const struct config *config, const char *name,
-                            char *buffer, size_t size);
+/* "no queue 'abd'; did you mean 'abc'?" */
+int section_fail(enum setting_kind kind, const struct config *config, const struct reader *reader,
+                 const json_t *object, const char *key, const char *name);
 
 /* config_times.c */
 /* A calendar from words, a list of words, or a map {during, except} of them; NULL: the key is
@@ -191,8 +189,6 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
                        struct event_tariff *tariff);
 int reservation_check(const struct reader *reader, const json_t *object,
                       struct event_reservation *reservation);
-int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
-                const char *key, const char *name);
 const char *times_words(const struct config *config, const char *window);
 /* "for queue teaching, 4 h100, mon 14:00-16:00" */
 void reservation_say(const struct config *config, const struct event_reservation *reservation,

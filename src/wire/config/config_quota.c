@@ -372,7 +372,7 @@ static int check_windows(const struct setting_place *place)
     json_object_foreach(during, name, value)
     {
         if (!config_find_window(place->config, name))
-            return window_fail(place->config, place->reader, during, name, name);
+            return section_fail(SETTING_WINDOWS, place->config, place->reader, during, name, name);
     }
     return 0;
 }
@@ -488,17 +488,6 @@ int read_pool_during(const struct setting_place *place)
             return code;
     }
     return 0;
-}
-
-json_t *write_pool_during(const struct setting_view *of)
-{
-    const struct event_pool *pool = of->base;
-    json_t *all = pool->during_count > 0 ? json_object() : NULL;
-
-    for (uint32_t i = 0; i < pool->during_count; i++)
-        json_object_set_new(all, pool->during[i].window,
-                            keys_to_json(of->config, KEYS_WINDOWED, &pool->during[i]));
-    return all;
 }
 
 void tell_pool_during(const struct setting_view *of, struct properties *ret)

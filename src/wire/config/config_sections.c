@@ -73,7 +73,7 @@ int read_section(const struct setting_place *place)
     const char *name;
     json_t *value;
 
-    int code = map_check(place->reader, place->object, place->key, section->kind, section->most);
+    int code = map_check(place->reader, place->object, place->key, place->row->kind);
     json_object_foreach((json_t *)(uintptr_t)place->value, name, value)
     {
         void *count = (char *)config + section->count;
@@ -89,11 +89,11 @@ int read_section(const struct setting_place *place)
 json_t *write_section(const struct setting_view *of)
 {
     const struct config_section *section = section_of(of->row->kind);
-    bool is_written = of->row->flags & SETTING_ALWAYS || section_item(section, of->config, 0);
+    bool is_written = of->row->flags & SETTING_ALWAYS || section_item(section, of->base, 0);
     json_t *map = is_written ? json_object() : NULL;
     const void *item;
 
-    for (uint32_t i = 0; (item = section_item(section, of->config, i)); i++) {
+    for (uint32_t i = 0; (item = section_item(section, of->base, i)); i++) {
         const struct event_tariff *tariff = item;
         json_t *object = keys_to_json(of->config, section->table, item);
         bool is_number = section->table == KEYS_TARIFF && strcmp(tariff->window, tariff->name) == 0;
@@ -185,9 +185,7 @@ static int add_queue(struct config *config, const struct reader *above, const js
 {
     struct reader reader = reader_at(above, "queue %.63s", name);
 
-    int code = name_check(above, map, "queue", name);
-    if (code < 0)
-        return code;
+    int code = 0;
     if (config_find_queue(config, name) >= 0)
         code = error_set(reader.err, -EEXIST, "named twice");
     else if (config->queue_count == CONFIG_QUEUES_MAX)
@@ -217,14 +215,13 @@ static int read_levels(struct config *config, const struct reader *reader, const
     int code = 0;
 
     for (int64_t parent = -1; parent < config->queue_count && code == 0; parent++) {
-        const json_t *map =
-            reader_get(parent < 0 ? document : objects->items.items[parent], "queues");
+        const json_t *object = parent < 0 ? document : objects->items.items[parent];
+        const json_t *map = reader_get(object, "queues");
         const char *name;
         json_t *value;
 
-        if (map && !json_is_object(map))
-            code = reader_fail(reader, -EINVAL, document, "queues",
-                               "expected a map from name to queue, not %s", reader_kind(map));
+        if (map)
+            code = map_check(reader, object, "queues", SETTING_QUEUES);
         json_object_foreach((json_t *)(uintptr_t)map, name, value)
         {
             if (code == 0)
@@ -233,16 +230,6 @@ static int read_levels(struct config *config, const struct reader *reader, const
         }
     }
     return code;
-}
-
-/* "no queue 'abd'; did you mean 'abc'?" */
-static int fail_queue(const struct config *config, const struct reader *reader,
-                      const json_t *object, const char *key, const char *name)
-{
-    char hint[READER_SCALAR_SIZE * 2];
-
-    return reader_fail(reader, -EINVAL, object, key, "no queue '%s'%s", name,
-                       section_suggest(SETTING_QUEUES, config, name, hint, sizeof(hint)));
 }
 
 /* Parents first; those of one depth keep their order. */
@@ -259,7 +246,7 @@ static int link_queues(struct config *config, const struct reader *above,
         const struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
         depths[i] = depth_of(config, i);
         if (parent[0] && config_find_queue(config, parent) < 0)
-            return fail_queue(config, &reader, object, "parent", parent);
+            return section_fail(SETTING_QUEUES, config, &reader, object, "parent", parent);
         if (depths[i] == 0)
             return reader_fail(&reader, -EINVAL, object, "parent",
                                "it stands below itself, or more than %d levels deep",
@@ -326,9 +313,9 @@ static int check_pool_queues(const struct config *config, const struct reader *a
         const struct event_pool *pool = &config->pools[i];
         struct reader reader = reader_at(above, "pool %.63s", pool->name);
         if (pool->queue[0] && config_find_queue(config, pool->queue) < 0)
-            return fail_queue(config, &reader,
-                              json_object_get(reader_get(document, "pools"), pool->name), "queue",
-                              pool->queue);
+            return section_fail(SETTING_QUEUES, config, &reader,
+                                json_object_get(reader_get(document, "pools"), pool->name), "queue",
+                                pool->queue);
     }
     return 0;
 }

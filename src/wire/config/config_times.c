@@ -74,16 +74,6 @@ const char *times_words(const struct config *config, const char *window)
     return own ? own->words : window;
 }
 
-int window_fail(const struct config *config, const struct reader *reader, const json_t *object,
-                const char *key, const char *name)
-{
-    char hint[READER_SCALAR_SIZE * 2];
-
-    error_set(reader->err, -EINVAL, "no window '%.80s'%s", name,
-              section_suggest(SETTING_WINDOWS, config, name, hint, sizeof(hint)));
-    return reader_place_line(reader, -EINVAL, object, key);
-}
-
 /* Times as a window of that name. */
 static int read_times(struct config *config, const struct reader *reader, const json_t *object,
                       const char *key, const char *name, const char *window)
@@ -113,7 +103,7 @@ int times_read_windows(struct config *config, const struct reader *reader, const
         config->timezone = config_text(config, zone);
     }
     if (code == 0 && windows)
-        code = map_check(reader, document, "windows", "window", CONFIG_WINDOWS_MAX);
+        code = map_check(reader, document, "windows", SETTING_WINDOWS);
     json_object_foreach((json_t *)(uintptr_t)windows, name, value)
     {
         if (code == 0 && json_is_null(value))
@@ -141,7 +131,8 @@ int read_when(const struct setting_place *place)
     if (!is_window)
         code = read_times(place->config, place->reader, place->object, place->key, names[0], own);
     if (code < 0 && is_name)
-        return window_fail(place->config, place->reader, place->object, place->key, word);
+        return section_fail(SETTING_WINDOWS, place->config, place->reader, place->object,
+                            place->key, word);
     window = config_text(place->config, is_window ? word : own);
     memcpy((char *)place->base + place->row->offset, &window, sizeof(window));
     return code;
@@ -162,7 +153,7 @@ int tariff_read_number(struct config *config, const struct reader *reader, const
     struct setting_place place = { config, reader, tariffs, tariff->name, value, factor, tariff };
 
     if (!config_find_window(config, tariff->name))
-        return window_fail(config, reader, tariffs, tariff->name, tariff->name);
+        return section_fail(SETTING_WINDOWS, config, reader, tariffs, tariff->name, tariff->name);
     tariff->window = tariff->name;
     if (!value)
         return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
