@@ -65,6 +65,7 @@ const struct config_section *section_of(enum setting_kind kind)
                 AGENDA_RESERVATIONS_MAX),
         SECTION("window", KEYS_TOP, struct config, windows, window_count, CONFIG_WINDOWS_MAX),
         SECTION("window", KEYS_WINDOWED, struct event_pool, during, during_count, UINT32_MAX),
+        SECTION(NULL, KEYS_CELL, struct event_queue, cells, cells_count, QUEUE_CELLS_MAX),
     };
 
     return &sections[kind - SETTING_POOLS];

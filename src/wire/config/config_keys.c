@@ -173,12 +173,6 @@ int keys_read(struct config *config, const struct reader *reader, const json_t *
 
 /* ---- writing ---- */
 
-static bool is_default(const struct setting *row, const void *base)
-{
-    return row->size <= sizeof(int64_t) && !(row->flags & SETTING_IN_PLACE) &&
-           row->kind < SETTING_TEXT && setting_load(row, base) == row->fallback;
-}
-
 json_t *keys_to_json(const struct config *config, enum setting_table table, const void *base)
 {
     const struct setting_rows keys = keys_rows(table);
@@ -188,8 +182,9 @@ json_t *keys_to_json(const struct config *config, enum setting_table table, cons
         const struct setting *row = &keys.rows[i];
         const struct setting_view view = { config, row, base };
         kind_write_fn *write = config->ops[row->kind].write;
-        json_t *value =
-            write && (row->flags & SETTING_ALWAYS || !is_default(row, base)) ? write(&view) : NULL;
+        bool is_default = row->kind < SETTING_TEXT && setting_load(row, base) == row->fallback;
+        bool is_written = write && (row->flags & SETTING_ALWAYS || !is_default);
+        json_t *value = is_written ? write(&view) : NULL;
         if (value)
             json_object_set_new(row->section[0] ? map_below(object, row->section) : object,
                                 row->key, value);
@@ -242,21 +237,15 @@ void property_add_amount(struct properties *ret, const char *name, const char *r
 
 const char *duration_spell(char *buffer, usec_t duration)
 {
-    static const struct {
-        usec_t unit;
-        const char *name;
-    } units[] = { { USEC_PER_DAY, "d" },
-                  { USEC_PER_HOUR, "h" },
-                  { USEC_PER_MIN, "m" },
-                  { USEC_PER_SEC, "s" },
-                  { 1, "us" } };
+    static const usec_t units[] = { USEC_PER_DAY, USEC_PER_HOUR, USEC_PER_MIN, USEC_PER_SEC, 1 };
+    static const char *const names[] = { "d", "h", "m", "s", "us" };
     size_t i = 0;
 
     if (duration == USEC_NEVER)
         return "unlimited";
-    while (duration % units[i].unit != 0)
+    while (duration % units[i] != 0)
         i++;
-    snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", duration / units[i].unit, units[i].name);
+    snprintf(buffer, UNITS_TEXT_SIZE, "%" PRId64 "%s", duration / units[i], names[i]);
     return buffer;
 }
 

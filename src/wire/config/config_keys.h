@@ -102,7 +102,7 @@ extern const struct setting_ops setting_ops[SETTING_KINDS];
 
 kind_read_fn read_bound, read_people, read_shape, read_during, read_pool_during, read_budget;
 kind_read_fn read_when, read_owner, read_section, read_queues, read_prices;
-kind_write_fn write_bound, write_people, write_shape, write_during, write_budget;
+kind_write_fn write_bound, write_people, write_during, write_budget;
 kind_write_fn write_when, write_owner, write_section, write_windows, write_prices;
 kind_tell_fn tell_bounds, tell_people, tell_during, tell_pool_during, tell_budget;
 
@@ -159,9 +159,9 @@ const char *amount_spell(char *buffer, const char *resource, int64_t amount);
 const struct quota *queue_quota_at(const struct event_queue *queue, uint32_t index,
                                    const char **ret_resource);
 
-/* Maps whose items have names, by kind from SETTING_POOLS on. */
+/* Maps whose items have names, and lists, by kind from SETTING_POOLS on. */
 struct config_section {
-    const char *kind; /* "node type" */
+    const char *kind; /* "node type"; NULL: a list */
     enum setting_table table;
     uint16_t items, count, size; /* of the owner: pointer and uint32_t; of an item */
     uint32_t most;

@@ -75,14 +75,14 @@ static int read_decimal(const struct setting_place *place)
     const json_t *value = place->value;
     double number = json_number_value(value), scale = (double)scale_of(place->row);
     double most = (double)place->row->most / scale;
-    bool is_none = place->row->kind == SETTING_HOURS && json_is_false(value);
+    bool is_money = place->row->kind == SETTING_MONEY;
+    bool is_none = !is_money && json_is_false(value);
 
-    if (!is_none && place->row->kind == SETTING_MONEY &&
-        (!json_is_number(value) || number < 0 || number > most))
-        return place_fail(place, -EINVAL, "expected what it costs for an hour, 0 to %.0f", most);
     if (!is_none && (!json_is_number(value) || number < 0 || number > most))
-        return place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f", place->row->unit,
-                          most);
+        return is_money ? place_fail(place, -EINVAL,
+                                     "expected what it costs for an hour, 0 to %.0f", most)
+                        : place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f",
+                                     place->row->unit, most);
     setting_store(place->row, place->base, (int64_t)(number * scale + 0.5));
     return 0;
 }
@@ -465,14 +465,22 @@ static json_t *write_until(const struct setting_view *of)
     return seconds == 0 ? NULL : json_string(text);
 }
 
-static int check_silence(const struct reader *reader, const json_t *object,
-                         const struct config_silence *silence)
+static int read_silence(const struct setting_place *place, const struct reader *reader,
+                        const json_t *object, struct text *text)
 {
-    if (silence->fault[0] && strcmp(silence->fault, "*") != 0 &&
-        !alert_name_is_known(silence->fault))
-        return reader_fail(reader, -EINVAL, object, "fault", "'%.40s' is none", silence->fault);
-    if (strpbrk(silence->uuid, ", \t\n") || (reader_get(object, "uuid") && !silence->uuid[0]))
+    struct config_silence silence = { "", "", 0 };
+
+    int code = keys_read(place->config, reader, object, KEYS_SILENCE, &silence);
+    const char *fault = silence.fault[0] ? silence.fault : "*";
+    const char *uuid = silence.uuid[0] ? silence.uuid : "*";
+    if (code < 0)
+        return code;
+    if (strcmp(fault, "*") != 0 && !alert_name_is_known(fault))
+        return reader_fail(reader, -EINVAL, object, "fault", "'%.40s' is none", fault);
+    if (strpbrk(uuid, ", \t\n") || (reader_get(object, "uuid") && !silence.uuid[0]))
         return reader_fail(reader, -EINVAL, object, "uuid", "expected the UUID of a GPU");
+    text_printf(text, "%s%s %s %" PRId64, text->length > 0 ? "," : "", fault, uuid,
+                silence.until / USEC_PER_SEC);
     return 0;
 }
 
@@ -484,17 +492,10 @@ static int read_silences(const struct setting_place *place)
     if (!json_is_array(list))
         return place_fail(place, -EINVAL, "expected a list of {fault, uuid, until}");
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *object = json_array_get(list, i);
-        struct config_silence silence = { "", "", 0 };
-        struct reader reader = reader_at(place->reader, "alerts.silence[%zu]", i);
-        int code = keys_read(place->config, &reader, object, KEYS_SILENCE, &silence);
-        if (code == 0)
-            code = check_silence(&reader, object, &silence);
+        const struct reader reader = reader_at(place->reader, "alerts.silence[%zu]", i);
+        int code = read_silence(place, &reader, json_array_get(list, i), &text);
         if (code < 0)
             return code;
-        text_printf(&text, "%s%s %s %" PRId64, i > 0 ? "," : "",
-                    silence.fault[0] ? silence.fault : "*", silence.uuid[0] ? silence.uuid : "*",
-                    silence.until / USEC_PER_SEC);
     }
     return store_text(place, text_string(&text));
 }

@@ -308,16 +308,6 @@ int read_shape(const struct setting_place *place)
     return code;
 }
 
-json_t *write_shape(const struct setting_view *of)
-{
-    const struct event_queue *queue = of->base;
-    json_t *list = queue->cells_count > 0 ? json_array() : NULL;
-
-    for (uint32_t i = 0; i < queue->cells_count; i++)
-        json_array_append_new(list, keys_to_json(of->config, KEYS_CELL, &queue->cells[i]));
-    return list;
-}
-
 /* A shape is a guarantee, too. */
 static void guarantee_cells(struct config *config, struct event_queue *queue)
 {
@@ -360,21 +350,28 @@ int queue_check(struct config *config, const struct reader *reader, const json_t
 
 /* ---- while a window is open ---- */
 
-/* The map under `during`, each of whose keys is a window. */
-static int check_windows(const struct setting_place *place)
+/* Read the map under `during`, the keys of which are windows. */
+static int read_windows(const struct setting_place *place,
+                        int (*read)(const struct setting_place *place, const struct reader *reader,
+                                    const json_t *object, const char *window))
 {
     json_t *during = (json_t *)(uintptr_t)place->value, *value;
     const char *name;
+    int code = 0;
 
     if (!json_is_object(during))
         return place_fail(place, -EINVAL, "expected a map from window to what holds then, not %s",
                           reader_kind(during));
     json_object_foreach(during, name, value)
     {
-        if (!config_find_window(place->config, name))
-            return section_fail(SETTING_WINDOWS, place->config, place->reader, during, name, name);
+        const struct reader inner =
+            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, name);
+        if (code == 0 && !config_find_window(place->config, name))
+            code = section_fail(SETTING_WINDOWS, place->config, place->reader, during, name, name);
+        if (code == 0)
+            code = read(place, &inner, value, name);
     }
-    return 0;
+    return code;
 }
 
 static struct quota *during_quota(struct config *config, struct event_queue *queue,
@@ -392,30 +389,28 @@ static struct quota *during_quota(struct config *config, struct event_queue *que
     return &added->quota;
 }
 
-int read_during(const struct setting_place *place)
+static int read_bounds(const struct setting_place *place, const struct reader *reader,
+                       const json_t *object, const char *window)
 {
-    json_t *during = (json_t *)(uintptr_t)place->value, *value;
-    const char *window;
+    int code = reader_check_keys(reader, object, bound_keys);
 
-    int code = check_windows(place);
-    json_object_foreach(during, window, value)
-    {
-        const struct reader inner =
-            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, window);
-        if (code == 0)
-            code = reader_check_keys(&inner, value, bound_keys);
-        for (enum quota_bound bound = 0; bound < BOUNDS && code == 0; bound++) {
-            struct resource_amounts amounts = { 1, { { "gpus", QUOTA_NONE } } };
-            const char *word = json_string_value(reader_get(value, bound_keys[bound]));
-            if (bound == BOUND_GUARANTEE || !word || strcmp(word, "none") != 0)
-                code = read_amounts(&inner, value, bound_keys[bound], &amounts);
-            for (uint32_t i = 0; i < amounts.count && code == 0; i++)
-                *quota_part(
-                    during_quota(place->config, place->base, window, amounts.items[i].resource),
-                    bound) = amounts.items[i].amount;
+    for (enum quota_bound bound = 0; bound < BOUNDS && code == 0; bound++) {
+        struct resource_amounts amounts = { 1, { { "gpus", QUOTA_NONE } } };
+        const char *word = json_string_value(reader_get(object, bound_keys[bound]));
+        if (bound == BOUND_GUARANTEE || !word || strcmp(word, "none") != 0)
+            code = read_amounts(reader, object, bound_keys[bound], &amounts);
+        for (uint32_t i = 0; i < amounts.count && code == 0; i++) {
+            struct quota *quota =
+                during_quota(place->config, place->base, window, amounts.items[i].resource);
+            *quota_part(quota, bound) = amounts.items[i].amount;
         }
     }
     return code;
+}
+
+int read_during(const struct setting_place *place)
+{
+    return read_windows(place, read_bounds);
 }
 
 json_t *write_during(const struct setting_view *of)
@@ -461,33 +456,25 @@ void tell_during(const struct setting_view *of, struct properties *ret)
     }
 }
 
-int read_pool_during(const struct setting_place *place)
+static int read_sizes(const struct setting_place *place, const struct reader *reader,
+                      const json_t *object, const char *window)
 {
     struct event_pool *pool = place->base;
-    json_t *windows = (json_t *)(uintptr_t)place->value, *value;
-    const char *name;
+    struct event_pool_during *during = CONFIG_NEW(place->config, pool->during, pool->during_count);
 
-    int code = check_windows(place);
-    if (code < 0)
-        return code;
     if (pool->is_static)
         return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
-    json_object_foreach(windows, name, value)
-    {
-        struct reader inner =
-            reader_at(place->reader, "%.70s: %s %.40s", place->reader->where, place->key, name);
-        struct event_pool_during *during =
-            CONFIG_NEW(place->config, pool->during, pool->during_count);
-        during->window = config_text(place->config, name);
-        code = keys_read(place->config, &inner, value, KEYS_WINDOWED, during);
-        if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
-            code =
-                reader_fail(&inner, -EINVAL, value, "max", "%" PRId64 " is less than min, %" PRId64,
-                            during->milli_max / GPU_MILLI, during->milli_min / GPU_MILLI);
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    during->window = config_text(place->config, window);
+    int code = keys_read(place->config, reader, object, KEYS_WINDOWED, during);
+    if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)
+        code = reader_fail(reader, -EINVAL, object, "max", "%" PRId64 " is less than min, %" PRId64,
+                           during->milli_max / GPU_MILLI, during->milli_min / GPU_MILLI);
+    return code;
+}
+
+int read_pool_during(const struct setting_place *place)
+{
+    return read_windows(place, read_sizes);
 }
 
 void tell_pool_during(const struct setting_view *of, struct properties *ret)

@@ -90,18 +90,21 @@ json_t *write_section(const struct setting_view *of)
 {
     const struct config_section *section = section_of(of->row->kind);
     bool is_written = of->row->flags & SETTING_ALWAYS || section_item(section, of->base, 0);
-    json_t *map = is_written ? json_object() : NULL;
+    json_t *all = !is_written ? NULL : section->kind ? json_object() : json_array();
     const void *item;
 
     for (uint32_t i = 0; (item = section_item(section, of->base, i)); i++) {
         const struct event_tariff *tariff = item;
         json_t *object = keys_to_json(of->config, section->table, item);
-        bool is_number = section->table == KEYS_TARIFF && strcmp(tariff->window, tariff->name) == 0;
-        json_object_set(map, section_name(section, item),
-                        is_number ? json_object_get(object, "factor") : object);
+        if (section->table == KEYS_TARIFF && strcmp(tariff->window, tariff->name) == 0)
+            json_object_set(all, tariff->name, json_object_get(object, "factor"));
+        else if (section->kind)
+            json_object_set(all, section_name(section, item), object);
+        else
+            json_array_append(all, object);
         json_decref(object);
     }
-    return map;
+    return all;
 }
 
 json_t *write_windows(const struct setting_view *of)
@@ -162,11 +165,6 @@ json_t *write_prices(const struct setting_view *of)
 
 /* ---- queues ---- */
 
-/* Objects of the queues, for what is looked at after all are known. */
-struct queue_objects {
-    LIST(const json_t *) items;
-};
-
 /* How deep a queue stands, or 0 when it stands below itself or too deep. */
 static uint32_t depth_of(const struct config *config, int64_t index)
 {
@@ -179,9 +177,10 @@ static uint32_t depth_of(const struct config *config, int64_t index)
     return depth;
 }
 
-/* A queue of this map; parent: the one that has the map, or -1. */
+/* A queue of this map; parent: the one that has the map, or -1. objects: of the queues, for what
+ * is looked at after all are known. */
 static int add_queue(struct config *config, const struct reader *above, const json_t *map,
-                     const char *name, int64_t parent)
+                     const char *name, int64_t parent, const json_t **objects)
 {
     struct reader reader = reader_at(above, "queue %.63s", name);
 
@@ -197,6 +196,7 @@ static int add_queue(struct config *config, const struct reader *above, const js
 
     const json_t *value = json_object_get(map, name);
     struct event_queue *queue = CONFIG_NEW(config, config->queues, config->queue_count);
+    objects[config->queue_count - 1] = value;
     queue->name = config_text(config, name);
     code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
     if (code == 0 && parent >= 0 && queue->parent[0])
@@ -210,12 +210,12 @@ static int add_queue(struct config *config, const struct reader *above, const js
 
 /* The map at the top, then those of each queue: so a parent comes before its children. */
 static int read_levels(struct config *config, const struct reader *reader, const json_t *document,
-                       struct queue_objects *objects)
+                       const json_t **objects)
 {
     int code = 0;
 
     for (int64_t parent = -1; parent < config->queue_count && code == 0; parent++) {
-        const json_t *object = parent < 0 ? document : objects->items.items[parent];
+        const json_t *object = parent < 0 ? document : objects[parent];
         const json_t *map = reader_get(object, "queues");
         const char *name;
         json_t *value;
@@ -225,8 +225,7 @@ static int read_levels(struct config *config, const struct reader *reader, const
         json_object_foreach((json_t *)(uintptr_t)map, name, value)
         {
             if (code == 0)
-                code = add_queue(config, reader, map, name, parent);
-            list_add(&objects->items, value);
+                code = add_queue(config, reader, map, name, parent, objects);
         }
     }
     return code;
@@ -234,7 +233,7 @@ static int read_levels(struct config *config, const struct reader *reader, const
 
 /* Parents first; those of one depth keep their order. */
 static int link_queues(struct config *config, const struct reader *above,
-                       const struct queue_objects *objects)
+                       const json_t *const *objects)
 {
     uint32_t depths[CONFIG_QUEUES_MAX], count = 0;
     struct event_queue *ordered =
@@ -242,7 +241,7 @@ static int link_queues(struct config *config, const struct reader *above,
 
     for (uint32_t i = 0; i < config->queue_count; i++) {
         const char *parent = config->queues[i].parent;
-        const json_t *object = objects->items.items[i];
+        const json_t *object = objects[i];
         const struct reader reader = reader_at(above, "queue %.63s", config->queues[i].name);
         depths[i] = depth_of(config, i);
         if (parent[0] && config_find_queue(config, parent) < 0)
@@ -341,12 +340,11 @@ int read_queues(const struct setting_place *place)
     const struct reader *reader = place->reader;
     const json_t *document = place->object;
     struct config *config = place->config;
-    struct queue_objects objects = { 0 };
+    const json_t *objects[CONFIG_QUEUES_MAX];
 
-    int code = read_levels(config, reader, document, &objects);
+    int code = read_levels(config, reader, document, objects);
     if (code == 0)
-        code = link_queues(config, reader, &objects);
-    list_release(&objects.items);
+        code = link_queues(config, reader, objects);
     for (uint32_t i = 0; i < config->queue_count && code == 0; i++) {
         const struct event_queue *queue = &config->queues[i];
         const struct reader inner = reader_at(reader, "queue %.63s", queue->name);

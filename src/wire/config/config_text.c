@@ -76,7 +76,6 @@ static void describe_new(const struct properties *usual, const struct properties
 static void say(const struct config *config, const struct config_section *section, const void *item,
                 struct text *words)
 {
-    const struct config_window *window = item;
     const struct device_type *device = item;
     const struct event_tariff *tariff = item;
     const struct node_type *node = item;
@@ -92,7 +91,7 @@ static void say(const struct config *config, const struct config_section *sectio
         text_printf(words, "%s during %s", units_format_milli(factor, tariff->factor_milli),
                     times_words(config, tariff->window));
     else
-        text_add(words, window->words);
+        text_add(words, ((const struct config_window *)item)->words);
 }
 
 static void compare_items(const struct config *from, const struct config *to,
@@ -113,7 +112,9 @@ static void compare_items(const struct config *from, const struct config *to,
         keys_clear(section->table, &usual);
         keys_tell(from, section->table, old ? old : &usual, &before);
         keys_tell(to, section->table, now, &after);
-        if (old)
+        if (!old)
+            describe_new(&before, &after, &words);
+        else
             compare_properties(&before, &after, &parts);
         for (size_t i = 0; i < parts.items.count; i++) {
             const struct change *part = &parts.items.items[i];
@@ -121,8 +122,6 @@ static void compare_items(const struct config *from, const struct config *to,
             free(part->words);
         }
         list_release(&parts.items);
-        if (!old)
-            describe_new(&before, &after, &words);
         list_release(&before.items);
         list_release(&after.items);
     } else {

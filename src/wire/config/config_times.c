@@ -40,29 +40,22 @@ int calendar_read(const struct reader *reader, const json_t *object, const char 
 {
     static const char *const keys[] = { "during", "except", NULL };
     const json_t *value = reader_get(object, key);
+    bool is_map = json_is_object(value);
     AUTO(calendar) struct calendar *calendar = calendar_create();
     const struct reader inner = reader_at(reader, "window %.80s", name);
-    int code = 0;
 
-    if (!value) {
-        *ret = NULL;
-        return 0;
-    }
-    if (json_is_object(value)) {
-        code = reader_check_keys(&inner, value, keys);
-        if (code == 0)
-            code = read_rules(&inner, value, "during", calendar, &calendar->during);
-        if (code == 0)
-            code = read_rules(&inner, value, "except", calendar, &calendar->except);
-    } else {
-        code = read_rules(&inner, object, key, calendar, &calendar->during);
-    }
+    int code = is_map ? reader_check_keys(&inner, value, keys) : 0;
+    if (code == 0)
+        code = read_rules(&inner, is_map ? value : object, is_map ? "during" : key, calendar,
+                          &calendar->during);
+    if (code == 0 && is_map)
+        code = read_rules(&inner, value, "except", calendar, &calendar->except);
     if (code < 0)
         return code;
-    code = calendar_check(calendar, inner.err);
+    code = value ? calendar_check(calendar, inner.err) : 0;
     if (code < 0)
         return reader_place_line(&inner, code, object, key);
-    *ret = TAKE(calendar);
+    *ret = value ? TAKE(calendar) : NULL;
     return 0;
 }
 
