@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a configuration is made of, found and extended; everything else in wire/config*.c uses it.
- */
+/* What a configuration is made of: found and extended for all other files of this folder. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,23 +89,15 @@ const char *section_name(const struct config_section *section, const void *item)
     return name;
 }
 
-static int32_t find_index(const struct config *config, enum setting_kind kind, const char *name)
-{
-    const struct config_section *section = section_of(kind);
-    const void *item;
-
-    for (uint32_t i = 0; (item = section_item(section, config, i)); i++) {
-        if (strcmp(section_name(section, item), name) == 0)
-            return (int32_t)i;
-    }
-    return -1;
-}
-
 void *section_find(enum setting_kind kind, const struct config *config, const char *name)
 {
-    int32_t found = find_index(config, kind, name);
+    const struct config_section *section = section_of(kind);
+    uint32_t i = 0;
+    void *item = section_item(section, config, i);
 
-    return found >= 0 ? section_item(section_of(kind), config, (uint32_t)found) : NULL;
+    while (item && strcmp(section_name(section, item), name) != 0)
+        item = section_item(section, config, ++i);
+    return item;
 }
 
 int section_fail(enum setting_kind kind, const struct config *config, const struct reader *reader,
@@ -127,12 +118,16 @@ int section_fail(enum setting_kind kind, const struct config *config, const stru
 
 int32_t config_find_queue(const struct config *config, const char *name)
 {
-    return find_index(config, SETTING_QUEUES, name);
+    const struct event_queue *found = section_find(SETTING_QUEUES, config, name);
+
+    return found ? (int32_t)(found - config->queues) : -1;
 }
 
 int32_t config_find_pool(const struct config *config, const char *name)
 {
-    return find_index(config, SETTING_POOLS, name);
+    const struct event_pool *found = section_find(SETTING_POOLS, config, name);
+
+    return found ? (int32_t)(found - config->pools) : -1;
 }
 
 const struct config_window *config_find_window(const struct config *config, const char *name)

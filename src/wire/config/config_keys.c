@@ -206,10 +206,10 @@ void keys_tell(const struct config *config, enum setting_table table, const void
 
 void property_add(struct properties *ret, const char *name, const char *value, const char *unit)
 {
-    list_add(&ret->items,
-             (struct property){ arena_string(ret->arena, name, strlen(name)),
-                                value[0] ? arena_string(ret->arena, value, strlen(value)) : "none",
-                                unit });
+    const char *own = arena_string(ret->arena, name, strlen(name));
+    const char *told = value[0] ? arena_string(ret->arena, value, strlen(value)) : "none";
+
+    list_add(&ret->items, (struct property){ own, told, unit });
 }
 
 const char *amount_spell(char *buffer, const char *resource, int64_t amount)

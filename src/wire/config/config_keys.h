@@ -184,9 +184,6 @@ int calendar_read(const struct reader *reader, const json_t *object, const char 
                   const char *name, struct calendar **ret);
 int times_read_windows(struct config *config, const struct reader *reader,
                        const json_t *document); /* and the time zone; before what names them */
-/* `nights: 0.6`: under the name of a window. */
-int tariff_read_number(struct config *config, const struct reader *reader, const json_t *tariffs,
-                       struct event_tariff *tariff);
 int reservation_check(const struct reader *reader, const json_t *object,
                       struct event_reservation *reservation);
 const char *times_words(const struct config *config, const char *window);

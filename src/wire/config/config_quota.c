@@ -570,13 +570,12 @@ json_t *write_budget(const struct setting_view *of)
 
     if (!budget)
         return NULL;
-    json_t *map =
-        json_pack("{s:o, s:s}", "amount", decimal_to_json(budget->most, (int64_t)unit_of(of->row)),
-                  "per", period_name(period));
-    if (budget->firmness != BUDGET_SOFT)
-        json_object_set_new(map, "hard",
-                            budget->firmness == BUDGET_KILL ? json_string("kill") : json_true());
-    return map;
+    json_t *hard = budget->firmness == BUDGET_SOFT   ? NULL
+                   : budget->firmness == BUDGET_KILL ? json_string("kill")
+                                                     : json_true();
+    return json_pack("{s:o, s:s, s:o*}", "amount",
+                     decimal_to_json(budget->most, (int64_t)unit_of(of->row)), "per",
+                     period_name(period), "hard", hard);
 }
 
 void tell_budget(const struct setting_view *of, struct properties *ret)

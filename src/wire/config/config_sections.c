@@ -43,6 +43,22 @@ static int check_node_type(const struct reader *reader, const json_t *object,
     return 0;
 }
 
+/* `nights: 0.6`: under the name of a window. */
+static int read_factor(struct config *config, const struct reader *reader, const json_t *tariffs,
+                       struct event_tariff *tariff)
+{
+    const struct setting *factor = &keys_rows(KEYS_TARIFF).rows[1];
+    const json_t *value = reader_get(tariffs, tariff->name);
+    struct setting_place place = { config, reader, tariffs, tariff->name, value, factor, tariff };
+
+    if (!config_find_window(config, tariff->name))
+        return section_fail(SETTING_WINDOWS, config, reader, tariffs, tariff->name, tariff->name);
+    tariff->window = tariff->name;
+    if (!value)
+        return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
+    return config->ops[factor->kind].read(&place);
+}
+
 static int read_item(struct config *config, const struct reader *above,
                      const struct config_section *section, const json_t *map, const char *name,
                      void *item)
@@ -56,7 +72,7 @@ static int read_item(struct config *config, const struct reader *above,
     else
         memcpy(item, &own, sizeof(own));
     if (section->table == KEYS_TARIFF && !json_is_object(value))
-        return tariff_read_number(config, &reader, map, item);
+        return read_factor(config, &reader, map, item);
     int code = keys_read(config, &reader, value, section->table, item);
     if (code < 0)
         return code;

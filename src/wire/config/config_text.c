@@ -162,14 +162,12 @@ static void diff_section(const struct config *from, const struct config *to, enu
 
 static void tell_settings(const struct config *config, struct properties *ret)
 {
-    char buffer[UNITS_TEXT_SIZE];
-
     keys_tell(config, KEYS_SETTINGS, &config->settings, ret);
     property_add(ret, "timezone", config->timezone[0] ? config->timezone : "local", "");
     for (uint32_t i = 0; i < config->price_count; i++) {
         AUTO_FREE char *name = mem_printf("price of %s", config->prices[i].resource);
-        snprintf(buffer, sizeof(buffer), "%.6g", (double)config->prices[i].price_micro / 1e6);
-        property_add(ret, name, buffer, "");
+        AUTO_FREE char *price = mem_printf("%.6g", (double)config->prices[i].price_micro / 1e6);
+        property_add(ret, name, price, "");
     }
 }
 

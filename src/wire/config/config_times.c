@@ -111,10 +111,10 @@ int times_read_windows(struct config *config, const struct reader *reader, const
 int read_when(const struct setting_place *place)
 {
     const char *const *names = place->base; /* the name is the first member */
-    const char *word = json_string_value(place->value), *kind, *window;
+    const char *word = json_string_value(place->value);
+    const char *kind = place->row->table == KEYS_TARIFF ? "tariff" : "reservation";
     int code = 0;
 
-    kind = strcmp(place->key, "during") == 0 ? "tariff" : "reservation";
     AUTO_FREE char *own = mem_printf("%s %s", kind, names[0]);
     if (!place->value)
         return reader_fail(place->reader, -EINVAL, place->object, NULL,
@@ -126,7 +126,7 @@ int read_when(const struct setting_place *place)
     if (code < 0 && is_name)
         return section_fail(SETTING_WINDOWS, place->config, place->reader, place->object,
                             place->key, word);
-    window = config_text(place->config, is_window ? word : own);
+    const char *window = config_text(place->config, is_window ? word : own);
     memcpy((char *)place->base + place->row->offset, &window, sizeof(window));
     return code;
 }
@@ -134,23 +134,6 @@ int read_when(const struct setting_place *place)
 json_t *write_when(const struct setting_view *of)
 {
     return json_string(times_words(of->config, setting_text(of->row, of->base)));
-}
-
-/* ---- tariffs ---- */
-
-int tariff_read_number(struct config *config, const struct reader *reader, const json_t *tariffs,
-                       struct event_tariff *tariff)
-{
-    const struct setting *factor = &keys_rows(KEYS_TARIFF).rows[1];
-    const json_t *value = reader_get(tariffs, tariff->name);
-    struct setting_place place = { config, reader, tariffs, tariff->name, value, factor, tariff };
-
-    if (!config_find_window(config, tariff->name))
-        return section_fail(SETTING_WINDOWS, config, reader, tariffs, tariff->name, tariff->name);
-    tariff->window = tariff->name;
-    if (!value)
-        return reader_fail(reader, -EINVAL, tariffs, tariff->name, "expected a factor, 0 to 50");
-    return config->ops[factor->kind].read(&place);
 }
 
 /* ---- reservations ---- */

@@ -19,13 +19,13 @@ const char *window_of_period(enum period period)
 
 bool window_is_period(const char *name, enum period *ret)
 {
-    for (int i = 0; i < PERIODS; i++) {
-        if (strcmp(name, windows_of_periods[i]) != 0)
-            continue;
-        *ret = (enum period)i;
-        return true;
-    }
-    return false;
+    enum period at = 0;
+
+    while (at < PERIODS && strcmp(name, windows_of_periods[at]) != 0)
+        at++;
+    if (at < PERIODS)
+        *ret = at;
+    return at < PERIODS;
 }
 
 /* Every other period, from the one that is now on. */
