@@ -24,10 +24,9 @@ struct config *config_create(void)
 /* ---- settings ---- */
 
 /* A minute is rarely meant where just a number is said: "30" is not enough to say seconds. */
-static int check_idle(const struct reader *above, const json_t *document,
+static int check_idle(const struct reader *above, const json_t *idle,
                       const struct watch_rules *rules)
 {
-    const json_t *idle = reader_get(document, "idle");
     const char *warn = json_string_value(reader_get(idle, "warn"));
     bool has_unit = warn && warn[0] && warn[strlen(warn) - 1] == 's';
     const struct reader reader = reader_at(above, "idle");
@@ -49,7 +48,7 @@ static int check_idle(const struct reader *above, const json_t *document,
 static int read_settings(struct config *config, const struct reader *reader, const json_t *document)
 {
     struct watch_rules *rules = &config->settings.watch;
-    const json_t *health = reader_get(document, "health");
+    const json_t *idle = reader_get(document, "idle"), *health = reader_get(document, "health");
 
     int code = keys_read(config, reader, document, KEYS_SETTINGS, &config->settings);
     if (code < 0)
@@ -58,18 +57,17 @@ static int read_settings(struct config *config, const struct reader *reader, con
     config->has_predict |= reader_get(document, "predict") != NULL;
     if (!config->has_predict)
         config->settings.predict = config->settings.order == ORDER_DEFAULT;
-    if (json_is_object(reader_get(document, "idle"))) {
-        if (!reader_get(reader_get(document, "idle"), "action"))
+    if (json_is_object(idle)) {
+        if (!reader_get(idle, "action"))
             rules->idle_action = rules->idle_stop > 0 ? IDLE_CANCEL : IDLE_WARN;
-        code = check_idle(reader, document, rules);
+        code = check_idle(reader, idle, rules);
     }
-    if (code == 0 && reader_get(health, "timeout") && !rules->health_before[0] &&
-        !rules->health_after[0]) {
-        const struct reader inner = reader_at(reader, "health");
-        code = reader_fail(&inner, -EINVAL, health, "timeout",
-                           "of what? expected before: COMMAND or after: COMMAND, too");
-    }
-    return code;
+    if (code < 0 || !reader_get(health, "timeout") || rules->health_before[0] ||
+        rules->health_after[0])
+        return code;
+    const struct reader inner = reader_at(reader, "health");
+    return reader_fail(&inner, -EINVAL, health, "timeout",
+                       "of what? expected before: COMMAND or after: COMMAND, too");
 }
 
 int config_read_policy(struct config *config, const struct reader *reader, const json_t *object,

@@ -99,14 +99,6 @@ size_t keys_names(enum setting_table table, const char *section, const char *ret
     return count;
 }
 
-/* A pointer to a text, which may be empty and never is NULL. */
-static bool is_pointer(const struct setting *row)
-{
-    return !(row->flags & SETTING_IN_PLACE) &&
-           ((row->kind >= SETTING_TEXT && row->kind <= SETTING_LABELS) ||
-            row->kind == SETTING_PARENT || row->kind == SETTING_WHEN || row->kind == SETTING_OWNER);
-}
-
 void keys_clear(enum setting_table table, void *base)
 {
     const struct setting_rows keys = keys_rows(table);
@@ -114,7 +106,8 @@ void keys_clear(enum setting_table table, void *base)
 
     for (size_t i = 0; i < keys.count; i++) {
         const struct setting *row = &keys.rows[i];
-        if (is_pointer(row))
+        bool is_text = row->kind >= SETTING_TEXT && row->kind <= SETTING_OWNER;
+        if (is_text && !(row->flags & SETTING_IN_PLACE))
             memcpy((char *)base + row->offset, &empty, sizeof(empty));
         else if (row->fallback != 0)
             setting_store(row, base, row->fallback);

@@ -146,8 +146,7 @@ json_t *map_below(json_t *map, const char *key);           /* made where there i
 int map_check(const struct reader *reader, const json_t *document, const char *key,
               enum setting_kind kind);
 
-/* In lower case; false: it is too long. */
-bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name);
+bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name); /* false: it is too long */
 /* "gpus", "cpus", "memory" or a model, in lower case; ret of REQUEST_MODEL_SIZE. */
 int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret);
 
@@ -167,19 +166,17 @@ struct config_section {
     uint32_t most;
 };
 const struct config_section *section_of(enum setting_kind kind);
-/* NULL: there are no more. An item begins with its name, in place or as a pointer. */
+/* NULL: there is none. An item begins with its name, in place or as a pointer. */
 void *section_item(const struct config_section *section, const void *base, uint32_t i);
 const char *section_name(const struct config_section *section, const void *item);
-void *section_find(enum setting_kind kind, const struct config *config,
-                   const char *name); /* NULL: none */
+void *section_find(enum setting_kind kind, const struct config *config, const char *name);
 
 /* "no queue 'abd'; did you mean 'abc'?" */
 int section_fail(enum setting_kind kind, const struct config *config, const struct reader *reader,
                  const json_t *object, const char *key, const char *name);
 
-/* config_times.c */
-/* A calendar from words, a list of words, or a map {during, except} of them; NULL: the key is
- * absent. name: of the window, for errors. */
+/* config_times.c: a calendar from words, a list of words, or a map {during, except} of them; NULL:
+ * the key is absent. name: of the window, for errors. */
 int calendar_read(const struct reader *reader, const json_t *object, const char *key,
                   const char *name, struct calendar **ret);
 int times_read_windows(struct config *config, const struct reader *reader,

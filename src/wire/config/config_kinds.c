@@ -543,8 +543,7 @@ static void spell(const struct setting *row, const json_t *value, struct text *o
 static void tell_value(const struct setting_view *of, struct properties *ret)
 {
     const struct setting *row = of->row;
-    bool is_text = row->kind >= SETTING_TEXT;
-    bool is_default = !is_text && setting_load(row, of->base) == row->fallback;
+    bool is_default = row->kind < SETTING_TEXT && setting_load(row, of->base) == row->fallback;
     AUTO_RELEASE(text) struct text words = { 0 };
 
     if (is_default && row->flags & SETTING_SILENT)
