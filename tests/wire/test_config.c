@@ -151,6 +151,18 @@ static void what_is_shown_reads_back_the_same(void **state)
     assert_string_equal(shown, "{\"half_life\":\"36h\"}");
 }
 
+static void a_user_may_be_called_as_a_resource(void **state)
+{
+    struct error err;
+    (void)state;
+    AUTO(config) struct config *config = parsed("queues: {q: {users: {gpus: 1}}}\n");
+    AUTO(config) struct config *again = NULL;
+    AUTO(json) json_t *document = config_to_json(config);
+
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_string_equal(again->queues[0].subjects[0].name, "gpus");
+}
+
 static void differences_are_told_a_line_each(void **state)
 {
     AUTO_RELEASE(text) struct text lines = { 0 };
@@ -523,6 +535,7 @@ int main(void)
         cmocka_unit_test(backfill_has_words_too),
         cmocka_unit_test(order_and_prediction_are_settings_too),
         cmocka_unit_test(what_is_shown_reads_back_the_same),
+        cmocka_unit_test(a_user_may_be_called_as_a_resource),
         cmocka_unit_test(differences_are_told_a_line_each),
         cmocka_unit_test(each_rule_of_watching_is_a_difference_alone),
         cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),

@@ -232,23 +232,24 @@ int read_people(const struct setting_place *place)
 json_t *write_people(const struct setting_view *of)
 {
     const struct event_queue *queue = of->base;
-    json_t *people = json_object(), *map;
+    json_t *people = NULL, *map;
     const char *name;
     void *next;
 
     for (uint32_t i = 0; i < queue->subjects_count; i++) {
         const struct event_subject *subject = &queue->subjects[i];
-        if ((subject->kind == SUBJECT_GROUP) == (of->row->kind == SETTING_GROUPS))
-            set_amount(
-                map_below(people, subject->kind == SUBJECT_EACH_USER ? "each" : subject->name),
-                subject->resource, subject->limit);
+        if ((subject->kind == SUBJECT_GROUP) != (of->row->kind == SETTING_GROUPS))
+            continue;
+        const char *of_each = subject->kind == SUBJECT_EACH_USER ? "each" : subject->name;
+        people = people ? people : json_object();
+        set_amount(map_below(people, of_each), subject->resource, subject->limit);
     }
     json_object_foreach_safe(people, next, name, map)
     {
         json_incref(map);
         json_object_set_new(people, name, shorten(map));
     }
-    return shorten(people);
+    return people;
 }
 
 /* Of users, of groups, and of cells. */
