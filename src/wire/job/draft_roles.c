@@ -109,9 +109,9 @@ static int read_each(const struct draft_source *source, const json_t *roles,
     memcpy(&scope.layers[1], source->scope->layers, source->scope->count * sizeof(*layer));
     json_object_foreach((json_t *)(uintptr_t)roles, name, value)
     {
-        struct reader reader = layer->reader;
-        snprintf(reader.where, sizeof(reader.where), "%.63s%srole %.40s", layer->reader.where,
-                 layer->reader.where[0] ? ": " : "", name);
+        const struct reader reader =
+            reader_at(&layer->reader, "%.63s%srole %.40s", layer->reader.where,
+                      layer->reader.where[0] ? ": " : "", name);
         scope.layers[0] = (struct scope_layer){ reader, value };
         int code = read_role(&inner, name, draft);
         if (code < 0)

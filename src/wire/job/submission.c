@@ -296,8 +296,7 @@ static int read_stages(struct parser *parser, const json_t *stages, const json_t
     json_t *value;
 
     if (defaults) {
-        struct reader reader = parser->reader;
-        snprintf(reader.where, sizeof(reader.where), "defaults");
+        const struct reader reader = reader_at(&parser->reader, "defaults");
         int code = check_keys(parser, &reader, defaults, D, "defaults");
         if (code < 0)
             return code;
@@ -307,9 +306,7 @@ static int read_stages(struct parser *parser, const json_t *stages, const json_t
     submission->stages = mem_zero(json_object_size(stages), sizeof(submission->stages[0]));
     json_object_foreach((json_t *)(uintptr_t)stages, name, value)
     {
-        struct reader reader = parser->reader;
-
-        snprintf(reader.where, sizeof(reader.where), "stage %.63s", name);
+        const struct reader reader = reader_at(&parser->reader, "stage %.63s", name);
         scope.layers[0] = (struct scope_layer){ reader, value };
         sources[submission->stage_count] = (struct pipeline_source){ reader, value };
         int code = read_stage(parser, &scope, name, &submission->stages[submission->stage_count++]);
