@@ -246,13 +246,18 @@ static void say(const struct replay *replay, bool is_json)
 
 int run_replay(const struct options *options)
 {
-    struct replay replay = { .state = state_create() };
+    struct replay replay = { 0 };
     struct paths paths = { 0 };
     struct error err;
 
     const char *state_dir = options->values[STATE];
+    if (options->values[VERIFY] && options->values[PRINT])
+        return usage_wrong("replay", "--verify and --print: expected one of them");
+    if (state_dir && !state_dir[0])
+        return usage_wrong("replay", "--state: expected a folder");
     replay.is_verifying = options->values[VERIFY] != NULL;
     replay.is_printing = options->values[PRINT] != NULL;
+    replay.state = state_create();
     replay.brain = brain_create(replay.state);
     int code = state_dir ? 0 : paths_find(&paths, &err);
     if (code == 0)
