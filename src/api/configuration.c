@@ -5,7 +5,6 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "control/apply.h"
 #include "control/configure.h"
 

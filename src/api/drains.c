@@ -5,7 +5,6 @@
 
 #include "api/deferred.h"
 #include "api/routes.h"
-#include "base/mem.h"
 #include "control/drain.h"
 #include "control/lookup.h"
 #include "wire/reader.h"

@@ -13,7 +13,6 @@
 #include "time/begin.h"
 #include "wire/job/signal_name.h"
 #include "wire/job/submission.h"
-#include "wire/json.h"
 #include "wire/reader.h"
 
 struct action {

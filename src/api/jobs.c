@@ -6,7 +6,6 @@
 
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "wire/job/job_launch.h"
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000 };

@@ -5,10 +5,8 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "control/drain.h"
 #include "sched/explain/wanted_nodes.h"
-#include "wire/json.h"
 #include "wire/reader.h"
 
 #define NOTICE_DEFAULT (120 * USEC_PER_SEC) /* what the large clouds give: 30 s to 2 min */

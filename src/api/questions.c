@@ -5,11 +5,9 @@
 
 #include "api/deferred.h"
 #include "api/routes.h"
-#include "base/mem.h"
 #include "control/configure.h"
 #include "control/scenario.h"
 #include "wire/config/config.h"
-#include "wire/json.h"
 #include "wire/reader.h"
 #include "wire/whatif_request.h"
 

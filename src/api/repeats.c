@@ -3,7 +3,6 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "control/repeat.h"
 
 json_t *handle_crons(struct call *call)

@@ -5,12 +5,10 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "control/configure.h"
 #include "control/reservation.h"
 #include "control/times.h"
 #include "wire/config/config.h"
-#include "wire/json.h"
 
 static json_t *view_reservation(const struct api *api, const struct reservation *reservation)
 {

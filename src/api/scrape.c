@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/routes.h"
-#include "api/view/view.h"
 #include "export/dcgm.h"
 #include "export/metrics.h"
 

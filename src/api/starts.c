@@ -4,11 +4,9 @@
 
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "control/lookup.h"
 #include "sched/explain/advice.h"
 #include "wire/job/submission.h"
-#include "wire/json.h"
 
 static void say_state(const struct job *job, struct text *text)
 {

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"

@@ -5,8 +5,6 @@
 
 #include "api/deferred.h"
 #include "api/routes.h"
-#include "api/view/view.h"
-#include "base/mem.h"
 #include "base/units.h"
 
 enum { REPORT_DAYS_MAX = 366, ROWS = 20, ROWS_MAX = 10000 };

@@ -2,7 +2,6 @@
 #include "base/map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 

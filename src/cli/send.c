@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
 #include "io/file.h"

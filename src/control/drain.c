@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/drain.h"
 
-#include "base/mem.h"
 #include "control/lookup.h"
 
 /* The node as an event that changes nothing; a node that is down is refused. */

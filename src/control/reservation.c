@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "control/times.h"
 #include "wire/config/config.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "control/configure.h"
-#include "control/lookup.h"
 #include "control/phrases.h"
 #include "control/submit.h"
 #include "core/engine.h"

@@ -13,7 +13,6 @@
 #include "core/job/role.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/submission.h"
-#include "wire/json.h"
 
 enum {
     DOCUMENTS_MAX = 10000, /* of a request */

@@ -2,7 +2,6 @@
 #include "control/tend.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "control/repeat.h"

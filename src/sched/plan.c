@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/wide.h"
-#include "core/job/gang_size.h"
 #include "core/state/rescue.h"
 #include "sched/brain.h"
 #include "sched/grant.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "time/civil.h"
 #include "time/zone_rule.h"
 

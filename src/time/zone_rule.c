@@ -2,7 +2,6 @@
 #include "time/zone_rule.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "time/civil.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "wire/reader.h"
 
 static const char *const keys[] = { "add_nodes", "drain", "remove", "cancel", "submit",

@@ -3,11 +3,8 @@
 #include <string.h>
 
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "core/job/checkpoint_interval.h"
 #include "core/job/role.h"
-#include "core/state/rescue.h"
-#include "wire/json.h"
 
 /* Since the job could have run; after a retry, since then. */
 static json_t *view_wait(const struct api *api, const struct job *job)

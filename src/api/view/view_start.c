@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "api/view/view.h"
-#include "base/mem.h"
 #include "sched/explain/advice.h"
 #include "sched/explain/wanted_nodes.h"
 

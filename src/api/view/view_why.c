@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "api/view/view.h"
-#include "base/mem.h"
-#include "core/job/role.h"
 
 static void say_unit(struct text *text, const char *label, uint64_t unit)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "api/view/view.h"
-#include "base/mem.h"
 
 /* "12.35": rounded up, so that a cost is never shown as 0. */
 static void say_money(struct text *text, int64_t micro)

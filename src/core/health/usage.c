@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/compiler.h"
 #include "base/mem.h"
 
 static const struct field sum_fields[] = {

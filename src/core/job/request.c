@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 

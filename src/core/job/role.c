@@ -2,9 +2,7 @@
 #include "core/job/role.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 /* By the GPUs of a member, then its CPUs, then its memory. */

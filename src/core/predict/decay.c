@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/mem.h"
 #include "base/wide.h"
 
 #define ONE  (UINT64_C(1) << 32)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "core/snapshot/snapshot.h"
 #include "core/snapshot/snapshot_kinds.h"
 #include "core/state/fold.h"

@@ -13,7 +13,6 @@
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/fold.h"
-#include "core/state/rescue.h"
 
 static int fold_group(struct state *state, const struct event_group *event, struct error *err)
 {

@@ -3,9 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "core/health/health.h"
 #include "core/state/fold.h"
 

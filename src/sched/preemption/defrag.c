@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/wide.h"
 #include "sched/brain.h"
 #include "sched/capacity/lease_part.h"
 #include "sched/grant.h"

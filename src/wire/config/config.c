@@ -2,14 +2,10 @@
 #include "wire/config/config.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "wire/config/config_keys.h"
-#include "wire/config/window_event.h"
-#include "wire/job/submission.h"
 
 struct config *config_create(void)
 {

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "time/calendar_inside.h"
 #include "wire/config/config_keys.h"
-#include "wire/config/window_event.h"
 
 /* ---- windows ---- */
 

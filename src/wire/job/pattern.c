@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 
 enum { WIDTH_MAX = 10 };
 

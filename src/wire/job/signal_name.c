@@ -5,10 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-#include "base/mem.h"
 
 /* Without those of the terminal's and the kernel's own business. */
 static const struct {
