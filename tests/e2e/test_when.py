@@ -2,6 +2,7 @@
 """When a waiting job will start: the estimate and its range, and what would make it start sooner."""
 
 import datetime
+import getpass
 import json
 import os
 import random
@@ -281,3 +282,16 @@ def test_a_trace_starts_in_the_same_order_live_and_in_the_simulator(make_daemon)
             if live[first] + INSTANT_S < live[then]:
                 assert starts[first] <= starts[then] + INSTANT_S, (first, then, live[first], live[then],
                                                                    starts[first], starts[then])
+
+
+def test_what_can_never_start_has_no_estimate(api, daemon):
+    api.put("/v1/config", {"queues": {"research": {"users": {getpass.getuser(): 2}}}})
+    spot = api.submit(run="true", gpus="1", spot="only", max_duration="1m", env=daemon.env())
+    wide = api.submit(run="true", gpus="3", queue="research", max_duration="1m", env=daemon.env())
+    submit(api, 60, 4, max_duration="1m")
+    wait_until("both were looked at", lambda: api.why(spot)["kind"] == "spot" and api.why(wide)["kind"] == "never_quota")
+    for number in (spot, wide):
+        said = when(api, number)
+        assert not said["waits"] and said["start"] is None, said
+        assert "can never start" in said["text"]
+    assert "can never run" in tarn(daemon, "ls")

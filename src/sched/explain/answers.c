@@ -61,6 +61,34 @@ static void why_no_room(struct brain *own, const struct job *job, struct why *wh
     why->at = at;
 }
 
+/* More than a limit of its queues or of its user allows at any time. */
+static bool is_beyond_limits(const struct state *state, const struct job *job, struct why *ret_why)
+{
+    struct quota_ask ask = quota_ask_of(job);
+    struct why why = { .kind = WHY_NONE };
+
+    quota_least(state, state_request(state, job), &ask.amounts);
+    if (quota_allows(state, &ask, &why) || why.kind != WHY_NEVER_QUOTA)
+        return false;
+    *ret_why = why;
+    return true;
+}
+
+bool job_can_start(const struct state *state, const struct job *job)
+{
+    struct why why;
+
+    if (is_beyond_limits(state, job, &why))
+        return false;
+    if (state_request(state, job)->spot != SPOT_ONLY)
+        return true;
+    LIST_EACH (const struct node, node, &state->nodes) {
+        if (node->is_spot)
+            return true;
+    }
+    return false;
+}
+
 void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                struct why *ret_why, uint32_t *ret_ahead)
 {
@@ -75,7 +103,7 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
         return;
     *ret_why = job->pending_bucket->why;
     if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
-        !why_is_of_quota(ret_why->kind))
+        !why_is_of_quota(ret_why->kind) && !is_beyond_limits(brain->state, job, ret_why))
         why_no_room(inquiry_follow(inquiry, brain), job, ret_why);
     if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
         ret_why->at = 0; /* the promise is the head's */

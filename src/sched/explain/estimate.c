@@ -329,7 +329,7 @@ bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, co
                           struct start_estimate *ret)
 {
     if (job->state == JOB_QUEUED) {
-        if (why_is_never(job->pending_bucket->why.kind))
+        if (why_is_never(job->pending_bucket->why.kind) || !job_can_start(brain->state, job))
             return false;
         estimate_start(inquiry_follow(inquiry, brain), &(struct estimate_ask){ .job = job }, ret);
         return true;

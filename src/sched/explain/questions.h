@@ -36,6 +36,10 @@ struct start_estimate {
     bool is_open;             /* a job without a time limit holds what it needs */
 };
 
+/* Whether it could ever start on the nodes and within the limits of now: it is not above a limit of
+ * its queues or of its user, and there is a spot node if it may only run on those. */
+bool job_can_start(const struct state *state, const struct job *job);
+
 /* False: it does not wait, is held, waits for other jobs, or can never run. */
 bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                           struct start_estimate *ret);
