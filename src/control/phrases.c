@@ -131,7 +131,10 @@ void never_say(const struct state *state, const struct request *whole, const str
         return;
     case WHY_NEVER_QUOTA:
         say_amount(state, text, why->resource, why->wanted);
-        text_printf(text, ": queue %s never holds more than ",
+        text_printf(text, ": %s%s never holds more than ",
+                    !why->is_of_user ? "queue "
+                    : why->is_group  ? "a Unix group in queue "
+                                     : "a user in queue ",
                     state->queues.items[why->queue].name);
         say_amount(state, text, why->resource, why->most);
         if (why->is_firm)

@@ -25,6 +25,7 @@ struct why {
                        SHAPE */
     uint32_t resource; /* of these: the number */
     bool is_group;     /* USER_LIMIT: of the user's Unix group */
+    bool is_of_user;   /* NEVER_QUOTA: the limit is of the user, or of their group */
     bool is_firm;      /* QUOTA, NEVER_QUOTA: of what may be held by jobs that are never stopped */
     uint8_t level;     /* SHAPE: enum cell_level, of what is kept for the queue */
     uint32_t pool;     /* POOL_*: the pool */

@@ -104,6 +104,7 @@ static bool subject_allows(const struct state *state, uint32_t at,
                          .queue = at,
                          .resource = subject->resource,
                          .is_group = is_group,
+                         .is_of_user = true,
                          .wanted = wanted,
                          .free = subject->limit - used,
                          .most = subject->limit };
