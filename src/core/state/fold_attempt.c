@@ -162,7 +162,7 @@ bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to)
            strcmp(devices[from].model, devices[to].model) == 0;
 }
 
-/* Two jobs, or one and nobody, change devices. Parts of a device stay where they are. */
+/* Two jobs exchange devices, or one job takes a free one. Shared devices are not exchanged. */
 static void exchange(struct state *state, struct job *job, uint32_t from, uint32_t to)
 {
     struct job *other = holder_of(state, to), *jobs[] = { job, other };
