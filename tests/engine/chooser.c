@@ -249,7 +249,7 @@ static void look_for(const char *name)
         reports->withdrawn(reports->user, name, "scancel");
 }
 
-/* When the file stray is there: the end of a member of a job that nobody knows. */
+/* When the file stray is there: the end of a member of an unknown job. */
 static void tell_stray(void)
 {
     struct engine_outcome outcome = { .id = { 999999, 1, 0 }, .kind = ENGINE_ENDED };

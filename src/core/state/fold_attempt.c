@@ -194,8 +194,8 @@ static bool has_device(const struct event_assigned *event, uint32_t device)
     return false;
 }
 
-/* The lease follows the engine's choice. Another job whose device that was gets the other one; the
- * engine reports which one it really has. The slices keep their pools. */
+/* The lease follows the engine's choice. Another job that had this device gets the other one; the
+ * engine reports which one that job really has. The slices keep their pools. */
 void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event)
 {
     uint32_t place, next = 0;
