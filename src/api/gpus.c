@@ -142,6 +142,8 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         "sick", text_or_null(why_not), "jobs", view_holders(api, number));
     json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
+    json_object_set_new(view, "kind",
+                        json_string(device->kind && device->kind[0] ? device->kind : "gpu"));
     json_object_set_new(view, "labels", json_names(device->labels));
     json_object_set_new(view, "recorded", json_boolean(device->is_recorded));
     add_watched(api, number, view);

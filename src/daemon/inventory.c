@@ -72,8 +72,8 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
            is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
            known->island == now->island && known->bridge == now->bridge &&
-           is_same(known->labels, now->labels) && known->faults == now->faults &&
-           known->foreign_mib == now->foreign_mib &&
+           is_same(known->labels, now->labels) && is_same(known->kind, now->kind) &&
+           known->faults == now->faults && known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }
 
@@ -125,6 +125,7 @@ void inventory_device_event(const char *node, const struct probe_device *device,
                     .island = device->island,
                     .bridge = device->bridge,
                     .labels = "",
+                    .kind = "",
                     .sick = device->sick },
     };
     if (!device->uuid[0] && !device->sick[0])
@@ -225,6 +226,7 @@ static void describe_one(struct inventory *inventory, const char *node,
                                        .index = index,
                                        .memory_mib = type->memory_mib,
                                        .labels = type->labels,
+                                       .kind = type->kind,
                                        .boot = "",
                                        .sick = "" } };
     if (!is_known_so(state_of(inventory), &event.device))

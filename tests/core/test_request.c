@@ -23,6 +23,35 @@ static struct request parsed(const char *gpus)
     return request;
 }
 
+static void accelerators_are_asked_for_by_kind(void **state)
+{
+    static const char *const bad[] = { "",
+                                       "4",
+                                       "tpu:",
+                                       "tpu:0",
+                                       "tpu,mig=1g.10gb",
+                                       "tpu,kind=fpga",
+                                       "an-accelerator-of-the-house",
+                                       "tp/u" };
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct request request, before;
+    struct error err;
+
+    (void)state;
+    request_default(&request);
+    assert_int_equal(request_parse_accelerator(&request, "tpu:4 | fpga", &err), 0);
+    request_format_gpus(&request, &text);
+    assert_string_equal(text_string(&text), "kind=tpu:4|kind=fpga:1");
+    before = request;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        assert_int_equal(request_parse_accelerator(&request, bad[i], &err), -EINVAL);
+        assert_memory_equal(&request, &before, sizeof(request));
+    }
+    assert_int_equal(request_parse_accelerator(&request, "gpu:2", &err), 0);
+    assert_string_equal(request.gpus[0].accelerator, "");
+    assert_int_equal(request.gpus[0].count, 2);
+}
+
 static void the_grammar_is_understood_and_spelt_in_its_own_words(void **state)
 {
     static const struct {
@@ -58,6 +87,12 @@ static void the_grammar_is_understood_and_spelt_in_its_own_words(void **state)
         { "h100:8,nvlink", "h100:8,nvlink", "8 x h100, linked" },
         { "h100:1 | a100:2|0.5", "h100:1|a100:2|0.5", "1 x h100 or 2 x a100 or 0.5 gpu" },
         { "64", "64", "64 gpus" },
+        { "kind=TPU:4", "kind=tpu:4", "4 x tpu" },
+        { "kind=fpga", "kind=fpga:1", "1 x fpga" },
+        { "kind=gpu:2", "2", "2 gpus" },
+        { "v5e:2,kind=tpu", "v5e:2,kind=tpu", "2 x v5e" },
+        { "kind=tpu:2,16G..", "kind=tpu:2,16G..", "2 x tpu of at least 16 GiB" },
+        { "kind=tpu:0.5", "kind=tpu:0.5", "0.5 tpu" },
     };
     (void)state;
 
@@ -147,7 +182,7 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "mem=1G,mem=2G", "gpus 'mem=1G,mem=2G': 'mem=' is given twice" },
         { "mem=1G:2", "gpus 'mem=1G:2': 'mem=1G:2': a share by memory is of one gpu, without ':'" },
         { "memm=1G", "gpus 'memm=1G': unknown 'memm='; did you mean mem=?" },
-        { "bananas=1G", "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig= or mps=" },
+        { "bananas=1G", "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig=, mps= or kind=" },
         { "mps=150%", "gpus 'mps=150%': mps=150%: expected more than 0% and at most 100%" },
         { "mps=0", "gpus 'mps=0': mps=0%: expected more than 0% and at most 100%" },
         { "mps=half", "gpus 'mps=half': mps=half: expected a percentage with at most one decimal, "
@@ -358,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_bad_request_is_refused_in_words_and_changes_nothing),
         cmocka_unit_test(a_request_that_is_too_long_is_refused),
         cmocka_unit_test(slurm_gres_is_understood),
+        cmocka_unit_test(accelerators_are_asked_for_by_kind),
         cmocka_unit_test(quota_counts_what_all_members_take_most_of),
         cmocka_unit_test(a_gang_says_how_many_members),
         cmocka_unit_test(parts_that_do_not_fit_together_are_refused),

@@ -217,11 +217,39 @@ def test_described_devices_are_handed_out_as_they_are_said(make_daemon):
     assert sorted(visible.split(",")) == list("0123") and kind == "lite" and cuda == ""
     assert text == "4 of " + ",".join("tpu-" + i for i in visible.split(","))
     assert chips(daemon, gpus="h100:1")[:3] == ["", "", None], "it is told that it has none"
-    assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384)
+    assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384, kind="tpu")
 
 
-LABELLED = {"near": {"model": "v5e", "count": 2, "labels": ["edge", "low-power"]}, "far": {"model": "v5e", "count": 2, "labels": "edge"},
-            "other": {"model": "v5e", "count": 1}}
+def test_kinds_of_accelerators_never_mix(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:1")
+    daemon.start()
+    daemon.api.put("/v1/config", {"devices": {"tpu": {"model": "v5e", "count": 2}, "card": {"model": "u250", "kind": "FPGA"}}})
+    assert [gpu["kind"] for gpu in gpus(daemon)] == ["gpu", "tpu", "tpu", "fpga"]
+    with pytest.raises(Refused) as refused:
+        daemon.api.submit(command=["true"], gpus=2, cpus=0)
+    assert "no node has more than 1" in refused.value.message
+
+    def held(**keys):
+        job = daemon.api.submit(command=["sleep", "60"], cpus=0, **keys)
+        daemon.api.wait_state(job, "running")
+        return {device["uuid"] for device in daemon.api.job(job)["devices"]}
+    assert len(held(gpus=1)) == 1
+    waits = daemon.api.submit(command=["true"], gpus=1, cpus=0)
+    assert held(accelerator="fpga") == {"card-0"} and held(accelerator="tpu:2") == {"tpu-0", "tpu-1"}
+    assert daemon.api.job(waits)["state"] == "queued", "an idle FPGA is no GPU"
+    with pytest.raises(Refused) as refused:
+        daemon.api.submit(command=["true"], gpus=1, accelerator="tpu")
+    assert "accelerator: 'tpu' and gpus at once" in refused.value.message
+    out = run(daemon, "submit", "--accelerator", "tpu:1", "--", "true")
+    assert out.startswith("job ") and "waits" in out
+    daemon.kill()
+    daemon.start()
+    assert [gpu["kind"] for gpu in gpus(daemon)] == ["gpu", "tpu", "tpu", "fpga"]
+    daemon.verify()
+
+
+LABELLED = {"near": {"model": "v5e", "kind": "gpu", "count": 2, "labels": ["edge", "low-power"]},
+            "far": {"model": "v5e", "kind": "gpu", "count": 2, "labels": "edge"}, "other": {"model": "v5e", "kind": "gpu", "count": 1}}
 
 
 def test_pools_choose_devices_by_their_labels(make_daemon):
@@ -249,7 +277,7 @@ def test_pools_choose_devices_by_their_labels(make_daemon):
     daemon.kill()
     daemon.start()
     assert [gpu["labels"] for gpu in gpus(daemon)][0] == ["edge", "low-power"]
-    changed = dict(config, devices=dict(LABELLED, other={"model": "v5e", "count": 1, "labels": ["edge"]}))
+    changed = dict(config, devices=dict(LABELLED, other={"model": "v5e", "kind": "gpu", "count": 1, "labels": ["edge"]}))
     daemon.api.put("/v1/config", changed)
     daemon.api.wait_end(refused)
     assert daemon.api.job(refused)["result"] == "ok", "labels that change are seen at once"

@@ -144,6 +144,11 @@ bool check_counts(const struct lab *lab, struct error *err)
     return check_room(state, err) && check_holders(state, err) && check_groups(state, err);
 }
 
+static bool slice_is_of_kind(const struct gpu_ask *ask, const struct device *device)
+{
+    return strcmp(ask->accelerator, device->kind ? device->kind : "") == 0;
+}
+
 static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
                         const struct slice *slice)
 {
@@ -152,6 +157,8 @@ static bool slice_suits(const struct state *state, const struct gpu_ask *ask,
     int64_t by_memory = device->memory_mib > 0 ? ask->memory_mib * GPU_MILLI : 0;
 
     if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if ((!ask->model[0] || ask->accelerator[0]) && !slice_is_of_kind(ask, device))
         return false;
     if (device->memory_mib < ask->size_mib_min ||
         (ask->size_mib_max > 0 && device->memory_mib > ask->size_mib_max))
@@ -184,6 +191,26 @@ static const struct request *part_at(const struct request *request, const struct
         return NULL;
     *ret_ask = part->gpu_alternatives > 0 ? &part->gpus[alternative] : NULL;
     return part;
+}
+
+/* Of each role, where its members are not told a model. */
+static bool check_models(const struct state *state, const struct job *job, struct error *err)
+{
+    const struct lease *lease = job->run->lease;
+    const char *models[REQUEST_ROLES_MAX] = { NULL };
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t role = lease->members[lease->slices[i].rank].role;
+        const char *model = state->devices.items[lease->slices[i].device].model;
+        const struct gpu_ask *ask;
+        if (!part_at(state_request(state, job), lease, lease->slices[i].rank, &ask) ||
+            ask->kind == SHARE_MIG)
+            continue;
+        if (models[role] && strcmp(models[role], model) != 0)
+            return FAIL(err, "job %" PRIu64 " has a %s and a %s", job->id, models[role], model);
+        models[role] = model;
+    }
+    return true;
 }
 
 static bool check_lease(const struct state *state, const struct job *job, struct error *err)
@@ -233,7 +260,7 @@ static bool check_lease(const struct state *state, const struct job *job, struct
     uint32_t nodes_min = request->per_node ? lease->members_count : request->nodes_min;
     if (lost == 0 && __builtin_popcountll(nodes) < (int)nodes_min)
         return FAIL(err, "job %" PRIu64 " is on too few machines", job->id);
-    return true;
+    return check_models(state, job, err);
 }
 
 bool check_leases(const struct lab *lab, struct error *err)
@@ -455,6 +482,22 @@ static bool fits(const struct fit *fit, const struct gpu_ask *ask)
     return members >= fit->request->members;
 }
 
+/* All of one model: of each in turn. */
+static bool fits_alike(const struct fit *fit, const struct gpu_ask *ask)
+{
+    const struct state *state = fit->state;
+    bool is_found = false;
+
+    if (ask->model[0] || (uint64_t)ask->count * fit->request->members == 1)
+        return fits(fit, ask);
+    for (uint32_t i = 0; i < state->devices.count && !is_found; i++) {
+        struct gpu_ask own = *ask;
+        snprintf(own.model, sizeof(own.model), "%s", state->devices.items[i].model);
+        is_found = slice_is_of_kind(ask, &state->devices.items[i]) && fits(fit, &own);
+    }
+    return is_found;
+}
+
 static bool fits_somehow(const struct fit *fit)
 {
     const struct request *request = fit->request;
@@ -462,7 +505,7 @@ static bool fits_somehow(const struct fit *fit)
     if (request->gpu_alternatives == 0)
         return fits(fit, NULL);
     for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        if (fits(fit, &request->gpus[i]))
+        if (fits_alike(fit, &request->gpus[i]))
             return true;
     }
     return false;
@@ -534,7 +577,7 @@ static bool could_run_now(const struct state *state, const struct job *job)
         if (milli > quota_left(state, job->queue))
             continue;
         fit.is_shared_too = pools_do_not_matter(state, own, milli);
-        if (fits(&fit, ask))
+        if (fits_alike(&fit, ask))
             return true;
     }
     return false;
@@ -573,8 +616,12 @@ static bool check_misfit(const struct state *state, const struct job *job, const
 
     if (fit.request->roles_count > 0)
         return true;
-    /* With several alternatives one may be kept by its quota or pool, and another by room. */
-    if (fit.request->gpu_alternatives < 2 && fits_somehow(&fit))
+    /* With several alternatives, or models, one may be kept by its quota or pool, and another by
+     * room. */
+    const struct gpu_ask *ask = &fit.request->gpus[0];
+    bool is_several = fit.request->gpu_alternatives > 1 ||
+                      (!ask->model[0] && (uint64_t)ask->count * fit.request->members > 1);
+    if (!is_several && fits_somehow(&fit))
         return FAIL(err, "job %" PRIu64 ": %s, but there is room", job->id, why_name(why->kind));
     fit.is_empty = true;
     if (!fits_somehow(&fit) && why->at == 0)

@@ -433,6 +433,7 @@ static void do_gpus(struct run *run)
                               .device = { .node = word(run, 1),
                                           .uuid = uuid,
                                           .model = word(run, 2),
+                                          .kind = find(run, "kind"),
                                           .index = i,
                                           .memory_mib = mib_of(run, "memory"),
                                           .numa_node = (int32_t)number_of(run, "numa", -1) + 1 } });
@@ -764,6 +765,9 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     job->request.per_node = has(run, "per-node");
     snprintf(job->request.pool, sizeof(job->request.pool), "%s", string_of(run, "pool"));
     if (request_parse_gpus(&job->request, string_of(run, "gpus"), &err) < 0)
+        fail(run, "%s", err.text);
+    if (find(run, "accelerator") &&
+        request_parse_accelerator(&job->request, find(run, "accelerator"), &err) < 0)
         fail(run, "%s", err.text);
     read_roles(run, &job->request);
     if (request_check(&job->request, &err) < 0)

@@ -75,6 +75,8 @@ struct searching {
     const struct state *state;
     const struct gpu_ask *asks[MEMBERS]; /* NULL: no GPU */
     const struct request *parts[MEMBERS];
+    const char *models[MEMBERS]; /* of the devices of each role so far, or NULL */
+    uint32_t roles[MEMBERS];
     uint32_t members, steps;
     int64_t cpu[NODES], memory[NODES], milli[DEVICES], mib[DEVICES];
 };
@@ -101,11 +103,17 @@ static bool place_devices(struct searching *searching, uint32_t member, uint32_t
         if (device->node != node || !suits(ask, device) || searching->milli[i] < milli ||
             searching->mib[i] < mib)
             continue;
+        uint32_t role = searching->roles[member];
+        const char *model = searching->models[role];
+        if (model && strcmp(model, device->model) != 0)
+            continue; /* those of a role are of one model */
+        searching->models[role] = device->model;
         searching->milli[i] -= milli;
         searching->mib[i] -= mib;
         bool is_placed = place_devices(searching, member, node, i + 1, left - 1);
         searching->milli[i] += milli;
         searching->mib[i] += mib;
+        searching->models[role] = model;
         if (is_placed)
             return true;
     }
@@ -151,6 +159,7 @@ static bool is_possible(const struct state *state, const struct request *request
             uint32_t role = request_part_of(request, i, &number);
             const struct request *part = request_part(request, role);
             searching.parts[i] = part;
+            searching.roles[i] = role;
             searching.asks[i] =
                 part->gpu_alternatives > 0 ? &part->gpus[cast.alternatives[role]] : NULL;
         }

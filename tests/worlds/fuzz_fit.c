@@ -10,12 +10,13 @@ struct fitting {
     const struct gpu_ask *ask; /* NULL: no GPUs */
     uint32_t queue, pool;      /* the pool that it names, or the default one */
     const struct shadow_fit *fit;
-    bool may_share; /* have devices that no static pool owns */
+    const char *model; /* all devices are of it; NULL: any */
+    bool may_share;    /* have devices that no static pool owns */
 };
 
 static bool is_asked_for(const struct gpu_ask *ask, const struct shadow_device *device)
 {
-    return (!ask->model[0] || strcmp(ask->model, device->model) == 0) &&
+    return !ask->accelerator[0] && (!ask->model[0] || strcmp(ask->model, device->model) == 0) &&
            device->memory_mib >= ask->size_mib_min &&
            (ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max);
 }
@@ -86,6 +87,8 @@ static uint32_t slices_on(const struct fitting *fitting, const struct shadow_dev
     int64_t milli, memory;
 
     if (!is_asked_for(fitting->ask, device) || !may_use(fitting, device))
+        return 0;
+    if (fitting->model && strcmp(fitting->model, device->model) != 0)
         return 0;
     if (fitting->ask->kind == SHARE_MIG)
         return instances_on(fitting, device);
@@ -174,6 +177,25 @@ static uint32_t members_on(const struct fitting *fitting, const struct shadow_no
     return by_devices < most ? by_devices : (uint32_t)most;
 }
 
+static bool fits_on_machines(const struct fitting *fitting);
+
+/* The devices of a gang, and of a member, are of one model. */
+static bool fits_with_one_model(struct fitting *fitting)
+{
+    const struct shadow *shadow = fitting->shadow;
+    const struct gpu_ask *ask = fitting->ask;
+    bool is_found = false;
+
+    fitting->model = NULL;
+    if (!ask || ask->kind == SHARE_MIG || (uint64_t)ask->count * fitting->request->members == 1)
+        return fits_on_machines(fitting);
+    for (size_t i = 0; i < shadow->devices.count && !is_found; i++) {
+        fitting->model = shadow->devices.items[i].model;
+        is_found = fits_on_machines(fitting);
+    }
+    return is_found;
+}
+
 static bool fits_on_machines(const struct fitting *fitting)
 {
     const struct request *request = fitting->request;
@@ -249,7 +271,7 @@ bool shadow_fits(const struct shadow *shadow, const struct request *request, uin
         fitting.may_share =
             fit->is_free || pools_do_not_matter(shadow, fitting.pool, most.of[SHADOW_GPUS]);
         fitting.may_share &= !fit->job || !may_lack_devices(shadow, fit->job);
-        if (fits_on_machines(&fitting))
+        if (fits_with_one_model(&fitting))
             return true;
     }
     return false;

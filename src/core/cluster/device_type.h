@@ -22,10 +22,12 @@ enum {
     DEVICE_TYPE_FILES_SIZE = 512,
     DEVICE_TYPE_VENDOR_SIZE = 16,
     DEVICE_LABELS_SIZE = 256,
+    DEVICE_KIND_SIZE = REQUEST_KIND_SIZE,
 };
 
 typedef char device_vendor[DEVICE_TYPE_VENDOR_SIZE], device_env[DEVICE_TYPE_ENV_SIZE],
-    device_files[DEVICE_TYPE_FILES_SIZE], device_labels[DEVICE_LABELS_SIZE];
+    device_files[DEVICE_TYPE_FILES_SIZE], device_labels[DEVICE_LABELS_SIZE],
+    device_kind[DEVICE_KIND_SIZE];
 
 /* Members and what they mean: config.def. 0 and "": not said. */
 struct device_type {

@@ -33,6 +33,7 @@ void device_release(struct device *device)
     free(device->drained);
     free(device->boot);
     free(device->labels);
+    free(device->kind);
 }
 
 void room_release(struct room *room)

@@ -54,6 +54,7 @@ struct device {
     uint8_t harm;        /* sick: what that does to jobs on it (enum harm) */
     char *boot;          /* the run of the machine in which they came; "" */
     char *labels;        /* what an administrator calls it, with commas between */
+    char *kind;          /* "tpu", "fpga" ...; "" or NULL: a GPU */
     bool is_synthetic;
     bool is_recorded; /* is_synthetic: played from a recording */
     bool is_gone;     /* its machine does not have it any more; sick says so, too */

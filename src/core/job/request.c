@@ -19,7 +19,7 @@ enum {
 /* What the items of one alternative have said so far. */
 struct draft {
     struct gpu_ask ask;
-    bool has_count, has_fraction, has_size, has_memory, has_mig, has_mps;
+    bool has_count, has_fraction, has_size, has_memory, has_mig, has_mps, has_kind;
 };
 
 /* A part of the text that is being read. */
@@ -207,27 +207,55 @@ static int read_mps(struct draft *draft, struct span value, struct error *err)
     return 0;
 }
 
-/* mem= mig= mps= */
+static int read_kind(struct draft *draft, struct span value, struct error *err)
+{
+    char buffer[GPUS_TEXT_MAX + 1];
+
+    bool has_amount = memchr(value.bytes, ':', value.length) != NULL;
+    struct span kind = span_cut(&value, ':');
+    if (draft->has_kind)
+        return error_set(err, -EINVAL, "'kind=' is given twice");
+    if (kind.length == 0 || kind.length >= sizeof(draft->ask.accelerator) ||
+        !isalpha((unsigned char)kind.bytes[0]))
+        return error_set(err, -EINVAL,
+                         "kind '%.40s': expected a name of at most %d letters, like tpu or fpga",
+                         span_string(kind, buffer), REQUEST_KIND_SIZE - 1);
+    copy_lower(draft->ask.accelerator, kind);
+    if (strspn(draft->ask.accelerator, "abcdefghijklmnopqrstuvwxyz0123456789._-") != kind.length)
+        return error_set(err, -EINVAL,
+                         "kind '%.40s': expected letters, digits and '._-', as in tpu",
+                         span_string(kind, buffer));
+    if (strcmp(draft->ask.accelerator, "gpu") == 0)
+        memset(draft->ask.accelerator, 0, sizeof(draft->ask.accelerator));
+    draft->has_kind = true;
+    return has_amount ? read_amount(draft, span_string(span_trim(value), buffer), err) : 0;
+}
+
+/* mem= mig= mps= kind= */
 static int read_setting(struct draft *draft, struct span item, struct error *err)
 {
-    static const char *const keys[] = { "mem", "mig", "mps", NULL };
+    static const char *const keys[] = { "mem", "mig", "mps", "kind", NULL };
     char key[GPUS_TEXT_MAX + 1], buffer[GPUS_TEXT_MAX + 1];
 
     struct span value = item;
     span_string(span_cut(&value, '='), key);
     value = span_trim(value);
     bool is_memory = strcmp(key, "mem") == 0, is_mig = strcmp(key, "mig") == 0;
-    if (!is_memory && !is_mig && strcmp(key, "mps") != 0) {
+    bool is_kind = strcmp(key, "kind") == 0;
+    if (!is_memory && !is_mig && !is_kind && strcmp(key, "mps") != 0) {
         const char *nearest = string_nearest(key, keys);
         return error_set(err, -EINVAL, "unknown '%.40s='; %s%s%s", key,
-                         nearest ? "did you mean " : "expected mem=, mig= or mps",
+                         nearest ? "did you mean " : "expected mem=, mig=, mps= or kind",
                          nearest ? nearest : "=", nearest ? "=?" : "");
     }
     if (value.length == 0)
         return error_set(err, -EINVAL, "nothing after '%s='; expected one like %s", key,
                          is_memory ? "mem=20G"
                          : is_mig  ? "mig=3g.40gb"
+                         : is_kind ? "kind=tpu:4"
                                    : "mps=50%");
+    if (is_kind)
+        return read_kind(draft, value, err);
     if (is_memory ? draft->has_memory : is_mig ? draft->has_mig : draft->has_mps)
         return error_set(err, -EINVAL, "'%s=' is given twice", key);
     if (is_mig)
@@ -315,6 +343,9 @@ static int draft_finish(struct draft *draft, struct error *err)
         return error_set(err, -EINVAL, "nvlink is between whole gpus, not for a share of one");
     if (draft->has_mig && ask->nvlink)
         return error_set(err, -EINVAL, "nvlink is between whole gpus, not for mig instances");
+    if (ask->accelerator[0] && (draft->has_mig || draft->has_mps))
+        return error_set(err, -EINVAL, "mig= and mps= are of gpus, not of kind %s",
+                         ask->accelerator);
     if (ask->size_mib_max > 0 && ask->memory_mib > ask->size_mib_max)
         return error_set(err, -EINVAL, "mem= is more than the largest gpu of the range has");
 
@@ -377,6 +408,27 @@ int request_parse_gpus(struct request *request, const char *gpus, struct error *
                          GPUS_TEXT_MAX);
     int code = parse_gpus(request, gpus, err);
     return code < 0 ? error_prefix(err, code, "gpus '%.80s'", gpus) : 0;
+}
+
+int request_parse_accelerator(struct request *request, const char *value, struct error *err)
+{
+    AUTO_RELEASE(text) struct text words = { 0 };
+    struct span text = span_trim((struct span){ value, strlen(value) });
+    char buffer[GPUS_TEXT_MAX + 1];
+    bool more = true;
+
+    if (text.length > GPUS_TEXT_MAX / 2)
+        return error_set(err, -ERANGE, "accelerator '%.40s...': longer than %d bytes", value,
+                         GPUS_TEXT_MAX / 2);
+    while (more) {
+        more = text.length > 0 && memchr(text.bytes, '|', text.length) != NULL;
+        text_printf(&words, "%skind=%s", words.length > 0 ? "|" : "",
+                    span_string(span_cut(&text, '|'), buffer));
+    }
+    int code = words.length > GPUS_TEXT_MAX
+                   ? error_set(err, -ERANGE, "longer than %d bytes", GPUS_TEXT_MAX)
+                   : parse_gpus(request, text_string(&words), err);
+    return code < 0 ? error_prefix(err, code, "accelerator '%.80s'", value) : 0;
 }
 
 /* "gpu[:MODEL][:COUNT]" or "mps:PERCENT" in the words of the grammar. */
@@ -466,6 +518,12 @@ static void format_ask(const struct gpu_ask *ask, struct text *text)
                        ask->kind == SHARE_WHOLE ? (int64_t)ask->count * GPU_MILLI : ask->milli);
     if (ask->model[0])
         text_printf(text, has_amount ? "%s:%s" : "%s", ask->model, amount);
+    if (ask->accelerator[0]) {
+        format_separator(text, start);
+        text_printf(text, has_amount && !ask->model[0] ? "kind=%s:%s" : "kind=%s", ask->accelerator,
+                    amount);
+        has_amount = false;
+    }
     if (ask->size_mib_min > 0) {
         format_separator(text, start);
         format_size(text, ask->size_mib_min);
@@ -520,12 +578,13 @@ static void describe_sizes(const struct gpu_ask *ask, struct text *text)
 static void describe_ask(const struct gpu_ask *ask, struct text *text)
 {
     char amount[UNITS_TEXT_SIZE];
-    const char *model = ask->model[0] ? ask->model : "gpu";
+    const char *name = ask->model[0] ? ask->model : ask->accelerator;
+    const char *model = name[0] ? name : "gpu";
 
     switch ((enum share_kind)ask->kind) {
     case SHARE_WHOLE:
-        if (ask->model[0])
-            text_printf(text, "%u x %s", (unsigned)ask->count, ask->model);
+        if (name[0])
+            text_printf(text, "%u x %s", (unsigned)ask->count, name);
         else
             text_printf(text, "%u gpu%s", (unsigned)ask->count, ask->count > 1 ? "s" : "");
         break;

@@ -13,7 +13,10 @@
  *          | 'mem=' SIZE                     mem=20G         a share of one GPU by memory
  *          | 'mig=' PROFILE [':' COUNT]      mig=3g.40gb
  *          | 'mps=' PERCENT ['%']            mps=50%
- *          | 'nvlink'                        the GPUs must be linked
+ *          | 'kind=' KIND [':' AMOUNT]       kind=tpu:4      accelerators of a kind that are no
+ * GPUs | 'nvlink'                        the GPUs must be linked
+ *
+ * Kinds never mix: an item without a model and without a kind means GPUs.
  *
  * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
  * byte for byte up to their roles, which are an array owned by the request's creator (classes are
@@ -38,6 +41,7 @@ enum {
     REQUEST_ROLES_MAX = 8,
     REQUEST_MODEL_SIZE = 32,
     REQUEST_PROFILE_SIZE = 16,
+    REQUEST_KIND_SIZE = 16,
     REQUEST_NAME_SIZE = 64,
     GPU_MILLI = 1000, /* one whole GPU */
 };
@@ -63,15 +67,16 @@ enum spot_rule {
 struct role;
 
 struct gpu_ask {
-    char model[REQUEST_MODEL_SIZE];     /* lower case; "": any */
-    char profile[REQUEST_PROFILE_SIZE]; /* MIG: "3g.40gb" */
-    int64_t size_mib_min;               /* the device's memory; 0: no bound */
-    int64_t size_mib_max;               /* 0: no bound */
-    int64_t memory_mib;                 /* the share's memory; 0: in proportion to milli */
-    uint32_t milli;                     /* the share's compute; 0: in proportion to memory_mib */
-    uint16_t count;                     /* devices (or instances) a member */
-    uint8_t kind;                       /* enum share_kind */
-    uint8_t nvlink;                     /* bool */
+    char model[REQUEST_MODEL_SIZE];      /* lower case; "": any */
+    char profile[REQUEST_PROFILE_SIZE];  /* MIG: "3g.40gb" */
+    char accelerator[REQUEST_KIND_SIZE]; /* "tpu"; "": GPUs, or what the model is */
+    int64_t size_mib_min;                /* the device's memory; 0: no bound */
+    int64_t size_mib_max;                /* 0: no bound */
+    int64_t memory_mib;                  /* the share's memory; 0: in proportion to milli */
+    uint32_t milli;                      /* the share's compute; 0: in proportion to memory_mib */
+    uint16_t count;                      /* devices (or instances) a member */
+    uint8_t kind;                        /* enum share_kind */
+    uint8_t nvlink;                      /* bool */
 };
 
 struct request {
@@ -100,6 +105,9 @@ void request_default(struct request *request);
 
 /* Parse GPUS of the grammar; replaces what request asked for. "0" and "" ask for none. */
 int request_parse_gpus(struct request *request, const char *gpus, struct error *err);
+
+/* "tpu:4", "fpga", "tpu:4|fpga:1"; "gpu:2" is the same as 2 of the grammar. */
+int request_parse_accelerator(struct request *request, const char *text, struct error *err);
 
 /* Slurm's "gpu", "gpu:2", "gpu:h100:2" (--gres, also several with commas). */
 int request_parse_gres(struct request *request, const char *gres, struct error *err);

@@ -19,6 +19,8 @@ static const struct field gpu_ask_fields[] = {
     RECORD_UINT(struct gpu_ask, 7, count, "devices a member"),
     RECORD_UINT(struct gpu_ask, 8, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
     RECORD_UINT(struct gpu_ask, 9, nvlink, "they must be linked"),
+    RECORD_CHARS(struct gpu_ask, 10, accelerator,
+                 "kind of device: tpu; empty: GPUs, or what the model is"),
 };
 static const struct record_type gpu_ask_record =
     RECORD_TYPE("gpu_ask", struct gpu_ask, gpu_ask_fields);

@@ -64,6 +64,7 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 19, harm, "what it does to jobs, as in the event"),
     RECORD_TEXT(struct device, 25, labels, ""),
     RECORD_TEXT(struct device, 28, drained, ""),
+    RECORD_TEXT(struct device, 29, kind, ""),
     RECORD_UINT(struct device, 26, is_gone, ""),
     RECORD_UINT(struct device, 27, is_recorded, ""),
 };

@@ -94,6 +94,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     string_set(&device->vendor, event->vendor);
     string_set(&device->boot, event->boot);
     string_set(&device->labels, event->labels);
+    string_set(&device->kind, event->kind);
     string_put(&device->sick, string_clean_or_null(event->sick));
     device->is_gone = event->gone;
     device->is_recorded = event->recorded;

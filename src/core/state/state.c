@@ -161,6 +161,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .boot = device->boot,
         .harm = device->harm,
         .labels = device->labels,
+        .kind = device->kind,
         .gone = device->is_gone,
         .recorded = device->is_recorded,
     };

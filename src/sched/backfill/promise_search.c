@@ -173,7 +173,7 @@ static bool step(struct schedule *walk, usec_t *ret_at)
 static struct shape *shape_of(const struct schedule *walk, uint32_t alternative)
 {
     return shape_claim(walk->query.shapes, walk->query.state, walk->query.fleet->layout,
-                       walk->query.class, 0, alternative, walk->query.queue);
+                       walk->query.class, 0, alternative, 0, walk->query.queue);
 }
 
 static uint32_t alternatives_of(const struct schedule *walk)

@@ -17,12 +17,18 @@ static void find_matching_pools(const struct state *state, const struct device *
     }
 }
 
+static const char *kind_of(const struct device *device)
+{
+    return device->kind ? device->kind : "";
+}
+
 static bool are_alike(const struct state *state, const struct device *a, const struct device *b)
 {
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
            a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
            (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
            a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
+           strcmp(kind_of(a), kind_of(b)) == 0 &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);
@@ -40,6 +46,19 @@ static void find_instances(struct layout *layout, const struct device *device,
         mig_table_make(*table, kind->board->layout);
     }
     kind->table = *table;
+}
+
+/* Models are numbered by the kinds' order. */
+static uint32_t claim_model(struct layout *layout, const struct state *state,
+                            const struct device *device)
+{
+    LIST_EACH (const struct layout_kind, kind, &layout->kinds) {
+        const struct device *other = &state->devices.items[kind->device];
+        if (strcmp(other->model, device->model) == 0 &&
+            strcmp(kind_of(other), kind_of(device)) == 0)
+            return kind->model;
+    }
+    return ++layout->model_count;
 }
 
 /* Devices alike come in rows: the kind of the slot before is tried first. */
@@ -61,6 +80,7 @@ static uint32_t claim_kind(struct layout *layout, const struct state *state, uin
     }
     struct layout_kind kind = { .device = number, .slots = 1 };
     memcpy(kind.pools, pools, sizeof(pools));
+    kind.model = claim_model(layout, state, device);
     find_instances(layout, device, &kind);
     list_add(&layout->kinds, kind);
     return (uint32_t)layout->kinds.count - 1;
@@ -159,6 +179,7 @@ void layout_make(struct layout *layout, const struct state *state)
     layout->version++;
     layout->slots_most = 0;
     layout->nodes.count = layout->slots.count = layout->kinds.count = 0;
+    layout->model_count = 0;
     layout->has_static_pools = layout->has_mins = layout->has_bounds = false;
     for (size_t i = 0; i < state->nodes.count; i++)
         list_add(&layout->nodes,
@@ -192,6 +213,8 @@ void layout_release(struct layout *layout)
 bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device)
 {
     if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if ((!ask->model[0] || ask->accelerator[0]) && strcmp(ask->accelerator, kind_of(device)) != 0)
         return false;
     if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
         return false;

@@ -35,6 +35,7 @@ struct layout_kind {
     uint32_t device; /* an example */
     uint32_t slots;
     uint64_t pools[4];             /* bit i: pool i of the state matches it */
+    uint32_t model;                /* number of its model, from 1 */
     const struct mig_board *board; /* it offers MIG instances only; NULL: no MIG */
     const struct mig_table *table; /* of the board */
 };
@@ -44,6 +45,7 @@ struct layout {
     LIST(struct layout_slot) slots;
     LIST(struct layout_kind) kinds;
     LIST(uint32_t) slot_of_device;
+    uint32_t model_count;
     uint32_t slots_most; /* of any machine */
     uint32_t rack_count, block_count;
     bool has_static_pools, has_mins;       /* pools that own devices; pools with a minimum */

@@ -24,9 +24,9 @@ static const struct shape *shape_for(const struct schedule *walk, const struct j
 
     if (!walk->request || job != walk->wanted)
         return shape_claim(&brain->shapes, brain->state, &brain->layout, job->class, part,
-                           alternative, job->queue);
+                           alternative, 0, job->queue);
     shape_describe(own, brain->state, &brain->layout, request_part(walk->request, part),
-                   alternative, job->queue, false);
+                   alternative, 0, job->queue, false);
     return own;
 }
 

@@ -29,7 +29,7 @@ static bool may_hold(struct empty *empty, const struct place_query *query)
     for (uint32_t i = 0; i < alternatives && !is_held; i++) {
         struct shape shape = { 0 };
         uint64_t members = 0;
-        shape_describe(&shape, query->state, &empty->layout, request, i, query->queue,
+        shape_describe(&shape, query->state, &empty->layout, request, i, 0, query->queue,
                        query->ignore_health);
         for (uint32_t node = 0; node < empty->fleet.nodes.count; node++) {
             struct spot spot = spot_of(&empty->fleet, node);

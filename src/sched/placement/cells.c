@@ -423,9 +423,9 @@ static bool holds(const struct cell_quota *of, int64_t owed, const struct reques
 {
     for (uint32_t k = 0; k < request->gpu_alternatives && owed > 0; k++) {
         const struct gpu_ask *ask = &request->gpus[k];
-        if (ask->kind == SHARE_WHOLE && (!ask->model[0] || strcmp(ask->model, of->model) == 0) &&
-            ask->count > 0 && ask->count <= of->gpus &&
-            owed * (of->gpus / ask->count) >= request->members)
+        if (ask->kind == SHARE_WHOLE && !ask->accelerator[0] &&
+            (!ask->model[0] || strcmp(ask->model, of->model) == 0) && ask->count > 0 &&
+            ask->count <= of->gpus && owed * (of->gpus / ask->count) >= request->members)
             return true;
     }
     return false;

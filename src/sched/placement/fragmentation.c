@@ -9,11 +9,7 @@ enum { FIRST_LOOK = 16, LOOK_EVERY = 1024 };
 /* The device's part that this ask would take; 0: not of the kind, or too small for it. */
 static uint16_t need_of(const struct gpu_ask *ask, const struct device *device)
 {
-    if ((ask->model[0] && strcmp(ask->model, device->model) != 0) || ask->kind == SHARE_MIG ||
-        device->mig_enabled)
-        return 0;
-    if (device->memory_mib < ask->size_mib_min ||
-        (ask->size_mib_max > 0 && device->memory_mib > ask->size_mib_max))
+    if (!device_is_asked_for(ask, device) || ask->kind == SHARE_MIG || device->mig_enabled)
         return 0;
     if (ask->kind == SHARE_WHOLE)
         return GPU_MILLI;

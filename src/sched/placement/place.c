@@ -238,12 +238,12 @@ static void choose_shapes(struct placing *placing)
         uint32_t alternative = placing->cast.alternatives[i];
         if (query->shapes) {
             placing->shapes[i] = shape_claim(query->shapes, query->state, layout, query->class, i,
-                                             alternative, query->queue);
+                                             alternative, placing->cast.models[i], query->queue);
             continue;
         }
         shape_describe(&placing->own[i], query->state, layout,
                        placing->parts ? &placing->parts[i] : query->request, alternative,
-                       query->queue, query->ignore_health);
+                       placing->cast.models[i], query->queue, query->ignore_health);
         placing->shapes[i] = &placing->own[i];
     }
     placing->role = placing->cast.roles[0];
@@ -396,7 +396,21 @@ static bool try_cast(struct placing *placing, struct why *why)
     placing->failed = CAST_ALL_PLACED;
     choose_shapes(placing);
     mark_kept(placing->query, placing->shape->pool_named, placing->arena);
-    return can_all_be_met(placing, why) && place_alternative(placing, why);
+    if (!can_all_be_met(placing, why) || !place_alternative(placing, why))
+        return false;
+    if (!models_are_mixed(placing))
+        return true;
+    *why = (struct why){ .kind = WHY_GPUS };
+    return false;
+}
+
+static void start_cast(struct placing *placing)
+{
+    role_order_start(&placing->cast, placing->query->request);
+    for (uint32_t i = 0; i < request_parts(placing->query->request); i++) {
+        placing->choices[i] = model_choices(placing, i);
+        role_order_choose(&placing->cast, i, placing->choices[i]);
+    }
 }
 
 /* As it was promised; a machine that is not to be looked at now is none. */
@@ -430,7 +444,7 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
     if (has_never(query, ret_why))
         return false;
     prepare(&placing);
-    role_order_start(&placing.cast, query->request);
+    start_cast(&placing);
     do {
         struct why why;
         is_placed = try_cast(&placing, &why);
@@ -488,25 +502,48 @@ static void explain_member(struct placing *placing, int64_t placed, struct why *
         *why = best;
 }
 
+static void explain_cast(struct placing *placing, struct why *why)
+{
+    int64_t placed = 0;
+
+    placing->lease.members_count = placing->lease.slices_count = 0;
+    placing->machines = 0;
+    if (placing->taken)
+        memset(placing->taken, 0, placing->query->fleet->nodes.count * sizeof(uint32_t));
+    choose_shapes(placing);
+    mark_kept(placing->query, placing->shape->pool_named, placing->arena);
+    domain_start(&placing->domain, placing->query, placing->shape, placing->arena);
+    place_members(placing);
+    for (uint32_t i = 0; i < placing->lease.members_count; i++)
+        placed += placing->members[i].role == placing->role;
+    give_back(placing);
+    explain_member(placing, placed, why);
+    why->role = placing->roles ? placing->role + 1 : 0;
+}
+
+/* Of the models that would serve the first alternative: the one that lacks least. */
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why)
 {
     struct placing placing = { .query = query,
                                .arena = arena,
                                .visible = { query, arena, .cell_kind = CELLS_NONE } };
-    int64_t placed = 0;
+    bool is_first = true;
+    struct why why;
 
     if (has_never(query, ret_why))
         return;
     prepare(&placing);
-    role_order_start(&placing.cast, query->request);
-    choose_shapes(&placing);
-    mark_kept(query, placing.shape->pool_named, arena);
-    domain_start(&placing.domain, query, placing.shape, arena);
-    place_members(&placing);
-    for (uint32_t i = 0; i < placing.lease.members_count; i++)
-        placed += placing.members[i].role == placing.role;
-    give_back(&placing);
-    explain_member(&placing, placed, ret_why);
-    ret_why->role = placing.roles ? placing.role + 1 : 0;
+    start_cast(&placing);
+    struct role_choices choices = placing.choices[0];
+    explain_cast(&placing, ret_why);
+    for (uint32_t i = 0; i < choices.count && choices.items && !placing.roles; i++) {
+        if (choices.items[i].alternative != 0 || choices.items[i].model == 0)
+            continue;
+        placing.cast.models[0] = choices.items[i].model;
+        explain_cast(&placing, &why);
+        if (is_first || why.free > ret_why->free)
+            *ret_why = why;
+        is_first = false;
+    }
     finish(&placing);
 }

@@ -176,7 +176,7 @@ static bool part_may_fit(const struct place_query *query, uint32_t number)
 
     for (uint32_t i = 0; i < alternatives; i++) {
         struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
-                                          query->class, number, i, query->queue);
+                                          query->class, number, i, 0, query->queue);
         if (!shape->is_possible)
             continue;
         shape_catch_up(shape, query->scorer, query->fleet);

@@ -80,6 +80,7 @@ struct placing {
     struct shape *own;                       /* the same, where there are no caches */
     struct request *parts;                   /* of a gang with roles, then */
     struct role_order cast;
+    struct role_choices choices[REQUEST_ROLES_MAX]; /* by role (model_choice.c) */
     uint32_t failed; /* the role that found no place, or CAST_ALL_PLACED */
     const struct lease
         *role_places; /* members go to the machines that they have there; NULL: to any */
@@ -103,6 +104,11 @@ struct pick {
     int64_t node; /* -1: none */
     int32_t cost;
 };
+
+/* By what models a role is served, and in which order: none where a mix cannot arise. */
+struct role_choices model_choices(const struct placing *placing, uint32_t role);
+/* The lease so far gives a role that is served by any model devices of several. */
+bool models_are_mixed(const struct placing *placing);
 
 /* The machine where the next member costs least. */
 struct pick placing_pick(struct placing *placing);

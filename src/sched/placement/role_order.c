@@ -46,9 +46,35 @@ static void move_to_front(struct role_order *cast, uint32_t role)
     cast->roles[0] = role;
 }
 
+static void use_choice(struct role_order *cast, uint32_t role)
+{
+    const struct role_choice *choice = &cast->choices[role].items[cast->picks[role]];
+
+    cast->alternatives[role] = choice->alternative;
+    cast->models[role] = choice->model;
+}
+
+void role_order_choose(struct role_order *cast, uint32_t role, struct role_choices choices)
+{
+    cast->choices[role] = choices;
+    cast->picks[role] = 0;
+    if (!choices.items)
+        return;
+    cast->has_models = true;
+    use_choice(cast, role);
+}
+
 static bool next_alternatives(struct role_order *cast)
 {
     for (uint32_t i = request_parts(cast->request); i-- > 0;) {
+        if (cast->choices[i].items) {
+            bool has_next = ++cast->picks[i] < cast->choices[i].count;
+            cast->picks[i] = has_next ? cast->picks[i] : 0;
+            use_choice(cast, i);
+            if (has_next)
+                return true;
+            continue;
+        }
         if (++cast->alternatives[i] < request_part(cast->request, i)->gpu_alternatives)
             return true;
         cast->alternatives[i] = 0;
@@ -58,7 +84,7 @@ static bool next_alternatives(struct role_order *cast)
 
 bool role_order_next(struct role_order *cast, uint32_t failed)
 {
-    if (++cast->tries >= CAST_TRIES)
+    if (++cast->tries >= (cast->has_models ? CAST_TRIES_MODELS : CAST_TRIES))
         return false;
     if (failed != CAST_ALL_PLACED && failed != cast->roles[0] &&
         cast->moves++ < 2 * request_parts(cast->request)) {

@@ -75,8 +75,8 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
 }
 
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
-                    const struct request *request, uint32_t alternative, uint32_t queue,
-                    bool ignore_health)
+                    const struct request *request, uint32_t alternative, uint32_t model,
+                    uint32_t queue, bool ignore_health)
 {
     int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : 0;
 
@@ -84,6 +84,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
     shape->request = request;
     shape->ask = request->gpu_alternatives > 0 ? &request->gpus[alternative] : NULL;
     shape->alternative = alternative;
+    shape->model = model;
     shape->queue = queue;
     shape->pool_named = pool > 0 ? (uint32_t)pool : 0;
     shape->is_possible = !shape->ask;
@@ -94,8 +95,8 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
         const struct layout_kind *kind = &layout->kinds.items[i];
         const struct device *device = &state->devices.items[kind->device];
         struct shape_cut cut = { 0 };
-        if (pool >= 0 && device_is_asked_for(shape->ask, device) &&
-            may_have(shape, state, kind, ignore_health))
+        if (pool >= 0 && (model == 0 || kind->model == model) &&
+            device_is_asked_for(shape->ask, device) && may_have(shape, state, kind, ignore_health))
             cut = shape->ask->kind == SHARE_MIG ? cut_instance(shape->ask, kind, device)
                   : device->mig_enabled         ? cut
                                                 : cut_of(shape->ask, device);
@@ -104,9 +105,10 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
     }
 }
 
-static uint64_t key_of(uint64_t serial, uint32_t role, uint32_t alternative, uint32_t queue)
+static uint64_t key_of(uint64_t serial, uint32_t role, uint32_t alternative, uint32_t model,
+                       uint32_t queue)
 {
-    uint64_t key[] = { serial, (uint64_t)role << 48 | (uint64_t)alternative << 32 | queue };
+    uint64_t key[] = { serial, (uint64_t)role << 48 | (uint64_t)alternative << 32 | queue, model };
 
     return map_hash_words(key, COUNT_OF(key));
 }
@@ -122,23 +124,23 @@ static void forget_oldest(struct shapes *shapes)
     struct shape *shape = shapes->all.items[oldest];
     shapes->all.items[oldest] = shapes->all.items[--shapes->all.count];
     map_remove(&shapes->by_key,
-               key_of(shape->serial, shape->role, shape->alternative, shape->queue));
+               key_of(shape->serial, shape->role, shape->alternative, shape->model, shape->queue));
     shape_release(shape);
     free(shape);
 }
 
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
                           const struct layout *layout, uint32_t class, uint32_t role,
-                          uint32_t alternative, uint32_t queue)
+                          uint32_t alternative, uint32_t model, uint32_t queue)
 {
     const struct class *of = state->classes.classes.items[class];
     uint32_t view = layout->has_static_pools ? queue : QUEUE_DEFAULT;
-    uint64_t hash = key_of(of->serial, role, alternative, view), found = 0;
+    uint64_t hash = key_of(of->serial, role, alternative, model, view), found = 0;
 
     map_get(&shapes->by_key, hash, &found);
     struct shape *shape = (void *)(uintptr_t)found;
     bool is_it = shape && shape->serial == of->serial && shape->role == role &&
-                 shape->alternative == alternative && shape->queue == view;
+                 shape->alternative == alternative && shape->model == model && shape->queue == view;
     if (!shape) {
         if (shapes->all.count == SHAPES_MAX)
             forget_oldest(shapes);
@@ -150,8 +152,8 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
         shape->serial = of->serial;
         shape->class = class;
         shape->role = role;
-        shape_describe(shape, state, layout, request_part(&of->request, role), alternative, view,
-                       false);
+        shape_describe(shape, state, layout, request_part(&of->request, role), alternative, model,
+                       view, false);
     }
     assert(shapes->all.count <= SHAPES_MAX && shape->request);
     shape->used = ++shapes->uses;

@@ -21,6 +21,7 @@ struct shape {
     uint64_t serial; /* of its class */
     uint32_t class;  /* its index, valid while the class there has this serial */
     uint32_t role, alternative, queue;
+    uint32_t model; /* only devices of this model (layout_kind.model); 0: any that it asks for */
     const struct request *request;
     const struct gpu_ask *ask;   /* NULL: no GPUs */
     uint32_t pool_named;         /* the pool that shared slices count against */
@@ -43,13 +44,13 @@ struct shapes {
 
 /* Set cuts and is_possible for the layout; costs stay unknown. */
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
-                    const struct request *request, uint32_t alternative, uint32_t queue,
-                    bool ignore_health);
+                    const struct request *request, uint32_t alternative, uint32_t model,
+                    uint32_t queue, bool ignore_health);
 
 /* Find or make the shape. Owner: shapes; valid until SHAPES_MAX others were claimed. */
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,
                           const struct layout *layout, uint32_t class, uint32_t role,
-                          uint32_t alternative, uint32_t queue);
+                          uint32_t alternative, uint32_t model, uint32_t queue);
 void shapes_release(struct shapes *shapes);
 
 /* Update the costs of a limited number of machines; choices stay the same. True: there are more to

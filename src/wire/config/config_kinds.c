@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of values: how each is read, written, and told in a difference. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -257,6 +258,32 @@ static int read_model(const struct setting_place *place)
         return place_fail(place, -EINVAL, "'%s': longer than %d bytes", name,
                           REQUEST_MODEL_SIZE - 1);
     return store_text(place, model);
+}
+
+/* Of a described device: its name unless another is given; gpu is kept as no kind. */
+static int read_accelerator(const struct setting_place *place)
+{
+    const struct device_type *type = place->base;
+    char kind[DEVICE_KIND_SIZE] = "";
+    const char *name = type->name;
+
+    int code = place->value ? reader_name(place->reader, place->object, place->key, &name) : 0;
+    if (code < 0)
+        return code;
+    if (strlen(name) >= sizeof(kind))
+        return reader_fail(place->reader, -EINVAL, place->object, place->key,
+                           "'%.40s': longer than %d letters; expected one like tpu", name,
+                           DEVICE_KIND_SIZE - 1);
+    for (size_t i = 0; name[i]; i++)
+        kind[i] = (char)tolower((unsigned char)name[i]);
+    return store_text(place, strcmp(kind, "gpu") == 0 ? "" : kind);
+}
+
+static json_t *write_accelerator(const struct setting_view *of)
+{
+    const char *kind = setting_text(of->row, of->base);
+
+    return json_string(kind[0] ? kind : "gpu");
 }
 
 static json_t *write_text(const struct setting_view *of)

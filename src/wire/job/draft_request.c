@@ -86,6 +86,19 @@ static int read_gpus(const struct draft_key *key, struct job_draft *draft)
     return code < 0 ? reader_place_line(key->reader, code, key->object, key->name) : 0;
 }
 
+/* After gpus: of the two, the one of the inner layer counts. */
+static int read_accelerator(const struct draft_key *key, struct job_draft *draft)
+{
+    struct draft_key gpus = draft_key_of(key->source, "gpus");
+
+    if (gpus.value && gpus.layer == key->layer)
+        return key_fail(key, -EINVAL, "'%.40s' and gpus at once; expected one of them", key->text);
+    if (gpus.value && gpus.layer < key->layer)
+        return 0;
+    int code = request_parse_accelerator(&draft->request, key->text, key->reader->err);
+    return code < 0 ? reader_place_line(key->reader, code, key->object, key->name) : 0;
+}
+
 static int read_cpus(const struct draft_key *key, struct job_draft *draft)
 {
     draft->request.cpu_given = true;
@@ -214,6 +227,7 @@ static int read_loss(const struct draft_key *key, struct job_draft *draft)
 
 static const struct draft_row request_rows[] = {
     { "gpus", .read = read_gpus, .expected = gpus_expected, .may_be_map = true },
+    { "accelerator", .read = read_accelerator, .expected = "a kind and a number like tpu:4" },
     { "cpus", .read = read_cpus },
     { "memory", .read = read_memory, .expected = "a size like 8G" },
     { "ranks", .read = read_ranks },
@@ -222,7 +236,7 @@ static const struct draft_row request_rows[] = {
     { "resize", .read = read_resize },
     { "on_member_loss", .read = read_loss, .is_always = true },
 };
-enum { MEMBER_ROWS = 3, WHOLE_ROWS = 5 }; /* those of a member, and of all members together */
+enum { MEMBER_ROWS = 4, WHOLE_ROWS = 6 }; /* those of a member, and of all members together */
 
 int draft_read_member(const struct draft_source *source, struct job_draft *draft)
 {

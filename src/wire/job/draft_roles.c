@@ -67,8 +67,8 @@ static int read_command(const struct draft_source *source, const char *name, boo
 
 static int read_role(const struct draft_source *source, const char *name, struct job_draft *draft)
 {
-    static const char *const keys[] = { "ranks", "gpus",    "cpus", "memory",
-                                        "run",   "command", "env",  NULL };
+    static const char *const keys[] = { "ranks", "gpus",    "accelerator", "cpus", "memory",
+                                        "run",   "command", "env",         NULL };
     const struct scope_layer *layer = &source->scope->layers[0];
     struct role *role = &draft->roles[draft->role_count];
     struct draft_role *start = &draft->role_starts[draft->role_count];

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All devices of a role are of one model: of which, and which is tried first. */
+#include <string.h>
+
+#include "core/job/role.h"
+#include "sched/placement/placing.h"
+
+/* The models that the ask may have, by the layout's numbers. Returns how many. */
+static uint32_t list_models(const struct placing *placing, const struct gpu_ask *ask,
+                            bool *ret_models)
+{
+    const struct place_query *query = placing->query;
+    const struct layout *layout = query->fleet->layout;
+    uint32_t count = 0;
+
+    memset(ret_models, 0, (layout->model_count + 1) * sizeof(bool));
+    LIST_EACH (const struct layout_kind, kind, &layout->kinds) {
+        if (ret_models[kind->model] ||
+            !device_is_asked_for(ask, &query->state->devices.items[kind->device]))
+            continue;
+        ret_models[kind->model] = true;
+        count++;
+    }
+    return count;
+}
+
+/* Any model, which takes the best place of all; then each one alone, where that was a mix. */
+struct role_choices model_choices(const struct placing *placing, uint32_t role)
+{
+    const struct request *part = request_part(placing->query->request, role);
+    uint32_t models = placing->query->fleet->layout->model_count;
+    struct role_choices choices = { 0 };
+    bool is_split = false;
+
+    if (models < 2 || part->gpu_alternatives == 0)
+        return choices;
+    bool *of = arena_take(placing->arena, models + 1, sizeof(bool));
+    struct role_choice *items =
+        arena_take(placing->arena, part->gpu_alternatives * (models + 1), sizeof(*items));
+    for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &part->gpus[i];
+        bool is_several = (uint64_t)ask->count * part->members > 1 && ask->kind != SHARE_MIG &&
+                          !ask->model[0] && list_models(placing, ask, of) > 1;
+        items[choices.count++] = (struct role_choice){ .alternative = i };
+        for (uint32_t model = 1; is_several && model <= models; model++) {
+            if (of[model])
+                items[choices.count++] = (struct role_choice){ i, model };
+        }
+        is_split |= is_several;
+    }
+    choices.items = is_split ? items : NULL;
+    return choices;
+}
+
+bool models_are_mixed(const struct placing *placing)
+{
+    const struct layout *layout = placing->query->fleet->layout;
+    const struct lease *lease = &placing->lease;
+    uint32_t models[REQUEST_ROLES_MAX] = { 0 };
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t role = placing->members[lease->slices[i].rank].role;
+        uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
+        uint32_t model = layout->kinds.items[layout->slots.items[slot].kind].model;
+        if (!placing->choices[role].items)
+            continue;
+        if (models[role] != 0 && models[role] != model)
+            return true;
+        models[role] = model;
+    }
+    return false;
+}
