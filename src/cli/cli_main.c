@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/screen.h"
+#include "cli/slurm/slurm.h"
 
 enum { NAME_WIDTH = 12 };
 
@@ -116,6 +117,9 @@ int cli_main(int argc, char **argv, const struct command *more)
         { "--help", "help" }, { "-h", "help" }, { "--version", "version" }, { "-V", "version" }
     };
 
+    const struct slurm_front *front = argc > 0 ? slurm_find(argv[0]) : NULL;
+    if (front)
+        return flush(slurm_run(front, argc, argv));
     collect(more);
     if (argc < 2) {
         help_all();

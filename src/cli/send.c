@@ -61,6 +61,8 @@ static int read_options(struct sending *sending, int argc, char **argv, int *ret
 {
     int at = 1;
 
+    if (sending->sbatch.is_slurm)
+        return sbatch_parse_args(&sending->sbatch, argc, argv, 1, ret_rest, err);
     for (;;) {
         int until = at;
 
@@ -149,7 +151,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
     if (code < 0)
         return code;
     if (!string_starts(text_string(&script), "#!")) {
-        if (path && is_program(path)) {
+        if (path && is_program(path) && !sending->sbatch.is_slurm) {
             set_words(sending->sbatch.job, "command", args - 1);
             return sbatch_finish(&sending->sbatch, err);
         }
@@ -188,7 +190,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
                                                "--wrap COMMAND or -- COMMAND"));
     if (!is_command && stat(words[0], &info) == 0 && S_ISREG(info.st_mode))
         return read_script(sending, words[0], words + 1, err);
-    if (!is_command && !is_program(words[0]))
+    if (!is_command && (!is_program(words[0]) || sending->sbatch.is_slurm))
         return error_set(err, -ENOENT, "%s: no such script; a command stands behind --: -- %s",
                          words[0], words[0]);
     set_words(sending->sbatch.job, "command", words);
@@ -272,12 +274,10 @@ static int read_file(struct sending *sending, struct error *err)
     return check(sending->document, lines, path, err);
 }
 
-int sending_read(struct sending *sending, int argc, char **argv, struct error *err)
+static int read_all(struct sending *sending, int argc, char **argv, struct error *err)
 {
     int rest = argc;
 
-    *sending = (struct sending){ .takes_stdin = strcmp(argv[0], "submit") == 0 };
-    sbatch_init(&sending->sbatch);
     int code = read_options(sending, argc, argv, &rest, err);
     if (code < 0)
         return usage_failed(sending, code);
@@ -299,6 +299,27 @@ int sending_read(struct sending *sending, int argc, char **argv, struct error *e
     sending->document = json_incref(sending->sbatch.job);
     add_sender(sending->document, NULL);
     return check(sending->document, NULL, NULL, err);
+}
+
+int sending_read(struct sending *sending, int argc, char **argv, struct error *err)
+{
+    *sending = (struct sending){ .takes_stdin = strcmp(argv[0], "submit") == 0 };
+    sbatch_init(&sending->sbatch);
+    return read_all(sending, argc, argv, err);
+}
+
+int sending_read_slurm(struct sending *sending, int argc, char **argv, struct error *err)
+{
+    *sending = (struct sending){ .takes_stdin = true };
+    sbatch_init(&sending->sbatch);
+    sending->sbatch.is_slurm = true;
+    return read_all(sending, argc, argv, err);
+}
+
+void sending_set_name(struct sending *sending, const char *name)
+{
+    if (!sending->sbatch.file)
+        set_name(sending->document, name);
 }
 
 void sending_release(struct sending *sending)

@@ -21,6 +21,7 @@ static void add_paths(struct paths_list *list, const char *state_dir, const stru
         list_add(&list->items, mem_printf("%s/data/%" PRIu32 "/%" PRIu64 "%s", state_dir, job->uid,
                                           job->job, kinds[i]));
     list_add(&list->items, mem_printf("%s/scripts/%" PRIu64, state_dir, job->job));
+    list_add(&list->items, mem_printf("%s/scripts/%" PRIu64 ".steps", state_dir, job->job));
     for (uint32_t rank = 0; rank < job->members; rank++) {
         AUTO_FREE char *member = rank > 0 ? mem_printf(".%" PRIu32, rank) : mem_string("");
         for (size_t rotated = 0; rotated < 2; rotated++)

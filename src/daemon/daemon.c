@@ -46,6 +46,7 @@ struct daemon {
     struct alerter *alerter;
     struct readings *readings;
     char *shim;
+    char *slurm_dir; /* of srun and the like; NULL: none */
     struct api_ports ports;
     struct studies *studies;
     struct api *api;
@@ -258,6 +259,8 @@ static int open_local(struct daemon *daemon, const struct engine_options *engine
     else
         code = part_find_shim(&daemon->shim, err);
     local.shim_path = daemon->shim;
+    if (part_find_slurm(&daemon->slurm_dir, NULL) < 0) /* a single program without its parts */
+        daemon->slurm_dir = NULL;
     return code < 0 ? code : local_engine_create(&local, &daemon->engine, err);
 }
 
@@ -312,6 +315,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
         .engine = daemon->engine,
         .state_dir = options->state_dir,
         .socket = options->socket,
+        .slurm_dir = daemon->slurm_dir,
         .is_root = geteuid() == 0,
         .machine = daemon->machine,
     };
@@ -492,6 +496,7 @@ static void close_all(struct daemon *daemon)
     uv_loop_close(&daemon->loop);
     machine_destroy(daemon->machine); /* what is prepared on devices is over only now */
     free(daemon->shim);
+    free(daemon->slurm_dir);
 }
 
 static void start_signals(struct daemon *daemon)

@@ -22,6 +22,7 @@ struct launcher_options {
     struct engine *engine;
     const char *state_dir;
     const char *socket;      /* told to jobs */
+    const char *slurm_dir;   /* of srun and the like, for their PATH; NULL: none */
     bool is_root;            /* jobs run as their users */
     struct machine *machine; /* this one */
 };

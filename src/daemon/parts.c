@@ -39,3 +39,13 @@ int part_find_shim(char **ret, struct error *err)
     *ret = mem_string(named);
     return 0;
 }
+
+int part_find_slurm(char **ret, struct error *err)
+{
+    AUTO_FREE char *srun = NULL;
+
+    int code = part_find("slurm/srun", "src/cli", &srun, err);
+    if (code == 0)
+        *ret = mem_string_of(srun, strlen(srun) - strlen("/srun"));
+    return code;
+}

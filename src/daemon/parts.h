@@ -15,5 +15,7 @@ int part_find(const char *name, const char *built, char **ret, struct error *err
 
 /* The shim, or what $TARN_SHIM says. */
 int part_find_shim(char **ret, struct error *err);
+/* The folder of srun, sbatch and the like. */
+int part_find_slurm(char **ret, struct error *err);
 
 #endif

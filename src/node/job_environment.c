@@ -99,6 +99,12 @@ static void set_who(const struct job_environment *s, string_list *env)
     }
     if (!has(env, "PATH"))
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    for (size_t i = 0; s->slurm_dir && i < env->count; i++) {
+        if (is_named(env->items[i], "PATH", strlen("PATH"))) {
+            AUTO_FREE char *path = mem_string(env->items[i] + strlen("PATH="));
+            set(env, "PATH", "%s:%s", s->slurm_dir, path);
+        }
+    }
 }
 
 /* ---- which devices a program sees, as each maker's runtime is told ---- */
@@ -328,6 +334,31 @@ static void set_gang(const struct job_environment *s, string_list *env)
     set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, node_count);
     set(env, "SLURM_JOB_NODELIST", "%s", text_string(&hosts));
     set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
+    set(env, "SLURMD_NODENAME", "%s", s->state->nodes.items[lease->members[s->place].node].name);
+    set(env, "SLURM_NODEID", "0");
+}
+
+/* A batch script, which runs once: what srun starts in it. */
+static void set_tasks(const struct job_environment *s, const struct request *request,
+                      string_list *env)
+{
+    int64_t cpus = request->cpu_milli < 1000 ? 1 : request->cpu_milli / 1000;
+    int64_t each = s->tasks > 0 ? cpus / s->tasks : cpus;
+
+    set(env, "SLURM_CPUS_ON_NODE", "%" PRId64, cpus);
+    set(env, "SLURM_JOB_CPUS_PER_NODE", "%" PRId64, cpus);
+    set(env, "SLURM_CPUS_PER_TASK", "%" PRId64, each > 0 ? each : 1);
+    if (s->tasks == 0)
+        return;
+    set(env, "SLURM_NTASKS", "%" PRIu32, s->tasks);
+    set(env, "SLURM_NPROCS", "%" PRIu32, s->tasks);
+    set(env, "SLURM_NTASKS_PER_NODE", "%" PRIu32, s->tasks);
+    set(env, "SLURM_TASKS_PER_NODE", "%" PRIu32, s->tasks);
+    if (s->task_gpus > 0)
+        set(env, "SLURM_GPUS_PER_TASK", "%" PRIu32, s->task_gpus);
+    if (request->memory_mib > 0)
+        set(env, "SLURM_MEM_PER_NODE", "%" PRId64, request->memory_mib);
+    set(env, "TARN_STEPS", "%s", s->folders->steps);
 }
 
 static void set_role(const struct job_environment *s, string_list *env)
@@ -343,11 +374,21 @@ static void set_role(const struct job_environment *s, string_list *env)
     set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
 }
 
+/* The least and the greatest index: its tasks are in their order. */
+static void set_array(const struct job_environment *s, const struct group *group, string_list *env)
+{
+    const struct job *first = state_job(s->state, group->id + 1);
+    const struct job *last = state_job(s->state, group->last);
+
+    if (first)
+        set(env, "SLURM_ARRAY_TASK_MIN", "%" PRIu32, first->index);
+    if (last)
+        set(env, "SLURM_ARRAY_TASK_MAX", "%" PRIu32, last->index);
+}
+
 static void set_job(const struct job_environment *s, string_list *env)
 {
     const struct job *job = s->job;
-    const struct request *request =
-        request_part(state_request(s->state, job), job->run->lease->members[s->place].role);
     const struct group *group = state_group(s->state, job->group);
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
@@ -362,14 +403,13 @@ static void set_job(const struct job_environment *s, string_list *env)
     set(env, "SLURM_JOB_PARTITION", "%s", s->state->queues.items[job->queue].name);
     set(env, "SLURM_SUBMIT_DIR", "%s", s->cwd);
     set(env, "SLURM_RESTART_COUNT", "%" PRIu32, job->run->attempt - 1);
-    set(env, "SLURM_CPUS_PER_TASK", "%" PRId64,
-        request->cpu_milli < 1000 ? 1 : request->cpu_milli / 1000);
     if (group && group->kind == GROUP_ARRAY) {
         set(env, "TARN_ARRAY_ID", "%" PRIu64, group->id);
         set(env, "TARN_ARRAY_INDEX", "%" PRIu32, job->index);
         set(env, "SLURM_ARRAY_JOB_ID", "%" PRIu64, group->id);
         set(env, "SLURM_ARRAY_TASK_ID", "%" PRIu32, job->index);
         set(env, "SLURM_ARRAY_TASK_COUNT", "%" PRIu32, group->job_count);
+        set_array(s, group, env);
     }
     if (s->folders->out)
         set(env, "TARN_OUT", "%s", s->folders->out);
@@ -395,6 +435,10 @@ char **job_environment_make(const struct job_environment *environment, char **ba
     set_who(environment, &env);
     set_job(environment, &env);
     set_gang(environment, &env);
+    set_tasks(environment,
+              request_part(state_request(environment->state, environment->job),
+                           environment->job->run->lease->members[environment->place].role),
+              &env);
     set_role(environment, &env);
     set_gpus(environment, &env);
     list_add(&env, NULL);

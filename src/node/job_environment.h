@@ -20,6 +20,8 @@ struct job_environment {
     const struct job *job;
     const struct job_folders *folders;
     const char *cwd, *socket;
+    const char *slurm_dir;              /* first in its PATH; NULL: none */
+    uint32_t tasks, task_gpus;          /* that srun starts in it (wire/job/submission.h); 0 */
     uint32_t place;                     /* of the member in the lease */
     uint16_t master_port;               /* of a gang; 0: none */
     bool is_all_here;                   /* all members run on the daemon's machine */

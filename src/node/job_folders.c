@@ -149,18 +149,32 @@ static int make_in(const struct job_folders_query *query, struct job_folders *re
     return code;
 }
 
+/* A file in scripts/, its user's own; the cleaner removes it at the end. */
+static int make_own(const struct job_folders_query *query, const char *path, const char *text,
+                    mode_t mode, struct error *err)
+{
+    int code = file_replace(path, text, strlen(text), err);
+
+    if (code == 0 && chmod(path, mode) < 0)
+        code = error_set(err, -errno, "script %s: %s", path, strerror(errno));
+    if (code == 0 && query->is_root && chown(path, query->job->uid, query->job->gid) < 0)
+        code = error_set(err, -errno, "script %s: %s", path, strerror(errno));
+    return code;
+}
+
 static int make_script(const struct job_folders_query *query, struct job_folders *ret,
                        struct error *err)
 {
-    const char *text = query->launch->script;
-
     ret->script = mem_printf("%s/scripts/%" PRIu64, query->state_dir, query->job->id);
-    int code = file_replace(ret->script, text, strlen(text), err);
-    if (code == 0 && chmod(ret->script, 0500) < 0)
-        code = error_set(err, -errno, "script %s: %s", ret->script, strerror(errno));
-    if (code == 0 && query->is_root && chown(ret->script, query->job->uid, query->job->gid) < 0)
-        code = error_set(err, -errno, "script %s: %s", ret->script, strerror(errno));
-    return code;
+    return make_own(query, ret->script, query->launch->script, 0500, err);
+}
+
+/* What steps of the job that run at the same time have taken of it. */
+static int make_steps(const struct job_folders_query *query, struct job_folders *ret,
+                      struct error *err)
+{
+    ret->steps = mem_printf("%s/scripts/%" PRIu64 ".steps", query->state_dir, query->job->id);
+    return make_own(query, ret->steps, "", 0600, err);
 }
 
 /* A job that is started more than once may continue from a checkpoint. */
@@ -196,6 +210,8 @@ int job_folders_make(const struct job_folders_query *query, struct job_folders *
     become(query, false);
     if (code == 0 && launch->script)
         code = make_script(query, ret, err);
+    if (code == 0 && launch->tasks > 0)
+        code = make_steps(query, ret, err);
     return code;
 }
 
@@ -205,6 +221,7 @@ void job_folders_release(struct job_folders *folders)
     free(folders->in);
     free(folders->checkpoint);
     free(folders->script);
+    free(folders->steps);
 }
 
 /* Of a member; of one that is over the first node, as it is not known any more where it ran. */

@@ -10,6 +10,7 @@
 struct job_folders {
     char *out, *in, *checkpoint; /* NULL: not made */
     char *script;                /* path of the batch script, or NULL */
+    char *steps;                 /* path of the file that srun counts in, or NULL */
 };
 
 /* The state directory's own folders; once, at the start. */

@@ -114,6 +114,25 @@ static void nodes_tasks_and_amounts_become_members(void **state)
     assert_line("--memory 1500", "{\"memory\":\"1500M\"}");
 }
 
+/* The script runs once, with what all its tasks need. */
+static void in_a_script_slurms_options_mean_what_slurm_says(void **state)
+{
+    (void)state;
+    assert_script("#SBATCH -n 4 -c 2 --gpus-per-task=1 --mem-per-cpu=1G\n",
+                  "{\"cpus\":\"8\",\"gpus\":\"4\",\"memory\":\"8192M\",\"tasks\":{\"count\":4,"
+                  "\"gpus\":1}}");
+    assert_script("#SBATCH -N 1 --ntasks-per-node=4 --gres=gpu:h100:2 --mem 64G\n",
+                  "{\"cpus\":\"4\",\"gpus\":\"h100:2\",\"memory\":\"65536M\",\"tasks\":4}");
+    assert_script("#SBATCH -n 2 --gpus 2 --cpus-per-gpu 4 --mem-per-gpu=10G\n",
+                  "{\"cpus\":\"8\",\"gpus\":\"2\",\"memory\":\"20480M\",\"tasks\":2}");
+    assert_script("#SBATCH --gres=gpu:2 -C 'v100|a100'\n",
+                  "{\"gpus\":\"v100:2|a100:2\",\"tasks\":1}");
+    assert_script("#SBATCH -n 4\n#SBATCH -N 1-2\n", "{\"cpus\":\"4\",\"tasks\":4}");
+    assert_script("#SBATCH --ranks 2 --gpus 1\n", "{\"gpus\":\"1\",\"ranks\":2}");
+    AUTO_FREE char *gang = result_of("-n 2", "#SBATCH -n 4 --gpus=1\n", NULL);
+    assert_string_equal(gang, "{\"gpus\":\"1\",\"ranks\":2}"); /* tarn's command line wins */
+}
+
 static void the_command_begins_after_the_options(void **state)
 {
     static const struct {
@@ -178,13 +197,11 @@ static void a_script_is_read_up_to_its_first_command(void **state)
     AUTO_FREE char *notes = NULL;
     AUTO_FREE char *result = result_of("", script, &notes);
 
-    assert_string_equal(result, "{\"comment\":\"a 'b' c\",\"gpus\":\"4\",\"name\":\"train\","
-                                "\"output\":\"x y\",\"priority\":-100,\"ranks\":2}");
-    assert_string_equal(
-        notes, "[\"a.sh:2: --mail-user: not supported, ignored\","
-               "\"a.sh:10: #SBATCH after the first command: ignored\","
-               "\"a.sh:8: --ntasks: each member runs the whole script (there is no srun)\","
-               "\"a.sh:8: --gpus: counted for each member (Slurm: for all together)\"]");
+    assert_string_equal(result,
+                        "{\"comment\":\"a 'b' c\",\"cpus\":\"2\",\"gpus\":\"4\",\"name\":\"train\","
+                        "\"output\":\"x y\",\"priority\":-100,\"tasks\":2}");
+    assert_string_equal(notes, "[\"a.sh:2: --mail-user: not supported, ignored\","
+                               "\"a.sh:10: #SBATCH after the first command: ignored\"]");
 }
 
 static void the_command_line_wins_over_the_script(void **state)
@@ -211,15 +228,12 @@ static void a_signal_and_how_often_it_saves_are_its_checkpoint(void **state)
 static void what_is_not_supported_is_named(void **state)
 {
     AUTO_FREE char *notes = NULL;
-    AUTO_FREE char *result = result_of("--qos=x -q y --exclusive --mem=0 -C a100", NULL, &notes);
+    AUTO_FREE char *result = result_of("--wckey=x --mail-type none -v", NULL, &notes);
     (void)state;
 
     assert_string_equal(result, "{}");
-    assert_string_equal(notes,
-                        "[\"--qos: not supported, ignored\",\"--qos: not supported, ignored\","
-                        "\"--exclusive: not supported, ignored\","
-                        "\"--constraint: not supported, ignored\","
-                        "\"--mem: 0 (all memory of a node): not supported, ignored\"]");
+    assert_string_equal(notes, "[\"--wckey: not supported, ignored\","
+                               "\"--verbose: not supported, ignored\"]");
 }
 
 static void a_bad_command_line_is_refused_in_words(void **state)
@@ -235,6 +249,20 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "--mem", "--mem: expected SIZE after it" },
         { "-c", "-c: expected N after it" },
         { "--gpus 1 --gres gpu:1", "--gres: --gpus is given already, expected one of them" },
+        { "--mem=0",
+          "--mem: 0 (all memory of a node) is not supported; expected a size, as in 64G" },
+        { "-q long", "--qos: not supported; use --queue or --priority" },
+        { "--exclusive", "--exclusive: not supported; use --gpus, --cpus and --mem as much as the "
+                         "node has" },
+        { "-C a100", "--constraint: 'a100': nodes have no features; only GPU models can be asked "
+                     "for, with --gpus" },
+        { "--gpus 1 -C 'a&b'", "--constraint: ''a&b'': expected GPU models, as in a100 or "
+                               "'v100|a100'" },
+        { "--gpus h100:1 -C a100", "--constraint: 'a100': the models are in --gpus already; "
+                                   "expected one of them" },
+        { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none; --gpus-per-task "
+                                         "binds GPUs to tasks" },
+        { "--mail-type END", "--mail-type: 'END': jobs send no mail; expected NONE" },
         { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "
                                 "--gpus-per-task" },
         { "--gpus 1.5", "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less "
@@ -294,6 +322,15 @@ static void a_bad_script_is_refused_with_its_line(void **state)
     } cases[] = {
         { "#!/bin/sh\n#SBATCH --gpsu 1\n",
           "a.sh:2: unknown option '--gpsu'; did you mean '--gpus'?" },
+        { "#SBATCH -N 2\n",
+          "a.sh:1: --nodes: '2': a batch script runs on one node; expected 1; for a "
+          "gang on several nodes: tarn submit --nodes and --ranks" },
+        { "#SBATCH -n 3 --ntasks-per-node 2\n", "a.sh:1: --ntasks: 3 on 1 node with 2 each" },
+        { "#SBATCH --signal=B:USR1@60\n",
+          "a.sh:1: --signal: 'B:USR1@60': not sent before the time limit; expected "
+          "--checkpoint-every or tarn submit --signal, for a signal when the job is stopped" },
+        { "#SBATCH -n 2 --gpus-per-task=0.5\n",
+          "a.sh:1: --gpus-per-task: '0.5' for each of 2 tasks: expected whole GPUs" },
         { "#SBATCH -J 'x\n", "a.sh:1: #SBATCH: a quote is not closed" },
         { "#SBATCH -J x y\n", "a.sh:1: #SBATCH: 'y' is no option" },
         { "#SBATCH --file=x\n", "a.sh:1: --file: only on a command line, not in a script" },
@@ -375,6 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slurm_options_become_keys),
         cmocka_unit_test(nodes_tasks_and_amounts_become_members),
+        cmocka_unit_test(in_a_script_slurms_options_mean_what_slurm_says),
         cmocka_unit_test(the_command_begins_after_the_options),
         cmocka_unit_test(what_is_for_the_command_stays_out_of_the_job),
         cmocka_unit_test(a_script_is_read_up_to_its_first_command),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* submit, run, wait: jobs sent and followed */
+#include "cli/cmd/cmd_submit.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -132,8 +134,8 @@ static void tell_dry(const json_t *submitted)
              waits[0] ? "would wait: " : "would start at once", waits);
 }
 
-static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_status,
-                             struct error *err)
+static int post_and_follow(struct sending *sending, bool cancels, int signal_fd, int *ret_status,
+                           struct error *err)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO(json) json_t *reply = NULL;
@@ -157,6 +159,7 @@ static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_st
         .session = &session,
         .submitted = json_array_get(json_object_get(reply, "submitted"), 0),
         .signal_fd = signal_fd,
+        .cancels = cancels,
         .is_quiet = sending->sbatch.is_quiet,
         .is_json = sending->sbatch.is_json,
     };
@@ -167,10 +170,21 @@ static int submit_and_follow(struct sending *sending, int signal_fd, int *ret_st
     return code;
 }
 
+int submit_and_follow(struct sending *sending, bool cancels, int *ret_status, struct error *err)
+{
+    int signal_fd = -1;
+
+    int code = interrupt_open(&signal_fd, err);
+    if (code == 0)
+        code = post_and_follow(sending, cancels, signal_fd, ret_status, err);
+    interrupt_close(signal_fd);
+    return code;
+}
+
 int run_run(const struct options *options)
 {
     AUTO_RELEASE(sending) struct sending sending;
-    int signal_fd = -1, status = 0;
+    int status = 0;
     struct error err;
 
     int code = sending_read(&sending, options->argc, options->argv, &err);
@@ -179,10 +193,7 @@ int run_run(const struct options *options)
         return 0;
     }
     if (code == 0)
-        code = interrupt_open(&signal_fd, &err);
-    if (code == 0)
-        code = submit_and_follow(&sending, signal_fd, &status, &err);
-    interrupt_close(signal_fd);
+        code = submit_and_follow(&sending, false, &status, &err);
     int failure = over(&sending, code, &err);
     return status != 0 ? status : failure;
 }

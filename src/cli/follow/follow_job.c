@@ -87,9 +87,12 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
 {
     const int64_t id = field_number(plan->submitted, "id");
     struct error err;
-    int signal;
+    int signal = 0;
 
-    switch (interrupt_ask(plan->signal_fd, what, &signal)) {
+    enum interrupt_answer answer = !plan->cancels ? interrupt_ask(plan->signal_fd, what, &signal)
+                                   : interrupt_take(plan->signal_fd) != 0 ? INTERRUPT_CANCEL
+                                                                          : INTERRUPT_GO_ON;
+    switch (answer) {
     case INTERRUPT_GO_ON:
         return 0;
     case INTERRUPT_LEAVE:

@@ -21,6 +21,7 @@ struct follow_plan {
     struct session *session;
     const json_t *submitted; /* one of "submitted" of POST /v1/jobs */
     int signal_fd;           /* of interrupt_open */
+    bool cancels;            /* a signal cancels the job */
     bool is_quiet;           /* no talk */
     bool is_json;            /* no messages and no output; the job as JSON at its end */
 };

@@ -275,6 +275,25 @@ static int read_depends(const struct draft_key *key, struct job_draft *draft)
     return 0;
 }
 
+/* 4, or {count: 4, gpus: 1} */
+static int read_tasks(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct draft_row rows[] = {
+        { "count", .read = read_count, .offset = OF_DRAFT(tasks), .least = 1,
+          .most = REQUEST_MEMBERS_MAX },
+        { "gpus", .read = read_count, .offset = OF_DRAFT(task_gpus), .most = REQUEST_MEMBERS_MAX },
+    };
+    int64_t count = 1;
+
+    if (json_is_object(key->value)) {
+        draft->tasks = 1;
+        return draft_read_map(key, rows, COUNT_OF(rows), draft);
+    }
+    int code = reader_integer(key->reader, key->object, key->name, 1, REQUEST_MEMBERS_MAX, &count);
+    draft->tasks = (uint32_t)count;
+    return code;
+}
+
 /* inputs and outputs: not of a defaults layer, and never NULL. */
 static int read_results(const struct draft_key *key, struct job_draft *draft)
 {
@@ -353,6 +372,7 @@ static const struct draft_row draft_rows[] = {
     { "array", .read = read_array, .expected = "a set like 0-99%8", .may_be_map = true },
     { "depends", .read = read_depends },
     { "checkpoint", .read = draft_read_checkpoint },
+    { "tasks", .read = read_tasks },
     { "inputs", .read = read_results, .offset = OF_DRAFT(inputs), .is_always = true },
     { "outputs", .read = read_results, .offset = OF_DRAFT(outputs), .is_always = true },
 };

@@ -63,6 +63,10 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
     set_string(object, "directory", draft->directory);
     if (draft->stop_signal)
         json_object_set_new(object, "signal", json_integer(draft->stop_signal));
+    if (draft->tasks)
+        json_object_set_new(object, "tasks", json_integer(draft->tasks));
+    if (draft->task_gpus)
+        json_object_set_new(object, "task_gpus", json_integer(draft->task_gpus));
     if (draft->append)
         json_object_set_new(object, "append", json_true());
     if (draft->outputs && draft->outputs[0])
@@ -137,6 +141,8 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .outputs = strings_from_json(json_object_get(object, "outputs")),
         .append = json_is_true(json_object_get(object, "append")),
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
+        .tasks = (uint32_t)json_integer_value(json_object_get(object, "tasks")),
+        .task_gpus = (uint32_t)json_integer_value(json_object_get(object, "task_gpus")),
         .input_count = json_array_size(inputs),
     };
     launch->inputs = mem_zero(launch->input_count, sizeof(launch->inputs[0]));

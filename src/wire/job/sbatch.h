@@ -5,9 +5,13 @@
 /* sbatch - Slurm's options and tarn's own, from a command line or a script's #SBATCH lines
  *
  * One table (sbatch_options.def) drives both. The options become keys of a job document
- * (doc/spec/04-jobfile.md), so that submission_parse does the checking. What is known but not
- * supported is named in notes; what would give the job something else than it asks for, and what
+ * (doc/spec/04-jobfile.md), so that submission_parse does the checking. What changes nothing for
+ * the job is named in notes; what would give the job something else than it asks for, and what
  * is not known, is an error. A command line wins over a script's lines.
+ *
+ * In a script, and with is_slurm, the options mean what Slurm's manual says: the script runs once,
+ * with what all its tasks need, and srun starts the tasks. On the command line of tarn --ntasks is
+ * --ranks, the members of a gang.
  *
  * Order of calls:  init, parse_args, parse_script or nothing, finish, release. After finish the
  *                  caller adds what is run (script, command, run) and what the sender is to job.
@@ -37,6 +41,7 @@ struct sbatch {
     bool is_waiting;            /* -W, --wait */
     bool is_test;               /* --test-only */
     bool is_help;               /* -h, --help */
+    bool is_slurm;              /* set by the caller: the options are those of sbatch or srun */
     struct sbatch_given *given; /* inside: what was given, by option */
 };
 

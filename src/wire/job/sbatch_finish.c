@@ -20,7 +20,9 @@ enum { CPU_MILLI_MAX = 100000 * 1000, MEMORY_MIB_MAX = 1 << 30, NICE_DEFAULT = 1
 struct shape {
     int64_t nodes;
     int64_t members;
-    int64_t cpu_milli;
+    int64_t tasks;          /* of a batch script, which runs once: what srun starts; 0: a gang */
+    int64_t task_gpus;      /* of each of them; 0: all see all */
+    int64_t cpu_milli;      /* of a member */
     struct request request; /* only its GPUs */
 };
 
@@ -56,14 +58,6 @@ static int PRINTF(3, 4)
     va_end(args);
     error_set(err, -EINVAL, "%s", words);
     return in_option(option, -EINVAL, err);
-}
-
-static void add_note(struct sbatch *sbatch, const struct sbatch_given *option, const char *words)
-{
-    AUTO_FREE char *text = mem_printf("%s%s--%s: %s", option->place ? option->place : "",
-                                      option->place ? ": " : "", option->name, words);
-
-    json_array_append_new(sbatch->notes, json_string(text));
 }
 
 static void set_string(struct sbatch *sbatch, const char *key, const char *value)
@@ -123,6 +117,72 @@ static int read_nodes(struct sbatch *sbatch, struct shape *shape, struct error *
     return code;
 }
 
+/* Whether this option means what Slurm's manual says: in a script, and on the command line of
+ * sbatch and srun. */
+static bool is_slurms(const struct sbatch *sbatch, const struct sbatch_given *option)
+{
+    return option && (option->place || sbatch->is_slurm);
+}
+
+/* Slurm's options describe a script that runs once, on the first node. */
+static bool is_batch(const struct sbatch *sbatch)
+{
+    static const enum sbatch_id ids[] = {
+        SBATCH_NTASKS,        SBATCH_NTASKS_PER_NODE, SBATCH_TASKS_PER_NODE, SBATCH_NODES,
+        SBATCH_GPUS_PER_TASK, SBATCH_GPUS_PER_NODE,   SBATCH_GPUS,           SBATCH_GRES,
+    };
+    bool is_any = sbatch->is_slurm;
+
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        is_any |= is_slurms(sbatch, given(sbatch, ids[i]));
+    return is_any && !given(sbatch, SBATCH_RANKS) &&
+           (!given(sbatch, SBATCH_NTASKS) || is_slurms(sbatch, given(sbatch, SBATCH_NTASKS)));
+}
+
+/* "1", or a range that begins with it. */
+static int check_one_node(const struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_NODES);
+
+    if (!option || strcmp(option->value, "1") == 0 || string_starts(option->value, "1-"))
+        return 0;
+    return fail(
+        option, err,
+        "'%.40s': a batch script runs on one node; expected 1; for a gang on several nodes: "
+        "tarn submit --nodes and --ranks",
+        option->value);
+}
+
+/* The tasks are for srun: the job is one member with what all of them need. */
+static int read_tasks(struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *tasks = given(sbatch, SBATCH_NTASKS);
+    const struct sbatch_given *per_node =
+        either(sbatch, SBATCH_NTASKS_PER_NODE, SBATCH_TASKS_PER_NODE);
+    int64_t each = 1;
+
+    int code = check_one_node(sbatch, err);
+    if (code == 0 && per_node)
+        code = parse_count(per_node, REQUEST_MEMBERS_MAX, &each, err);
+    shape->nodes = shape->members = 1;
+    shape->tasks = each;
+    if (code == 0 && tasks)
+        code = parse_count(tasks, REQUEST_MEMBERS_MAX, &shape->tasks, err);
+    if (code == 0 && tasks && per_node && shape->tasks > each)
+        return fail(tasks, err, "%" PRId64 " on 1 node with %" PRId64 " each", shape->tasks, each);
+    return code;
+}
+
+static void set_tasks(struct sbatch *sbatch, const struct shape *shape)
+{
+    if (shape->task_gpus > 0)
+        json_object_set_new(sbatch->job, "tasks",
+                            json_pack("{s:I, s:I}", "count", (json_int_t)shape->tasks, "gpus",
+                                      (json_int_t)shape->task_gpus));
+    else if (shape->tasks > 0)
+        json_object_set_new(sbatch->job, "tasks", json_integer(shape->tasks));
+}
+
 /* "8", or "2..8" of an elastic gang: *ret is the least. */
 static int parse_ranks(struct sbatch *sbatch, const struct sbatch_given *option, int64_t *ret,
                        struct error *err)
@@ -149,6 +209,8 @@ static int read_members(struct sbatch *sbatch, struct shape *shape, struct error
         either(sbatch, SBATCH_NTASKS_PER_NODE, SBATCH_TASKS_PER_NODE);
     int64_t each = 1;
 
+    if (is_batch(sbatch))
+        return read_tasks(sbatch, shape, err);
     int code = read_nodes(sbatch, shape, err);
     shape->members = shape->nodes;
     if (code == 0 && per_node)
@@ -164,9 +226,6 @@ static int read_members(struct sbatch *sbatch, struct shape *shape, struct error
                     shape->members, shape->nodes, shape->nodes > 1 ? "s" : "", each);
     if ((tasks || per_node) && !json_object_get(sbatch->job, "ranks"))
         json_object_set_new(sbatch->job, "ranks", json_integer(shape->members));
-    const struct sbatch_given *many = tasks ? tasks : per_node;
-    if (many && many->place && shape->members > 1)
-        add_note(sbatch, many, "each member runs the whole script (there is no srun)");
     return 0;
 }
 
@@ -190,6 +249,54 @@ static int divide_gpus(const struct sbatch_given *option, struct shape *shape, s
     return 0;
 }
 
+/* --gpus-per-task of a batch script: the job has them all. */
+static int multiply_gpus(const struct sbatch_given *option, struct shape *shape, struct error *err)
+{
+    for (uint32_t i = 0; i < shape->request.gpu_alternatives; i++) {
+        struct gpu_ask *ask = &shape->request.gpus[i];
+        bool is_share = ask->kind == SHARE_FRACTION || ask->kind == SHARE_MPS;
+
+        if ((is_share && shape->tasks > 1) || ask->count * shape->tasks > UINT16_MAX ||
+            ask->count != shape->request.gpus[0].count)
+            return fail(option, err, "'%.60s' for each of %" PRId64 " tasks: expected whole GPUs",
+                        option->value, shape->tasks);
+    }
+    for (uint32_t i = 0; i < shape->request.gpu_alternatives; i++) {
+        shape->task_gpus =
+            shape->request.gpus[i].kind == SHARE_WHOLE ? shape->request.gpus[0].count : 0;
+        shape->request.gpus[i].count = (uint16_t)(shape->request.gpus[i].count * shape->tasks);
+    }
+    return 0;
+}
+
+/* "v100|a100": one of these models. Nodes have no other features. */
+static int read_constraint(const struct sbatch *sbatch, struct shape *shape, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_CONSTRAINT);
+    const struct gpu_ask *ask = &shape->request.gpus[0];
+    AUTO_RELEASE(text) struct text gpus = { 0 };
+
+    if (!option)
+        return 0;
+    if (shape->request.gpu_alternatives == 0)
+        return fail(
+            option, err,
+            "'%.60s': nodes have no features; only GPU models can be asked for, with --gpus",
+            option->value);
+    if (shape->request.gpu_alternatives > 1 || ask->kind != SHARE_WHOLE || ask->model[0])
+        return fail(option, err, "'%.60s': the models are in --gpus already; expected one of them",
+                    option->value);
+    if (strpbrk(option->value, "&,[]*()!:="))
+        return fail(option, err, "'%.60s': expected GPU models, as in a100 or 'v100|a100'",
+                    option->value);
+    AUTO_FREE char *copy = mem_string(option->value);
+    char *rest = copy;
+    for (char *model = strsep(&rest, "|"); model; model = strsep(&rest, "|"))
+        text_printf(&gpus, "%s%s:%u", gpus.length > 0 ? "|" : "", model, (unsigned)ask->count);
+    int code = request_parse_gpus(&shape->request, gpus.bytes, err);
+    return code < 0 ? in_option(option, code, err) : 0;
+}
+
 static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
     const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
@@ -198,18 +305,24 @@ static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *e
     const struct sbatch_given *option = each ? each : per_node;
 
     request_default(&shape->request);
+    const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
+    if (bind && strcmp(bind->value, "none") != 0)
+        return fail(bind, err, "'%.60s': expected none; --gpus-per-task binds GPUs to tasks",
+                    bind->value);
     if (!option)
-        return 0;
+        return read_constraint(sbatch, shape, err);
     int code = gres ? request_parse_gres(&shape->request, option->value, err)
                     : request_parse_gpus(&shape->request, option->value, err);
     if (code < 0)
         return option->place ? error_prefix(err, code, "%s", option->place) : code;
     if (!each)
         code = divide_gpus(option, shape, err);
+    else if (shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
+        code = multiply_gpus(option, shape, err);
+    if (code == 0)
+        code = read_constraint(sbatch, shape, err);
     if (code < 0)
         return code;
-    if (each && each == given(sbatch, SBATCH_GPUS) && each->place && shape->members > 1)
-        add_note(sbatch, each, "counted for each member (Slurm: for all together)");
     AUTO_RELEASE(text) struct text gpus = { 0 };
     request_format_gpus(&shape->request, &gpus);
     set_string(sbatch, "gpus", gpus.length > 0 ? gpus.bytes : "0");
@@ -233,8 +346,11 @@ static int read_cpus(struct sbatch *sbatch, struct shape *shape, struct error *e
     char text[UNITS_TEXT_SIZE];
     int64_t gpus = 1;
 
-    shape->cpu_milli = 1000;
+    const int64_t tasks = shape->tasks > 0 ? shape->tasks : 1;
     const struct sbatch_given *option = each ? each : per_gpu;
+    shape->cpu_milli = 1000 * tasks;
+    if (!option && tasks > 1)
+        set_string(sbatch, "cpus", units_format_milli(text, shape->cpu_milli));
     if (!option)
         return 0;
     int code = units_parse_milli(option->value, CPU_MILLI_MAX, &shape->cpu_milli, err);
@@ -244,7 +360,7 @@ static int read_cpus(struct sbatch *sbatch, struct shape *shape, struct error *e
         code = gpus_of_member(option, shape, &gpus, err);
     if (code < 0)
         return code;
-    shape->cpu_milli *= gpus;
+    shape->cpu_milli *= per_gpu ? gpus : tasks;
     set_string(sbatch, "cpus", units_format_milli(text, shape->cpu_milli));
     return 0;
 }
@@ -266,10 +382,9 @@ static int read_memory(struct sbatch *sbatch, struct shape *shape, struct error 
     int code = units_parse_mib(option->value, &mib, err);
     if (code < 0)
         return in_option(option, code, err);
-    if (mib == 0 && !each) {
-        add_note(sbatch, option, "0 (all memory of a node): not supported, ignored");
-        return 0;
-    }
+    if (mib == 0 && !each)
+        return fail(option, err,
+                    "0 (all memory of a node) is not supported; expected a size, as in 64G");
     if (per_gpu)
         code = gpus_of_member(option, shape, &gpus, err);
     if (code < 0)
@@ -431,6 +546,15 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+static int read_mail(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_MAIL_TYPE);
+
+    if (!option || strcasecmp(option->value, "none") == 0)
+        return 0;
+    return fail(option, err, "'%.40s': jobs send no mail; expected NONE", option->value);
+}
+
 static int read_heals(struct sbatch *sbatch, struct error *err)
 {
     return read_count(sbatch, SBATCH_HEALS, "heals", SUBMISSION_HEALS_MAX, err);
@@ -475,6 +599,11 @@ static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *
 
     if (!option)
         return 0;
+    if (is_slurms(sbatch, option))
+        return fail(option, err,
+                    "'%.40s': not sent before the time limit; expected --checkpoint-every or "
+                    "tarn submit --signal, for a signal when the job is stopped",
+                    option->value);
     const char *value = option->value;
     size_t whom = strspn(value, "BR");
     value += value[whom] == ':' ? whom + 1 : 0;
@@ -520,8 +649,8 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time,      read_dependency, read_export, read_priority,
-        read_open_mode, read_retry,      read_heals,  read_checkpoint,
+        read_time,  read_dependency, read_export,     read_priority, read_open_mode,
+        read_retry, read_heals,      read_checkpoint, read_mail,
     };
     struct shape shape = { 0 };
     int code = 0;
@@ -529,6 +658,7 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
     set_plain(sbatch);
     for (size_t i = 0; i < COUNT_OF(parts) && code == 0; i++)
         code = parts[i](sbatch, &shape, err);
+    set_tasks(sbatch, &shape);
     for (size_t i = 0; i < COUNT_OF(others) && code == 0; i++)
         code = others[i](sbatch, err);
     return code;

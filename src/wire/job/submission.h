@@ -87,6 +87,8 @@ struct job_draft {
     usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
     usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */
     bool checkpoint_auto;    /* as often as it pays */
+    uint32_t tasks;          /* that srun starts in it; 0: it is no batch script of Slurm's */
+    uint32_t task_gpus;      /* GPUs of each of them alone; 0: all see all */
     uint8_t stop_signal;     /* that it catches to save its work; 0: SIGTERM */
     usec_t grace;            /* between SIGTERM and SIGKILL; -1: the daemon's default */
     char **argv;             /* NULL-terminated */

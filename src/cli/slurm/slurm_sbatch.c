@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch: a script is submitted, and runs once */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "cli/fields.h"
+#include "cli/follow/follow_job.h"
+#include "cli/job_view.h"
+#include "cli/send.h"
+#include "cli/slurm/slurm.h"
+
+/* Where Slurm writes what a job prints, unless it is told. */
+static void set_defaults(struct sending *sending)
+{
+    json_t *job = sending->document;
+
+    if (sending->sbatch.file || json_object_get(job, "output"))
+        return;
+    json_object_set_new(
+        job, "output",
+        json_string(json_object_get(job, "array") ? "slurm-%A_%a.out" : "slurm-%j.out"));
+}
+
+static void tell_test(const json_t *item)
+{
+    AUTO_RELEASE(text) struct text expected = { 0 };
+    const char *waits = field_text(item, "waits");
+
+    job_expected_add(item, &expected);
+    fprintf(stderr, "sbatch: job %s would %s%s%s%s\n", field_text(item, "name"),
+            waits[0] ? "wait: " : "start at once", waits, expected.length > 0 ? " · starts " : "",
+            text_string(&expected));
+}
+
+static int wait_for(struct session *session, const json_t *item, struct error *err)
+{
+    AUTO_FREE char *id = mem_printf("%" PRId64, field_number(item, "id"));
+    int status = 1;
+
+    int code = follow_quietly(session, id, &status, err);
+    return code < 0 ? code : status;
+}
+
+int slurm_sbatch(int argc, char **argv)
+{
+    AUTO_RELEASE(sending) struct sending sending;
+    AUTO_RELEASE(session) struct session session = { 0 };
+    AUTO(json) json_t *reply = NULL;
+    struct error err;
+
+    int code = sending_read_slurm(&sending, argc, argv, &err);
+    if (code == 0) {
+        set_defaults(&sending);
+        sending_set_name(&sending, sending.sbatch.wrap ? "wrap" : "sbatch");
+        code = session_open(&session, &err);
+    }
+    if (code == 0)
+        code = sending_post(&sending, &session, &reply, &err);
+    const json_t *item = json_array_get(json_object_get(reply, "submitted"), 0);
+    if (code == 0 && sending.is_dry)
+        tell_test(item);
+    else if (code == 0 && sending.sbatch.is_parsable)
+        printf("%" PRId64 "\n", field_number(item, "id"));
+    else if (code == 0 && !sending.sbatch.is_quiet)
+        printf("Submitted batch job %" PRId64 "\n", field_number(item, "id"));
+    fflush(stdout);
+    if (code == 0 && sending.sbatch.is_waiting && !sending.is_dry)
+        code = wait_for(&session, item, &err);
+    return code < 0 ? slurm_fail("%s", err.text) : code;
+}

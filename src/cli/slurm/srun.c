@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* srun: tasks of the job that it is called in, or a job of its own */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/cmd/cmd_submit.h"
+#include "cli/fields.h"
+#include "cli/send.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/srun_share.h"
+#include "cli/slurm/srun_step.h"
+#include "core/job/request.h"
+#include "wire/job/sbatch.h"
+#include "wire/reader.h"
+
+enum { TASKS_MAX = 4096, WORDS_MORE = 8 };
+
+/* What srun has and sbatch has not. */
+struct srun {
+    bool has_labels, overlaps, is_exact, kills;
+    bool has_no_gpus; /* --gres=none */
+    bool has_cpus;    /* --cpus-per-task */
+    int wait_s;
+    LIST(char *) words; /* the other options, for sbatch's parser; [0] is the program */
+    char **command;     /* NULL-terminated */
+};
+
+static int flag(bool *member)
+{
+    *member = true;
+    return 0;
+}
+
+static int refuse(const char *name, const char *words, struct error *err)
+{
+    return error_set(err, -EINVAL, "--%s: %s", name, words);
+}
+
+static int take_own(struct srun *srun, const char *name, const char *value, struct error *err)
+{
+    char *end;
+
+    if (strcmp(name, "label") == 0)
+        return flag(&srun->has_labels);
+    if (strcmp(name, "overlap") == 0)
+        return flag(&srun->overlaps);
+    if (strcmp(name, "exact") == 0 || strcmp(name, "exclusive") == 0)
+        return flag(&srun->is_exact);
+    if (strcmp(name, "unbuffered") == 0)
+        return 0; /* what the tasks write is never held back */
+    if (strcmp(name, "kill-on-bad-exit") == 0) {
+        if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+            return refuse(name, "expected 0 or 1", err);
+        srun->kills = !value || value[0] == '1';
+        return 0;
+    }
+    if (strcmp(name, "wait") == 0) {
+        long seconds = value ? strtol(value, &end, 10) : -1;
+        if (!value || seconds < 0 || seconds > 86400 || *end)
+            return refuse(name, "expected seconds, 0 to 86400", err);
+        srun->wait_s = (int)seconds;
+        return 0;
+    }
+    if (strcmp(name, "mpi") == 0)
+        return value && strcmp(value, "none") == 0
+                   ? 0
+                   : refuse(name, "not supported, but none; start MPI programs with mpirun", err);
+    if (strcmp(name, "cpu-bind") == 0)
+        return value && (strcmp(value, "none") == 0 || strcmp(value, "no") == 0)
+                   ? 0
+                   : refuse(name, "not supported, but none; taskset in the command binds", err);
+    if (strcmp(name, "pty") == 0)
+        return refuse(name, "not supported", err);
+    if (strcmp(name, "multi-prog") == 0)
+        return refuse(name, "not supported; a script that looks at SLURM_PROCID does it", err);
+    if (strcmp(name, "jobid") == 0 && value && getenv("SLURM_JOB_ID") &&
+        strcmp(value, getenv("SLURM_JOB_ID")) == 0)
+        return 0;
+    return refuse(name, "expected the job that it is called in", err);
+}
+
+static const struct own {
+    const char *name;
+    char letter;
+    char argument; /* 'n' none, 'y' one, 'o' optional, only with '=' or behind the letter */
+} owns[] = {
+    { "label", 'l', 'n' },   { "overlap", 0, 'n' },      { "exact", 0, 'n' },
+    { "exclusive", 0, 'o' }, { "unbuffered", 'u', 'n' }, { "kill-on-bad-exit", 'K', 'o' },
+    { "wait", 'W', 'y' },    { "mpi", 0, 'y' },          { "cpu-bind", 0, 'y' },
+    { "pty", 0, 'o' },       { "multi-prog", 0, 'n' },   { "jobid", 0, 'y' },
+};
+
+/* The value of a word that is this option, "" if it has none inline; NULL: it is another. */
+static const char *match(const struct own *own, const char *word)
+{
+    size_t length = strlen(own->name);
+
+    if (own->letter && word[0] == '-' && word[1] == own->letter &&
+        (own->argument != 'n' || word[2] == '\0'))
+        return word + 2;
+    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, own->name, length) != 0)
+        return NULL;
+    if (word[2 + length] == '\0')
+        return word + 2 + length;
+    return word[2 + length] == '=' && own->argument != 'n' ? word + 3 + length : NULL;
+}
+
+static const struct own *find_own(const char *word, const char **ret_value)
+{
+    for (size_t i = 0; i < COUNT_OF(owns); i++) {
+        *ret_value = match(&owns[i], word);
+        if (*ret_value)
+            return &owns[i];
+    }
+    return NULL;
+}
+
+static bool is_without_gpus(const char *word)
+{
+    return strcmp(word, "--gres=none") == 0 || strcmp(word, "--gpus=0") == 0 ||
+           strcmp(word, "-G0") == 0;
+}
+
+/* The options up to the next of srun's own, which sbatch's parser knows; ret_rest: the first word
+ * that is none of them. */
+static int skip_others(int until, char **argv, int at, int *ret_rest, struct error *err)
+{
+    struct sbatch sbatch;
+
+    sbatch_init(&sbatch);
+    int code = sbatch_parse_args(&sbatch, until, argv, at, ret_rest, err);
+    sbatch_release(&sbatch);
+    return code;
+}
+
+static int read_words(struct srun *srun, int argc, char **argv, struct error *err)
+{
+    const char *value;
+    int at = 1, code = 0;
+
+    list_add(&srun->words, argv[0]);
+    while (at < argc && code == 0) {
+        const struct own *own = find_own(argv[at], &value);
+        if (own) {
+            at++;
+            if (own->argument == 'y' && !value[0] && at < argc)
+                value = argv[at++];
+            code = take_own(srun, own->name, value[0] ? value : NULL, err);
+            continue;
+        }
+        if (is_without_gpus(argv[at])) {
+            srun->has_no_gpus = true;
+            at++;
+            continue;
+        }
+        int until = at + 1, rest = argc;
+        while (until < argc && !find_own(argv[until], &value) && !is_without_gpus(argv[until]) &&
+               strcmp(argv[until - 1], "--") != 0)
+            until++;
+        code = skip_others(until, argv, at, &rest, err);
+        for (int i = at; i < rest && code == 0; i++) {
+            srun->has_cpus |= string_starts(argv[i], "-c") || string_starts(argv[i], "--cpus");
+            if (strcmp(argv[i], "--") != 0)
+                list_add(&srun->words, argv[i]);
+        }
+        bool is_over = code == 0 && (rest < until || strcmp(argv[rest - 1], "--") == 0);
+        at = rest;
+        if (is_over)
+            break;
+    }
+    srun->command = argv + at;
+    if (code == 0 && at >= argc)
+        code = error_set(err, -EINVAL, "nothing to run: expected a command");
+    return code;
+}
+
+/* ---- a step of the job that it is called in ---- */
+
+static uint32_t number_of(const char *name, uint32_t otherwise)
+{
+    const char *text = getenv(name);
+    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+
+    return number > 0 && number <= UINT32_MAX ? (uint32_t)number : otherwise;
+}
+
+/* What the step does not say it takes from the job, as lines of a script. */
+static int add_defaults(struct sbatch *sbatch, const struct srun *srun, struct error *err)
+{
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    bool has_per_node = false, has_gpus = srun->has_no_gpus;
+    const char *gpus = getenv("SLURM_GPUS_PER_TASK");
+
+    for (size_t i = 1; i < srun->words.count; i++) {
+        has_per_node |= string_starts(srun->words.items[i], "--ntasks-per-node") ||
+                        string_starts(srun->words.items[i], "--tasks-per-node");
+        has_gpus |= string_starts(srun->words.items[i], "--gpus") ||
+                    string_starts(srun->words.items[i], "--gres") ||
+                    string_starts(srun->words.items[i], "-G");
+    }
+    if (!has_per_node)
+        text_printf(&lines, "#SBATCH -n %" PRIu32 "\n", number_of("SLURM_NTASKS", 1));
+    if (gpus && !has_gpus)
+        text_printf(&lines, "#SBATCH --gpus-per-task %s\n", gpus);
+    return sbatch_parse_script(sbatch, text_string(&lines), lines.length, "job", err);
+}
+
+/* What means nothing within a job. */
+static int check_step_keys(const json_t *job, struct error *err)
+{
+    static const char *const known[] = { "tasks", "cpus",   "gpus", "memory", "output", "error",
+                                         "input", "append", "cwd",  "env",    "name",   NULL };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)job, key, value)
+    {
+        if (!string_is_in(key, known))
+            return error_set(err, -EINVAL,
+                             "%s: not for a step of a job; expected it where the job is submitted",
+                             key);
+    }
+    return 0;
+}
+
+/* The job's GPUs, as the runtime of their maker names them. */
+static const char *find_gpus(char **ret_names, struct srun_share *share, char **ret_items)
+{
+    static const char *const variables[] = { "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                             "ZE_AFFINITY_MASK" };
+
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
+        const char *value = getenv(variables[i]);
+        if (!value || !value[0])
+            continue;
+        *ret_names = mem_string(value);
+        char *rest = *ret_names;
+        while (rest && share->gpus_total < SHARE_GPUS_MAX)
+            ret_items[share->gpus_total++] = strsep(&rest, ",");
+        return variables[i];
+    }
+    return NULL;
+}
+
+static void tell_wait(void)
+{
+    const char *id = getenv("SLURM_JOB_ID");
+
+    fprintf(stderr, "srun: job %s: the step waits for CPUs or GPUs that other steps use\n",
+            id ? id : "");
+}
+
+/* CPUs that steps count with: at least one a task, also where a task asked for less. */
+static uint32_t slots(void)
+{
+    const uint32_t cpus = number_of("SLURM_CPUS_ON_NODE", 1), tasks = number_of("SLURM_NTASKS", 1);
+
+    return cpus > tasks ? cpus : tasks;
+}
+
+struct wish {
+    int64_t tasks, cpus, gpus, task_gpus;
+    bool has_gpus; /* it says how many */
+};
+
+static int read_wish(const json_t *job, const struct srun *srun, struct wish *ret,
+                     struct error *err)
+{
+    const json_t *tasks = json_object_get(job, "tasks"), *cpus = json_object_get(job, "cpus");
+    const char *gpus = json_string_value(json_object_get(job, "gpus"));
+    struct request request;
+
+    *ret = (struct wish){ .tasks = json_is_object(tasks) ? field_number(tasks, "count")
+                                                         : json_integer_value(tasks),
+                          .task_gpus = field_number(tasks, "gpus"),
+                          .has_gpus = gpus || srun->has_no_gpus };
+    ret->cpus = ret->tasks * (slots() / number_of("SLURM_NTASKS", 1));
+    if (cpus && srun->has_cpus)
+        ret->cpus = (int64_t)(strtod(json_string_value(cpus), NULL) + 0.999);
+    if (!gpus)
+        return 0;
+    request_default(&request);
+    int code = request_parse_gpus(&request, gpus, err);
+    ret->gpus = code == 0 && request.gpu_alternatives > 0 ? request.gpus[0].count : 0;
+    return code;
+}
+
+/* Without --exact a step has all CPUs of its job, and without a number of GPUs all of those. */
+static int take_share(const struct srun *srun, const struct wish *wish, struct srun_share *share,
+                      struct error *err)
+{
+    const char *path = getenv("TARN_STEPS");
+    const int64_t gpus = wish->has_gpus ? wish->gpus : share->gpus_total;
+    bool is_exact = srun->is_exact || srun->has_cpus;
+
+    share->cpus_total = slots();
+    if (path && wish->cpus > share->cpus_total)
+        return error_set(err, -EINVAL,
+                         "%" PRId64 " tasks need %" PRId64 " CPUs, and the job has %" PRIu32
+                         "; expected fewer, or more where the job is submitted",
+                         wish->tasks, wish->cpus, share->cpus_total);
+    if (gpus > share->gpus_total)
+        return error_set(err, -EINVAL, "%" PRId64 " GPUs, and the job has %" PRIu32, gpus,
+                         share->gpus_total);
+    if (!path && (srun->is_exact || (wish->has_gpus && gpus > 0 && gpus < share->gpus_total)))
+        return error_set(err, -EINVAL,
+                         "this job was not submitted with Slurm's options, so CPUs and GPUs of its "
+                         "steps are not counted; expected sbatch, or #SBATCH lines");
+    if (!srun->overlaps)
+        share->cpus = is_exact ? (uint32_t)wish->cpus : share->cpus_total;
+    if (!srun->overlaps)
+        share->gpus = (uint32_t)gpus;
+    int code = srun_share_take(share, path, tell_wait, err);
+    for (uint32_t i = 0; (srun->overlaps || !path) && i < (uint32_t)gpus; i++)
+        share->gpu_places[i] = i;
+    share->gpus = (uint32_t)gpus;
+    return code;
+}
+
+static char **variables_of(const json_t *job)
+{
+    LIST(char *) list = { 0 };
+    json_t *env = json_object_get(job, "env"), *value;
+    const char *key;
+
+    json_object_foreach(env, key, value)
+        list_add(&list, mem_printf("%s=%s", key, json_string_value(value)));
+    list_add(&list, NULL);
+    return list.items;
+}
+
+static int run_step(const struct srun *srun, const json_t *job, int *ret_status, struct error *err)
+{
+    struct srun_share share = { .fd = -1 };
+    char *names = NULL, *items[SHARE_GPUS_MAX], *taken[SHARE_GPUS_MAX];
+    struct wish wish = { 0 };
+
+    int code = check_step_keys(job, err);
+    if (code == 0)
+        code = read_wish(job, srun, &wish, err);
+    if (code < 0)
+        return code;
+    const char *variable = find_gpus(&names, &share, items);
+    code = take_share(srun, &wish, &share, err);
+    for (uint32_t i = 0; code == 0 && i < share.gpus; i++)
+        taken[i] = items[share.gpu_places[i]];
+    struct srun_step step = {
+        .tasks = (uint32_t)wish.tasks,
+        .number = share.number,
+        .command = srun->command,
+        .gpus = taken,
+        .gpu_count = share.gpus,
+        .gpus_per_task = srun->has_no_gpus ? 0 : (uint32_t)wish.task_gpus,
+        .gpu_variable = variable,
+        .output = json_string_value(json_object_get(job, "output")),
+        .error = json_string_value(json_object_get(job, "error")),
+        .input = json_string_value(json_object_get(job, "input")),
+        .directory = json_string_value(json_object_get(job, "cwd")),
+        .variables = variables_of(job),
+        .cpus_per_task = (uint32_t)(wish.cpus / wish.tasks),
+        .appends = json_is_true(json_object_get(job, "append")),
+        .has_labels = srun->has_labels,
+        .kills_on_bad_exit = srun->kills,
+        .wait_s = srun->wait_s,
+    };
+    if (code == 0)
+        code = srun_step_run(&step, ret_status, err);
+    srun_share_give(&share);
+    string_list_destroy((char **)(uintptr_t)step.variables);
+    free(names);
+    return code;
+}
+
+static int run_inside(const struct srun *srun, int *ret_status, struct error *err)
+{
+    struct sbatch sbatch;
+    int rest;
+
+    sbatch_init(&sbatch);
+    sbatch.is_slurm = true;
+    int code = sbatch_parse_args(&sbatch, (int)srun->words.count, srun->words.items, 1, &rest, err);
+    if (code == 0)
+        code = add_defaults(&sbatch, srun, err);
+    if (code == 0)
+        code = sbatch_finish(&sbatch, err);
+    if (code == 0)
+        code = run_step(srun, sbatch.job, ret_status, err);
+    sbatch_release(&sbatch);
+    return code;
+}
+
+/* ---- a job of its own, whose only step is this command ---- */
+
+static int run_outside(struct srun *srun, int *ret_status, struct error *err)
+{
+    static char over[] = "--", self[] = "srun", label[] = "--label", kill[] = "--kill-on-bad-exit";
+    AUTO_RELEASE(sending) struct sending sending = { 0 };
+    const char *slash = strrchr(srun->command[0], '/');
+    AUTO_FREE char *wait = mem_printf("--wait=%d", srun->wait_s);
+
+    if (srun->is_exact)
+        return error_set(err, -ENOTSUP,
+                         "--exclusive: not supported for a job; use --gpus, --cpus and --mem as "
+                         "much as the node has");
+    list_add(&srun->words, over);
+    list_add(&srun->words, self);
+    if (srun->has_labels)
+        list_add(&srun->words, label);
+    if (srun->kills)
+        list_add(&srun->words, kill);
+    if (srun->wait_s > 0)
+        list_add(&srun->words, wait);
+    list_add(&srun->words, over);
+    for (char **word = srun->command; *word; word++)
+        list_add(&srun->words, *word);
+    int count = (int)srun->words.count;
+    list_add(&srun->words, NULL);
+    int code = sending_read_slurm(&sending, count, srun->words.items, err);
+    if (code < 0)
+        return code;
+    sending_set_name(&sending, slash ? slash + 1 : srun->command[0]);
+    sending.sbatch.is_quiet = true;
+    return submit_and_follow(&sending, true, ret_status, err);
+}
+
+int slurm_srun(int argc, char **argv)
+{
+    struct srun srun = { 0 };
+    struct error err;
+    int status = 0;
+
+    int code = read_words(&srun, argc, argv, &err);
+    if (code == 0)
+        code = getenv("SLURM_JOB_ID") && getenv("TARN_SOCKET") ? run_inside(&srun, &status, &err)
+                                                               : run_outside(&srun, &status, &err);
+    list_release(&srun.words);
+    if (code < 0)
+        slurm_fail("%s", err.text);
+    return code < 0 && status == 0 ? 1 : status;
+}

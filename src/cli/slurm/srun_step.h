@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_SLURM_SRUN_STEP_H
+#define CLI_SLURM_SRUN_STEP_H
+
+/* srun_step - the tasks of one step of a job, started and followed on this machine
+ *
+ * Signals that srun gets are passed on to the tasks, unless the supervisor of the job has sent
+ * them: it sends them to all processes itself. A task dies with srun.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct srun_step {
+    uint32_t tasks;
+    uint32_t number;                    /* of the step */
+    char *const *command;               /* NULL-terminated */
+    char *const *gpus;                  /* names of the step's GPUs, as the runtime has them */
+    uint32_t gpu_count, gpus_per_task;  /* 0 per task: all tasks see all */
+    const char *gpu_variable;           /* NULL: none */
+    const char *output, *error, *input; /* patterns with %t and the like; NULL: those of srun */
+    const char *directory;              /* NULL: this one */
+    char *const *variables;             /* "NAME=VALUE", NULL-terminated; NULL: none */
+    uint32_t cpus_per_task;
+    bool appends, has_labels, kills_on_bad_exit;
+    int wait_s; /* from the first end to the end of all; 0: as long as it takes */
+};
+
+/* *ret_status: the highest of the tasks' exit statuses; 128 plus the signal. */
+int srun_step_run(const struct srun_step *step, int *ret_status, struct error *err);
+
+#endif

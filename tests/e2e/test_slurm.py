@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm's commands as front ends: what scripts written for Slurm meet here."""
+
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import tarn_test
+from tarn_test import BUILD, read_file, wait_until
+from test_cli import Shell
+
+SLURM = os.path.join(BUILD, "src", "cli", "slurm")
+SMALL = "#SBATCH -c 0.1\n"  # also on a machine with one CPU
+
+
+class Cluster(Shell):
+    """A person who has the front ends on the PATH."""
+
+    def slurm(self, name, *words, status=0, stdin=None, **environment):
+        done = subprocess.run([os.path.join(SLURM, name), *[str(word) for word in words]], input=stdin, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=tarn_test.PATIENCE_S, cwd=self.work,
+                              env=dict(self.environment, **environment), **({} if stdin else {"stdin": subprocess.DEVNULL}))
+        assert status is None or done.returncode == status, (name, words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def batch(self, text, *options, name="job.sh"):
+        """The end of a job and what it printed."""
+        self.file(name, "#!/bin/bash\n" + text)
+        number = self.slurm("sbatch", "--parsable", *options, name).stdout.strip()
+        job = self.api.wait_end(number)
+        return job, read_file(os.path.join(self.work, "slurm-%s.out" % number))
+
+
+@pytest.fixture
+def cluster():
+    root = tarn_test.make_folder()
+    shell = Cluster(root)
+    yield shell
+    shell.close()
+    tarn_test.remove_folder(root)
+
+
+def test_a_script_runs_once_and_srun_starts_its_tasks(cluster):
+    job, text = cluster.batch(SMALL + "#SBATCH --job-name=four --ntasks=4 --gpus-per-task=1 --time=10\n"
+                              "echo once $SLURM_NTASKS $SLURM_JOB_NAME $SLURM_NTASKS_PER_NODE\n"
+                              "srun sh -c 'echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NTASKS $SLURM_NODEID $RANK $WORLD_SIZE'"
+                              " | sort\n"
+                              "srun sh -c 'echo gpu $CUDA_VISIBLE_DEVICES' | sort -u | wc -l\n"
+                              "test \"$SLURM_NODELIST\" = \"$(srun -n1 sh -c 'echo $SLURM_STEP_NODELIST')\" && echo same\n")
+    assert job["result"] == "ok" and job["members"] == 1 and job["gpu_count"] == 4
+    assert text == "once 4 four 4\n" + "".join("%d %d 4 0 %d 4\n" % (i, i, i) for i in range(4)) + "4\nsame\n"
+
+
+def test_lines_get_labels_whole(cluster):
+    _, text = cluster.batch(SMALL + "#SBATCH -n 11\nsrun -l sh -c 'printf \"a\\nb\"'\n")
+    assert sorted(text.splitlines()) == sorted("%2d: %s" % (i, word) for i in range(11) for word in "ab")
+
+
+def test_steps_share_the_gpus_of_their_job(cluster):
+    """Each of six steps has one of the two GPUs alone; none is used by two at a time."""
+    job, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus=2\n"
+                              "for i in 1 2 3 4 5 6; do srun --exact -n1 --gpus=1 sh -c "
+                              "'mkdir $CUDA_VISIBLE_DEVICES && sleep 0.2 && rmdir $CUDA_VISIBLE_DEVICES && echo alone' & done\n"
+                              "wait\n"
+                              "srun -n2 sh -c 'echo both $CUDA_VISIBLE_DEVICES' | tr -dc ,\n")
+    assert job["result"] == "ok" and text.count("alone") == 6 and "File exists" not in text
+    assert text.endswith(",,") and "waits for CPUs or GPUs" in text
+
+
+def test_steps_that_overlap_do_not_wait(cluster):
+    job, text = cluster.batch(SMALL + "#SBATCH -n 1\nmkfifo p\n"  # each waits for the other
+                              "srun --overlap sh -c 'echo met > p' & srun --overlap sh -c 'cat p'; wait\n")
+    assert job["result"] == "ok" and text == "met\n"
+
+
+def test_the_first_bad_exit_ends_the_others_where_it_is_asked(cluster):
+    job, text = cluster.batch(SMALL + "#SBATCH -n 3\nsrun -K sh -c '[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 1000'\necho $?\n"
+                              "srun sh -c 'exit $SLURM_PROCID'\necho $?\nsrun sh -c 'kill -9 $$'\necho $?\n")
+    assert job["result"] == "ok"
+    assert [line for line in text.splitlines() if line.isdigit()] == ["7", "2", "137"]
+    assert "task 1: exited with exit code 7" in text and "terminating step" in text
+
+
+def test_signals_reach_the_tasks(cluster):
+    job, text = cluster.batch(SMALL + "#SBATCH -n 2\n"
+                              "srun sh -c 'trap \"echo got; exit 0\" USR1; touch up$SLURM_PROCID; while :; do sleep 0.05; done' &\n"
+                              "until [ -e up0 ] && [ -e up1 ]; do sleep 0.05; done\nkill -USR1 $!\nwait $!\necho $?\n")
+    assert job["result"] == "ok" and text.count("got\n") == 2 and text.endswith("0\n")
+
+
+def test_what_a_step_cannot_have_is_refused(cluster):
+    _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 1\nsrun -n3 true; echo $?\nsrun --gpus=2 true; echo $?\n"
+                            "srun --mpi=pmix true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
+                            "srun --cpu-bind=cores true; echo $?\nsrun none-such; echo $?\n")
+    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi: not supported",
+                  "pool: not for a step", "nothing to run", "--cpu-bind: not supported", "none-such: No such file"):
+        assert words in text, (words, text)
+    assert [line for line in text.splitlines() if line.isdigit()] == ["1"] * 6 + ["127"]
+
+
+def test_output_of_tasks_goes_to_files(cluster):
+    cluster.batch(SMALL + "#SBATCH -n 2\nsrun -o out-%t -e err-%t sh -c 'echo o$SLURM_PROCID; echo e$SLURM_PROCID >&2'\n"
+                  "srun -n1 -o one sh -c 'echo a; echo b >&2'\n")
+    names = {"out-0": "o0\n", "out-1": "o1\n", "err-0": "e0\n", "err-1": "e1\n", "one": "a\nb\n"}
+    assert {name: read_file(os.path.join(cluster.work, name)) for name in names} == names
+
+
+def test_sbatch_says_what_slurms_says(cluster):
+    cluster.file("job.sh", "#!/bin/sh\necho $1 $GREETING\n")
+    said = cluster.slurm("sbatch", "--export=ALL,GREETING=hello", "job.sh", "you")
+    number = re.fullmatch(r"Submitted batch job (\d+)\n", said.stdout)[1]
+    assert cluster.api.wait_end(number)["name"] == "job.sh"
+    assert read_file(os.path.join(cluster.work, "slurm-%s.out" % number)) == "you hello\n"
+    array = cluster.slurm("sbatch", "--parsable", "-a", "3,5", "--wrap",
+                          "echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX").stdout.strip()
+    cluster.api.wait_group(array)
+    assert read_file(os.path.join(cluster.work, "slurm-%s_5.out" % array)) == "5 3 5\n"
+    after = cluster.slurm("sbatch", "--parsable", "-d", "afterok:" + number, "-W", "--wrap", "exit 3", status=3).stdout
+    assert cluster.api.job(after.strip())["result"] == "failed"
+    before = len(cluster.api.jobs())
+    assert "would start" in cluster.slurm("sbatch", "--test-only", "job.sh").stderr
+    assert len(cluster.api.jobs()) == before
+    assert cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH -J fed\n").stdout.startswith("Submitted")
+    for words in (["-N2", "job.sh"], ["--exclusive", "job.sh"], ["--mail-type=ALL", "job.sh"], ["--signal=USR1@30", "job.sh"],
+                  ["-q", "long", "job.sh"], ["/bin/true"], ["none.sh"], ["--constraint=intel", "job.sh"]):
+        said = cluster.slurm("sbatch", *words, status=1)
+        assert said.stdout == "" and said.stderr.startswith("sbatch: error: "), said
+    assert len(cluster.api.jobs()) == before + 1
+
+
+def test_srun_alone_is_a_job_of_its_own(cluster):
+    done = cluster.slurm("srun", "-c", "0.1", "-n", "2", "-l", "--gpus-per-task=1", "sh", "-c",
+                         "echo $SLURM_PROCID; exit $SLURM_PROCID", status=1)
+    assert sorted(line for line in done.stdout.splitlines() if ": error:" not in line) == ["0: 0", "1: 1"]
+    job = cluster.api.jobs()[-1]
+    assert job["name"] == "sh" and job["gpu_count"] == 2 and job["exit_code"] == 1
+    assert cluster.slurm("srun", "-c", "0.1", "true").stdout == ""
+    assert "--exclusive" in cluster.slurm("srun", "--exclusive", "true", status=1).stderr
+
+
+def test_a_signal_to_srun_ends_its_job(cluster):
+    process = subprocess.Popen([os.path.join(SLURM, "srun"), "-c", "0.1", "sleep", "1000"], cwd=cluster.work,
+                               env=cluster.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def runs():
+        return os.path.exists(cluster.socket) and [job for job in cluster.api.jobs() if job["state"] == "running"]
+
+    number = wait_until("the job runs", runs)[0]["id"]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(tarn_test.PATIENCE_S) != 0
+    assert cluster.api.job(number)["result"] == "cancelled"
+    process.communicate()
+
+
+def test_a_script_with_tasks_is_the_same_for_tarn_submit(cluster):
+    cluster.file("job.sh", "#!/bin/bash\n" + SMALL + "#SBATCH -n 2 --gpus 2\necho once; srun echo task\n")
+    number = cluster.out("submit", "--parsable", "job.sh").strip()
+    job = cluster.api.wait_end(number)
+    assert job["members"] == 1 and job["gpu_count"] == 2 and cluster.api.output(number) == "once\ntask\ntask\n"
+    plain = cluster.out("submit", "--parsable", "--", "sh", "-c", "srun --exact true; srun echo plain").strip()
+    cluster.api.wait_end(plain)
+    assert "was not submitted with Slurm's options" in cluster.api.output(plain)
+    assert cluster.api.output(plain).endswith("plain\n")
