@@ -45,12 +45,12 @@ check-all:
 
 bench: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
-	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn src/shim/tarn-shim tools/bench/stamp tools/bench/brain tools/bench/tenants tools/bench/past tests/device/nvml/libnvidia-ml.so.1
+	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn tarnd src/shim/tarn-shim tools/bench/stamp tools/bench/brain tools/bench/tenants tools/bench/past tests/device/nvml/libnvidia-ml.so.1
 	@tools/bench/run $(BUILD)-release
 
 results: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
-	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn
+	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn tarnd
 	@tools/results $(BUILD)-release --write doc/results.md
 
 install: $(BUILD)/build.ninja

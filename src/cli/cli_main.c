@@ -1,42 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/screen.h"
 #include "cli/slurm/slurm.h"
 
-enum { NAME_WIDTH = 12 };
+enum { NAME_WIDTH = 12, COMMANDS_MAX = 64 };
 
-static const struct command own[] = {
-#define COMMAND(name, table, words, usage, summary)                                                \
-    { #name, usage, summary, run_##name, NULL, options_##table, WORDS_##words },
-#include "cli/commands.def"
-#undef COMMAND
-};
-
-static int compare_names(const void *a, const void *b)
+/* Nothing that is opened later gets the number of a standard stream that is closed: what is printed
+ * would go into it. Only for reading, so that printing fails as it does without this. */
+static void occupy_standard_streams(void)
 {
-    const struct command *const *left = a, *const *right = b;
+    int fd = open("/dev/null", O_RDONLY);
 
-    return strcmp((*left)->name, (*right)->name);
-}
-
-static void collect(const struct command *more)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < COUNT_OF(own); i++)
-        commands_all[count++] = &own[i];
-    for (; more && more->name; more++) {
-        assert(count < COMMANDS_MAX);
-        commands_all[count++] = more;
-    }
-    qsort(commands_all, count, sizeof(commands_all[0]), compare_names);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0)
+        close(fd);
 }
 
 static void help_all(void)
@@ -44,9 +31,8 @@ static void help_all(void)
     AUTO_RELEASE(text) struct text text = { 0 };
 
     text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n\n");
-    for (size_t i = 0; commands_all[i]; i++)
-        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, commands_all[i]->name,
-                    commands_all[i]->summary);
+    for (const struct command *command = commands_all; command->name; command++)
+        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, command->name, command->summary);
     text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn has more\n");
     screen_put(stdout, text.bytes);
 }
@@ -55,8 +41,10 @@ static int unknown_command(const char *name)
 {
     const char *names[COMMANDS_MAX + 1] = { 0 };
 
-    for (size_t i = 0; commands_all[i]; i++)
-        names[i] = commands_all[i]->name;
+    for (size_t i = 0; commands_all[i].name; i++) {
+        assert(i < COMMANDS_MAX);
+        names[i] = commands_all[i].name;
+    }
     const char *nearest = string_nearest(name, names);
     if (nearest)
         say("unknown command '%s'; did you mean '%s'?", name, nearest);
@@ -74,12 +62,11 @@ int run_help(const struct options *options)
     const struct command *command = command_find(options->words[0]);
     if (!command)
         return unknown_command(options->words[0]);
-    if (command->options) {
-        command_help(command);
-        return 0;
-    }
     char *args[] = { options->words[0], (char[]){ "--help" }, NULL };
-    return command->main(2, args);
+    if (command->options == options_own)
+        return command->run(&(struct options){ .argc = 2, .argv = args });
+    command_help(command);
+    return 0;
 }
 
 int run_version(const struct options *options)
@@ -93,8 +80,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options = { .argc = argc, .argv = argv };
     int status;
 
-    if (command->main)
-        return command->main(argc, argv);
     if (command->words != WORDS_OWN && !options_read(argc, argv, &options, &status))
         return status;
     return command->run(&options);
@@ -109,7 +94,7 @@ static int flush(int status)
     return 1;
 }
 
-int cli_main(int argc, char **argv, const struct command *more)
+int cli_main(int argc, char **argv, const struct command *commands)
 {
     static const struct {
         const char *word, *verb;
@@ -117,10 +102,11 @@ int cli_main(int argc, char **argv, const struct command *more)
         { "--help", "help" }, { "-h", "help" }, { "--version", "version" }, { "-V", "version" }
     };
 
+    occupy_standard_streams();
+    commands_all = commands;
     const struct slurm_front *front = argc > 0 ? slurm_find(argv[0]) : NULL;
     if (front)
         return flush(slurm_run(front, argc, argv));
-    collect(more);
     if (argc < 2) {
         help_all();
         return 0;

@@ -4,9 +4,10 @@
 
 /* command - the commands of tarn: one table for dispatch, help and completion
  *
- * commands.def lists those of this room; the caller of cli_main() adds its own. A run function gets
- * the options that were read and returns the exit status: 0 done, 1 refused or failed, 2 wrong
- * usage.
+ * commands.def lists them. There are two programs: the client `tarn` runs a COMMAND itself, and
+ * starts `tarnd` in its place for a DAEMON_COMMAND. tarnd has all commands and links what the
+ * client need not load. A run function gets the options that were read and returns the exit status:
+ * 0 done, 1 refused or failed, 2 wrong usage.
  */
 
 #include <stddef.h>
@@ -24,28 +25,30 @@ struct command {
     const char *usage;   /* arguments: "[OPTIONS] ID..." */
     const char *summary; /* a few words, lower case */
     int (*run)(const struct options *options);
-    int (*main)(int argc, char **argv); /* instead of run; argv[0] is the verb */
-    const struct option_entry *options; /* ends with one without a name; NULL: it reads its own */
+    const struct option_entry *options; /* options_own: it prints its help itself */
     enum command_words words;
 };
 
-enum { COMMANDS_MAX = 64 };
+/* commands, sorted by name, end with one without a name. Returns the exit status. */
+int cli_main(int argc, char **argv, const struct command *commands);
 
-/* more ends with one without a name; NULL: none. Returns the exit status. */
-int cli_main(int argc, char **argv, const struct command *more);
-
-/* All commands, sorted by name; NULL-terminated. Set once, by cli_main(). */
-extern const struct command *commands_all[COMMANDS_MAX + 1];
+/* Those of this program. Set once, by cli_main(). */
+extern const struct command *commands_all;
 const struct command *command_find(const char *name); /* NULL: there is none */
 
 /* Print the usage of a command on standard output. */
 void command_help(const struct command *command);
 
-extern const struct option_entry options_none[];
+/* Run this command in tarnd, in place of this process; returns only when that fails. */
+int run_in_tarnd(const struct options *options);
+
+extern const struct option_entry options_none[], options_own[];
 #define COMMAND(name, table, words, usage, summary)                                                \
     int run_##name(const struct options *options);                                                 \
     extern const struct option_entry options_##table[];
+#define DAEMON_COMMAND COMMAND
 #include "cli/commands.def"
 #undef COMMAND
+#undef DAEMON_COMMAND
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,16 +18,22 @@ double field_real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+/* libm is not loaded for this. */
+static int64_t rounded(double value)
+{
+    return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
 int64_t field_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    return json_is_integer(value) ? json_integer_value(value) : llround(json_number_value(value));
+    return json_is_integer(value) ? json_integer_value(value) : rounded(json_number_value(value));
 }
 
 int64_t field_milli(const json_t *object, const char *key)
 {
-    return llround(field_real(object, key) * 1000);
+    return rounded(field_real(object, key) * 1000);
 }
 
 bool field_is_true(const json_t *object, const char *key)
@@ -48,7 +53,7 @@ usec_t field_seconds(const json_t *object, const char *key)
     if (!json_is_number(json_object_get(object, key)))
         return FIELD_ABSENT;
     double seconds = field_real(object, key);
-    return seconds < 0 ? 0 : llround(seconds * (double)USEC_PER_SEC);
+    return seconds < 0 ? 0 : rounded(seconds * (double)USEC_PER_SEC);
 }
 
 time_t field_time(const json_t *object, const char *key)

@@ -14,6 +14,7 @@
 enum { OPTION_WIDTH = 26 };
 
 const struct option_entry options_none[] = { { 0 } };
+const struct option_entry options_own[] = { { 0 } };
 const struct option_entry options_common[] = {
     [COMMON_JSON] = { "json", 0, NULL, "print JSON, as the API has it" },
     [COMMON_QUIET] = { "quiet", 'q', NULL, "print ids only" },
@@ -22,13 +23,13 @@ const struct option_entry options_common[] = {
     { 0 },
 };
 
-const struct command *commands_all[COMMANDS_MAX + 1];
+const struct command *commands_all;
 
 const struct command *command_find(const char *name)
 {
-    for (size_t i = 0; commands_all[i]; i++) {
-        if (strcmp(commands_all[i]->name, name) == 0)
-            return commands_all[i];
+    for (const struct command *command = commands_all; command->name; command++) {
+        if (strcmp(command->name, name) == 0)
+            return command;
     }
     return NULL;
 }
@@ -79,13 +80,11 @@ void command_help(const struct command *command)
 
     text_printf(&text, "tarn %s%s%s\n  %s\n", command->name, command->usage[0] ? " " : "",
                 command->usage, command->summary);
-    if (command->options) {
-        text_add_char(&text, '\n');
-        add_options(&text, command, command->options);
-    }
+    text_add_char(&text, '\n');
+    add_options(&text, command, command->options);
     if (sends)
         sbatch_help(&text);
-    else if (command->options)
+    else
         add_options(&text, command, options_common);
     screen_put(stdout, text.bytes);
 }

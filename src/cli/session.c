@@ -229,16 +229,15 @@ int session_open(struct session *session, struct error *err)
 {
     *session = (struct session){ 0 };
     int code = paths_find(&session->paths, err);
+
     if (code == 0)
-        code = client_create(session->paths.socket, &session->client, err);
-    if (code < 0)
-        session_release(session);
+        session->client = client_create(session->paths.socket);
     return code;
 }
 
 int session_start(struct session *session, const char *devices, struct error *err)
 {
-    if (paths_is_listening(session->paths.socket))
+    if (client_connect(session->client, NULL) == 0)
         return 0;
     return daemon_start(&session->paths, devices, err);
 }

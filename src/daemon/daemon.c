@@ -19,12 +19,12 @@
 #include "daemon/hub.h"
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
-#include "daemon/parts.h"
 #include "daemon/reporter.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
 #include "io/http.h"
 #include "io/log.h"
+#include "io/parts.h"
 #include "node/machine.h"
 #include "store/readings.h"
 

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "daemon/parts.h"
-#include "daemon/verbs.h"
+#include "cli/command.h"
 #include "device/host.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
+#include "io/parts.h"
 #include "io/paths.h"
 #include "store/journal.h"
 

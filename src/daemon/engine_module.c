@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "daemon/parts.h"
+#include "io/parts.h"
 
 int engine_module_open(const char *name, const struct engine_options *options, struct engine **ret,
                        struct error *err)

@@ -4,7 +4,7 @@
 
 /* engine_module - loads an engine that is not part of this program
  *
- * A module is a shared object named tarn-engine-NAME.so (daemon/parts.h says where it is looked
+ * A module is a shared object named tarn-engine-NAME.so (io/parts.h says where it is looked
  * for) or any path with a slash. It exports tarn_engine_module (core/engine.h). What it links to,
  * say libslurm, is needed where it is used only.
  */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "cli/command.h"
 #include "daemon/inventory.h"
-#include "daemon/verbs.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/http.h"

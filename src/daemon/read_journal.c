@@ -2,8 +2,8 @@
 /* tarn simulate: the room sim with what it can't do itself. */
 #include "sim/run/simulate.h"
 
+#include "cli/command.h"
 #include "daemon/daemon.h"
-#include "daemon/verbs.h"
 #include "store/journal.h"
 
 int daemon_read_records(const char *dir, journal_record_fn *fn, void *user, struct error *err)
@@ -28,10 +28,10 @@ static bool estimate_start(const struct brain *brain, struct inquiry *inquiry,
     return true;
 }
 
-int run_simulate(int argc, char **argv)
+int run_simulate(const struct options *options)
 {
     static const struct sim_ports ports = { .read_journal = daemon_read_records,
                                             .estimate_start = estimate_start };
 
-    return simulate(argc, argv, &ports);
+    return simulate(options->argc, options->argv, &ports);
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "core/snapshot/snapshot.h"
-#include "daemon/verbs.h"
 #include "io/paths.h"
 #include "sched/sched.h"
 #include "store/journal.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "daemon/daemon.h"
-#include "daemon/verbs.h"
 #include "io/file.h"
 #include "io/paths.h"
 

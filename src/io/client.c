@@ -1,62 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/client.h"
 
-#include <curl/curl.h>
+#include <assert.h>
 #include <errno.h>
+#include <http_parser.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
+enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, CONNECT_TIMEOUT_S = 10, STREAMS_MAX = 16 };
+
+/* One request and its reply. */
+struct client_transfer {
+    int fd; /* -1: not connected */
+    struct text request;
+    size_t sent;
+    http_parser parser;
+    struct text *body;
+    size_t body_max;
+    bool is_over, is_too_large;
+};
+
 struct client {
     char *socket;
-    CURLM *multi;
-    CURL *call; /* used again for each call */
-    struct curl_slist *headers;
+    struct client_transfer call; /* its connection is used again for each call */
+    struct client_stream *streams[STREAMS_MAX];
+    unsigned stream_count;
     int watched_fd;
-    bool has_news; /* something came since the last wait began */
+    bool has_news; /* the next wait ends at once */
 };
 
-/* A call in flight. */
-struct call {
-    struct client_reply *reply;
-    bool is_over;
-    CURLcode result;
-};
-
-int client_create(const char *socket, struct client **ret, struct error *err)
+struct client *client_create(const char *socket)
 {
-    static bool is_ready;
-
-    if (!is_ready && curl_global_init(CURL_GLOBAL_NOTHING) != 0)
-        return error_set(err, -EIO, "libcurl can't be used");
-    is_ready = true;
     struct client *client = mem_zero(1, sizeof(*client));
-    *client = (struct client){
-        .socket = mem_string(socket),
-        .multi = curl_multi_init(),
-        .call = curl_easy_init(),
-        .watched_fd = -1,
-    };
-    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    client->headers = curl_slist_append(client->headers, "Expect:");
-    if (!client->multi || !client->call || !client->headers) {
-        client_destroy(client);
-        return error_set(err, -ENOMEM, "libcurl can't be used: out of memory");
-    }
-    *ret = client;
-    return 0;
+
+    client->socket = mem_string(socket);
+    client->call.fd = client->watched_fd = -1;
+    return client;
+}
+
+static void disconnect(struct client_transfer *transfer)
+{
+    if (transfer->fd >= 0)
+        close(transfer->fd);
+    transfer->fd = -1;
+    text_release(&transfer->request);
 }
 
 void client_destroy(struct client *client)
 {
     if (!client)
         return;
-    if (client->call)
-        curl_easy_cleanup(client->call);
-    if (client->multi)
-        curl_multi_cleanup(client->multi);
-    curl_slist_free_all(client->headers);
+    assert(client->stream_count == 0);
+    disconnect(&client->call);
     free(client->socket);
     free(client);
 }
@@ -66,140 +69,192 @@ void client_watch(struct client *client, int fd)
     client->watched_fd = fd;
 }
 
-/* What every transfer has; the host is a word that the server does not look at. */
-static void prepare(const struct client *client, CURL *handle, const char *path)
-{
-    AUTO_FREE char *url = mem_printf("http://tarn%s", path);
+/* ---- one transfer ---- */
 
-    curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-    curl_easy_setopt(handle, CURLOPT_URL, url);
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, client->headers);
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_PROXY, "");
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, 10L);
-    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+static int failed(const struct client *client, int code, struct error *err)
+{
+    return error_set(err, code, "daemon at %s: %s", client->socket, strerror(-code));
 }
 
-static int failed(const struct client *client, CURL *handle, CURLcode result, struct error *err)
+static int on_body(http_parser *parser, const char *bytes, size_t length)
 {
-    long number = 0;
+    struct client_transfer *transfer = parser->data;
 
-    if (result == CURLE_OPERATION_TIMEDOUT)
-        return error_set(err, -ETIMEDOUT, "daemon at %s: no answer in time", client->socket);
-    if (result == CURLE_WRITE_ERROR)
-        return error_set(err, -EFBIG, "daemon at %s: more than %d MiB of answer", client->socket,
-                         CLIENT_REPLY_MAX >> 20);
-    if (result != CURLE_COULDNT_CONNECT)
-        return error_set(err, -EIO, "daemon at %s: %s", client->socket, curl_easy_strerror(result));
-    curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &number);
-    int code = number > 0 ? (int)number : ECONNREFUSED;
-    return error_set(err, -code, "daemon at %s: %s", client->socket, strerror(code));
-}
-
-static size_t on_reply(char *bytes, size_t size, size_t count, void *user)
-{
-    struct client_reply *reply = user;
-
-    if (reply->body.length + size * count > CLIENT_REPLY_MAX)
-        return 0;
-    text_add_bytes(&reply->body, bytes, size * count);
-    return size * count;
-}
-
-/* What libcurl says has ended: the call, or a stream. */
-static void take_messages(struct client *client)
-{
-    int left;
-
-    for (;;) {
-        const CURLMsg *message = curl_multi_info_read(client->multi, &left);
-        void *user = NULL;
-
-        if (!message)
-            return;
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        client->has_news = true;
-        CURL *handle = message->easy_handle;
-        CURLcode result = message->data.result;
-        curl_easy_getinfo(handle, CURLINFO_PRIVATE, (char **)&user);
-        if (handle == client->call) {
-            struct call *call = user;
-            call->is_over = true;
-            call->result = result;
-            continue;
-        }
-        struct client_stream *stream = user;
-        stream->is_over = true;
-        curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &stream->status);
-        stream->code = result == CURLE_OK ? 0 : failed(client, handle, result, &stream->err);
-    }
-}
-
-int client_wait(struct client *client, int timeout_ms, struct error *err)
-{
-    struct curl_waitfd watched = { .fd = client->watched_fd, .events = CURL_WAIT_POLLIN };
-    unsigned watched_count = client->watched_fd >= 0 ? 1 : 0;
-    int running;
-
-    CURLMcode code = curl_multi_perform(client->multi, &running);
-    take_messages(client);
-    /* What has come already, also before this call, is not to wait for more. */
-    if (client->has_news)
-        timeout_ms = 0;
-    if (code == CURLM_OK)
-        code = curl_multi_poll(client->multi, &watched, watched_count, timeout_ms, NULL);
-    if (code == CURLM_OK)
-        code = curl_multi_perform(client->multi, &running);
-    take_messages(client);
-    client->has_news = false;
-    if (code != CURLM_OK)
-        return error_set(err, -EIO, "daemon at %s: %s", client->socket, curl_multi_strerror(code));
-    if (watched_count > 0 && (watched.revents & CURL_WAIT_POLLIN))
-        return error_set(err, -EINTR, "interrupted");
+    transfer->is_too_large = transfer->body->length + length > transfer->body_max;
+    if (transfer->is_too_large)
+        return 1;
+    text_add_bytes(transfer->body, bytes, length);
     return 0;
 }
 
-static void prepare_call(struct client *client, const struct client_request *request,
-                         struct call *call)
+static int on_complete(http_parser *parser)
 {
-    bool is_get = strcmp(request->method, "GET") == 0;
+    struct client_transfer *transfer = parser->data;
 
-    curl_easy_reset(client->call);
-    prepare(client, client->call, request->path);
-    curl_easy_setopt(client->call, CURLOPT_PRIVATE, call);
-    curl_easy_setopt(client->call, CURLOPT_TIMEOUT, (long)CLIENT_TIMEOUT_S);
-    curl_easy_setopt(client->call, CURLOPT_WRITEFUNCTION, on_reply);
-    curl_easy_setopt(client->call, CURLOPT_WRITEDATA, call->reply);
-    if (is_get)
-        return;
-    curl_easy_setopt(client->call, CURLOPT_POST, 1L);
-    curl_easy_setopt(client->call, CURLOPT_POSTFIELDS, request->body ? request->body : "");
-    curl_easy_setopt(client->call, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length);
-    curl_easy_setopt(client->call, CURLOPT_CUSTOMREQUEST, request->method);
+    transfer->is_over = true;
+    return 0;
+}
+
+static int dial(const char *path, int *ret_fd)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const struct timeval limit = { .tv_sec = CONNECT_TIMEOUT_S };
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* of connect, too */
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        int code = -errno;
+        close(fd);
+        return code;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Whether a connection that was used can take another request: the daemon closes an idle one. */
+static bool is_usable(const struct client_transfer *transfer)
+{
+    struct pollfd news = { .fd = transfer->fd, .events = POLLIN };
+
+    return transfer->fd >= 0 && poll(&news, 1, 0) == 0;
+}
+
+static int transfer_connect(const struct client *client, struct client_transfer *transfer,
+                            struct error *err)
+{
+    if (is_usable(transfer))
+        return 0;
+    disconnect(transfer);
+    int code = dial(client->socket, &transfer->fd);
+    return code < 0 ? failed(client, code, err) : 0;
+}
+
+static int transfer_begin(const struct client *client, struct client_transfer *transfer,
+                          const struct client_request *request, struct error *err)
+{
+    int code = transfer_connect(client, transfer, err);
+
+    if (code < 0)
+        return code;
+    transfer->sent = 0;
+    transfer->is_over = transfer->is_too_large = false;
+    http_parser_init(&transfer->parser, HTTP_RESPONSE);
+    transfer->parser.data = transfer;
+    text_clear(&transfer->request);
+    text_printf(&transfer->request, "%s %s HTTP/1.1\r\nHost: tarn\r\n", request->method,
+                request->path);
+    if (strcmp(request->method, "GET") != 0)
+        text_printf(&transfer->request, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                    request->length);
+    text_add(&transfer->request, "\r\n");
+    text_add_bytes(&transfer->request, request->body, request->length);
+    return 0;
+}
+
+/* A daemon that refuses a request early reads no more of it; its reply says why. */
+static void send_more(struct client_transfer *transfer)
+{
+    while (transfer->sent < transfer->request.length) {
+        ssize_t length =
+            send(transfer->fd, transfer->request.bytes + transfer->sent,
+                 transfer->request.length - transfer->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (length < 0 && errno == EAGAIN)
+            return;
+        transfer->sent = length < 0 ? transfer->request.length : transfer->sent + (size_t)length;
+    }
+}
+
+/* Send and receive what is possible now. */
+static int transfer_go(const struct client *client, struct client_transfer *transfer,
+                       struct error *err)
+{
+    static const http_parser_settings settings = { .on_body = on_body,
+                                                   .on_message_complete = on_complete };
+    static char chunk[CHUNK_BYTES];
+
+    send_more(transfer);
+    for (int i = 0; i < CHUNKS_AT_ONCE && !transfer->is_over; i++) {
+        ssize_t length = recv(transfer->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (length < 0)
+            return failed(client, -errno, err);
+        http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
+        if (transfer->is_too_large)
+            return error_set(err, -EFBIG, "daemon at %s: more than %zu MiB of answer",
+                             client->socket, transfer->body_max >> 20);
+        if (HTTP_PARSER_ERRNO(&transfer->parser) != HPE_OK)
+            return error_set(err, -EIO, "daemon at %s: %s", client->socket,
+                             http_errno_description(HTTP_PARSER_ERRNO(&transfer->parser)));
+        if (length == 0 && !transfer->is_over)
+            return error_set(err, -EIO, "daemon at %s: it closed the connection without an answer",
+                             client->socket);
+    }
+    return 0;
+}
+
+static struct pollfd transfer_news(const struct client_transfer *transfer)
+{
+    bool is_sending = transfer->sent < transfer->request.length;
+
+    return (struct pollfd){ .fd = transfer->fd,
+                            .events = (short)(POLLIN | (is_sending ? POLLOUT : 0)) };
+}
+
+/* ---- calls ---- */
+
+static time_t seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static int finish_call(struct client *client, struct error *err)
+{
+    time_t until = seconds_now() + CLIENT_TIMEOUT_S;
+
+    for (;;) {
+        int code = transfer_go(client, &client->call, err);
+
+        if (code < 0 || client->call.is_over)
+            return code;
+        struct pollfd news[] = { transfer_news(&client->call),
+                                 { .fd = client->watched_fd, .events = POLLIN } };
+        poll(news, COUNT_OF(news), 1000);
+        if (news[1].revents & POLLIN)
+            return error_set(err, -EINTR, "interrupted");
+        if (seconds_now() > until)
+            return error_set(err, -ETIMEDOUT, "daemon at %s: no answer in time", client->socket);
+    }
+}
+
+int client_connect(struct client *client, struct error *err)
+{
+    return transfer_connect(client, &client->call, err);
 }
 
 int client_call(struct client *client, const struct client_request *request,
                 struct client_reply *ret, struct error *err)
 {
-    struct call call = { .reply = ret };
-    int code = 0, running;
+    struct client_transfer *call = &client->call;
 
     *ret = (struct client_reply){ 0 };
-    prepare_call(client, request, &call);
-    curl_multi_add_handle(client->multi, client->call);
-    while (!call.is_over && code == 0) {
-        /* Data that is already available needs no wait. */
-        curl_multi_perform(client->multi, &running);
-        take_messages(client);
-        if (!call.is_over)
-            code = client_wait(client, 1000, err);
-    }
-    curl_easy_getinfo(client->call, CURLINFO_RESPONSE_CODE, &ret->status);
-    curl_multi_remove_handle(client->multi, client->call);
-    if (call.is_over)
-        code = call.result == CURLE_OK ? 0 : failed(client, client->call, call.result, err);
+    call->body = &ret->body;
+    call->body_max = CLIENT_REPLY_MAX;
+    int code = transfer_begin(client, call, request, err);
+    if (code == 0)
+        code = finish_call(client, err);
+    if (code < 0 || !http_should_keep_alive(&call->parser))
+        disconnect(call);
+    ret->status = code < 0 ? 0 : call->parser.status_code;
     if (code < 0)
         client_reply_release(ret);
     return code;
@@ -211,44 +266,66 @@ void client_reply_release(struct client_reply *reply)
     reply->status = 0;
 }
 
-/* A slow consumer makes the daemon wait, and does not make this process grow. */
-static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
-{
-    struct client_stream *stream = user;
+/* ---- streams ---- */
 
-    if (stream->bytes.length + size * count > CLIENT_WAITING_MAX)
-        return 0;
-    stream->client->has_news = true;
-    curl_easy_getinfo(stream->handle, CURLINFO_RESPONSE_CODE, &stream->status);
-    text_add_bytes(&stream->bytes, bytes, size * count);
-    return size * count;
+static void stream_take(struct client_stream *stream)
+{
+    struct client_transfer *transfer = stream->transfer;
+
+    stream->code = transfer_go(stream->client, transfer, &stream->err);
+    stream->is_over = transfer->is_over || stream->code < 0;
+    stream->status = transfer->parser.status_code;
 }
 
-int client_stream_open(struct client *client, const char *path, struct client_stream *stream,
-                       struct error *err)
+int client_wait(struct client *client, int timeout_ms, struct error *err)
 {
-    *stream = (struct client_stream){ .client = client };
+    struct pollfd news[STREAMS_MAX + 1];
 
-    CURL *handle = curl_easy_init();
-    if (!handle)
-        return error_set(err, -ENOMEM, "libcurl: out of memory");
-    prepare(client, handle, path);
-    curl_easy_setopt(handle, CURLOPT_PRIVATE, stream);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(handle, CURLOPT_WRITEDATA, stream);
-    curl_multi_add_handle(client->multi, handle);
-    stream->handle = handle;
-    return 0;
+    for (unsigned i = 0; i < client->stream_count; i++) {
+        news[i] = transfer_news(client->streams[i]->transfer);
+        if (client->streams[i]->is_over)
+            news[i].fd = -1;
+    }
+    struct pollfd *watched = &news[client->stream_count];
+    *watched = (struct pollfd){ .fd = client->watched_fd, .events = POLLIN };
+    if (poll(news, client->stream_count + 1, client->has_news ? 0 : timeout_ms) < 0)
+        return errno == EINTR ? 0 : error_set(err, -errno, "poll: %s", strerror(errno));
+    client->has_news = false;
+    for (unsigned i = 0; i < client->stream_count; i++) {
+        if (news[i].revents)
+            stream_take(client->streams[i]);
+    }
+    return watched->revents & POLLIN ? error_set(err, -EINTR, "interrupted") : 0;
+}
+
+void client_stream_open(struct client *client, const char *path, struct client_stream *stream)
+{
+    const struct client_request request = { .method = "GET", .path = path };
+    struct client_transfer *transfer = mem_zero(1, sizeof(*transfer));
+
+    assert(client->stream_count < STREAMS_MAX);
+    *stream = (struct client_stream){ .client = client, .transfer = transfer };
+    client->streams[client->stream_count++] = stream;
+    *transfer = (struct client_transfer){ .fd = -1,
+                                          .body = &stream->bytes,
+                                          .body_max = CLIENT_WAITING_MAX };
+    stream->code = transfer_begin(client, transfer, &request, &stream->err);
+    stream->is_over = client->has_news = stream->code < 0;
 }
 
 void client_stream_close(struct client_stream *stream)
 {
-    if (stream->handle) {
-        curl_multi_remove_handle(stream->client->multi, stream->handle);
-        curl_easy_cleanup(stream->handle);
+    struct client *client = stream->client;
+
+    for (unsigned i = 0; stream->transfer && i < client->stream_count; i++) {
+        if (client->streams[i] == stream)
+            client->streams[i] = client->streams[--client->stream_count];
     }
+    if (stream->transfer)
+        disconnect(stream->transfer);
+    free(stream->transfer);
     text_release(&stream->bytes);
-    stream->handle = NULL;
+    stream->transfer = NULL;
 }
 
 /* Forget what was taken; done once for many events, because what is left is moved. */

@@ -8,7 +8,7 @@
  * stays small, because thousands may run.
  *
  * Order of calls:  order_read, status_take, tree_prepare, streams_open, job_start,
- *                  the loop in main.c, tree_kill and reaping, record_end
+ *                  the loop in shim_main.c, tree_kill and reaping, record_end
  * Spec:            doc/spec/06-shim.md
  */
 

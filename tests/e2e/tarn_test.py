@@ -21,6 +21,7 @@ import urllib.parse
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("TARN_BUILD") or os.path.join(HERE, "..", "..", "build"))
 TARN = os.environ.get("TARN_BINARY") or os.path.join(BUILD, "tarn")
+TARND = os.path.join(os.path.dirname(TARN), "tarnd")  # what `tarn serve` becomes
 PATIENCE_S = float(os.environ.get("TARN_PATIENCE", "60"))  # for what must come, on a slow machine
 MARKER = "E2E_MARKER"
 

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from tarn_test import IS_ROOT, Refused, TARN, as_user, wait_until
+from tarn_test import IS_ROOT, Refused, TARN, TARND, as_user, wait_until
 
 SMALL = {"cpus": 0.01}
 
@@ -443,7 +443,7 @@ def children(daemon):
         try:
             with open("/proc/%s/stat" % name) as file:
                 fields = file.read().rsplit(")", 1)[1].split()
-            if fields[0] != "Z" and os.path.samefile("/proc/%s/exe" % name, TARN):
+            if fields[0] != "Z" and os.path.samefile("/proc/%s/exe" % name, TARND):
                 parents[int(name)] = int(fields[1])
         except OSError:
             continue

@@ -297,6 +297,7 @@ def test_running_jobs_are_found_again_after_a_crash_and_after_an_upgrade(make_da
     daemon = make_daemon()
     daemon.binary = str(tmp_path / "tarn")
     shutil.copy(tarn_test.TARN, daemon.binary)
+    shutil.copy(tarn_test.TARND, daemon.binary + "d")
     daemon.start()
     api = daemon.api
     run = "for i in $(seq 60); do echo line $i; test -e %s/go && exit 4; sleep 0.1; done; sleep 60" % tmp_path
@@ -306,8 +307,9 @@ def test_running_jobs_are_found_again_after_a_crash_and_after_an_upgrade(make_da
     daemon.kill()
     daemon.start()
     assert api.job(number)["state"] == "running" and api.job(number)["attempt"] == 1
-    shutil.copy(tarn_test.TARN, daemon.binary + ".new")
-    os.rename(daemon.binary + ".new", daemon.binary)
+    for program in (tarn_test.TARN, tarn_test.TARND):
+        shutil.copy(program, str(tmp_path / "new"))
+        os.rename(tmp_path / "new", tmp_path / os.path.basename(program))
     assert daemon.terminate() == 0
     daemon.start()
     count = api.output(number).count("\n")

@@ -12,8 +12,8 @@
 
 #include "../store/scratch.h"
 #include "chaos.h"
+#include "cli/command.h"
 #include "core/snapshot/snapshot.h"
-#include "daemon/verbs.h"
 
 /* Some life, recorded. Returns how many records there are; the snapshot is after `until` steps. */
 static uint64_t record_life(struct journal *journal, int steps, int until, struct text *snapshot,

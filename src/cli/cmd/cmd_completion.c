@@ -31,8 +31,8 @@ static void add_options(struct text *text, const struct command *command)
 
 static void print_verbs(struct text *text)
 {
-    for (size_t i = 0; commands_all[i]; i++)
-        text_printf(text, "%s ", commands_all[i]->name);
+    for (const struct command *command = commands_all; command->name; command++)
+        text_printf(text, "%s ", command->name);
 }
 
 static void bash(struct text *text)
@@ -46,9 +46,7 @@ static void bash(struct text *text)
                    "        return\n"
                    "    fi\n"
                    "    case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; commands_all[i]; i++) {
-        const struct command *command = commands_all[i];
-
+    for (const struct command *command = commands_all; command->name; command++) {
         text_printf(text, "    %s) words=\"", command->name);
         add_options(text, command);
         text_add(text, "\"");
@@ -67,17 +65,15 @@ static void bash(struct text *text)
 static void zsh(struct text *text)
 {
     text_add(text, "#compdef tarn\n_tarn()\n{\n    local -a verbs\n    verbs=(\n");
-    for (size_t i = 0; commands_all[i]; i++)
-        text_printf(text, "        '%s:%s'\n", commands_all[i]->name, commands_all[i]->summary);
+    for (const struct command *command = commands_all; command->name; command++)
+        text_printf(text, "        '%s:%s'\n", command->name, command->summary);
     text_add(text, "    )\n"
                    "    if (( CURRENT == 2 )); then\n"
                    "        _describe command verbs\n"
                    "        return\n"
                    "    fi\n"
                    "    case $words[2] in\n");
-    for (size_t i = 0; commands_all[i]; i++) {
-        const struct command *command = commands_all[i];
-
+    for (const struct command *command = commands_all; command->name; command++) {
         text_printf(text, "    %s)\n        compadd -- ", command->name);
         add_options(text, command);
         if (takes_jobs(command))
@@ -91,8 +87,7 @@ static void zsh(struct text *text)
 
 static void fish(struct text *text)
 {
-    for (size_t i = 0; commands_all[i]; i++) {
-        const struct command *command = commands_all[i];
+    for (const struct command *command = commands_all; command->name; command++) {
         const char *name = command->name;
 
         text_printf(text, "complete -c tarn -n __fish_use_subcommand -f -a %s -d '%s'\n", name,

@@ -70,9 +70,8 @@ static int print_one(const struct each *each)
     if (each->count > 1)
         printf("%s==> job %s <==\n", each->number > 0 ? "\n" : "", id);
     build_path(id, each->options, &path);
-    int code = client_stream_open(session->client, path.bytes, &stream, &err);
-    if (code == 0)
-        code = copy_stream(session, &stream, &err);
+    client_stream_open(session->client, path.bytes, &stream);
+    int code = copy_stream(session, &stream, &err);
     client_stream_close(&stream);
     if (code == -ENOENT || code == -ECONNREFUSED) {
         /* Ask once more in the way that says whether there is a daemon at all. */

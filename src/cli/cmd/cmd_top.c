@@ -218,11 +218,8 @@ static bool take_signals(struct top *top)
 
 static void ask(struct top *top, usec_t now)
 {
-    struct error err;
-
     top->due = now + top->interval;
-    if (feed_ask(&top->feed, now, &err) < 0)
-        top->has_failed = true;
+    feed_ask(&top->feed, now);
 }
 
 static bool look_for_answer(struct top *top, usec_t now)

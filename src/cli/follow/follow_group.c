@@ -459,9 +459,8 @@ int follow_group(const struct follow_plan *plan, int *ret_status, struct error *
     if (has_talk(&live))
         talk("%s %s · %s · %zu jobs", live.stages.kind, live.id, live.stages.name,
              live.stages.job_count);
-    code = watch_open(&live.watch, plan->session, live.id, err);
-    if (code == 0)
-        code = follow_on(&live, ret_status, err);
+    watch_open(&live.watch, plan->session, live.id);
+    code = follow_on(&live, ret_status, err);
     if (code == 0)
         code = finish(&live, ret_status, err);
     watch_close(&live.watch);

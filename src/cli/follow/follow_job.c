@@ -13,18 +13,18 @@
 #include "cli/job_view.h"
 #include "cli/screen.h"
 
-static int connect_events(struct watch *watch, struct error *err)
+static void connect_events(struct watch *watch)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/events", watch->id);
 
-    return client_stream_open(watch->session->client, path, &watch->events, err);
+    client_stream_open(watch->session->client, path, &watch->events);
 }
 
-int watch_open(struct watch *watch, struct session *session, const char *id, struct error *err)
+void watch_open(struct watch *watch, struct session *session, const char *id)
 {
     *watch = (struct watch){ .session = session };
     snprintf(watch->id, sizeof(watch->id), "%s", id);
-    return connect_events(watch, err);
+    connect_events(watch);
 }
 
 void watch_close(struct watch *watch)
@@ -64,7 +64,8 @@ int watch_mend(struct watch *watch, struct error *err)
     int code = client_wait(watch->session->client, WATCH_PAUSE_MS, err);
     if (code < 0 && code != -EINTR)
         return code;
-    return connect_events(watch, err);
+    connect_events(watch);
+    return 0;
 }
 
 enum { WAIT_MS = 5000, ASK_AGAIN_S = 15 };
@@ -254,12 +255,12 @@ static void ask_again(struct following *following)
         hear(following, job);
 }
 
-static int open_output(struct following *following, struct error *err)
+static void open_output(struct following *following)
 {
     AUTO_FREE char *path =
         mem_printf("/v1/jobs/%s/output?follow=1&offset=%" PRIu64, following->id, following->offset);
 
-    return client_stream_open(following->plan->session->client, path, &following->output, err);
+    client_stream_open(following->plan->session->client, path, &following->output);
 }
 
 static bool wants_output(const struct following *following)
@@ -305,7 +306,7 @@ static int mend(struct following *following, struct error *err)
     bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
     if (code == 0 && wants_output(following) && is_cut) {
         client_stream_close(&following->output);
-        code = open_output(following, err);
+        open_output(following);
     }
     return code;
 }
@@ -364,11 +365,10 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
     struct following following = { .plan = plan, .asked_at = time(NULL) };
 
     snprintf(following.id, sizeof(following.id), "%" PRId64, field_number(plan->submitted, "id"));
-    int code = watch_open(&following.watch, plan->session, following.id, err);
-    if (code == 0 && wants_output(&following))
-        code = open_output(&following, err);
-    if (code == 0)
-        code = follow_on(&following, ret_status, err);
+    watch_open(&following.watch, plan->session, following.id);
+    if (wants_output(&following))
+        open_output(&following);
+    int code = follow_on(&following, ret_status, err);
     if (code == 0) {
         tell_end(&following);
         *ret_status = job_exit_status(following.job);
@@ -384,8 +384,9 @@ int follow_quietly(struct session *session, const char *id, int *ret_status, str
 {
     struct watch watch;
     bool is_over = false, is_group, has_group = false;
+    int code = 0;
 
-    int code = watch_open(&watch, session, id, err);
+    watch_open(&watch, session, id);
     while (code == 0 && !is_over) {
         code = client_wait(session->client, WAIT_MS, err);
         for (json_t *change = watch_take(&watch, &is_group); change;

@@ -51,7 +51,7 @@ struct watch {
     time_t away_since; /* 0: connected */
 };
 
-int watch_open(struct watch *watch, struct session *session, const char *id, struct error *err);
+void watch_open(struct watch *watch, struct session *session, const char *id);
 void watch_close(struct watch *watch);
 
 /* The next change received, new; NULL: none yet. *ret_is_group: it is of a group. */

@@ -76,7 +76,7 @@ int feed_history(struct top_feed *feed, const char *uuid, int64_t step_s, json_t
     return session_get(feed->session, path, ret, err);
 }
 
-static int ask_jobs(struct top_feed *feed, usec_t now, struct error *err)
+static void ask_jobs(struct top_feed *feed, usec_t now)
 {
     struct client *client = feed->session->client;
 
@@ -84,26 +84,21 @@ static int ask_jobs(struct top_feed *feed, usec_t now, struct error *err)
     feed->has_changed = false;
     if (!feed->has_events) {
         /* What changes before it listens is seen by asking once more. */
-        feed->has_events = client_stream_open(client, "/v1/events", &feed->events, NULL) == 0;
-        feed->has_changed = true;
+        client_stream_open(client, "/v1/events", &feed->events);
+        feed->has_events = feed->has_changed = true;
     }
-    return client_stream_open(client, text_string(&feed->jobs_path), &feed->jobs, err);
+    client_stream_open(client, text_string(&feed->jobs_path), &feed->jobs);
 }
 
-int feed_ask(struct top_feed *feed, usec_t now, struct error *err)
+void feed_ask(struct top_feed *feed, usec_t now)
 {
     stop_asking(feed);
     feed->asked = now;
     feed->asks_jobs = look_at_events(feed) || now - feed->asked_jobs >= FEED_JOBS_S * USEC_PER_SEC;
-    int code = client_stream_open(feed->session->client, gpus_path, &feed->gpus, err);
-    if (code < 0)
-        return code;
+    client_stream_open(feed->session->client, gpus_path, &feed->gpus);
     if (feed->asks_jobs)
-        code = ask_jobs(feed, now, err);
-    if (code < 0)
-        client_stream_close(&feed->gpus);
-    feed->is_asking = code == 0;
-    return code;
+        ask_jobs(feed, now);
+    feed->is_asking = true;
 }
 
 static int read_reply(const struct client_stream *stream, json_t **ret, struct error *err)

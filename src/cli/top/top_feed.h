@@ -42,7 +42,7 @@ int feed_get(struct top_feed *feed, json_t **ret_gpus, json_t **ret_jobs, struct
 int feed_history(struct top_feed *feed, const char *uuid, int64_t step_s, json_t **ret,
                  struct error *err);
 
-int feed_ask(struct top_feed *feed, usec_t now, struct error *err);
+void feed_ask(struct top_feed *feed, usec_t now);
 /* Take what client_wait() received; *ret_... are new if they arrived. NULL jobs: unchanged. */
 enum feed_answer feed_take(struct top_feed *feed, usec_t now, json_t **ret_gpus, json_t **ret_jobs,
                            struct error *err);

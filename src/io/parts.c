@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/parts.h"
+#include "io/parts.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_PARTS_H
-#define DAEMON_PARTS_H
+#ifndef IO_PARTS_H
+#define IO_PARTS_H
 
-/* parts - files that belong to this program: the shim, engine modules
+/* parts - files that belong to this program: the daemon, the shim, engine modules
  *
  * They are beside the program (in a build folder: in the folder where they are built) or in
  * ../libexec/tarn.

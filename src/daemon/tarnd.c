@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cli/command.h"
+#include "daemon/study/study.h"
+#include "daemon/study/study_report.h"
+
+int main(int argc, char **argv)
+{
+    static const struct command commands[] = {
+#define COMMAND(name, table, words, usage, summary)                                                \
+    { #name, usage, summary, run_##name, options_##table, WORDS_##words },
+#define DAEMON_COMMAND COMMAND
+#include "cli/commands.def"
+        { 0 },
+    };
+
+    if (argc == 2 && strcmp(argv[1], "--rehearse") == 0) /* the daemon calls it */
+        return run_rehearsal();
+    if (argc == 2 && strcmp(argv[1], "--report") == 0) /* and this */
+        return run_report_study();
+    return cli_main(argc, argv, commands);
+}
