@@ -164,3 +164,85 @@ def test_a_script_with_tasks_is_the_same_for_tarn_submit(cluster):
     cluster.api.wait_end(plain)
     assert "was not submitted with Slurm's options" in cluster.api.output(plain)
     assert cluster.api.output(plain).endswith("plain\n")
+
+
+def test_squeue_lists_what_waits_and_runs(cluster):
+    first = cluster.slurm("sbatch", "--parsable", "-J", "first", "-c", "0.1", "-t", "2:00:00", "--gpus", "3", "--wrap", "sleep 1000").stdout.strip()
+    cluster.api.wait_state(first, "running")
+    second = cluster.slurm("sbatch", "--parsable", "-J", "second", "-c", "0.1", "--gpus", "2", "--wrap", "true").stdout.strip()
+    array = cluster.slurm("sbatch", "--parsable", "-H", "-a", "1,4", "-c", "0.1", "--wrap", "true").stdout.strip()
+    user = cluster.api.job(first)["user"]
+    titles, *lines = cluster.slurm("squeue").stdout.splitlines()
+    assert titles.split() == ["JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)"]
+    assert [line.split()[0] for line in lines] == [first, second, array + "_1", array + "_4"]
+    assert [line.split()[4] for line in lines] == ["R", "PD", "PD", "PD"]
+    assert lines[1].endswith("(Resources)") and lines[2].endswith("(JobHeldUser)")
+    rows = cluster.slurm("squeue", "-h", "--me", "-o", "%i|%T|%l|%b|%F|%5j|").stdout.splitlines()
+    assert rows[0] == first + "|RUNNING|2:00:00|gres/gpu:3|%s|first|" % first
+    assert rows[1] == second + "|PENDING|UNLIMITED|gres/gpu:2|%s|secon|" % second
+    assert rows[3] == "%s_4|PENDING|UNLIMITED|N/A|%s|wrap |" % (array, array)
+    assert cluster.slurm("squeue", "-h", "-j", array, "-o", "%K").stdout == "1\n4\n"
+    assert cluster.slurm("squeue", "-h", "-t", "RUNNING", "-u", user, "-O", "JobID:3").stdout == first.rjust(3) + "\n"
+    assert cluster.slurm("squeue", "-h", "-u", "somebody-else").stdout == ""
+    start = cluster.slurm("squeue", "-h", "--start", "-n", "second").stdout.split()[5]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", start)
+    assert "'%q' is not known" in cluster.slurm("squeue", "-o", "%q", status=1).stderr
+    assert "state 'XX'" in cluster.slurm("squeue", "-t", "XX", status=1).stderr
+    # scontrol and scancel on the same
+    cluster.slurm("scontrol", "release", array + "_1")
+    assert cluster.api.wait_end(array + "_1")["result"] == "ok"
+    cluster.slurm("scontrol", "hold", second)
+    assert cluster.api.job(second)["state"] == "held"
+    cluster.slurm("scancel", "%s_[4]" % array)
+    assert cluster.api.wait_end(array + "_4")["result"] == "cancelled"
+    assert "--full" in cluster.slurm("scancel", "-s", "USR1", first, status=1).stderr
+    cluster.slurm("scancel", "-f", "-s", "USR1", first)
+    assert cluster.api.wait_end(first)["signal"] == signal.SIGUSR1
+    cluster.slurm("scancel", "-t", "RUNNING", "-n", "second")
+    assert cluster.api.job(second)["state"] == "held"
+    cluster.slurm("scancel", "-t", "PD", "-n", "second")
+    assert cluster.api.wait_end(second)["result"] == "cancelled"
+    assert "no such job" in cluster.slurm("scancel", "9999", status=1).stderr
+    assert "no job" in cluster.slurm("scancel", status=1).stderr
+
+
+def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
+    good = cluster.slurm("sbatch", "--parsable", "-J", "good", "-c", "0.1", "--gpus", "1", "-t", "10", "--wrap", "true").stdout.strip()
+    bad = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "--wrap", "exit 3").stdout.strip()
+    cluster.api.wait_end(good)
+    cluster.api.wait_end(bad)
+    rows = cluster.slurm("sacct", "-nPX", "--format=JobID,JobName,State,ExitCode,AllocTRES").stdout.splitlines()
+    assert rows == [good + "|good|COMPLETED|0:0|cpu=1,node=1,gres/gpu=1", bad + "|wrap|FAILED|3:0|cpu=1,node=1"]
+    titles, dashes, row = cluster.slurm("sacct", "-j", bad, "--format=jobid%6,state%-10").stdout.splitlines()
+    assert titles == " JobID State     " and dashes == "------ ----------" and row == bad.rjust(6) + " FAILED    "
+    assert cluster.slurm("sacct", "-nP", "-S", "now-1hour", "-E", "now", "-s", "F", "-o", "jobid").stdout == bad + "\n"
+    assert cluster.slurm("sacct", "-nP", "-E", "2020-01-01", "-S", "2019-01-01T00:00").stdout == ""
+    assert "time 'soon'" in cluster.slurm("sacct", "-S", "soon", status=1).stderr
+    assert "'Foo' is not known" in cluster.slurm("sacct", "-o", "Foo", status=1).stderr
+    shown = cluster.slurm("scontrol", "show", "job", good).stdout
+    for words in ("JobId=%s JobName=good\n" % good, "JobState=COMPLETED", "TimeLimit=00:10:00", "ExitCode=0:0",
+                  "WorkDir=%s\n" % cluster.work, "StdOut=%s/slurm-%s.out\n" % (cluster.work, good)):
+        assert words in shown, (words, shown)
+    assert cluster.slurm("scontrol", "-o", "show", "job=" + good).stdout.count("\n") == 1
+    assert "no such job" in cluster.slurm("scontrol", "show", "job", "9999", status=1).stderr
+    assert "tarn update" in cluster.slurm("scontrol", "update", "JobId=1", status=1).stderr
+    names = cluster.slurm("scontrol", "show", "hostnames", "a,n[08-10,3],b").stdout
+    assert names == "a\nn08\nn09\nn10\nn3\nb\n"
+    cluster.slurm("scontrol", "requeue", bad)
+    assert cluster.api.wait_end(bad)["attempt"] == 2
+
+
+def test_sinfo_lists_pools_and_nodes(cluster):
+    cluster.out("up")
+    node = cluster.api.get("/v1/nodes")["nodes"][0]
+    titles, line = cluster.slurm("sinfo").stdout.splitlines()
+    assert titles.split() == ["PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST"]
+    assert line.split() == ["default*", "up", "infinite", "1", "idle", node["name"]]
+    assert cluster.slurm("sinfo", "-h", "-N", "-o", "%N %G %T %R").stdout == node["name"] + " gpu:h100:4 idle default\n"
+    assert "NodeName=%s\n" % node["name"] in cluster.slurm("scontrol", "show", "node").stdout
+    assert "TotalNodes=1" in cluster.slurm("scontrol", "show", "partition", "default").stdout
+    assert "no such pool" in cluster.slurm("scontrol", "show", "partition", "none", status=1).stderr
+    for name in os.listdir(SLURM):
+        if os.path.islink(os.path.join(SLURM, name)):
+            assert cluster.slurm(name, "--version").stdout.startswith("tarn ")
+            assert cluster.slurm(name, "--help").stdout.startswith(name + " ")

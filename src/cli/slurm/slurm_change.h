@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_SLURM_SLURM_CHANGE_H
+#define CLI_SLURM_SLURM_CHANGE_H
+
+/* slurm_change - jobs that Slurm's commands name, and what is done to them */
+
+#include "cli/select.h"
+
+/* "7", "7_3", "7_[1-3,5]", with commas between them. */
+int slurm_ids_read(struct selection *selection, char *const *words, struct error *err);
+
+/* POST /v1/jobs/ID/action of each; says what is refused. Returns the exit status. */
+int slurm_change(struct session *session, const struct selection *selection, const char *action);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* squeue and sacct: lists of jobs */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/fields.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_jobs.h"
+
+struct listing {
+    struct slurm_choice choice;
+    const char *letters, *names;
+    bool has_no_titles, has_start;
+    bool is_parsable, ends_parsable;
+};
+
+static int print(const struct listing *listing, bool has_dashes)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct slurm_format format = { .between = listing->is_parsable ? "|" : NULL,
+                                   .ends_so = listing->ends_parsable };
+    AUTO(json) json_t *jobs = NULL;
+    const json_t *job;
+    struct error err;
+    size_t i;
+
+    int code = listing->names
+                   ? slurm_format_names(&format, listing->names, slurm_job_fields, &err)
+                   : slurm_format_letters(&format, listing->letters, slurm_job_fields, &err);
+    if (code == 0 && listing->choice.states)
+        code = slurm_states_check(listing->choice.states, &err);
+    if (code == 0)
+        code = session_open(&session, &err);
+    if (code == 0)
+        code = slurm_jobs_find(&session, &listing->choice, format.needs_details, &jobs, &err);
+    if (code == 0 && !listing->has_no_titles)
+        slurm_put_titles(&format);
+    if (code == 0 && !listing->has_no_titles && has_dashes)
+        slurm_put_dashes(&format);
+    json_array_foreach(jobs, i, job)
+    {
+        bool is_left_out = listing->has_start && strcmp(slurm_state(job, true), "PD") != 0;
+        if (!is_left_out)
+            slurm_put_row(&format, job);
+    }
+    slurm_format_release(&format);
+    return code < 0 ? slurm_fail("%s", err.text) : 0;
+}
+
+int slurm_squeue(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "user", required_argument, NULL, 'u' },
+        { "jobs", required_argument, NULL, 'j' },
+        { "states", required_argument, NULL, 't' },
+        { "format", required_argument, NULL, 'o' },
+        { "Format", required_argument, NULL, 'O' },
+        { "noheader", no_argument, NULL, 'h' },
+        { "me", no_argument, NULL, 'm' },
+        { "start", no_argument, NULL, 's' },
+        { "name", required_argument, NULL, 'n' },
+        { "account", required_argument, NULL, 'A' },
+        { "partition", required_argument, NULL, 'p' },
+        { "long", no_argument, NULL, 'l' },
+        { "all", no_argument, NULL, 'a' },
+        { "array", no_argument, NULL, 'r' },
+        { 0 },
+    };
+    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R" };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:lar", options, NULL)) != -1) {
+        switch (option) {
+        case 'u':
+            listing.choice.users = optarg;
+            break;
+        case 'j':
+            listing.choice.ids = optarg;
+            break;
+        case 't':
+            listing.choice.states = optarg;
+            break;
+        case 'o':
+            listing.letters = optarg;
+            break;
+        case 'O':
+            listing.names = optarg;
+            break;
+        case 'h':
+            listing.has_no_titles = true;
+            break;
+        case 'm':
+            listing.choice.users = slurm_own_name();
+            break;
+        case 's':
+            listing.has_start = true;
+            listing.letters = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20N %R";
+            break;
+        case 'n':
+            listing.choice.names = optarg;
+            break;
+        case 'A':
+            listing.choice.queues = optarg;
+            break;
+        case 'p':
+            listing.choice.pools = optarg;
+            break;
+        case 'l':
+            listing.letters = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+            break;
+        case 'a':
+        case 'r':
+            break; /* always so */
+        default:
+            return 1;
+        }
+    }
+    if (optind < argc)
+        return slurm_fail("'%s': expected options only", argv[optind]);
+    listing.choice.has_ended = listing.choice.states != NULL;
+    return print(&listing, false);
+}
+
+/* "now-2hours": how far before now, in seconds; -1: it is none. */
+static time_t seconds_before(const char *text)
+{
+    static const struct {
+        const char *word;
+        long seconds;
+    } units[] = {
+        { "second", 1 }, { "minute", 60 }, { "hour", 3600 }, { "day", 86400 }, { "week", 604800 }
+    };
+    char *end;
+
+    if (strcmp(text, "now") == 0)
+        return 0;
+    if (strncmp(text, "now-", 4) != 0)
+        return -1;
+    long number = strtol(text + 4, &end, 10);
+    if (end == text + 4 || number < 0 || number > 1000000)
+        return -1;
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        const size_t length = strlen(units[i].word);
+        if (strncmp(end, units[i].word, length) == 0 &&
+            (end[length] == '\0' || strcmp(end + length, "s") == 0))
+            return number * units[i].seconds;
+    }
+    return *end == '\0' ? number : -1;
+}
+
+/* A time as sacct takes it; false: it is none. */
+static bool read_time(const char *text, time_t *ret)
+{
+    static const char *const dates[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d",
+                                         "%m/%d/%y-%H:%M:%S", "%m/%d/%y-%H:%M", "%m/%d/%y" };
+    static const char *const hours[] = { "%H:%M:%S", "%H:%M" };
+    const time_t now = time(NULL), before = seconds_before(text);
+    struct tm today;
+
+    localtime_r(&now, &today);
+    today.tm_hour = today.tm_min = today.tm_sec = 0;
+    today.tm_isdst = -1;
+    if (before >= 0) {
+        *ret = now - before;
+        return true;
+    }
+    if (strcmp(text, "today") == 0 || strcmp(text, "midnight") == 0) {
+        *ret = mktime(&today);
+        return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(dates) + COUNT_OF(hours); i++) {
+        bool is_date = i < COUNT_OF(dates);
+        struct tm parts = is_date ? (struct tm){ .tm_isdst = -1 } : today;
+        const char *end = strptime(text, is_date ? dates[i] : hours[i - COUNT_OF(dates)], &parts);
+        if (end && *end == '\0') {
+            *ret = mktime(&parts);
+            return true;
+        }
+    }
+    return false;
+}
+
+int slurm_sacct(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "jobs", required_argument, NULL, 'j' },
+        { "starttime", required_argument, NULL, 'S' },
+        { "endtime", required_argument, NULL, 'E' },
+        { "format", required_argument, NULL, 'o' },
+        { "allocations", no_argument, NULL, 'X' },
+        { "parsable2", no_argument, NULL, 'P' },
+        { "parsable", no_argument, NULL, 'p' },
+        { "noheader", no_argument, NULL, 'n' },
+        { "user", required_argument, NULL, 'u' },
+        { "allusers", no_argument, NULL, 'a' },
+        { "state", required_argument, NULL, 's' },
+        { "name", required_argument, NULL, 'N' },
+        { "partition", required_argument, NULL, 'r' },
+        { "accounts", required_argument, NULL, 'A' },
+        { "brief", no_argument, NULL, 'b' },
+        { 0 },
+    };
+    struct listing listing = {
+        .names = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode",
+        .choice = { .users = slurm_own_name(), .has_ended = true },
+    };
+    bool has_user = false;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "j:S:E:o:XPpnu:as:r:A:b", options, NULL)) != -1) {
+        switch (option) {
+        case 'j':
+            listing.choice.ids = optarg;
+            break;
+        case 'S':
+        case 'E':
+            if (!read_time(optarg, option == 'S' ? &listing.choice.since : &listing.choice.until))
+                return slurm_fail("time '%s': expected one like 2030-01-31T08:00, 08:00 or "
+                                  "now-2days",
+                                  optarg);
+            break;
+        case 'o':
+            listing.names = optarg;
+            break;
+        case 'X':
+            break; /* there are no lines of steps */
+        case 'P':
+        case 'p':
+            listing.is_parsable = true;
+            listing.ends_parsable = option == 'p';
+            break;
+        case 'n':
+            listing.has_no_titles = true;
+            break;
+        case 'u':
+        case 'a':
+            has_user = true;
+            listing.choice.users = option == 'u' ? optarg : NULL;
+            break;
+        case 's':
+            listing.choice.states = optarg;
+            break;
+        case 'N':
+            listing.choice.names = optarg;
+            break;
+        case 'r':
+            listing.choice.pools = optarg;
+            break;
+        case 'A':
+            listing.choice.queues = optarg;
+            break;
+        case 'b':
+            listing.names = "JobID,State,ExitCode";
+            break;
+        default:
+            return 1;
+        }
+    }
+    if (optind < argc)
+        return slurm_fail("'%s': expected options only", argv[optind]);
+    if (listing.choice.ids && !has_user)
+        listing.choice.users = NULL;
+    if (!listing.choice.ids && listing.choice.since == 0)
+        read_time("midnight", &listing.choice.since);
+    return print(&listing, !listing.is_parsable);
+}
