@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/jobs and /v1/jobs/ID */
+/* GET /v1/jobs/ID */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,161 +8,7 @@
 #include "api/view/view.h"
 #include "wire/job/job_launch.h"
 
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000 };
-
-struct filter {
-    const char *queue, *user, *name;
-    const struct group *group;
-    uint32_t states; /* bit i: state i */
-    uint64_t after;
-    uint64_t limit;
-    bool is_newest; /* the last ones instead of the first */
-};
-
-static int read_states(const char *names, uint32_t *ret, struct error *err)
-{
-    uint32_t states = 0;
-
-    while (*names) {
-        size_t length = strcspn(names, ","), i = 0;
-        while (i < JOB_STATE_COUNT &&
-               (strlen(job_state_name((enum job_state)i)) != length ||
-                strncmp(job_state_name((enum job_state)i), names, length) != 0))
-            i++;
-        if (i == JOB_STATE_COUNT)
-            return error_set(
-                err, -EINVAL,
-                "state '%.*s': expected held, waiting, queued, granted, running, stopping or ended",
-                (int)(length < 40 ? length : 40), names);
-        states |= 1u << i;
-        names += length + (names[length] == ',');
-    }
-    *ret = states;
-    return 0;
-}
-
-static int read_filter(struct call *call, struct filter *filter, struct error *err)
-{
-    const char *states = http_query(call->request, "state");
-    uint64_t group = 0;
-
-    filter->queue = http_query(call->request, "queue");
-    filter->user = http_query(call->request, "user");
-    filter->name = http_query(call->request, "name");
-    filter->is_newest = query_is_on(call->request, "newest");
-    filter->limit = LIMIT_DEFAULT;
-    filter->states = query_is_on(call->request, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
-    int code = states ? read_states(states, &filter->states, err) : 0;
-    if (code == 0)
-        code = query_number(call->request, "after", 0, UINT64_MAX - 1, &filter->after, err);
-    if (code == 0)
-        code = query_number(call->request, "limit", 1, LIMIT_MAX, &filter->limit, err);
-    if (code == 0)
-        code = query_number(call->request, "group", 0, UINT64_MAX - 1, &group, err);
-    if (code < 0)
-        return code;
-    filter->group = group ? state_group(api_state(call->api), group) : NULL;
-    if (group && !filter->group)
-        return error_set(err, -ENOENT, "group %" PRIu64 ": no such array, stage or pipeline",
-                         group);
-    return 0;
-}
-
-static bool passes(const struct state *state, const struct filter *filter, const struct job *job)
-{
-    if (!(filter->states >> job->state & 1))
-        return false;
-    if (filter->group && (job->id <= filter->group->id || job->id > filter->group->last))
-        return false;
-    if (filter->queue && strcmp(filter->queue, state->queues.items[job->queue].name) != 0)
-        return false;
-    if (filter->name && strcmp(filter->name, job->name) != 0)
-        return false;
-    return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
-}
-
-/* The first job after that number; without a walk if that job still exists. */
-static const struct job *start_after(const struct state *state, uint64_t after)
-{
-    const struct job *known = after ? state_job(state, after) : NULL;
-
-    if (known)
-        return known->next;
-    const struct job *job = state->first_job;
-    while (job && job->id <= after)
-        job = job->next;
-    return job;
-}
-
-/* GPUs that jobs may get or have: those of a drained node count while jobs hold them. */
-static json_t *view_gpus_given(const struct state *state)
-{
-    int64_t total = state->capacity.milli;
-
-    for (size_t i = 0; i < state->devices.count; i++) {
-        if (!device_is_usable(state, &state->devices.items[i]))
-            total += GPU_MILLI - state->room.devices.items[i].milli;
-    }
-    return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
-                     view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
-}
-
-static json_t *view_counts(const struct state *state)
-{
-    json_t *counts = json_object();
-
-    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
-        json_object_set_new(counts, job_state_name((enum job_state)i),
-                            json_integer(state->job_counts[i]));
-    return counts;
-}
-
-/* From the end. ret_older: whether older jobs were left out. */
-static json_t *list_newest(struct call *call, const struct filter *filter, bool *ret_older)
-{
-    const struct state *state = api_state(call->api);
-    json_t *backwards = json_array(), *jobs = json_array();
-
-    *ret_older = false;
-    for (const struct job *job = state->last_job; job && !*ret_older; job = job->previous) {
-        if (!passes(state, filter, job))
-            continue;
-        *ret_older = json_array_size(backwards) == filter->limit;
-        if (!*ret_older)
-            json_array_append_new(backwards, view_job(call->api, job, false));
-    }
-    for (size_t i = json_array_size(backwards); i-- > 0;)
-        json_array_append(jobs, json_array_get(backwards, i));
-    json_decref(backwards);
-    return jobs;
-}
-
-json_t *handle_list(struct call *call)
-{
-    const struct state *state = api_state(call->api);
-    struct filter filter = { 0 };
-
-    int code = read_filter(call, &filter, &call->err);
-    if (code < 0)
-        return refuse(call, code);
-    bool has_older = false;
-    json_t *jobs = filter.is_newest ? list_newest(call, &filter, &has_older) : json_array();
-    json_t *next = NULL;
-    const struct job *first = filter.is_newest ? NULL : start_after(state, filter.after);
-    for (const struct job *job = first; job; job = job->next) {
-        if (!passes(state, &filter, job))
-            continue;
-        if (json_array_size(jobs) == filter.limit) {
-            const json_t *last = json_array_get(jobs, json_array_size(jobs) - 1);
-            next = json_incref(json_object_get(last, "id"));
-            break;
-        }
-        json_array_append_new(jobs, view_job(call->api, job, false));
-    }
-    return json_pack("{s:o, s:b, s:o, s:o, s:o}", "jobs", jobs, "older", has_older, "next",
-                     next ? next : json_null(), "counts", view_counts(state), "gpus",
-                     view_gpus_given(state));
-}
+enum { STAGE_JOBS_MAX = 10000 };
 
 static json_t *strings(char *const *list)
 {
@@ -219,7 +65,8 @@ static json_t *view_stage(const struct api *api, const struct group *stage)
     const struct state *state = api_state(api);
     json_t *view = view_group(api, stage), *jobs = json_array(), *needs = json_array();
 
-    for (uint64_t id = stage->id; id <= stage->last && json_array_size(jobs) < LIMIT_MAX; id++) {
+    for (uint64_t id = stage->id; id <= stage->last && json_array_size(jobs) < STAGE_JOBS_MAX;
+         id++) {
         const struct job *job = state_job(state, id);
         if (job)
             json_array_append_new(jobs, view_job(api, job, false));

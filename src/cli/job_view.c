@@ -257,6 +257,8 @@ static void cell_why(struct table *table, const json_t *job, const char *key)
     const json_t *warnings = json_object_get(job, key), *warning;
     size_t i;
 
+    if (!field_is_null(job, "tasks"))
+        text_printf(&text, "%" PRId64 " tasks", field_number(job, "tasks"));
     json_array_foreach(warnings, i, warning) add_part(&text, field_text(warning, "text"));
     job_why_add(job, &why);
     if (why.length > 0)

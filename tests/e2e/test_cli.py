@@ -136,6 +136,43 @@ def shell():
     tarn_test.remove_folder(root)
 
 
+def test_tasks_of_an_array_that_wait_alike_are_one_row(shell):
+    shell.out("submit", "--gpus", 4, "--array", "0-9", "--", "sleep", "600")
+    shell.api.wait_state(2, "running")
+    lines = shell.out("ls").splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", "1_0", "1_[1-9]"]
+    assert "9 tasks" in lines[2]
+    assert "10 jobs" in shell.run("ls").stderr
+    shell.out("hold", "1_4")
+    assert [line.split()[0] for line in shell.out("ls").splitlines()[1:]] == ["1_0", "1_[1-3]", "1_4", "1_[5-9]"]
+    # Rows are what -n counts, and where a page goes on.
+    first = shell.run("ls", "-n", 2)
+    assert [line.split()[0] for line in first.stdout.splitlines()[1:]] == ["1_0", "1_[1-3]"]
+    assert "tarn ls --after 5 goes on" in first.stderr
+    assert [line.split()[0] for line in shell.out("ls", "--after", 5).splitlines()[1:]] == ["1_4", "1_[5-9]"]
+    assert [line.split()[0] for line in shell.out("ls", "-a", "-n", 2).splitlines()[1:]] == ["1_4", "1_[5-9]"]
+    # One by one where that is asked for, or a program reads it.
+    each = ["1_%d" % i for i in range(10)]
+    assert [line.split()[0] for line in shell.out("ls", "--tasks").splitlines()[1:]] == each
+    assert shell.out("ls", "-q").split() == each
+    assert [job["label"] for job in json.loads(shell.out("ls", "--json"))["jobs"]] == each
+
+
+def test_a_long_list_comes_whole_and_by_pages(shell):
+    shell.out("up", "--devices", "synthetic:h100:1")
+    jobs = [{"command": ["true"], "hold": True, "name": "n%d" % i} for i in range(1500)]
+    shell.api.post("/v1/jobs", jobs[:1000])
+    shell.api.post("/v1/jobs", jobs[1000:])
+    whole = shell.api.get("/v1/jobs?limit=10000")
+    assert [job["name"] for job in whole["jobs"]] == [job["name"] for job in jobs] and whole["next"] is None
+    page = shell.api.get("/v1/jobs?limit=1000")
+    assert len(page["jobs"]) == 1000 and page["next"] == 1000 and page["counts"]["held"] == 1500
+    assert [job["id"] for job in shell.api.get("/v1/jobs?after=1000")["jobs"]] == list(range(1001, 1501))
+    newest = shell.api.get("/v1/jobs?newest=1&limit=3")
+    assert [job["id"] for job in newest["jobs"]] == [1498, 1499, 1500] and newest["older"] is True
+    assert shell.api.get("/v1/jobs?name=nothing") == dict(whole, jobs=[])
+
+
 @pytest.fixture
 def busy(shell):
     """With a daemon, and a job 1 that has all four GPUs."""

@@ -62,5 +62,6 @@ json_t *view_warnings(const struct api *api, const struct job *job);
 /* view_job.c */
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
 json_t *view_group(const struct api *api, const struct group *group);
+json_t *view_gpus_given(const struct state *state);
 
 #endif

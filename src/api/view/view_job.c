@@ -362,3 +362,16 @@ json_t *view_group(const struct api *api, const struct group *group)
                      "result", text_or_null(result), "parent",
                      number_or_null((int64_t)group->parent));
 }
+
+/* GPUs that jobs may get or have: those of a drained node count while jobs hold them. */
+json_t *view_gpus_given(const struct state *state)
+{
+    int64_t total = state->capacity.milli;
+
+    for (size_t i = 0; i < state->devices.count; i++) {
+        if (!device_is_usable(state, &state->devices.items[i]))
+            total += GPU_MILLI - state->room.devices.items[i].milli;
+    }
+    return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
+                     view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
+}

@@ -10,7 +10,7 @@
 
 /* ---- ls ---- */
 
-enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER };
+enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER, TASKS };
 
 const struct option_entry options_ls[] = {
     [ALL] = { "all", 'a', NULL, "include ended jobs" },
@@ -22,6 +22,7 @@ const struct option_entry options_ls[] = {
     [GROUP] = { "group", 'g', "ID", "only jobs of this array, stage or pipeline" },
     [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
     [AFTER] = { "after", 0, "ID", "only jobs after this one" },
+    [TASKS] = { "tasks", 0, NULL, "a row for each task of an array" },
     { 0 },
 };
 
@@ -37,10 +38,27 @@ static void build_path(const struct options *options, struct text *path)
         client_query_add(path, "all", "1");
     if (options->values[ALL] && !options->values[AFTER] && !options->values[GROUP])
         client_query_add(path, "newest", "1");
+    if (!options->values[TASKS] && !options->is_json && !options->is_quiet)
+        client_query_add(path, "rows", "1");
     for (size_t i = STATE; i < COUNT_OF(keys); i++) {
         if (options->values[i])
             client_query_add(path, keys[i], options->values[i]);
     }
+}
+
+/* A row may be several tasks of an array. */
+static int64_t count_jobs(const json_t *rows)
+{
+    int64_t count = (int64_t)json_array_size(rows);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (!field_is_null(row, "tasks"))
+            count += field_number(row, "tasks") - 1;
+    }
+    return count;
 }
 
 static bool any_is_synthetic(const json_t *jobs)
@@ -61,10 +79,10 @@ static void print_footer(const json_t *reply, const struct options *options)
     const json_t *jobs = json_object_get(reply, "jobs");
     const json_t *gpus = json_object_get(reply, "gpus");
     char given[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
-    size_t count = json_array_size(jobs);
+    int64_t count = count_jobs(jobs);
 
-    talk("%zu job%s · %s of %s gpus given%s · tarn why ID explains", count, count == 1 ? "" : "s",
-         units_format_milli(given, field_milli(gpus, "given")),
+    talk("%" PRId64 " job%s · %s of %s gpus given%s · tarn why ID explains", count,
+         count == 1 ? "" : "s", units_format_milli(given, field_milli(gpus, "given")),
          units_format_milli(total, field_milli(gpus, "total")),
          any_is_synthetic(jobs) ? " · synthetic: no real device is behind them" : "");
     if (field_is_true(reply, "older"))

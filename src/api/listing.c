@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/jobs
+ *
+ * A list is written while it is sent, some jobs at a time: as one JSON value of ten thousand jobs
+ * it would take 60 MB and keep the daemon busy for half a second.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "base/mem.h"
+#include "wire/json.h"
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, CHUNK = 64 * 1024 };
+enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9) };
+
+struct filter {
+    const char *queue, *user, *name;
+    uint64_t group, group_last; /* numbers of its jobs; 0: any */
+    uint32_t states;            /* bit i: state i */
+    uint64_t after;
+    uint64_t limit;
+    bool is_newest; /* the last ones instead of the first */
+    bool is_rows;   /* only what a table shows; tasks of an array that wait alike are one */
+};
+
+static int read_states(const char *names, uint32_t *ret, struct error *err)
+{
+    uint32_t states = 0;
+
+    while (*names) {
+        size_t length = strcspn(names, ","), i = 0;
+        while (i < JOB_STATE_COUNT &&
+               (strlen(job_state_name((enum job_state)i)) != length ||
+                strncmp(job_state_name((enum job_state)i), names, length) != 0))
+            i++;
+        if (i == JOB_STATE_COUNT)
+            return error_set(
+                err, -EINVAL,
+                "state '%.*s': expected held, waiting, queued, granted, running, stopping or ended",
+                (int)(length < 40 ? length : 40), names);
+        states |= 1u << i;
+        names += length + (names[length] == ',');
+    }
+    *ret = states;
+    return 0;
+}
+
+static int read_filter(struct call *call, struct filter *filter, struct error *err)
+{
+    const char *states = http_query(call->request, "state");
+    uint64_t group = 0;
+
+    filter->queue = http_query(call->request, "queue");
+    filter->user = http_query(call->request, "user");
+    filter->name = http_query(call->request, "name");
+    filter->is_newest = query_is_on(call->request, "newest");
+    filter->is_rows = query_is_on(call->request, "rows");
+    filter->limit = LIMIT_DEFAULT;
+    filter->states = query_is_on(call->request, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
+    int code = states ? read_states(states, &filter->states, err) : 0;
+    if (code == 0)
+        code = query_number(call->request, "after", 0, UINT64_MAX - 1, &filter->after, err);
+    if (code == 0)
+        code = query_number(call->request, "limit", 1, LIMIT_MAX, &filter->limit, err);
+    if (code == 0)
+        code = query_number(call->request, "group", 0, UINT64_MAX - 1, &group, err);
+    if (code < 0)
+        return code;
+    const struct group *found = group ? state_group(api_state(call->api), group) : NULL;
+    if (group && !found)
+        return error_set(err, -ENOENT, "group %" PRIu64 ": no such array, stage or pipeline",
+                         group);
+    filter->group = group;
+    filter->group_last = found ? found->last : 0;
+    return 0;
+}
+
+static bool passes(const struct state *state, const struct filter *filter, const struct job *job)
+{
+    if (!(filter->states >> job->state & 1))
+        return false;
+    if (filter->group && (job->id <= filter->group || job->id > filter->group_last))
+        return false;
+    if (filter->queue && strcmp(filter->queue, state->queues.items[job->queue].name) != 0)
+        return false;
+    if (filter->name && strcmp(filter->name, job->name) != 0)
+        return false;
+    return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
+}
+
+/* The first job after that number; without a walk if that job still exists. */
+static const struct job *start_after(const struct state *state, uint64_t after)
+{
+    const struct job *known = after ? state_job(state, after) : NULL;
+
+    if (known)
+        return known->next;
+    const struct job *job = state->first_job;
+    while (job && job->id <= after)
+        job = job->next;
+    return job;
+}
+
+static json_t *view_counts(const struct state *state)
+{
+    json_t *counts = json_object();
+
+    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
+        json_object_set_new(counts, job_state_name((enum job_state)i),
+                            json_integer(state->job_counts[i]));
+    return counts;
+}
+
+/* ---- rows ---- */
+
+static bool waits_untried(const struct job *job)
+{
+    return (job->state == JOB_HELD || job->state == JOB_WAITING || job->state == JOB_QUEUED) &&
+           job->run->attempt == 0;
+}
+
+/* Whether two neighbours in the list of all jobs share a row: tasks of an array that wait alike. */
+static bool are_alike(const struct state *state, const struct job *job, const struct job *next)
+{
+    const struct group *group = state_group(state, job->group);
+
+    return group && group->kind == GROUP_ARRAY && next->group == job->group &&
+           next->state == job->state && next->index == job->index + 1 && waits_untried(job) &&
+           waits_untried(next);
+}
+
+/* The last job of the row that begins with this one. */
+static const struct job *row_end(const struct state *state, const struct filter *filter,
+                                 const struct job *job)
+{
+    while (filter->is_rows && job->next && passes(state, filter, job->next) &&
+           are_alike(state, job, job->next))
+        job = job->next;
+    return job;
+}
+
+static int append(const char *bytes, size_t length, void *user)
+{
+    text_add_bytes(user, bytes, length);
+    return 0;
+}
+
+static bool is_absent(const json_t *value)
+{
+    return json_is_null(value) || json_is_false(value) ||
+           (json_is_integer(value) && json_integer_value(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+/* What a row of a table needs. */
+static const char *const row_keys[] = {
+    "id",          "label",         "tasks",         "name",     "user",
+    "queue",       "state",         "result",        "gpus",     "gpu_count",
+    "gpu_indices", "gpu_nodes",     "synthetic",     "heals",    "preemptions",
+    "resized",     "preempted_for", "moved",         "rescued",  "attained_seconds",
+    "exit_code",   "signal",        "reason",        "warnings", "wait_seconds",
+    "run_seconds", "cancelled_by",  "cancel_reason", "why",
+};
+
+static void add_row(struct text *out, const json_t *row)
+{
+    const char *separator = "{";
+
+    for (size_t i = 0; i < COUNT_OF(row_keys); i++) {
+        const json_t *value = json_object_get(row, row_keys[i]);
+
+        if (!value || is_absent(value))
+            continue;
+        text_add(out, separator);
+        text_add_char(out, '"');
+        text_add(out, row_keys[i]);
+        text_add(out, "\":");
+        json_dump_callback(value, append, out, DUMP_FLAGS);
+        separator = ",";
+    }
+    text_add_char(out, '}');
+}
+
+static json_t *view_row(const struct api *api, const struct job *first, const struct job *last)
+{
+    json_t *row = view_job(api, first, false);
+
+    if (first != last) {
+        json_object_set_new(row, "label",
+                            json_sprintf("%" PRIu64 "_[%" PRIu32 "-%" PRIu32 "]", first->group,
+                                         first->index, last->index));
+        json_object_set_new(row, "tasks", json_integer(last->index - first->index + 1));
+    }
+    return row;
+}
+
+/* ---- the list ---- */
+
+struct listing {
+    struct http_stream stream;
+    const struct api *api;
+    struct filter filter;
+    uint64_t last;  /* the last job that was looked at */
+    uint64_t count; /* rows so far */
+    bool has_older;
+};
+
+static const struct job *next_passing(const struct state *state, const struct filter *filter,
+                                      uint64_t after)
+{
+    const struct job *job = start_after(state, after);
+
+    while (job && !passes(state, filter, job))
+        job = job->next;
+    return job;
+}
+
+/* Begin where the newest rows begin. */
+static void skip_older(struct listing *listing, const struct state *state)
+{
+    const struct job *later = NULL;
+    uint64_t rows = 0;
+
+    for (const struct job *job = state->last_job; job; job = job->previous) {
+        if (!passes(state, &listing->filter, job))
+            continue;
+        bool is_same_row =
+            listing->filter.is_rows && later && job->next == later && are_alike(state, job, later);
+        rows += !is_same_row;
+        if (rows > listing->filter.limit) {
+            listing->has_older = true;
+            listing->last = job->id;
+            return;
+        }
+        later = job;
+    }
+}
+
+static void add_rest(struct text *out, const struct listing *listing, bool has_more)
+{
+    const struct state *state = api_state(listing->api);
+    json_t *rest = json_pack("{s:b, s:o, s:o, s:o}", "older", listing->has_older, "next",
+                             has_more ? json_integer((json_int_t)listing->last) : json_null(),
+                             "counts", view_counts(state), "gpus", view_gpus_given(state));
+
+    text_add(out, listing->count == 0 ? "{\"jobs\":[]," : "],");
+    size_t from = out->length;
+    json_dump_callback(rest, append, out, DUMP_FLAGS);
+    memmove(out->bytes + from, out->bytes + from + 1, out->length - from); /* its brace */
+    out->bytes[out->length - 1] = '\n';
+    json_decref(rest);
+}
+
+static bool pull(struct http_stream *stream, struct text *out)
+{
+    struct listing *listing = CONTAINER_OF(stream, struct listing, stream);
+    const struct state *state = api_state(listing->api);
+    const struct filter *filter = &listing->filter;
+
+    while (out->length < CHUNK) {
+        const struct job *job = next_passing(state, filter, listing->last);
+
+        if (!job || listing->count == filter->limit) {
+            add_rest(out, listing, job != NULL);
+            return true;
+        }
+        const struct job *end = row_end(state, filter, job);
+        AUTO(json) json_t *row = view_row(listing->api, job, end);
+        text_add(out, listing->count == 0 ? "{\"jobs\":[" : ",");
+        if (filter->is_rows)
+            add_row(out, row);
+        else
+            json_dump_callback(row, append, out, DUMP_FLAGS);
+        listing->last = end->id;
+        listing->count++;
+    }
+    return false;
+}
+
+static void on_gone(struct http_stream *stream)
+{
+    free(CONTAINER_OF(stream, struct listing, stream));
+}
+
+json_t *handle_list(struct call *call)
+{
+    struct filter filter = { 0 };
+
+    int code = read_filter(call, &filter, &call->err);
+    if (code < 0)
+        return refuse(call, code);
+    struct listing *listing = mem_zero(1, sizeof(*listing));
+    *listing = (struct listing){ .stream = { .pull = pull, .on_gone = on_gone },
+                                 .api = call->api,
+                                 .filter = filter,
+                                 .last = filter.after };
+    if (filter.is_newest)
+        skip_older(listing, api_state(call->api));
+    http_stream(call->request, "application/json", &listing->stream);
+    return NULL;
+}
