@@ -359,6 +359,10 @@ static void set_tasks(const struct job_environment *s, const struct request *req
     if (request->memory_mib > 0)
         set(env, "SLURM_MEM_PER_NODE", "%" PRId64, request->memory_mib);
     set(env, "TARN_STEPS", "%s", s->folders->steps);
+    if (!s->slurm_dir || has(env, "BASH_ENV"))
+        return;
+    set(env, "TARN_SLURM", "%s", s->slurm_dir);
+    set(env, "BASH_ENV", "%s/path.sh", s->slurm_dir);
 }
 
 static void set_role(const struct job_environment *s, string_list *env)

@@ -246,3 +246,103 @@ def test_sinfo_lists_pools_and_nodes(cluster):
         if os.path.islink(os.path.join(SLURM, name)):
             assert cluster.slurm(name, "--version").stdout.startswith("tarn ")
             assert cluster.slurm(name, "--help").stdout.startswith(name + " ")
+
+
+# The ten scripts of doc/slurm.md: option lines as in public documentation, in own words, with small amounts
+
+
+def wait_for_array(cluster, number):
+    return cluster.api.wait_group(number)["stages"][0]["jobs"]
+
+
+def test_script_1_of_slurms_manual(cluster):
+    job, text = cluster.batch("#SBATCH --time=1\nsrun hostname |sort\n", "-c", "0.1", "-n2")
+    assert job["result"] == "ok" and text == 2 * (os.uname().nodename + "\n") and job["request"]["max_duration"] == 60
+
+
+def test_script_2_array_and_what_follows_it(cluster):
+    cluster.file("t.job", "#! /bin/bash\n#SBATCH --job-name=array-test\n#SBATCH --time=00:01:00\n#SBATCH --gres=gpu:2\n"
+                          "#SBATCH --cpus-per-task=0.1\necho ${SLURM_ARRAY_TASK_ID:-alone} of ${SLURM_ARRAY_TASK_COUNT:-one}\n")
+    cluster.file("all.sh", "job_id=$(sbatch --parsable --array=1-6%2 t.job)\nafter=$(sbatch --parsable --dependency=afterok:$job_id t.job)\n"
+                           "squeue -u $(id -un)\necho $job_id $after\n")
+    done = subprocess.run(["sh", "all.sh"], cwd=cluster.work, env=dict(cluster.environment, PATH=SLURM + ":" + os.environ["PATH"]),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=tarn_test.PATIENCE_S, check=True)
+    array, after = done.stdout.split()[-2:]
+    assert "JOBID" in done.stdout and all(job["result"] == "ok" for job in wait_for_array(cluster, array))
+    assert cluster.api.wait_end(after)["result"] == "ok"
+    for index in range(1, 7):
+        assert read_file(os.path.join(cluster.work, "slurm-%s_%d.out" % (array, index))) == "%d of 6\n" % index
+    assert read_file(os.path.join(cluster.work, "slurm-%s.out" % after)) == "alone of one\n"
+
+
+def test_script_3_a_chain_whose_numbers_are_cut_from_the_reply(cluster):
+    cluster.file("one.sbatch", "#!/bin/bash\n#SBATCH --time=00:30:00\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=2\n"
+                               "#SBATCH -c 0.1\n#SBATCH --job-name=\"myjob\"\n#SBATCH --output=myjob.o%j\nsrun echo $SLURM_JOB_NAME\n")
+    first = cluster.slurm("sbatch", "one.sbatch").stdout.split(" ")[3].strip()
+    second = cluster.slurm("sbatch", "--dependency=afterany:" + first, "one.sbatch").stdout.split(" ")[3].strip()
+    assert cluster.api.wait_end(second)["result"] == "ok"
+    assert cluster.api.job(second)["started"] >= cluster.api.job(first)["ended"]
+    assert read_file(os.path.join(cluster.work, "myjob.o" + second)) == "myjob\nmyjob\n"
+
+
+def test_script_4_engines_with_files_and_memory(cluster):
+    os.mkdir(os.path.join(cluster.work, "logs"))
+    cluster.file("e.sbatch", "#! /bin/bash -l\n#\n# Standard output and error:\n#SBATCH -o ./logs/e.log\n#SBATCH -e ./logs/e-err.log\n"
+                             "#SBATCH -D ./\n#SBATCH -J engines\n##SBATCH --array=0\n#SBATCH --gres=gpu:1 # number of GPUs\n"
+                             "#SBATCH --ntasks=3\n#SBATCH --cpus-per-task=0.1 # cores\n#SBATCH --mem=100MB\n#SBATCH --time=120:10:00\n"
+                             "srun sh -c 'echo engine; echo $SLURM_PROCID >&2'\n")
+    number = cluster.slurm("sbatch", "--parsable", "e.sbatch").stdout.strip()
+    job = cluster.api.wait_end(number)
+    assert job["result"] == "ok" and job["memory"] == 100 and job["gpu_count"] == 1
+    assert job["request"]["max_duration"] == (120 * 60 + 10) * 60
+    assert read_file(os.path.join(cluster.work, "logs/e.log")) == "engine\n" * 3
+    assert sorted(read_file(os.path.join(cluster.work, "logs/e-err.log")).split()) == ["0", "1", "2"]
+
+
+def test_script_5_workers_with_a_gpu_each(cluster):
+    cluster.file("w.sh", "#!/bin/bash\n#SBATCH --time 2-00:00\n#SBATCH --job-name max24hrs\n#SBATCH --array 0-1%1\n#SBATCH --error e-%a\n"
+                         "#SBATCH --output o-%a\n#SBATCH --gres=gpu:4\n#SBATCH -c 1\n#SBATCH --mem-per-cpu 100\n"
+                         "for i in $(seq 1 4); do\n"
+                         "srun --ntasks 1 --cpus-per-task 1 --gres=gpu:1 --exclusive sh -c 'echo $SLURM_ARRAY_TASK_ID $CUDA_VISIBLE_DEVICES' &\n"
+                         "done\nwait\n")
+    array = cluster.slurm("sbatch", "--parsable", "w.sh").stdout.strip()
+    assert [job["result"] for job in wait_for_array(cluster, array)] == ["ok", "ok"]
+    for index in range(2):
+        lines = read_file(os.path.join(cluster.work, "o-%d" % index)).splitlines()
+        assert len(lines) == 4 and all(re.fullmatch(r"%d GPU-[^,]+" % index, line) for line in lines), lines
+
+
+def test_script_6_a_folder_of_results(cluster):
+    cluster.file("s.sh", "#!/bin/bash -l\n################ Part-1 ################\n## Working dir\n#SBATCH -D %s\n#SBATCH --export=ALL\n"
+                         "#SBATCH -o job-%%j.output\n#SBATCH -e job-%%j.error\n#SBATCH -J serial-test\n#SBATCH --time=00:05:00\n"
+                         "#SBATCH --mem=100\n################ Part-2 ################\n"
+                         "RESULTS_DIR=\"$(pwd)/${SLURM_JOB_NAME}-outputs/${SLURM_JOB_ID}\"\nmkdir -p \"$RESULTS_DIR\"\n"
+                         "echo $GREETING > \"$RESULTS_DIR/out\"\n" % cluster.work)
+    number = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "s.sh", GREETING="hello").stdout.strip()
+    assert cluster.api.wait_end(number)["result"] == "ok"
+    assert read_file(os.path.join(cluster.work, "serial-test-outputs", number, "out")) == "hello\n"
+
+
+def test_script_7_is_fed_to_sbatch(cluster):
+    first = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "--wrap", "true").stdout.strip()
+    said = cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH --array               3-4\n#SBATCH --cpus-per-task       0.1\n"
+                         "#SBATCH --dependency          after:%s,afterok:%s\n#SBATCH --ignore-pbs\n#SBATCH --job-name            name\n"
+                         "#SBATCH --output              %%A_%%a.out\n#SBATCH --time                1-02:03:04\n"
+                         "echo demo $SLURM_ARRAY_TASK_ID\n" % (first, first))
+    array = said.stdout.split()[-1]
+    assert [job["name"] for job in wait_for_array(cluster, array)] == ["name", "name"]
+    assert read_file(os.path.join(cluster.work, array + "_3.out")) == "demo 3\n"
+
+
+@pytest.mark.parametrize("lines, name", [
+    ("--ntasks=1\n--mem=32G\n-p gpu\n--mail-type=END,FAIL", "--mail-type"),
+    ("--nodes=2\n--ntasks-per-node=4\n--gpus-per-node=4", "--nodes"),
+    ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGTERM@120", "--signal"),
+    ("--ntasks=4\n--gres=gpu:4\n--gres-flags=enforce-binding", "--gres-flags"),
+    ("--ntasks=1\n--gres=gpu:1\n--hint=nomultithread\n--array=0-99", "--hint"),
+    ("-J factcomp\n-d singleton", "--dependency"),
+])
+def test_scripts_8_to_10_are_refused_by_name(cluster, lines, name):
+    cluster.file("x.sh", "#!/bin/bash\n" + "".join("#SBATCH %s\n" % line for line in lines.splitlines()) + "srun true\n")
+    said = cluster.slurm("sbatch", "x.sh", status=1)
+    assert re.match(r"sbatch: error: x\.sh:\d+: %s\b" % name, said.stderr) and said.stdout == "", said.stderr
