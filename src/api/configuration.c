@@ -102,7 +102,8 @@ static void release_applying(struct deferred *deferred)
 
 static struct applying *create_applying(struct call *call, int *ret_code)
 {
-    static const struct deferred_ops ops = { run_applying, answer_applying, release_applying, 200 };
+    static const struct deferred_ops ops = { run_applying, answer_applying, release_applying,
+                                             .status = 200 };
     struct applying *applying = deferred_create(call, sizeof(*applying), &ops);
     struct apply *apply = &applying->apply;
     apply->who = call->request->who;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/estimates.h"
 #include "base/mem.h"
 
 static void destroy_deferred(struct deferred *deferred)
@@ -20,16 +21,28 @@ static int run_deferred(struct change *change, struct error *err)
     return deferred->ops->run(deferred, err);
 }
 
+static void answer(struct forecast_waiter *waiter)
+{
+    struct deferred *deferred = CONTAINER_OF(waiter, struct deferred, waiter);
+    unsigned status = deferred->ops->status ? deferred->ops->status : 200;
+
+    reply_json(deferred->request, status, deferred->ops->answer(deferred));
+    destroy_deferred(deferred);
+}
+
 static void done_deferred(struct change *change, int code, const struct error *err)
 {
     struct deferred *deferred = CONTAINER_OF(change, struct deferred, change);
-    unsigned status = deferred->ops->status ? deferred->ops->status : 200;
 
-    if (code < 0)
+    if (code < 0) {
         reply_error(deferred->request, code, err);
-    else
-        reply_json(deferred->request, status, deferred->ops->answer(deferred));
-    destroy_deferred(deferred);
+        destroy_deferred(deferred);
+        return;
+    }
+    deferred->waiter.done = answer;
+    if (!deferred->ops->answers_from_forecast ||
+        api_forecast_is_fresh(deferred->api, true, &deferred->waiter))
+        answer(&deferred->waiter);
 }
 
 void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops)

@@ -19,11 +19,13 @@ struct deferred_ops {
     json_t *(*answer)(struct deferred *deferred);
     /* What it owns, without itself; NULL: nothing. */
     void (*release)(struct deferred *deferred);
-    unsigned status; /* of the answer; 0: 200 */
+    unsigned status;            /* of the answer; 0: 200 */
+    bool answers_from_forecast; /* it waits for a fresh one */
 };
 
 struct deferred {
     struct change change;
+    struct forecast_waiter waiter;
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;

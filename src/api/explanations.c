@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/estimates.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
@@ -223,9 +224,7 @@ static void add_promise(const struct api *api, const struct job *job, const stru
 
     if (!is_first || why->at == 0)
         return;
-    bool is_open =
-        why->at == USEC_NEVER ||
-        (sched_estimate_start(api_brain(api), api->inquiry, job, &start) && start.is_open);
+    bool is_open = why->at == USEC_NEVER || (api_start(api, job, &start) && start.is_open);
     bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
     char left[UNITS_TEXT_SIZE];
     AUTO_RELEASE(text) struct text line = { 0 };
@@ -244,7 +243,7 @@ static json_t *add_expected(const struct api *api, const struct job *job, json_t
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
 
-    if (!sched_estimate_start(api_brain(api), api->inquiry, job, &start))
+    if (!api_start(api, job, &start))
         return NULL;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);

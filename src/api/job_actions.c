@@ -60,7 +60,8 @@ static void release_action(struct deferred *deferred)
 /* A task's job number never changes, so it is looked up at once. NULL: refused, no such task. */
 static struct action *create_action(struct call *call, enum event_kind kind, const char *verb)
 {
-    static const struct deferred_ops ops = { run_action, answer_action, release_action, 200 };
+    static const struct deferred_ops ops = { run_action, answer_action, release_action,
+                                             .status = 200 };
     const struct job *task = call->index > 0 ? call_job(call) : NULL;
 
     if (call->index > 0 && !task)

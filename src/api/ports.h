@@ -15,6 +15,7 @@
 #include "core/engine.h"
 #include "core/health/alert.h"
 #include "core/health/reading.h"
+#include "sched/explain/questions.h"
 #include "sched/sched.h"
 
 /* What the daemon did since it started. */
@@ -95,6 +96,24 @@ struct api_studies {
     int (*start)(void *user, struct api_study *study, struct error *err);
 };
 
+/* Is called once, from the loop. */
+struct forecast_waiter {
+    struct forecast_waiter *next;
+    void (*done)(struct forecast_waiter *waiter);
+};
+
+/* The forecast of the live state (forecast/forecast.h). */
+struct api_forecasts {
+    void *user;
+    /* Whether it is as fresh as it may be. If not, it is being renewed, and the waiter is called
+     * when it is. is_of_waiting: only starts of waiting jobs matter. */
+    bool (*is_fresh)(void *user, bool is_of_waiting, struct forecast_waiter *waiter);
+    /* What it says of a job that waits; false: nothing. limits_only may be FORECAST_NOT_KNOWN. */
+    bool (*start)(void *user, const struct job *job, struct start_estimate *ret);
+    /* Of the end of a job or a group; false: nothing. */
+    bool (*end)(void *user, uint64_t id, struct end_estimate *ret);
+};
+
 struct api_daemon {
     void *user;
     void (*stop)(void *user, bool kill_jobs);
@@ -112,6 +131,7 @@ struct api_ports {
     struct api_readings readings;
     struct api_alerts alerts;
     struct api_studies studies;
+    struct api_forecasts forecasts;
     struct api_daemon daemon;
 };
 

@@ -105,7 +105,8 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
 
 json_t *handle_reserve(struct call *call)
 {
-    static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving, 201 };
+    static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving,
+                                             .status = 201 };
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
 
     int code = read_body(call);
@@ -116,7 +117,8 @@ json_t *handle_reserve(struct call *call)
 
 json_t *handle_unreserve(struct call *call)
 {
-    static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving, 200 };
+    static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving,
+                                             .status = 200 };
     const char *name = http_query(call->request, "name");
 
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/estimates.h"
+#include "base/mem.h"
+
 /* "*" stands for a number, "@" for a name. The whole path must match. */
 static const struct route {
     const char *method, *path;
@@ -70,6 +73,17 @@ static const struct route {
     { "POST", "/v1/stop", handle_stop, "stop: only for administrators" },
 };
 
+/* Those that answer from the forecast. */
+static const struct {
+    call_fn *handle;
+    bool is_of_waiting; /* only from the starts of jobs that wait */
+} foretellers[] = {
+    { handle_list, true },
+    { handle_show, true },
+    { handle_why, true },
+    { handle_when, false },
+};
+
 static bool take_id(const char **path, struct call *call)
 {
     char *end;
@@ -122,6 +136,8 @@ static void run(const struct route *route, struct call *call)
 {
     bool may = !route->admins || call->request->who->is_admin;
 
+    if (call->api->inquiry && call->api->ports.control.clock.now)
+        inquiry_set_time(call->api->inquiry, api_now(call->api));
     if (!may)
         call->code = error_set(&call->err, REFUSED_FORBIDDEN, "%s", route->admins);
     json_t *body = may ? route->handle(call) : NULL;
@@ -130,6 +146,36 @@ static void run(const struct route *route, struct call *call)
     else if (body)
         reply_json(call->request, 200, body);
     json_decref(call->body);
+}
+
+/* A request that waits for a fresh forecast. */
+struct postponed {
+    struct forecast_waiter waiter;
+    const struct route *route;
+    struct call call;
+};
+
+static void run_postponed(struct forecast_waiter *waiter)
+{
+    struct postponed *postponed = CONTAINER_OF(waiter, struct postponed, waiter);
+
+    run(postponed->route, &postponed->call);
+    free(postponed);
+}
+
+static void run_fresh(const struct route *route, const struct call *call)
+{
+    struct postponed *postponed = mem_zero(1, sizeof(*postponed));
+    bool is_fresh = true;
+
+    *postponed = (struct postponed){ .waiter.done = run_postponed, .route = route, .call = *call };
+    for (size_t i = 0; i < COUNT_OF(foretellers); i++) {
+        if (foretellers[i].handle == route->handle)
+            is_fresh = api_forecast_is_fresh(call->api, foretellers[i].is_of_waiting,
+                                             &postponed->waiter);
+    }
+    if (is_fresh)
+        run_postponed(&postponed->waiter);
 }
 
 void api_handle(void *user, struct http_request *request)
@@ -143,9 +189,7 @@ void api_handle(void *user, struct http_request *request)
             continue;
         is_known = true;
         if (strcmp(routes[i].method, request->method) == 0) {
-            if (call.api->inquiry && call.api->ports.control.clock.now)
-                inquiry_set_time(call.api->inquiry, api_now(call.api));
-            run(&routes[i], &call);
+            run_fresh(&routes[i], &call);
             return;
         }
     }

@@ -2,6 +2,7 @@
 /* GET /v1/jobs/ID/when and POST /v1/when: when a job will start. */
 #include <string.h>
 
+#include "api/estimates.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "control/lookup.h"
@@ -39,7 +40,7 @@ json_t *handle_when(struct call *call)
     if (!job)
         return NULL;
     say_job(api_state(api), job, &label);
-    bool waits = sched_estimate_start(api_brain(api), api->inquiry, job, &start);
+    bool waits = api_start(api, job, &start);
     text_printf(&text, "job %s ", label.bytes);
     if (!waits)
         say_state(job, &text);

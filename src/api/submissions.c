@@ -109,9 +109,9 @@ static void release_submitting(struct deferred *deferred)
 json_t *handle_submit(struct call *call)
 {
     static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
-                                             201 };
+                                             201, .answers_from_forecast = true };
     static const struct deferred_ops dry_ops = { run_submitting, answer_submitting,
-                                                 release_submitting, 200 };
+                                                 release_submitting, .status = 200 };
     bool is_dry_run = query_is_on(call->request, "dry_run");
     struct submitting *submitting =
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);

@@ -16,6 +16,7 @@
 #include "daemon/alert/alerter.h"
 #include "daemon/cleaner.h"
 #include "daemon/engine_module.h"
+#include "daemon/forecaster.h"
 #include "daemon/hub.h"
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
@@ -49,6 +50,7 @@ struct daemon {
     char *slurm_dir; /* of srun and the like; NULL: none */
     struct api_ports ports;
     struct studies *studies;
+    struct forecaster *forecaster;
     struct api *api;
     struct http_server *http, *metrics;
     struct change first; /* the first batch: this version, and the machine's devices */
@@ -373,6 +375,7 @@ static void fill_ports(struct daemon *daemon)
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
                     alerter_counts },
         .studies = { daemon->studies, studies_start },
+        .forecasts = { daemon->forecaster, forecaster_is_fresh, forecaster_start, forecaster_end },
         .daemon = { daemon, stop, options->state_dir, daemon->engine->ops->name,
                     machine_devices(daemon->machine), options->socket, clock_now(clock),
                     .is_machine_wide = options->for_all_users },
@@ -393,6 +396,7 @@ static int open_door(struct daemon *daemon, struct error *err)
                                                                 .limit = options->study_limit,
                                                                 .grace = options->grace,
                                                                 .owner = geteuid() });
+    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub);
     fill_ports(daemon);
     daemon->api = api_create(&daemon->ports, &daemon->loop);
     struct http_options http = {
@@ -476,6 +480,7 @@ static void close_all(struct daemon *daemon)
         hub_shut(daemon->hub);
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
+    forecaster_destroy(daemon->forecaster);
     http_destroy(daemon->metrics);
     http_destroy(daemon->http);
     api_destroy(daemon->api);

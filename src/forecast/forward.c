@@ -399,11 +399,16 @@ static bool advance(struct forward *forward, uint32_t idle)
     return true;
 }
 
+usec_t forward_processor(const struct forward *forward)
+{
+    return processor_time() - forward->processor_from;
+}
+
 /* Now and then: enough of it. What is known is all that came before now. */
 static bool is_out_of_time(struct forward *forward, uint32_t instants)
 {
     if (forward->options.processor == 0 || instants % INSTANTS_BETWEEN_LOOKS != 0 ||
-        processor_time() - forward->processor_from < forward->options.processor)
+        forward_processor(forward) < forward->options.processor)
         return false;
     forward->horizon = forward->now;
     return true;

@@ -98,5 +98,7 @@ DEFINE_AUTO(forward)
 int forward_tell(struct forward *forward, struct event *event, struct error *err);
 /* To its end. Fails with -E2BIG above the limits. */
 int forward_go(struct forward *forward, struct error *err);
+/* Processor time since its creation. */
+usec_t forward_processor(const struct forward *forward);
 
 #endif

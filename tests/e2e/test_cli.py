@@ -74,6 +74,17 @@ class Shell:
                 continue
         return found
 
+    def count_daemons(self):
+        """Without their copies, which are of the same words and live for a moment."""
+        parents = {}
+        for pid in self.daemon_pids():
+            try:
+                if "serve" in read_file("/proc/%d/cmdline" % pid):
+                    parents[pid] = int(re.search(r"^PPid:\s*(\d+)", read_file("/proc/%d/status" % pid), re.M)[1])
+            except OSError:
+                continue
+        return len([pid for pid, parent in parents.items() if parent not in parents])
+
     def close(self):
         subprocess.run([TARN, "down", "--kill"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, timeout=60)
@@ -190,7 +201,7 @@ def test_the_first_command_of_all_works_with_no_daemon_and_no_configuration(shel
     assert "synthetic" in done.stderr and "ended ok" in done.stderr, done.stderr
     again = shell.run("run", "--gpus", 1, "--", "true")
     assert again.stdout == ""
-    assert len([pid for pid in shell.daemon_pids() if "serve" in read_file("/proc/%d/cmdline" % pid)]) == 1
+    assert shell.count_daemons() == 1
 
 
 def test_two_at_once_start_one_daemon(shell):
@@ -199,7 +210,7 @@ def test_two_at_once_start_one_daemon(shell):
     for i, process in enumerate(both):
         out, err = process.communicate(timeout=tarn_test.PATIENCE_S)
         assert (process.returncode, out) == (0, "%d\n" % i), err
-    assert len([pid for pid in shell.daemon_pids() if "serve" in read_file("/proc/%d/cmdline" % pid)]) == 1
+    assert shell.count_daemons() == 1
 
 
 def test_up_and_down(shell):

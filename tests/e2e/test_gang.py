@@ -221,10 +221,13 @@ def test_an_elastic_gang_goes_on_without_a_lost_member(eight):
     eight.verify()
 
 
-def test_what_is_left_of_a_gang_decides_how_it_ends(eight):
+def test_what_is_left_of_a_gang_decides_how_it_ends(eight, tmp_path):
     api = eight.api
-    gang = api.submit(run="[ $RANK = 1 ] && exit 3; sleep 1.5", gpus=1, cpus=0, ranks="1..3", sizes="any",
-                      on_member_loss="go_on", resize="never")
+    over = tmp_path / "over"
+    gang = api.submit(run="[ $RANK = 1 ] && exit 3; while [ ! -e %s ]; do sleep 0.1; done" % over, gpus=1, cpus=0,
+                      ranks="1..3", sizes="any", on_member_loss="go_on", resize="never")
+    wait_until("a member is lost", lambda: (api.job(gang)["elastic"] or {}).get("lost") == 1)
+    over.touch()
     assert api.wait_end(gang)["result"] == "ok"
     eight.verify()
 

@@ -78,6 +78,8 @@ bool job_can_start(const struct state *state, const struct job *job)
 {
     struct why why;
 
+    if (job->state == JOB_QUEUED && why_is_never(job->pending_bucket->why.kind))
+        return false;
     if (is_beyond_limits(state, job, &why))
         return false;
     if (state_request(state, job)->spot != SPOT_ONLY)

@@ -248,6 +248,13 @@ static usec_t promised_at(const struct brain *brain, const struct job *job)
     return 0;
 }
 
+usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
+{
+    usec_t promised = brain->state->settings.predict ? 0 : promised_at(brain, job);
+
+    return promised > 0 ? promised : USEC_NEVER;
+}
+
 /* The promise holds whatever happens where it goes by limits; elsewhere it is a guess, too. */
 static usec_t base_wait(struct brain *brain, const struct estimate_ask *wanted,
                         usec_t *ret_promised)
@@ -329,7 +336,7 @@ bool sched_estimate_start(const struct brain *brain, struct inquiry *inquiry, co
                           struct start_estimate *ret)
 {
     if (job->state == JOB_QUEUED) {
-        if (why_is_never(job->pending_bucket->why.kind) || !job_can_start(brain->state, job))
+        if (!job_can_start(brain->state, job))
             return false;
         estimate_start(inquiry_follow(inquiry, brain), &(struct estimate_ask){ .job = job }, ret);
         return true;

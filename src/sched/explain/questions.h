@@ -36,6 +36,16 @@ struct start_estimate {
     bool is_open;             /* a job without a time limit holds what it needs */
 };
 
+/* When a job or a group will have ended: the same for its end. */
+struct end_estimate {
+    usec_t low, median, high; /* USEC_NEVER: unknown */
+    usec_t limits_only;
+};
+
+/* A start that nothing delays which the brain decides: its promise, where promises go by time
+ * limits. USEC_NEVER: it has none. */
+usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
+
 /* Whether it could ever start on the nodes and within the limits of now: it is not above a limit of
  * its queues or of its user, and there is a spot node if it may only run on those. */
 bool job_can_start(const struct state *state, const struct job *job);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/forecaster.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "daemon/hub.h"
+#include "forecast/forecast.h"
+#include "io/copy.h"
+#include "io/log.h"
+
+enum {
+    COPY_SECONDS = 10, /* of processor time; more is a bug */
+    COPY_MS = 30000,   /* of any time: something stopped it */
+    WAIT_MS = 250
+};
+#define FRESH   USEC_PER_SEC
+#define AGE_MAX (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
+#define LEAST   (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
+
+struct forecaster {
+    uv_loop_t *loop;
+    struct hub *hub;
+    struct forecast forecast;
+    uint64_t seen; /* the last record when it was made */
+    /* What was to start first and has not, as it was looked up at late_at. All that was to start
+     * after late_from is late, too. */
+    usec_t late_at, late_from;
+
+    usec_t allowance;
+    uint64_t counted; /* the loop's time, in ms: until then it is in the allowance */
+
+    bool is_running, is_closing;
+    struct copy copy;
+    uv_poll_t *poll;
+    uint64_t began; /* as counted */
+    struct text bytes;
+    uint64_t seen_next;
+    struct forecast_waiter *waiters, *later_waiters; /* for this one, and for the next */
+    uv_timer_t timer;                                /* they don't wait longer */
+};
+
+/* ---- in the copy ---- */
+
+static void live(void *user, int fd)
+{
+    struct forecaster *forecaster = user;
+    struct state *state = hub_state(forecaster->hub);
+    struct rlimit limit = { COPY_SECONDS, COPY_SECONDS };
+    usec_t now = clock_now(hub_clock(forecaster->hub));
+    AUTO_RELEASE(text) struct text out = { 0 };
+    struct forecast forecast;
+
+    setrlimit(RLIMIT_CPU, &limit);
+    struct forecast_ask ask = { .state = state,
+                                .brain = hub_brain(forecaster->hub),
+                                .now = now > state->now ? now : state->now,
+                                .processor = forecaster->allowance };
+    forecast_make(&ask, &forecast);
+    forecast_encode(&forecast, &out);
+    copy_write(fd, out.bytes, out.length);
+}
+
+/* ---- in the daemon ---- */
+
+static void count_allowance(struct forecaster *forecaster)
+{
+    uint64_t now = uv_now(forecaster->loop);
+    usec_t more = (usec_t)(now - forecaster->counted) * USEC_PER_MS * FORECAST_SHARE_PERCENT / 100;
+
+    forecaster->counted = now;
+    forecaster->allowance += more < FORECAST_SAVED ? more : FORECAST_SAVED;
+    if (forecaster->allowance > FORECAST_SAVED)
+        forecaster->allowance = FORECAST_SAVED;
+}
+
+static void call_waiters(struct forecast_waiter **list)
+{
+    struct forecast_waiter *waiter = *list;
+
+    *list = NULL;
+    for (struct forecast_waiter *next; waiter; waiter = next) {
+        next = waiter->next;
+        waiter->done(waiter);
+    }
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void start(struct forecaster *forecaster);
+
+static void take(struct forecaster *forecaster)
+{
+    struct forecast forecast;
+
+    if (!forecast_decode(&forecaster->bytes, &forecast)) {
+        log_line(LOG_WARNING, "a forecast was not made; estimates are those of the list schedule");
+        forecaster->allowance = 0;
+        return;
+    }
+    forecast_release(&forecaster->forecast);
+    forecaster->forecast = forecast;
+    forecaster->seen = forecaster->seen_next;
+    forecaster->late_at = 0;
+    forecaster->allowance -= forecast.processor;
+}
+
+/* Those who asked after an event that this forecast does not know wait for the next one. */
+static void finish(struct forecaster *forecaster)
+{
+    uv_poll_stop(forecaster->poll);
+    uv_close((uv_handle_t *)forecaster->poll, on_poll_closed);
+    copy_end(&forecaster->copy);
+    forecaster->is_running = false;
+    take(forecaster);
+    call_waiters(&forecaster->waiters);
+    if (!forecaster->later_waiters)
+        return;
+    forecaster->waiters = forecaster->later_waiters;
+    forecaster->later_waiters = NULL;
+    start(forecaster);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct forecaster *forecaster = poll->data;
+
+    (void)status;
+    (void)events;
+    if (!copy_read(&forecaster->copy, &forecaster->bytes))
+        finish(forecaster);
+}
+
+/* Nobody waits longer than this: what there is has to do. */
+static void on_late(uv_timer_t *timer)
+{
+    struct forecaster *forecaster = timer->data;
+
+    if (forecaster->is_running && uv_now(forecaster->loop) - forecaster->began >= COPY_MS)
+        finish(forecaster);
+    call_waiters(&forecaster->waiters);
+    call_waiters(&forecaster->later_waiters);
+    if (forecaster->is_running)
+        uv_timer_start(timer, on_late, COPY_MS, 0);
+}
+
+static void start(struct forecaster *forecaster)
+{
+    struct error err;
+    uint64_t began = uv_hrtime();
+
+    if (copy_start(live, forecaster, &forecaster->copy, &err) < 0) {
+        log_line(LOG_WARNING, "a forecast could not be started reason='%s'", err.text);
+        call_waiters(&forecaster->waiters);
+        return;
+    }
+    forecaster->allowance -= (usec_t)((uv_hrtime() - began) / 1000);
+    forecaster->is_running = true;
+    forecaster->began = uv_now(forecaster->loop);
+    forecaster->seen_next = journal_last(hub_journal(forecaster->hub));
+    text_clear(&forecaster->bytes);
+    fcntl(forecaster->copy.fd, F_SETFL, O_NONBLOCK);
+    forecaster->poll = mem_zero(1, sizeof(*forecaster->poll));
+    uv_poll_init(forecaster->loop, forecaster->poll, forecaster->copy.fd);
+    forecaster->poll->data = forecaster;
+    uv_poll_start(forecaster->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+}
+
+static bool is_new(const struct forecaster *forecaster)
+{
+    usec_t now = clock_now(hub_clock(forecaster->hub));
+
+    return forecaster->seen == journal_last(hub_journal(forecaster->hub)) &&
+           forecaster->forecast.samples > 0 && now - forecaster->forecast.at < FRESH;
+}
+
+static void wait(struct forecaster *forecaster, struct forecast_waiter **list,
+                 struct forecast_waiter *waiter)
+{
+    waiter->next = *list;
+    *list = waiter;
+    if (!uv_is_active((uv_handle_t *)&forecaster->timer) ||
+        uv_timer_get_due_in(&forecaster->timer) > WAIT_MS)
+        uv_timer_start(&forecaster->timer, on_late, WAIT_MS, 0);
+}
+
+bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter *waiter)
+{
+    struct forecaster *forecaster = user;
+    const uint32_t *counts = hub_state(forecaster->hub)->job_counts;
+    bool is_wanted = counts[JOB_QUEUED] + counts[JOB_WAITING] > 0 || !is_of_waiting;
+
+    if (!is_wanted || is_new(forecaster) || forecaster->is_closing)
+        return true;
+    count_allowance(forecaster);
+    if (forecaster->is_running) {
+        bool is_of_now = forecaster->seen_next == journal_last(hub_journal(forecaster->hub));
+        wait(forecaster, is_of_now ? &forecaster->waiters : &forecaster->later_waiters, waiter);
+        return false;
+    }
+    /* As much as the last one took, so that this one comes as far. */
+    usec_t wanted = forecaster->forecast.processor > LEAST ? forecaster->forecast.processor : LEAST;
+    usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
+    if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
+        return true;
+    wait(forecaster, &forecaster->waiters, waiter);
+    start(forecaster);
+    return !forecaster->is_running;
+}
+
+/* ---- what it says ---- */
+
+/* The first start that should have been by now, and was not. */
+static void find_late(struct forecaster *forecaster, usec_t now)
+{
+    const struct state *state = hub_state(forecaster->hub);
+
+    if (forecaster->late_at > 0 && now - forecaster->late_at < FRESH)
+        return;
+    forecaster->late_at = now;
+    forecaster->late_from = now;
+    LIST_EACH (const struct forecast_row, row, &forecaster->forecast.rows) {
+        if (row->median <= 0 || row->median >= forecaster->late_from)
+            continue;
+        const struct job *job = state_job(state, row->id);
+        if (job && (job->state == JOB_QUEUED || job->state == JOB_WAITING))
+            forecaster->late_from = row->median;
+    }
+}
+
+/* A time of the forecast, for now. */
+static usec_t moved(const struct forecaster *forecaster, usec_t time, usec_t now)
+{
+    if (time == USEC_NEVER || time < forecaster->late_from)
+        return time > now || time == USEC_NEVER ? time : now;
+    return usec_after(time, now - forecaster->late_from);
+}
+
+bool forecaster_start(void *user, const struct job *job, struct start_estimate *ret)
+{
+    struct forecaster *forecaster = user;
+    const struct forecast_row *row = forecast_find(&forecaster->forecast, job->id);
+    usec_t now = clock_now(hub_clock(forecaster->hub));
+
+    if (!row || row->median == 0)
+        return false;
+    find_late(forecaster, now);
+    *ret = (struct start_estimate){ .low = moved(forecaster, row->low, now),
+                                    .median = moved(forecaster, row->median, now),
+                                    .high = moved(forecaster, row->high, now),
+                                    .limits_only = row->by_limits };
+    return true;
+}
+
+bool forecaster_end(void *user, uint64_t id, struct end_estimate *ret)
+{
+    struct forecaster *forecaster = user;
+    const struct forecast_row *row = forecast_find(&forecaster->forecast, id);
+    usec_t now = clock_now(hub_clock(forecaster->hub));
+
+    if (!row)
+        return false;
+    find_late(forecaster, now);
+    *ret = (struct end_estimate){ .low = moved(forecaster, row->end_low, now),
+                                  .median = moved(forecaster, row->end_median, now),
+                                  .high = moved(forecaster, row->end_high, now),
+                                  .limits_only = row->end_by_limits };
+    return true;
+}
+
+/* ---- its life ---- */
+
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub)
+{
+    struct forecaster *forecaster = mem_zero(1, sizeof(*forecaster));
+
+    *forecaster = (struct forecaster){
+        .loop = loop, .hub = hub, .allowance = FORECAST_SAVED, .counted = uv_now(loop)
+    };
+    uv_timer_init(loop, &forecaster->timer);
+    forecaster->timer.data = forecaster;
+    return forecaster;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct forecaster *forecaster = handle->data;
+
+    forecast_release(&forecaster->forecast);
+    text_release(&forecaster->bytes);
+    free(forecaster);
+}
+
+void forecaster_destroy(struct forecaster *forecaster)
+{
+    if (!forecaster)
+        return;
+    forecaster->is_closing = true;
+    if (forecaster->is_running) {
+        uv_poll_stop(forecaster->poll);
+        uv_close((uv_handle_t *)forecaster->poll, on_poll_closed);
+        copy_end(&forecaster->copy);
+    }
+    call_waiters(&forecaster->waiters);
+    call_waiters(&forecaster->later_waiters);
+    uv_close((uv_handle_t *)&forecaster->timer, on_timer_closed);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_FORECASTER_H
+#define DAEMON_FORECASTER_H
+
+/* forecaster - keeps a forecast of the live state (forecast/forecast.h), and renews it on demand
+ *
+ * A forecast is made in a copy of the daemon. It is fresh for a second, until the next event. Its
+ * processor time comes from an allowance: FORECAST_SHARE_PERCENT of a core, of which what is not
+ * used is kept up to FORECAST_SAVED. When too little is left, the forecast that there is answers:
+ * its times are moved by how late the first of its starts is.
+ *
+ * Order of calls:  create, (is_fresh, start, end)*, destroy: it calls all waiters
+ */
+
+#include <uv.h>
+
+#include "api/ports.h"
+
+enum { FORECAST_SHARE_PERCENT = 2 };
+#define FORECAST_SAVED (2 * USEC_PER_SEC)
+
+struct forecaster;
+struct hub;
+
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub);
+void forecaster_destroy(struct forecaster *forecaster); /* NULL is fine; before the loop ends */
+
+/* Of a struct forecaster; they fill a port (api/ports.h). */
+bool forecaster_is_fresh(void *forecaster, bool is_of_waiting, struct forecast_waiter *waiter);
+bool forecaster_start(void *forecaster, const struct job *job, struct start_estimate *ret);
+bool forecaster_end(void *forecaster, uint64_t id, struct end_estimate *ret);
+
+#endif
