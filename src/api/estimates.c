@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/estimates.h"
 
+#include "api/routes.h"
+
 bool api_forecast_is_fresh(const struct api *api, bool is_of_waiting,
                            struct forecast_waiter *waiter)
 {
@@ -27,21 +29,34 @@ static void bound(struct start_estimate *start, usec_t guaranteed)
     start->low = start->low < start->median ? start->low : start->median;
 }
 
-bool api_start(const struct api *api, const struct job *job, struct start_estimate *ret)
+static bool from_forecast(const struct api *api, const struct job *job, struct start_estimate *ret)
 {
     const struct api_forecasts *forecasts = &api->ports.forecasts;
     struct start_estimate listed;
 
-    if (!waits(api, job))
-        return false;
     if (!forecasts->start || !forecasts->start(forecasts->user, job, ret))
-        return sched_estimate_start(api_brain(api), api->inquiry, job, ret);
+        return false;
     if (ret->limits_only < 0) { /* as far as it came */
         bool is_known = sched_estimate_start(api_brain(api), api->inquiry, job, &listed);
         ret->limits_only = is_known ? listed.limits_only : USEC_NEVER;
     }
     ret->is_open = ret->limits_only == USEC_NEVER;
-    bound(ret, sched_guaranteed_start(api_brain(api), job));
+    return true;
+}
+
+bool api_start(const struct api *api, const struct job *job, struct start_estimate *ret)
+{
+    const struct api_forecasts *forecasts = &api->ports.forecasts;
+
+    if (!waits(api, job))
+        return false;
+    bool is_forecast = from_forecast(api, job, ret);
+    if (!is_forecast && !sched_estimate_start(api_brain(api), api->inquiry, job, ret))
+        return false;
+    usec_t guaranteed = sched_guaranteed_start(api_brain(api), job);
+    bound(ret, guaranteed);
+    if (forecasts->shown)
+        forecasts->shown(forecasts->user, job, ret, guaranteed, is_forecast);
     return true;
 }
 
@@ -50,4 +65,29 @@ bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret)
     const struct api_forecasts *forecasts = &api->ports.forecasts;
 
     return forecasts->end && forecasts->end(forecasts->user, id, ret);
+}
+
+/* ---- GET /v1/estimates: how true they were ---- */
+
+enum { DAYS_MAX = 366 };
+
+json_t *handle_estimates(struct call *call)
+{
+    static const char *const keys[] = { "last", NULL };
+    const struct api_forecasts *forecasts = &call->api->ports.forecasts;
+    const char *last = http_query(call->request, "last");
+    usec_t span = 7 * USEC_PER_DAY;
+    json_t *report = NULL;
+
+    int code = check_query(call->request, keys, &call->err);
+    if (code == 0 && last &&
+        (units_parse_duration(last, &span, NULL) < 0 || span <= 0 ||
+         span > DAYS_MAX * USEC_PER_DAY))
+        code = error_set(&call->err, REFUSED_BAD, "last '%.40s': expected up to %d days, like 7d",
+                         last, DAYS_MAX);
+    if (code == 0 && !forecasts->report)
+        code = error_set(&call->err, REFUSED_NOT_FOUND, "estimates: none are made here");
+    if (code == 0)
+        code = forecasts->report(forecasts->user, span, &report, &call->err);
+    return code < 0 ? refuse(call, code) : report;
 }

@@ -112,6 +112,11 @@ struct api_forecasts {
     bool (*start)(void *user, const struct job *job, struct start_estimate *ret);
     /* Of the end of a job or a group; false: nothing. */
     bool (*end)(void *user, uint64_t id, struct end_estimate *ret);
+    /* This estimate is shown. is_forecast: it is from start(). guaranteed: a time, or USEC_NEVER. */
+    void (*shown)(void *user, const struct job *job, const struct start_estimate *estimate,
+                  usec_t guaranteed, bool is_forecast);
+    /* How true the estimates of the last time were; new. */
+    int (*report)(void *user, usec_t last, json_t **ret, struct error *err);
 };
 
 struct api_daemon {

@@ -62,6 +62,7 @@ static const struct route {
     { "POST", "/v1/whatif", handle_whatif, NULL },
     { "POST", "/v1/rehearsal", handle_rehearsal, NULL },
     { "GET", "/v1/report", handle_report, NULL },
+    { "GET", "/v1/estimates", handle_estimates, NULL },
     { "GET", "/v1/reservations", handle_reservations, NULL },
     { "POST", "/v1/reservations", handle_reserve,
       "reservations: only administrators make and remove them" },

@@ -23,6 +23,7 @@ call_fn handle_config, handle_config_log;                      /* configuration.
 call_fn handle_apply, handle_undo;                             /* configuration.c */
 call_fn handle_whatif, handle_rehearsal;                       /* questions.c */
 call_fn handle_report;                                         /* usage_report.c */
+call_fn handle_estimates;                                      /* estimates.c */
 call_fn handle_reservations, handle_reserve, handle_unreserve; /* reservations.c */
 call_fn handle_crons, handle_cron_remove;                      /* repeats.c */
 call_fn handle_daemon, handle_stop;                            /* service.c */

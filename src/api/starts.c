@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/jobs/ID/when and POST /v1/when: when a job will start. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/estimates.h"
@@ -16,8 +17,6 @@ static void say_state(const struct job *job, struct text *text)
         text_add(text, "is held: it does not start before somebody releases it");
         break;
     case JOB_WAITING:
-        text_add(text, "waits for other jobs: when they end well is not known");
-        break;
     case JOB_QUEUED:
         text_add(text, "can never start as things are; tarn why says what keeps it");
         break;
@@ -30,13 +29,40 @@ static void say_state(const struct job *job, struct text *text)
     }
 }
 
+/* A group starts when its first job does, and ends with its last. */
+static json_t *when_of_group(const struct api *api, const struct group *group)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct end_estimate end;
+    bool is_known = !group_is_over(group) && api_end(api, group->id, &end);
+
+    text_printf(&text, "%s %" PRIu64 " ", group_kind_name(group->kind), group->id);
+    if (group_is_over(group))
+        text_add(&text, "has ended");
+    else if (!is_known)
+        text_add(&text, "waits: when it ends is not known");
+    else {
+        text_add(&text, "ends ");
+        say_end(api, &end, &text);
+    }
+    return json_pack("{s:I, s:o, s:s, s:b, s:n, s:o, s:s, s:[], s:n}", "id", (json_int_t)group->id,
+                     "label", json_sprintf("%" PRIu64, group->id), "state",
+                     group_is_over(group) ? "ended" : "running", "waits", false, "start", "end",
+                     is_known ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner",
+                     "why");
+}
+
 json_t *handle_when(struct call *call)
 {
     const struct api *api = call->api;
-    const struct job *job = call_job(call);
+    const struct group *group = call_group(call);
     AUTO_RELEASE(text) struct text label = { 0 }, text = { 0 };
     struct start_estimate start;
+    struct end_estimate end;
 
+    if (group)
+        return when_of_group(api, group);
+    const struct job *job = call_job(call);
     if (!job)
         return NULL;
     say_job(api_state(api), job, &label);
@@ -48,11 +74,17 @@ json_t *handle_when(struct call *call)
         text_add(&text, "starts ");
         say_start(api, &start, &text);
     }
+    bool has_end = (waits || job_is_active(job)) && api_end(api, job->id, &end);
+    if (has_end && end.median != USEC_NEVER) {
+        text_add(&text, waits ? "; it ends " : " and ends ");
+        say_end(api, &end, &text);
+    }
     struct why why;
     sched_why(api_brain(api), api->inquiry, job, &why, NULL);
-    return json_pack("{s:I, s:s, s:s, s:b, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id, "label",
-                     label.bytes, "state", job_state_name(job->state), "waits", waits, "start",
-                     waits ? view_start(api, &start) : json_null(), "text", text.bytes, "sooner",
+    return json_pack("{s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
+                     "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
+                     "start", waits ? view_start(api, &start) : json_null(), "end",
+                     has_end ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner",
                      view_sooner(api, job), "why",
                      why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0));
 }

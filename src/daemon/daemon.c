@@ -188,6 +188,8 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
     struct daemon *daemon = user;
 
     machine_changed(daemon->machine, jobs, count);
+    if (daemon->forecaster)
+        forecaster_changed(daemon->forecaster, jobs, count);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }
@@ -375,7 +377,8 @@ static void fill_ports(struct daemon *daemon)
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,
                     alerter_counts },
         .studies = { daemon->studies, studies_start },
-        .forecasts = { daemon->forecaster, forecaster_is_fresh, forecaster_start, forecaster_end },
+        .forecasts = { daemon->forecaster, forecaster_is_fresh, forecaster_start, forecaster_end,
+                       forecaster_shown, forecaster_report },
         .daemon = { daemon, stop, options->state_dir, daemon->engine->ops->name,
                     machine_devices(daemon->machine), options->socket, clock_now(clock),
                     .is_machine_wide = options->for_all_users },
@@ -396,7 +399,8 @@ static int open_door(struct daemon *daemon, struct error *err)
                                                                 .limit = options->study_limit,
                                                                 .grace = options->grace,
                                                                 .owner = geteuid() });
-    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub);
+    AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
+    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, estimates);
     fill_ports(daemon);
     daemon->api = api_create(&daemon->ports, &daemon->loop);
     struct http_options http = {
@@ -481,6 +485,7 @@ static void close_all(struct daemon *daemon)
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
     forecaster_destroy(daemon->forecaster);
+    daemon->forecaster = NULL;
     http_destroy(daemon->metrics);
     http_destroy(daemon->http);
     api_destroy(daemon->api);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "daemon/estimate_book.h"
 #include "daemon/hub.h"
 #include "forecast/forecast.h"
 #include "io/copy.h"
@@ -22,6 +23,7 @@ enum {
 struct forecaster {
     uv_loop_t *loop;
     struct hub *hub;
+    struct estimate_book *book;
     struct forecast forecast;
     uint64_t seen; /* the last record when it was made */
     /* What was to start first and has not, as it was looked up at late_at. All that was to start
@@ -253,7 +255,24 @@ bool forecaster_start(void *user, const struct job *job, struct start_estimate *
                                     .median = moved(forecaster, row->median, now),
                                     .high = moved(forecaster, row->high, now),
                                     .limits_only = row->by_limits };
+    estimate_book_range(forecaster->book, job, ret);
     return true;
+}
+
+void forecaster_shown(void *user, const struct job *job, const struct start_estimate *estimate,
+                      usec_t guaranteed, bool is_forecast)
+{
+    estimate_book_shown(((struct forecaster *)user)->book, job, estimate, guaranteed, is_forecast);
+}
+
+int forecaster_report(void *user, usec_t last, json_t **ret, struct error *err)
+{
+    return estimate_book_report(((struct forecaster *)user)->book, last, ret, err);
+}
+
+void forecaster_changed(struct forecaster *forecaster, const uint64_t *jobs, size_t count)
+{
+    estimate_book_changed(forecaster->book, jobs, count);
 }
 
 bool forecaster_end(void *user, uint64_t id, struct end_estimate *ret)
@@ -274,13 +293,15 @@ bool forecaster_end(void *user, uint64_t id, struct end_estimate *ret)
 
 /* ---- its life ---- */
 
-struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub)
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, const char *path)
 {
     struct forecaster *forecaster = mem_zero(1, sizeof(*forecaster));
 
-    *forecaster = (struct forecaster){
-        .loop = loop, .hub = hub, .allowance = FORECAST_SAVED, .counted = uv_now(loop)
-    };
+    *forecaster = (struct forecaster){ .loop = loop,
+                                       .hub = hub,
+                                       .book = estimate_book_create(loop, hub, path),
+                                       .allowance = FORECAST_SAVED,
+                                       .counted = uv_now(loop) };
     uv_timer_init(loop, &forecaster->timer);
     forecaster->timer.data = forecaster;
     return forecaster;
@@ -307,5 +328,6 @@ void forecaster_destroy(struct forecaster *forecaster)
     }
     call_waiters(&forecaster->waiters);
     call_waiters(&forecaster->later_waiters);
+    estimate_book_destroy(forecaster->book);
     uv_close((uv_handle_t *)&forecaster->timer, on_timer_closed);
 }

@@ -22,12 +22,19 @@ enum { FORECAST_SHARE_PERCENT = 2 };
 struct forecaster;
 struct hub;
 
-struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub);
+/* path: of the file of its estimates (daemon/estimate_book.h) */
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, const char *path);
 void forecaster_destroy(struct forecaster *forecaster); /* NULL is fine; before the loop ends */
 
 /* Of a struct forecaster; they fill a port (api/ports.h). */
 bool forecaster_is_fresh(void *forecaster, bool is_of_waiting, struct forecast_waiter *waiter);
 bool forecaster_start(void *forecaster, const struct job *job, struct start_estimate *ret);
 bool forecaster_end(void *forecaster, uint64_t id, struct end_estimate *ret);
+void forecaster_shown(void *forecaster, const struct job *job,
+                      const struct start_estimate *estimate, usec_t guaranteed, bool is_forecast);
+int forecaster_report(void *forecaster, usec_t last, json_t **ret, struct error *err);
+
+/* These jobs changed, durably. */
+void forecaster_changed(struct forecaster *forecaster, const uint64_t *jobs, size_t count);
 
 #endif

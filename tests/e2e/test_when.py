@@ -295,3 +295,58 @@ def test_what_can_never_start_has_no_estimate(api, daemon):
         assert not said["waits"] and said["start"] is None, said
         assert "can never start" in said["text"]
     assert "can never run" in tarn(daemon, "ls")
+
+
+# What the scheduler will do is known
+
+
+def test_a_job_that_waits_for_others_has_an_estimate(api, daemon):
+    first = submit(api, 600, 1, estimate="10m", max_duration="10m")
+    after = submit(api, 600, 1, depends="afterok:%d" % first, estimate="5m", max_duration="5m")
+    said = when(api, after)
+    assert said["waits"] and 590 < said["start"]["in_seconds"] < 601, said
+    assert 880 < clock(said["end"]["expected"]) - time.time() < 901
+    assert "it ends in about 15 min" in tarn(daemon, "when", str(after))
+
+
+def test_the_end_of_a_pipeline_is_known(api, daemon):
+    submitted = api.post("/v1/jobs", [{"name": "chain", "sender_cwd": "/", "stages": {
+        "one": dict(SMALL, command=["sleep", "600"], gpus=4, estimate="10m", max_duration="10m"),
+        "two": dict(SMALL, command=["sleep", "600"], gpus=4, estimate="20m", max_duration="20m", needs=["one"])}}])
+    number = submitted["submitted"][0]["id"]
+    said = when(api, number)
+    assert 1780 < clock(said["end"]["expected"]) - time.time() < 1801, said
+    assert "ends in about 30 min" in tarn(daemon, "when", str(number))
+
+
+def test_what_is_taken_back_is_in_the_estimate(api):
+    api.put("/v1/config", {"queues": {"lender": {"guarantee": 4}, "borrower": {"guarantee": 0, "min_runtime": "5m"}}})
+    long = submit(api, 7200, 4, queue="borrower", preemptible=True, estimate="2h", max_duration="2h", grace="1s")
+    api.wait_state(long, "running")
+    waiting = submit(api, 60, 4, queue="lender", max_duration="1m")
+    said = when(api, waiting)
+    assert 0 < said["start"]["in_seconds"] <= 301, said
+
+
+def test_estimates_that_were_shown_are_reported_with_what_came_of_them(api, daemon):
+    submit(api, 1, 4, estimate="1s", max_duration="1m")
+    waiting = [submit(api, 0.2, 4, estimate="1s", max_duration="1m") for _ in range(3)]
+    for number in waiting:
+        assert when(api, number)["waits"]
+    dropped = submit(api, 0.2, 4, max_duration="1m", hold=False)
+    when(api, dropped)
+    api.post("/v1/jobs/%d/cancel" % dropped)
+    for number in waiting:
+        api.wait_end(number)
+    total = api.get("/v1/estimates")["total"]
+    assert total["ranged"] + total["exact"] >= 3 and total["dropped"] == 1 and total["open"] == 0, total
+    daemon.kill()  # what was shown is kept
+    daemon.start()
+    again = daemon.api.get("/v1/estimates?last=1h")
+    assert again["total"] == total and again["queues"][0]["name"] == "default"
+    shown = tarn(daemon, "report", "--estimates")
+    assert "WITHIN" in shown and "queue default" in shown
+    tarn(daemon, "report", "--estimates", "--by", "user", status=2)
+    with pytest.raises(Refused) as caught:
+        daemon.api.get("/v1/estimates?last=soon")
+    assert "expected up to 366 days" in caught.value.message

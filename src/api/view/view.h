@@ -25,6 +25,8 @@ bool is_no_more(const struct device *device);
 
 /* view_start.c: when a job that waits will start. */
 json_t *view_start(const struct api *api, const struct start_estimate *start);
+json_t *view_end(const struct api *api, const struct end_estimate *end);
+void say_end(const struct api *api, const struct end_estimate *end, struct text *text);
 /* "in about 25 min (between 10 min and 1 h 10 min, 8 of 10 times)" */
 void say_start(const struct api *api, const struct start_estimate *start, struct text *text);
 /* Changes that would start the job sooner: a list. */

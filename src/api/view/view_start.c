@@ -69,28 +69,50 @@ static void say_open(const struct api *api, struct text *text)
                 state_user(api_state(api), job->user));
 }
 
+static void say_range(const struct api *api, usec_t low, usec_t median, usec_t high,
+                      struct text *text)
+{
+    text_add(text, "in about ");
+    say_wait(text, from_now(api, median));
+    if (high <= low)
+        return;
+    text_add(text, " (between ");
+    if (low <= api_now(api))
+        text_add(text, "now");
+    else
+        say_wait(text, from_now(api, low));
+    text_add(text, " and ");
+    if (high == USEC_NEVER) {
+        text_add(text, "no known time: too few jobs like those in front of it have ended)");
+        return;
+    }
+    say_wait(text, from_now(api, high));
+    text_add(text, ", 8 of 10 times)");
+}
+
+json_t *view_end(const struct api *api, const struct end_estimate *end)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "expected", view_time(api, end->median), "low",
+                     view_time(api, end->low), "high", view_time(api, end->high), "limits_only",
+                     view_time(api, end->limits_only));
+}
+
+void say_end(const struct api *api, const struct end_estimate *end, struct text *text)
+{
+    if (end->median == USEC_NEVER)
+        text_add(text,
+                 "at no known time: too few jobs like it have ended, or it has no time limit");
+    else
+        say_range(api, end->low, end->median, end->high, text);
+}
+
 void say_start(const struct api *api, const struct start_estimate *start, struct text *text)
 {
     if (start->median == USEC_NEVER) {
         say_open(api, text);
         return;
     }
-    text_add(text, "in about ");
-    say_wait(text, from_now(api, start->median));
-    if (start->high > start->low) {
-        text_add(text, " (between ");
-        if (start->low <= api_now(api))
-            text_add(text, "now");
-        else
-            say_wait(text, from_now(api, start->low));
-        text_add(text, " and ");
-        if (start->high == USEC_NEVER)
-            text_add(text, "no known time: too few jobs like those in front of it have ended)");
-        else {
-            say_wait(text, from_now(api, start->high));
-            text_add(text, ", 8 of 10 times)");
-        }
-    }
+    say_range(api, start->low, start->median, start->high, text);
     if (start->is_open) {
         text_add(text, "; ");
         say_open(api, text);

@@ -8,13 +8,14 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 
-enum { LAST, BY, COUNT, CSV, WIDTH = 80, KEY_WIDTH = 14, DIAGNOSES_SHOWN = 3 };
+enum { LAST, BY, COUNT, CSV, ESTIMATES, WIDTH = 80, KEY_WIDTH = 14, DIAGNOSES_SHOWN = 3 };
 
 const struct option_entry options_report[] = {
     [LAST] = { "last", '\0', "TIME", "length of the period until now; default 7d" },
     [BY] = { "by", '\0', "WHAT", "one line per user, queue, job or model" },
     [COUNT] = { "count", 'n', "N", "at most N lines, default 20" },
     [CSV] = { "csv", '\0', NULL, "print comma-separated values" },
+    [ESTIMATES] = { "estimates", '\0', NULL, "how true the start times were that were shown" },
     { 0 },
 };
 
@@ -257,12 +258,104 @@ static void print(const json_t *report, const struct options *options)
     print_footer(report);
 }
 
+/* ---- estimates ---- */
+
+static void cell_share(struct table *table, const json_t *row, const char *key)
+{
+    if (field_is_null(row, key))
+        table_add_absent(table);
+    else
+        table_add_format(table, "%.1f%%", field_real(row, key) * 100);
+}
+
+static void cell_error(struct table *table, const json_t *row, const char *key)
+{
+    char words[UNITS_TEXT_SIZE];
+
+    if (field_is_null(row, key))
+        table_add_absent(table);
+    else
+        table_add_text(table, units_format_duration(words, (usec_t)(field_real(row, key) * 1e6)));
+}
+
+/* The lists one below the other, each name with what it is of. */
+static json_t *estimate_lines(const json_t *report)
+{
+    static const struct {
+        const char *key, *words;
+    } lists[] = { { "queues", "queue " },
+                  { "kinds", "wait for " },
+                  { "horizons", "" },
+                  { "history", "history: " } };
+    json_t *lines = json_array(), *row;
+    size_t k;
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        json_array_foreach(json_object_get(report, lists[i].key), k, row)
+        {
+            json_t *line = json_copy(row);
+            json_object_set_new(line, "name",
+                                json_sprintf("%s%s", lists[i].words, field_text(row, "name")));
+            json_array_append_new(lines, line);
+        }
+    }
+    json_t *total = json_copy(json_object_get(report, "total"));
+    json_object_set_new(total, "name", json_string("total"));
+    json_array_append_new(lines, total);
+    return lines;
+}
+
+static void print_estimates(const json_t *report)
+{
+    static const struct list_column columns[] = {
+        { "ESTIMATES", TABLE_LEFT, 0, cell_text, "name" },
+        { "RANGES", TABLE_RIGHT, 0, cell_number, "ranged" },
+        { "WITHIN", TABLE_RIGHT, 0, cell_share, "coverage" },
+        { "EARLIER", TABLE_RIGHT, 0, cell_share, "below" },
+        { "LATER", TABLE_RIGHT, 0, cell_share, "above" },
+        { "ERROR", TABLE_RIGHT, 0, cell_error, "median_error_seconds" },
+        { "EXACT", TABLE_RIGHT, 0, cell_number, "exact" },
+        { "RIGHT", TABLE_RIGHT, 0, cell_share, "exact_right" },
+        { "SURE", TABLE_RIGHT, 0, cell_number, "guaranteed" },
+        { "BROKEN", TABLE_RIGHT, 0, cell_number, "broken" },
+    };
+    const json_t *total = json_object_get(report, "total");
+    AUTO(json) json_t *lines = estimate_lines(report);
+
+    list_print(columns, COUNT_OF(columns), lines);
+    talk("WITHIN: of the ranges of 80 %% · ERROR: median distance from the expected time · "
+         "EXACT: a time without a range");
+    talk("SURE: guaranteed · %" PRId64 " still wait, %" PRId64 " ended without a start",
+         field_number(total, "open"), field_number(total, "dropped"));
+}
+
+static int report_estimates(const struct options *options)
+{
+    AUTO_RELEASE(text) struct text path = { 0 };
+    AUTO(json) json_t *reply = NULL;
+
+    if (options->values[BY] || options->values[COUNT] || options->values[CSV])
+        return usage_wrong("report", "--estimates goes with --last and --json only");
+    text_add(&path, "/v1/estimates");
+    if (options->values[LAST])
+        client_query_add(&path, "last", options->values[LAST]);
+    if (session_ask("GET", text_string(&path), NULL, &reply) != 0)
+        return 1;
+    if (options->is_json)
+        reply_print(reply);
+    else
+        print_estimates(reply);
+    return 0;
+}
+
 int run_report(const struct options *options)
 {
     static const char *const keys[] = { [LAST] = "last", [BY] = "by", [COUNT] = "shown" };
     AUTO_RELEASE(text) struct text path = { 0 };
     AUTO(json) json_t *reply = NULL;
 
+    if (options->values[ESTIMATES])
+        return report_estimates(options);
     text_add(&path, "/v1/report");
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (options->values[i])

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_ESTIMATE_BOOK_H
+#define DAEMON_ESTIMATE_BOOK_H
+
+/* estimate_book - keeps every estimate that was shown, and learns from what came of it
+ *
+ * An estimate of a job is noted when it is shown for the first time, and again when the expected
+ * wait has halved. When the job starts, the ranges of forecasts are stretched accordingly
+ * (forecast/stretch.h). Rows are written once a second (store/estimate_store.h); what was
+ * learned is learned again from them at the next start.
+ *
+ * Without a file (it is damaged, the disk is full) it learns all the same.
+ *
+ * Order of calls:  create, (range | shown | changed | report)*, destroy
+ */
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "core/job/job.h"
+#include "sched/explain/questions.h"
+
+struct estimate_book;
+struct hub;
+
+struct estimate_book *estimate_book_create(uv_loop_t *loop, struct hub *hub, const char *path);
+void estimate_book_destroy(struct estimate_book *book); /* NULL is fine; before the loop ends */
+
+/* Stretch a range for this job. */
+void estimate_book_range(const struct estimate_book *book, const struct job *job,
+                         struct start_estimate *estimate);
+/* guaranteed: a time, or USEC_NEVER. is_forecast: it was stretched; else it is of the list
+ * schedule. */
+void estimate_book_shown(struct estimate_book *book, const struct job *job,
+                         const struct start_estimate *estimate, usec_t guaranteed,
+                         bool is_forecast);
+/* These jobs changed. */
+void estimate_book_changed(struct estimate_book *book, const uint64_t *jobs, size_t count);
+
+/* {total, queues, kinds, horizons, history}: of the estimates that were shown in the last time;
+ * new. */
+int estimate_book_report(struct estimate_book *book, usec_t last, json_t **ret, struct error *err);
+
+#endif

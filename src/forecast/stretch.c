@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "forecast/stretch.h"
+
+#include <string.h>
+
+#include "base/log2.h"
+#include "base/mem.h"
+
+enum {
+    FINE = 16, /* offsets are finer than logarithms by so much */
+    OCTAVE = LOG2_ONE * FINE,
+    PRIOR = OCTAVE / 4, /* until something is known */
+    STEP = OCTAVE / 32,
+    HASTE = 24, /* the first steps are larger */
+    MOST = 8 * OCTAVE,
+};
+
+static const usec_t tick = USEC_PER_MS;
+
+static int32_t log_of(usec_t wait)
+{
+    usec_t bounded = wait > 0 ? wait : 0;
+
+    return log2_of((bounded < USEC_NEVER / 2 ? bounded : USEC_NEVER / 2) / tick + 1000);
+}
+
+static usec_t moved(usec_t wait, int32_t offset)
+{
+    int64_t ms = log2_power(log_of(wait) + offset / FINE) - 1000;
+
+    return ms <= 0 ? 0 : ms < USEC_NEVER / 2 / tick ? ms * tick : USEC_NEVER / 2;
+}
+
+static struct stretch_ends known(const struct stretch *stretch, enum wait_kind kind)
+{
+    if (stretch->kinds[kind].count > 0)
+        return stretch->kinds[kind];
+    if (stretch->all.count > 0)
+        return stretch->all;
+    return (struct stretch_ends){ .low = -PRIOR, .high = PRIOR };
+}
+
+void stretch_range(const struct stretch *stretch, enum wait_kind kind, struct wait_range *range)
+{
+    struct stretch_ends ends = known(stretch, kind);
+
+    if (range->median == USEC_NEVER)
+        return;
+    usec_t low = moved(range->low, ends.low);
+    usec_t high = range->high == USEC_NEVER ? USEC_NEVER : moved(range->high, ends.high);
+    range->low = low < range->median ? low : range->median;
+    range->high = high > range->median ? high : range->median;
+}
+
+static int32_t bound(int32_t value)
+{
+    return value < -MOST ? -MOST : value > MOST ? MOST : value;
+}
+
+static void move(struct stretch_ends *ends, const struct wait_range *given, usec_t actual)
+{
+    int32_t young = ends->count < HASTE ? (int32_t)(HASTE - ends->count) : 0;
+    int32_t step = STEP + STEP * 3 * young / HASTE;
+
+    ends->low = bound(ends->low + (wait_is_below(given, actual) ? -9 * step : step));
+    ends->high = bound(ends->high + (wait_is_above(given, actual) ? 9 * step : -step));
+    ends->count++;
+}
+
+void stretch_learn(struct stretch *stretch, enum wait_kind kind, const struct wait_range *given,
+                   usec_t actual)
+{
+    if (given->median == USEC_NEVER)
+        return;
+    if (stretch->kinds[kind].count == 0) {
+        stretch->kinds[kind] = known(stretch, kind);
+        stretch->kinds[kind].count = 0;
+    }
+    if (stretch->all.count == 0)
+        stretch->all = (struct stretch_ends){ .low = -PRIOR, .high = PRIOR };
+    move(&stretch->kinds[kind], given, actual);
+    move(&stretch->all, given, actual);
+}
+
+static const char *const names[WAIT_KINDS] = { "room",   "order", "reclaim", "limit", "time",
+                                               "budget", "spot",  "needs",   "far" };
+
+const char *wait_kind_name(enum wait_kind kind)
+{
+    return names[kind];
+}
+
+bool wait_kind_of_name(const char *name, enum wait_kind *ret)
+{
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum wait_kind)i;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_ESTIMATE_STORE_H
+#define STORE_ESTIMATE_STORE_H
+
+/* estimate_store - the estimates that were shown to people, and what came of them
+ *
+ * One table of a small SQLite file beside the journal, written without waiting for the disk: a
+ * crash may lose the last second. The oldest rows go beyond ESTIMATE_ROWS_MAX.
+ *
+ * Order of calls:  open, (begin, (add | close_job)*, commit | read)*, close
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+struct estimate_store;
+
+enum { ESTIMATE_ROWS_MAX = 1000000 };
+
+enum estimate_outcome {
+    ESTIMATE_OPEN,    /* it still waits */
+    ESTIMATE_STARTED, /* `came` is how long it waited */
+    ESTIMATE_DROPPED, /* it ended without a start */
+};
+
+/* All times but `shown` are waits from then on. */
+struct estimate_row {
+    uint64_t job;
+    const char *queue, *kind; /* of the wait; good during the call */
+    usec_t shown;             /* wall time, microseconds since 1970 */
+    usec_t low, median, high; /* USEC_NEVER: unknown */
+    usec_t guaranteed;        /* USEC_NEVER: nothing was */
+    usec_t came;
+    uint8_t outcome; /* enum estimate_outcome */
+    bool is_cold;    /* little was known of run times then */
+};
+
+/* Fails as SQLite does (store/sql.h). */
+int estimate_store_open(const char *path, struct estimate_store **ret, struct error *err);
+void estimate_store_close(struct estimate_store *store); /* NULL is fine */
+
+/* What is put between begin and commit is one transaction. */
+int estimate_store_begin(struct estimate_store *store, struct error *err);
+int estimate_store_add(struct estimate_store *store, const struct estimate_row *row,
+                       struct error *err);
+/* The outcome of all open estimates of this job: it started at `at` (wall time), or never. */
+int estimate_store_close_job(struct estimate_store *store, uint64_t job, usec_t at,
+                             enum estimate_outcome outcome, struct error *err);
+int estimate_store_commit(struct estimate_store *store, struct error *err);
+
+typedef void estimate_row_fn(void *user, const struct estimate_row *row);
+/* Those shown at `from` or later, in the order in which they were shown. */
+int estimate_store_read(struct estimate_store *store, usec_t from, estimate_row_fn *fn, void *user,
+                        struct error *err);
+
+#endif
