@@ -302,7 +302,7 @@ def test_what_can_never_start_has_no_estimate(api, daemon):
 
 def test_a_job_that_waits_for_others_has_an_estimate(api, daemon):
     first = submit(api, 600, 1, estimate="10m", max_duration="10m")
-    after = submit(api, 600, 1, depends="afterok:%d" % first, estimate="5m", max_duration="5m")
+    after = submit(api, 600, 1, depends=[{"on": first, "when": "ok"}], estimate="5m", max_duration="5m")
     said = when(api, after)
     assert said["waits"] and 590 < said["start"]["in_seconds"] < 601, said
     assert 880 < clock(said["end"]["expected"]) - time.time() < 901

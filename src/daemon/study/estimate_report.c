@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/estimate_report.h"
+#include "daemon/study/estimate_report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_ESTIMATE_BOOK_H
-#define DAEMON_ESTIMATE_BOOK_H
+#ifndef DAEMON_STUDY_ESTIMATE_BOOK_H
+#define DAEMON_STUDY_ESTIMATE_BOOK_H
 
 /* estimate_book - keeps every estimate that was shown, and learns from what came of it
  *

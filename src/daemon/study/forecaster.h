@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_FORECASTER_H
-#define DAEMON_FORECASTER_H
+#ifndef DAEMON_STUDY_FORECASTER_H
+#define DAEMON_STUDY_FORECASTER_H
 
 /* forecaster - keeps a forecast of the live state (forecast/forecast.h), and renews it on demand
  *
@@ -22,7 +22,7 @@ enum { FORECAST_SHARE_PERCENT = 2 };
 struct forecaster;
 struct hub;
 
-/* path: of the file of its estimates (daemon/estimate_book.h) */
+/* path: of the file of its estimates (daemon/study/estimate_book.h) */
 struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, const char *path);
 void forecaster_destroy(struct forecaster *forecaster); /* NULL is fine; before the loop ends */
 

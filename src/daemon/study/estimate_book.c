@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/estimate_book.h"
+#include "daemon/study/estimate_book.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/job/why.h"
-#include "daemon/estimate_report.h"
 #include "daemon/hub.h"
+#include "daemon/study/estimate_report.h"
 #include "forecast/stretch.h"
 #include "io/log.h"
 #include "sched/ordering/pending.h"

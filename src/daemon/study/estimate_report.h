@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_ESTIMATE_REPORT_H
-#define DAEMON_ESTIMATE_REPORT_H
+#ifndef DAEMON_STUDY_ESTIMATE_REPORT_H
+#define DAEMON_STUDY_ESTIMATE_REPORT_H
 
 /* estimate_report - how true the estimates were: in all, by queue, kind of wait and horizon
  *

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/forecaster.h"
+#include "daemon/study/forecaster.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "daemon/estimate_book.h"
 #include "daemon/hub.h"
+#include "daemon/study/estimate_book.h"
 #include "forecast/forecast.h"
 #include "io/copy.h"
 #include "io/log.h"
