@@ -367,7 +367,10 @@ json_t *handle_why(struct call *call)
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
     bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
-    json_t *rescued = view_rescued(api, job);
+    json_t *rescued = view_rescued(api, job), *choice = view_model_choice(api, job);
+    if (json_is_object(choice))
+        add_line(lines, "model", json_string_value(json_object_get(choice, "text")));
+    json_decref(choice);
     if (is_queued) {
         add_wants(api, job, lines);
         if (json_is_object(rescued))

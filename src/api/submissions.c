@@ -47,6 +47,8 @@ static json_t *view_submitted(const struct submitting *submit, size_t number)
                   "kind", group ? group_kind_name(group->kind) : "job", "name",
                   submission->name ? submission->name : "", "jobs", jobs, "job_count",
                   (json_int_t)submission->job_count, "waits", waits);
+    json_object_set_new(view, "model_choice",
+                        job ? view_model_choice(submit->deferred.api, job) : json_null());
     for (size_t i = 0; why_view && i < COUNT_OF(times); i++)
         json_object_set(view, times[i], json_object_get(why_view, times[i]));
     json_decref(why_view);

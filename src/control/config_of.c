@@ -162,11 +162,14 @@ static void add_prices(struct config *config, const struct state *state)
 {
     for (size_t i = 0; i < state->resources.count; i++) {
         const struct resource_name *resource = &state->resources.items[i];
-        if (resource->price_micro <= 0)
+        if (resource->price_micro <= 0 && resource->training_milli == 0 &&
+            resource->inference_milli == 0)
             continue;
         struct event_price *price = CONFIG_NEW(config, config->prices, config->price_count);
         price->resource = config_text(config, resource->name);
         price->price_micro = resource->price_micro;
+        price->training_milli = resource->training_milli;
+        price->inference_milli = resource->inference_milli;
     }
 }
 

@@ -115,7 +115,8 @@ static void emit_prices(const struct control *control, const struct config *conf
 
     for (size_t i = 0; i < state->resources.count; i++) {
         const struct resource_name *resource = &state->resources.items[i];
-        if (resource->price_micro > 0)
+        if (resource->price_micro > 0 || resource->training_milli > 0 ||
+            resource->inference_milli > 0)
             control_emit(control, (struct event){ .kind = EVENT_PRICE,
                                                   .price = { .resource = resource->name } });
     }

@@ -248,6 +248,36 @@ def test_kinds_of_accelerators_never_mix(make_daemon):
     daemon.verify()
 
 
+def test_a_request_without_a_model_goes_to_the_cheapest_for_its_speed(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:1,t4:2")
+    daemon.start()
+    config = {"prices": {"h100": 3.0, "t4": 0.3}, "speeds": {"h100": {"training": 12.5}, "t4": 1}}
+    daemon.api.put("/v1/config", config)
+    shown = daemon.api.get("/v1/config")
+    assert shown["speeds"] == {"h100": {"training": 12.5}, "t4": {"training": 1.0, "inference": 1.0}}
+    assert shown["prices"] == config["prices"]
+    out = run(daemon, "submit", "--gpus", "1", "--", "sleep", "60")
+    assert "t4: the cheapest for its speed (published speeds)" in out
+    small = daemon.api.submit(command=["sleep", "60"], gpus=1, cpus=0)
+    large = daemon.api.submit(command=["sleep", "60"], gpus=1, cpus=0, work="training")
+    for job, model in ((small, "t4"), (large, "h100")):
+        daemon.api.wait_state(job, "running")
+        choice = daemon.api.job(job)["model_choice"]
+        assert (choice["model"], choice["rule"], choice["runs"]) == (model, "cheapest", 0)
+    assert "h100: the cheapest for its speed" in run(daemon, "show", str(large))
+    assert "h100: the cheapest for its speed" in run(daemon, "why", str(large))
+    daemon.kill()
+    daemon.start()
+    assert daemon.api.get("/v1/config")["speeds"] == shown["speeds"]
+    with pytest.raises(Refused) as refused:
+        daemon.api.put("/v1/config", {"speeds": {"h100": {"training": 0}}})
+    assert "h100: training: expected a speed relative to a T4, 0.001 to 1000" in refused.value.message
+    with pytest.raises(Refused) as refused:
+        daemon.api.submit(command=["true"], gpus=1, work="mining")
+    assert "work" in refused.value.message
+    daemon.verify()
+
+
 LABELLED = {"near": {"model": "v5e", "kind": "gpu", "count": 2, "labels": ["edge", "low-power"]},
             "far": {"model": "v5e", "kind": "gpu", "count": 2, "labels": "edge"}, "other": {"model": "v5e", "kind": "gpu", "count": 1}}
 

@@ -206,5 +206,5 @@ void lab_reload(struct lab *lab)
     state_destroy(lab->state);
     lab->state = loaded;
     lab->brain = brain_create(loaded);
-    lab_tell(lab, &(struct event){ .kind = EVENT_BOOT });
+    lab_tell(lab, &(struct event){ .kind = EVENT_BOOT, .boot = { .brain = SCHED_VERSION } });
 }

@@ -22,6 +22,7 @@
 #include "core/state/rescue.h"
 #include "lab.h"
 #include "sched/explain/wanted_nodes.h"
+#include "sched/placement/model_score.h"
 
 enum { WORDS_MAX = 24, SPANS_MAX = 16, FILE_MAX = 1 << 20 };
 
@@ -174,6 +175,12 @@ static void say_lease(struct run *run, const struct lease *lease)
     }
     if (lease->alternative > 0)
         text_printf(&run->out, ", alternative %" PRIu32, lease->alternative + 1);
+    if (lease->model_rule != MODEL_RULE_NONE)
+        text_printf(&run->out, ", %s: %s",
+                    run->lab->state->devices.items[lease->slices[0].device].model,
+                    model_rule_name(lease->model_rule));
+    if (lease->model_runs > 0)
+        text_printf(&run->out, " by %" PRIu32 " runs", lease->model_runs);
 }
 
 static void say_end(struct run *run, const struct job *job)
@@ -756,6 +763,9 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     job->request.memory_mib = mib_of(run, "memory");
     job->request.max_duration = duration_of(run, "limit", USEC_NEVER);
     job->request.spot = spot_of_words(run, job->preemptible);
+    for (uint8_t i = 0; i < WORKS; i++)
+        job->request.work =
+            strcmp(string_of(run, "work"), work_name(i)) == 0 ? i : job->request.work;
     job->request.members = (uint32_t)number_of(run, "members", 1);
     job->request.nodes_min = (uint32_t)number_of(run, "nodes", 1);
     job->request.nodes_max = job->request.nodes_min;

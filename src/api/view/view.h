@@ -44,6 +44,9 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
 
+/* view_choice.c: why it has its model; null: there was no choice. */
+json_t *view_model_choice(const struct api *api, const struct job *job);
+
 /* view_moves.c: size and range of an elastic gang; null for others. */
 json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last resize and its reason; null: never. */

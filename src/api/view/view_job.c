@@ -323,6 +323,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "attempt", json_integer(job->run->attempt));
     json_object_set_new(view, "preemptions", json_integer(job->run->preemptions));
     json_object_set_new(view, "preempted_for", view_preempted_for(api, job));
+    json_object_set_new(view, "model_choice", view_model_choice(api, job));
     json_object_set_new(view, "elastic", view_elastic(api, job));
     json_object_set_new(view, "resized", view_resized(api, job));
     json_object_set_new(view, "moved", view_moved(api, job));

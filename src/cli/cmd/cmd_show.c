@@ -339,6 +339,7 @@ static void print_job(const json_t *job)
     json_array_foreach(json_object_get(job, "warnings"), i, warning)
         add_line(&text, "warning", field_text(warning, "text"));
     add_asked(&text, job);
+    add_line(&text, "model", field_text(json_object_get(job, "model_choice"), "text"));
     add_line(&text, "pool", field_text(job, "pool"));
     if (field_number(job, "priority") != 0)
         add_number(&text, "priority", 0, field_real(job, "priority"));

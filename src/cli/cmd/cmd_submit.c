@@ -41,6 +41,9 @@ static void add_submitted(const json_t *item, bool is_dry, struct text *text)
         text_printf(text, is_dry ? " · would wait: %s" : " · waits: %s", waits);
     else
         text_add(text, is_dry ? " · would start at once" : " · starts");
+    const char *choice = field_text(json_object_get(item, "model_choice"), "text");
+    if (choice[0])
+        text_printf(text, " · %s", choice);
     job_expected_add(item, &expected);
     if (expected.length > 0)
         text_printf(text, " · starts %s", expected.bytes);

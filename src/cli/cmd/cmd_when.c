@@ -173,7 +173,8 @@ static void print_why(const json_t *why)
 
     add_headline(why, &text);
     text_add_char(&text, '\n');
-    json_array_foreach(is_kept ? lines : NULL, i, line)
+    bool has_run = strcmp(field_text(why, "state"), "queued") != 0;
+    json_array_foreach(is_kept || has_run ? lines : NULL, i, line)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
     if (is_kept && json_array_size(lines) == 0 && strcmp(field_text(why, "kind"), "group") != 0)
         text_printf(&text, "  %s\n", field_text(why, "text"));

@@ -82,6 +82,7 @@ struct subject_limit {
 struct resource_name {
     char *name;
     int64_t price_micro; /* of one for an hour, in millionths of the currency; 0: not said */
+    uint32_t training_milli, inference_milli; /* of a model: relative speeds; 0: as published */
 };
 
 typedef LIST(struct resource_name) resource_list;

@@ -48,6 +48,11 @@ static const struct field lease_fields[] = {
                 "of the cluster's GPUs by what they cost, parts of 2^20"),
     RECORD_UINT(struct lease, 9, shares[1], "of its CPUs"),
     RECORD_UINT(struct lease, 10, shares[2], "of its memory"),
+    RECORD_UINT(
+        struct lease, 12, model_rule,
+        "why it has its model: 0 no choice, 1 the cheapest for its speed, 2 the same of those "
+        "that were free, 3 the fastest, 4 to meet its deadline or limit"),
+    RECORD_UINT(struct lease, 13, model_runs, "earlier runs that chose it; 0: published speeds"),
     RECORD_LIST(struct lease, 11, roles, "of a gang that has some", &lease_role_record),
 };
 const struct record_type lease_record = RECORD_TYPE("lease", struct lease, lease_fields);

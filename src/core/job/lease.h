@@ -56,9 +56,11 @@ struct lease {
     uint32_t alternative;    /* of the request's GPU alternatives: the one that was met */
     uint32_t share;          /* the largest of shares */
     uint32_t shares[SHARES]; /* of the cluster when granted, in parts of 2^20 */
-    int64_t milli;           /* GPUs in all, for quota */
-    int64_t cpu_milli;       /* a member; 0 with roles */
-    int64_t memory_mib;      /* a member; 0 with roles */
+    uint32_t model_runs; /* earlier runs of its class that chose the model; 0: published speeds */
+    uint8_t model_rule;  /* why it has the model (sched/placement/model_score.h); 0: no choice */
+    int64_t milli;       /* GPUs in all, for quota */
+    int64_t cpu_milli;   /* a member; 0 with roles */
+    int64_t memory_mib;  /* a member; 0 with roles */
 };
 
 /* Of the member at a place. */

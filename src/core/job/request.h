@@ -95,7 +95,8 @@ struct request {
     uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
     uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
     uint8_t spot;         /* enum spot_rule */
-    uint8_t padding[3];
+    uint8_t work;         /* enum gpu_work (predict/speed.h): what it does with its GPUs */
+    uint8_t padding[2];
     uint32_t roles_count;     /* 0: all members are alike */
     const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
 };

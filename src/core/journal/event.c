@@ -54,6 +54,8 @@ static const struct field request_fields[] = {
     RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
     RECORD_UINT(struct request, 20, spot,
                 "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
+    RECORD_UINT(struct request, 21, work,
+                "what it does with its GPUs: 0 not said, 1 training, 2 inference"),
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),
 };

@@ -228,6 +228,7 @@ void snapshot_save(const struct state *state, struct text *out)
         put(out, DEMAND, &saved, &scratch);
     }
     put_history(out, &state->history, &scratch);
+    PUT_ALL(out, SPEED, state->speeds.rings, &scratch);
     put_load(out, state, &scratch);
     for (uint32_t i = 0; i < CALIBRATION_BANDS; i++) {
         if (state->calibration.bands[i].count > 0)

@@ -31,6 +31,7 @@ static const struct field world_fields[] = {
     RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
     RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
     RECORD_INT(struct state, 32, moves.lost, "in it"),
+    RECORD_UINT(struct state, 33, speeds.is_learning, "run times by model are noted"),
 };
 
 static const struct field node_fields[] = {
@@ -201,6 +202,14 @@ static const struct field queue_fields[] = {
 static const struct field resource_fields[] = {
     RECORD_TEXT(struct resource_name, 1, name, ""),
     RECORD_INT(struct resource_name, 2, price_micro, "for an hour; 0: not said"),
+    RECORD_UINT(struct resource_name, 3, training_milli, "relative speed; 0: as published"),
+    RECORD_UINT(struct resource_name, 4, inference_milli, "the same"),
+};
+
+static const struct field speed_fields[] = {
+    RECORD_UINT(struct speed_ring, 1, key, "of a class on a model"),
+    RECORD_UINT(struct speed_ring, 2, count, "runs"),
+    RECORD_INT(struct speed_ring, 3, mean, "of their times: log2 of ms, parts of 2^12"),
 };
 
 static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };

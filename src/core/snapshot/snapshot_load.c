@@ -43,6 +43,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->history.version = saved->history.version;
     state->history.actual = saved->history.actual;
     state->history.expected = saved->history.expected;
+    state->speeds.is_learning = saved->speeds.is_learning;
     state->plan_from = saved->plan_from;
     state->plan_until = saved->plan_until;
     memcpy(state->history.offsets, saved->history.offsets, sizeof(saved->history.offsets));
@@ -381,6 +382,15 @@ static int load_resource(struct state *state, const struct resource_name *saved,
     if (number < 0)
         return error_set(err, -EBADMSG, "snapshot: too many resources");
     state->resources.items[number].price_micro = saved->price_micro;
+    state->resources.items[number].training_milli = saved->training_milli;
+    state->resources.items[number].inference_milli = saved->inference_milli;
+    return 0;
+}
+
+static int load_speed(struct state *state, const struct speed_ring *saved, struct error *err)
+{
+    if (!speed_restore(&state->speeds, saved))
+        return error_set(err, -EBADMSG, "snapshot: run times by model make no sense");
     return 0;
 }
 

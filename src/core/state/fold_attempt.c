@@ -338,6 +338,32 @@ static void learn(struct state *state, const struct job *job)
     history_learn(&state->history, &described, run > 0 ? run : 0);
 }
 
+/* The model of all its devices; NULL: there are several, or none, or it has no price. */
+static const char *model_of(const struct state *state, const struct lease *lease)
+{
+    const char *model = NULL;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct device *device = &state->devices.items[lease->slices[i].device];
+        if ((model && strcmp(model, device->model) != 0) || state_price(state, device) == 0)
+            return NULL;
+        model = device->model;
+    }
+    return model;
+}
+
+/* One attempt that came to its own end says how fast the model is. */
+static void learn_speed(struct state *state, const struct job *job, const char *model)
+{
+    struct history_job described;
+
+    if (!model || job_has_restarted(job) || job->run->attained > 0 ||
+        state->now <= job->run->started)
+        return;
+    state_describe(state, job, &described);
+    speed_learn(&state->speeds, &described, model, state->now - job->run->started);
+}
+
 /* Each job that was not stopped contributes to the residual run times. */
 static void note_residual(struct state *state, const struct job *job)
 {
@@ -421,6 +447,7 @@ static void end_attempt(struct state *state, struct job *job)
                    (job->run->end.was_stopped || job->run->end.kind == ENGINE_LOST);
     uint32_t device = 0;
     enum harm harm = rescue_harm(state, job, &device);
+    const char *model = model_of(state, run->lease);
     state_charge(state, job, -1);
     for (uint32_t i = 0; i < run->lease->members_count; i++)
         state->nodes.items[run->lease->members[i].node].used_at = state->now;
@@ -474,6 +501,8 @@ static void end_attempt(struct state *state, struct job *job)
         note_residual(state, job);
     if (state->settings.predict && has_run && (result == RESULT_OK || result == RESULT_TIMEOUT))
         learn(state, job);
+    if (has_run && result == RESULT_OK)
+        learn_speed(state, job, model);
     state_end_job(state, job, result);
 }
 

@@ -336,6 +336,8 @@ static int fold_price(struct state *state, const struct event_price *event, stru
         return error_set(err, -EBADMSG, "price of %s: more than %d models with quotas or prices",
                          event->resource, RESOURCES_MAX - RESOURCE_MODELS);
     state->resources.items[number].price_micro = event->price_micro > 0 ? event->price_micro : 0;
+    state->resources.items[number].training_milli = event->training_milli;
+    state->resources.items[number].inference_milli = event->inference_milli;
     return 0;
 }
 
@@ -370,6 +372,7 @@ int fold_world(struct state *state, const struct event *event, struct error *err
         code = fold_drain(state, &event->drain, err);
         break;
     case EVENT_BOOT:
+        state->speeds.is_learning = event->boot.brain >= SPEED_BRAIN;
         return 0;
     default:
         return fold_agenda(state, event, err);

@@ -40,6 +40,7 @@ struct state *state_create(void)
     struct state *state = mem_zero(1, sizeof(*state));
 
     state->next_id = 1;
+    state->speeds.is_learning = true;
     state->next_begin = USEC_NEVER;
     state->next_spot = USEC_NEVER;
     settings_default(&state->settings);
@@ -87,6 +88,7 @@ void state_destroy(struct state *state)
     room_release(&state->room);
     demand_release(&state->demand);
     history_release(&state->history);
+    speeds_release(&state->speeds);
     class_table_release(&state->classes);
     need_table_release(&state->needs);
     pages_release(&state->jobs);
@@ -375,6 +377,13 @@ int64_t state_worth(const struct state *state, uint32_t device)
     int64_t price = resource > 0 ? state->resources.items[resource].price_micro : 0;
 
     return price > 0 ? price : 1000000;
+}
+
+int64_t state_price(const struct state *state, const struct device *device)
+{
+    int64_t own = device->resource > 0 ? state->resources.items[device->resource].price_micro : 0;
+
+    return own > 0 ? own : state->resources.items[RESOURCE_GPUS].price_micro;
 }
 
 int64_t state_capacity(const struct state *state, uint32_t resource)

@@ -34,6 +34,7 @@
 #include "core/predict/history.h"
 #include "core/predict/pressure.h"
 #include "core/predict/residual.h"
+#include "core/predict/speed.h"
 #include "core/state/agenda.h"
 #include "core/state/move.h"
 #include "core/state/settings.h"
@@ -67,6 +68,7 @@ struct state {
     struct class_table classes;
     struct demand demand;           /* the most frequent requests */
     struct history history;         /* how long jobs ran */
+    struct speeds speeds;           /* the same on each model of GPU */
     struct residual residual;       /* and how long they went on at each age */
     struct pressure pressure;       /* demand for GPUs */
     struct mtbf mtbf;               /* mean time between interruptions of machines */
@@ -121,6 +123,9 @@ bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
 
 /* Weight of a GPU relative to others, in micro: its price; 1 (a million) if it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
+
+/* Of a device for an hour, in micro: that of its model, or of `gpus`; 0: not said. */
+int64_t state_price(const struct state *state, const struct device *device);
 
 /* A type with numbers out of range is ignored. */
 void state_add_node_type(struct state *state, const struct node_type *type);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/job/role.h"
+#include "sched/placement/model_score.h"
 #include "sched/placement/placing.h"
 
 /* The models that the ask may have, by the layout's numbers. Returns how many. */
@@ -24,27 +25,62 @@ static uint32_t list_models(const struct placing *placing, const struct gpu_ask 
     return count;
 }
 
-/* Any model, which takes the best place of all; then each one alone, where that was a mix. */
+/* In the order of their scores. Returns how many; 0: there is no choice. */
+static uint32_t choose_models(const struct placing *placing, uint32_t role, uint32_t alternative,
+                              struct role_choice *ret, enum model_rule *ret_rule)
+{
+    const struct place_query *query = placing->query;
+    const struct job *job = query->job > 0 ? state_job(query->state, query->job) : NULL;
+    const struct request *part = request_part(query->request, role);
+    struct model_query models = { .state = query->state,
+                                  .layout = query->fleet->layout,
+                                  .typical = query->scorer->typical,
+                                  .job = job,
+                                  .request = query->request,
+                                  .part = part,
+                                  .ask = &part->gpus[alternative] };
+    struct model_score scores[SPEED_MODELS];
+    bool is_known = false;
+
+    uint32_t count = job ? model_scores(&models, scores, ret_rule, &is_known) : 0;
+    for (uint32_t i = 0; i < count; i++)
+        ret[i] = (struct role_choice){ alternative, scores[i].model, is_known ? scores[i].runs : 0,
+                                       (uint8_t)*ret_rule };
+    for (uint32_t i = 1; i < count && *ret_rule == MODEL_RULE_CHEAPEST; i++)
+        ret[i].rule = MODEL_RULE_NEXT;
+    return count;
+}
+
+/* Where models differ in worth, each alone, the best first. Else any model, which takes the best
+ * place of all, then each one alone, where that was a mix. */
 struct role_choices model_choices(const struct placing *placing, uint32_t role)
 {
     const struct request *part = request_part(placing->query->request, role);
     uint32_t models = placing->query->fleet->layout->model_count;
     struct role_choices choices = { 0 };
+    enum model_rule rule = MODEL_RULE_NONE;
     bool is_split = false;
 
     if (models < 2 || part->gpu_alternatives == 0)
         return choices;
     bool *of = arena_take(placing->arena, models + 1, sizeof(bool));
-    struct role_choice *items =
-        arena_take(placing->arena, part->gpu_alternatives * (models + 1), sizeof(*items));
+    struct role_choice *items = arena_take(placing->arena, part->gpu_alternatives * (models + 1),
+                                           sizeof(struct role_choice));
     for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
         const struct gpu_ask *ask = &part->gpus[i];
-        bool is_several = (uint64_t)ask->count * part->members > 1 && ask->kind != SHARE_MIG &&
-                          !ask->model[0] && list_models(placing, ask, of) > 1;
+        bool is_open = !ask->model[0] && ask->kind != SHARE_MIG;
+        uint32_t chosen =
+            is_open ? choose_models(placing, role, i, &items[choices.count], &rule) : 0;
+        choices.count += chosen;
+        is_split |= chosen > 0;
+        if (chosen > 0)
+            continue;
+        bool is_several = is_open && (uint64_t)ask->count * part->members > 1 &&
+                          list_models(placing, ask, of) > 1;
         items[choices.count++] = (struct role_choice){ .alternative = i };
         for (uint32_t model = 1; is_several && model <= models; model++) {
             if (of[model])
-                items[choices.count++] = (struct role_choice){ i, model };
+                items[choices.count++] = (struct role_choice){ .alternative = i, .model = model };
         }
         is_split |= is_several;
     }

@@ -455,6 +455,12 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
     if (is_placed || try_seats(&placing)) {
         is_placed = true;
         *ret_lease = placing.lease;
+        const struct role_choices *choices = &placing.cast.choices[0];
+        if (choices->items) {
+            const struct role_choice *choice = &choices->items[placing.cast.picks[0]];
+            ret_lease->model_rule = choice->rule;
+            ret_lease->model_runs = choice->runs;
+        }
         ret_lease->alternative = query->request->roles_count > 0 ? 0 : placing.cast.alternatives[0];
         if (placing.roles)
             sort_members(&placing, ret_lease);

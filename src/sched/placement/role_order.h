@@ -27,6 +27,8 @@ enum { CAST_TRIES = 48, CAST_TRIES_MODELS = 512 };
 /* One way to serve a role: an alternative, of one model only (layout_kind.model) or 0. */
 struct role_choice {
     uint32_t alternative, model;
+    uint32_t runs; /* of the class of the job on the model */
+    uint8_t rule;  /* enum model_rule: why the model is tried */
 };
 
 struct role_choices {

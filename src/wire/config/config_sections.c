@@ -139,6 +139,88 @@ json_t *write_windows(const struct setting_view *of)
 
 /* ---- prices ---- */
 
+/* Of a resource: its price, and its speeds. */
+static struct event_price *claim_price(struct config *config, const char *resource)
+{
+    for (uint32_t i = 0; i < config->price_count; i++) {
+        if (strcmp(config->prices[i].resource, resource) == 0)
+            return &config->prices[i];
+    }
+    struct event_price *added = CONFIG_NEW(config, config->prices, config->price_count);
+    added->resource = config_text(config, resource);
+    return added;
+}
+
+static int read_speed(const struct reader *reader, const json_t *map, const char *name,
+                      uint32_t *ret_milli)
+{
+    const json_t *value = json_object_get(map, name);
+    double speed = json_number_value(value);
+
+    if (!value)
+        return 0;
+    if (!json_is_number(value) || speed < 0.001 || speed > 1000)
+        return reader_fail(reader, -EINVAL, map, name,
+                           "expected a speed relative to a T4, 0.001 to 1000");
+    *ret_milli = (uint32_t)(speed * 1000 + 0.5);
+    return 0;
+}
+
+/* {h100: 12} or {h100: {training: 12, inference: 2.3}} */
+int read_speeds(const struct setting_place *place)
+{
+    static const char *const keys[] = { "training", "inference", NULL };
+    const struct reader reader = reader_at(place->reader, "speeds");
+    json_t *speeds = (json_t *)(uintptr_t)place->value, *value;
+    char model[REQUEST_MODEL_SIZE];
+    const char *name;
+
+    if (!json_is_object(speeds) || json_object_size(speeds) > RESOURCES_MAX)
+        return place_fail(place, -EINVAL, "expected a map of at most %d from model to speed",
+                          RESOURCES_MAX);
+    json_object_foreach(speeds, name, value)
+    {
+        struct reader inner = reader_at(&reader, "%.63s", name);
+        int code = resource_read(&reader, speeds, name, model);
+        if (code < 0)
+            return code;
+        struct event_price *added = claim_price(place->config, model);
+        if (!json_is_object(value)) {
+            code = read_speed(&reader, speeds, name, &added->training_milli);
+            added->inference_milli = added->training_milli;
+        } else {
+            code = reader_check_keys(&inner, value, keys);
+            if (code == 0)
+                code = read_speed(&inner, value, "training", &added->training_milli);
+            if (code == 0)
+                code = read_speed(&inner, value, "inference", &added->inference_milli);
+        }
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+json_t *write_speeds(const struct setting_view *of)
+{
+    const struct config *config = of->config;
+    json_t *map = NULL;
+
+    for (uint32_t i = 0; i < config->price_count; i++) {
+        const struct event_price *price = &config->prices[i];
+        if (price->training_milli == 0 && price->inference_milli == 0)
+            continue;
+        json_t *speeds = json_object();
+        if (price->training_milli > 0)
+            json_object_set_new(speeds, "training", json_real(price->training_milli / 1e3));
+        if (price->inference_milli > 0)
+            json_object_set_new(speeds, "inference", json_real(price->inference_milli / 1e3));
+        map = map ? map : json_object();
+        json_object_set_new(map, price->resource, speeds);
+    }
+    return map;
+}
+
 /* {h100: 3.50, cpus: 0.02}: of one for an hour, of memory for a GiB. */
 int read_prices(const struct setting_place *place)
 {
@@ -161,8 +243,7 @@ int read_prices(const struct setting_place *place)
                                "expected what one costs for an hour, 0 to 1000");
         if (code < 0)
             return code;
-        struct event_price *added = CONFIG_NEW(config, config->prices, config->price_count);
-        added->resource = config_text(config, resource);
+        struct event_price *added = claim_price(config, resource);
         added->price_micro = (int64_t)(price * 1e6 + 0.5);
     }
     return 0;
@@ -171,11 +252,16 @@ int read_prices(const struct setting_place *place)
 json_t *write_prices(const struct setting_view *of)
 {
     const struct config *config = of->config;
-    json_t *map = config->price_count > 0 ? json_object() : NULL;
+    json_t *map = NULL;
 
-    for (uint32_t i = 0; i < config->price_count; i++)
-        json_object_set_new(map, config->prices[i].resource,
-                            json_real((double)config->prices[i].price_micro / 1e6));
+    for (uint32_t i = 0; i < config->price_count; i++) {
+        const struct event_price *price = &config->prices[i];
+        bool has_speed = price->training_milli > 0 || price->inference_milli > 0;
+        if (has_speed && price->price_micro == 0)
+            continue;
+        map = map ? map : json_object();
+        json_object_set_new(map, price->resource, json_real((double)price->price_micro / 1e6));
+    }
     return map;
 }
 

@@ -160,6 +160,19 @@ static void diff_section(const struct config *from, const struct config *to, enu
     }
 }
 
+static void tell_speed(const struct event_price *price, struct properties *ret)
+{
+    const uint32_t speeds[] = { price->training_milli, price->inference_milli };
+    static const char *const names[] = { "training", "inference" };
+
+    for (size_t i = 0; i < COUNT_OF(speeds); i++) {
+        AUTO_FREE char *name = mem_printf("speed of %s, %s", price->resource, names[i]);
+        AUTO_FREE char *speed = mem_printf("%.6g", speeds[i] / 1e3);
+        if (speeds[i] > 0)
+            property_add(ret, name, speed, "");
+    }
+}
+
 static void tell_settings(const struct config *config, struct properties *ret)
 {
     keys_tell(config, KEYS_SETTINGS, &config->settings, ret);
@@ -167,7 +180,9 @@ static void tell_settings(const struct config *config, struct properties *ret)
     for (uint32_t i = 0; i < config->price_count; i++) {
         AUTO_FREE char *name = mem_printf("price of %s", config->prices[i].resource);
         AUTO_FREE char *price = mem_printf("%.6g", (double)config->prices[i].price_micro / 1e6);
-        property_add(ret, name, price, "");
+        if (config->prices[i].price_micro > 0)
+            property_add(ret, name, price, "");
+        tell_speed(&config->prices[i], ret);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "core/job/gang_size.h"
+#include "core/predict/speed.h"
 #include "wire/job/draft.h"
 #include "wire/job/signal_name.h"
 
@@ -173,6 +174,16 @@ static int read_nodes(const struct draft_key *key, struct job_draft *draft)
     return 0;
 }
 
+static int read_work(const struct draft_key *key, struct job_draft *draft)
+{
+    static const char *const words[] = { "any", "training", "inference", NULL };
+    size_t word = WORK_ANY;
+
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
+    draft->request.work = (uint8_t)word;
+    return code;
+}
+
 /* sizes and resize are about elastic gangs alone; defaults say them for all stages. */
 static int read_sizes(const struct draft_key *key, struct job_draft *draft)
 {
@@ -232,6 +243,7 @@ static const struct draft_row request_rows[] = {
     { "memory", .read = read_memory, .expected = "a size like 8G" },
     { "ranks", .read = read_ranks },
     { "nodes", .read = read_nodes, .expected = "a number, or 1..2" },
+    { "work", .read = read_work },
     { "sizes", .read = read_sizes },
     { "resize", .read = read_resize },
     { "on_member_loss", .read = read_loss, .is_always = true },
