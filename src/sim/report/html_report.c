@@ -1,217 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/report/html_report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "sim/report/html_plot.h"
 #include "sim/report/listing.h"
-
-/* ---- line drawings and bars as inline SVG ----
- *
- * Colours are CSS classes (c0 to c7, axis, grid), so that the page sets their look.
- */
-
-enum { PLOT_LINES_MAX = 8 };
-
-struct plot_line {
-    const char *name;
-    const json_t *x, *y; /* lists of numbers; x NULL: parts of 1, evenly */
-};
-
-struct plot {
-    const char *title, *x_title, *y_title;
-    struct plot_line lines[PLOT_LINES_MAX];
-    size_t line_count;
-    bool is_log;   /* y, from 1 on */
-    bool is_steps; /* a value holds until the next */
-    double y_max;  /* 0: from the lines */
-};
-
-/* One row of bars per name: pairs of values on one scale. */
-struct plot_bar {
-    const char *name;
-    double value, mark; /* position of the target mark */
-};
-
-enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 12, BOTTOM = 40 };
-
-/* Escapes <, >, & and quotes; control characters become '?'. */
-static void text_add_html(struct text *text, const char *words)
-{
-    for (const char *c = words; *c; c++) {
-        switch (*c) {
-        case '<':
-            text_add(text, "&lt;");
-            break;
-        case '>':
-            text_add(text, "&gt;");
-            break;
-        case '&':
-            text_add(text, "&amp;");
-            break;
-        case '"':
-            text_add(text, "&quot;");
-            break;
-        case '\'':
-            text_add(text, "&#39;");
-            break;
-        default:
-            text_add_char(text, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
-        }
-    }
-}
-
-/* From data to the drawing. */
-struct scale {
-    double x_min, x_max, y_max;
-    bool is_log;
-};
-
-static double number_at(const json_t *list, size_t i)
-{
-    return json_number_value(json_array_get(list, i));
-}
-
-static double x_at(const struct plot_line *line, size_t i)
-{
-    return line->x ? number_at(line->x, i)
-                   : 100.0 * (double)(i + 1) / (double)json_array_size(line->y);
-}
-
-static struct scale scale_of(const struct plot *plot)
-{
-    struct scale scale = { .x_min = 0, .x_max = 0, .y_max = plot->y_max, .is_log = plot->is_log };
-
-    for (size_t k = 0; k < plot->line_count; k++) {
-        const struct plot_line *line = &plot->lines[k];
-        for (size_t i = 0; i < json_array_size(line->y); i++) {
-            scale.x_max = fmax(scale.x_max, x_at(line, i));
-            if (plot->y_max <= 0)
-                scale.y_max = fmax(scale.y_max, number_at(line->y, i));
-        }
-    }
-    if (scale.x_max <= 0)
-        scale.x_max = 1;
-    if (scale.y_max <= (plot->is_log ? 10 : 0))
-        scale.y_max = plot->is_log ? 10 : 1;
-    return scale;
-}
-
-static double draw_x(const struct scale *scale, double x)
-{
-    return LEFT + (WIDTH - LEFT - RIGHT) * (x - scale->x_min) / (scale->x_max - scale->x_min);
-}
-
-static double draw_y(const struct scale *scale, double y)
-{
-    double part = scale->is_log ? log10(fmax(y, 1)) / log10(scale->y_max) : y / scale->y_max;
-
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part;
-}
-
-/* 1, 2 or 5 times a power of ten: about five steps. */
-static double step_of(double range)
-{
-    double step = pow(10, floor(log10(range / 5)));
-
-    if (range / step > 25)
-        return step * 5;
-    return range / step > 10 ? step * 2 : step;
-}
-
-static void add_tick(struct text *page, bool is_x, double at, double value)
-{
-    if (is_x)
-        text_printf(page, "<text class=axis x=\"%.1f\" y=\"%d\" text-anchor=middle>%g</text>", at,
-                    HEIGHT - BOTTOM + 16, value);
-    else
-        text_printf(page,
-                    "<line class=grid x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                    "<text class=axis x=\"%d\" y=\"%.1f\" text-anchor=end>%g</text>",
-                    LEFT, WIDTH - RIGHT, at, at, LEFT - 6, at + 4, value);
-}
-
-static void draw_axes(const struct plot *plot, const struct scale *scale, struct text *page)
-{
-    double x_step = step_of(scale->x_max), y_step = step_of(scale->y_max);
-
-    for (double x = 0; x <= scale->x_max * 1.0001; x += x_step)
-        add_tick(page, true, draw_x(scale, x), x);
-    if (scale->is_log) {
-        for (double y = 1; y <= scale->y_max * 1.0001; y *= 10)
-            add_tick(page, false, draw_y(scale, y), y);
-    } else {
-        for (double y = 0; y <= scale->y_max * 1.0001; y += y_step)
-            add_tick(page, false, draw_y(scale, y), y);
-    }
-    text_printf(page, "<text class=axis x=\"%d\" y=\"%d\" text-anchor=middle>", (LEFT + WIDTH) / 2,
-                HEIGHT - 6);
-    text_add_html(page, plot->x_title);
-    text_printf(page,
-                "</text><text class=axis transform=\"translate(14 %d) rotate(-90)\" "
-                "text-anchor=middle>",
-                (HEIGHT - BOTTOM + TOP) / 2);
-    text_add_html(page, plot->y_title);
-    text_add(page, "</text>");
-}
-
-static void plot_draw(const struct plot *plot, struct text *page)
-{
-    struct scale scale = scale_of(plot);
-
-    text_add(page, "<figure><figcaption>");
-    text_add_html(page, plot->title);
-    text_printf(page, "</figcaption><svg viewBox=\"0 0 %d %d\" role=img>", WIDTH, HEIGHT);
-    draw_axes(plot, &scale, page);
-    for (size_t k = 0; k < plot->line_count; k++) {
-        const struct plot_line *line = &plot->lines[k];
-        double y = 0;
-        text_printf(page, "<polyline class=\"line c%zu\" points=\"", k);
-        for (size_t i = 0; i < json_array_size(line->y); i++) {
-            double x = draw_x(&scale, x_at(line, i));
-            if (plot->is_steps && i > 0)
-                text_printf(page, "%.1f,%.1f ", x, y);
-            y = draw_y(&scale, fmin(number_at(line->y, i), scale.y_max));
-            text_printf(page, "%.1f,%.1f ", x, y);
-        }
-        text_add(page, "\"/>");
-    }
-    text_add(page, "</svg><div class=key>");
-    for (size_t k = 0; k < plot->line_count; k++) {
-        text_printf(page, "<span><i class=c%zu></i>", k);
-        text_add_html(page, plot->lines[k].name);
-        text_add(page, "</span>");
-    }
-    text_add(page, "</div></figure>\n");
-}
-
-static void plot_bars(const char *title, const struct plot_bar *bars, size_t count,
-                      struct text *page)
-{
-    int height = (int)count * 22 + 8;
-    double most = 1e-9;
-
-    for (size_t i = 0; i < count; i++)
-        most = fmax(most, fmax(bars[i].value, bars[i].mark));
-    text_add(page, "<figure><figcaption>");
-    text_add_html(page, title);
-    text_printf(page, "</figcaption><svg viewBox=\"0 0 %d %d\" role=img>", WIDTH, height);
-    for (size_t i = 0; i < count; i++) {
-        double y = 6 + 22 * (double)i, room = WIDTH - 160 - 70;
-        double mark = 160 + room * bars[i].mark / most;
-        text_printf(page, "<text class=axis x=150 y=\"%.0f\" text-anchor=end>", y + 12);
-        text_add_html(page, bars[i].name);
-        text_printf(page,
-                    "</text><rect class=\"bar c0\" x=160 y=\"%.0f\" width=\"%.1f\" height=14 />"
-                    "<line class=mark x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\"/>"
-                    "<text class=axis x=\"%.1f\" y=\"%.0f\">%.1f %%</text>",
-                    y, room * bars[i].value / most, mark, mark, y - 2, y + 16,
-                    166 + room * fmax(bars[i].value, bars[i].mark) / most, y + 12, bars[i].value);
-    }
-    text_add(page, "</svg></figure>\n");
-}
-
-/* ---- the page ---- */
 
 enum { BARS_MAX = 40 };
 
@@ -232,109 +28,339 @@ static const char head[] =
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));"
     "gap:1rem 2rem}\n"
     "figure{margin:0}figcaption{font-weight:600}svg{width:100%;height:auto}\n"
+    "table{border-collapse:collapse}th,td{padding:.15rem .9rem .15rem 0;text-align:right;"
+    "font-variant-numeric:tabular-nums}th:first-child,td:first-child{text-align:left}"
+    "th,td small{color:var(--faint);font-weight:400}tr{border-bottom:1px solid var(--rule)}\n"
+    ".answer{font-size:1.1rem}.facts{color:var(--faint)}\n"
     "pre{overflow-x:auto;font:13px/1.5 ui-monospace,monospace}\n"
     ".axis{fill:var(--faint);font:12px system-ui,sans-serif}.grid{stroke:var(--rule)}\n"
-    ".line{fill:none;stroke-width:1.8}.mark{stroke:var(--ink);stroke-width:2}\n"
+    ".line{fill:none;stroke-width:1.8}.faint{stroke-width:.8;opacity:.45}.mark{stroke:var(--ink);"
+    "stroke-width:2}\n"
     ".key{display:flex;flex-wrap:wrap;gap:.2rem 1rem;color:var(--faint);font-size:13px}"
     ".key i{display:inline-block;width:.9em;height:.9em;margin-right:.4em;border-radius:2px}\n"
     ".line.c0{stroke:var(--0)}.line.c1{stroke:var(--1)}.line.c2{stroke:var(--2)}"
     ".line.c3{stroke:var(--3)}.line.c4{stroke:var(--4)}.line.c5{stroke:var(--5)}"
     ".line.c6{stroke:var(--6)}.line.c7{stroke:var(--7)}\n"
-    ".bar.c0{fill:var(--0)}i.c0{background:var(--0)}i.c1{background:var(--1)}"
+    ".bar.c0{fill:var(--0)}.bar.c1{fill:var(--1)}.bar.c2{fill:var(--2)}.bar.c3{fill:var(--3)}"
+    ".bar.c4{fill:var(--4)}.bar.c5{fill:var(--5)}.bar.c6{fill:var(--6)}.bar.c7{fill:var(--7)}"
+    "i.c0{background:var(--0)}i.c1{background:var(--1)}"
     "i.c2{background:var(--2)}i.c3{background:var(--3)}i.c4{background:var(--4)}"
     "i.c5{background:var(--5)}i.c6{background:var(--6)}i.c7{background:var(--7)}\n"
     "</style></head><body>\n<h1>tarn simulate</h1>\n";
 
-static void draw_time(const json_t *series, const char *key, const char *title, const char *y_title,
-                      double y_max, struct text *page)
-{
-    const json_t *time = json_object_get(series, "time");
-    struct plot plot = {
-        .title = title,
-        .x_title = "hours",
-        .y_title = y_title,
-        .lines = { { title, json_object_get(time, "at"), json_object_get(time, key) } },
-        .line_count = 1,
-        .is_steps = true,
-        .y_max = y_max,
-    };
+/* Reports of one experiment, which differ in their variants. */
+struct group {
+    const json_t *reports;
+    size_t from, to;
+};
 
-    plot_draw(&plot, page);
+static const json_t *report_at(const struct group *group, size_t i)
+{
+    return json_array_get(group->reports, group->from + i);
 }
 
-/* One line per job size: the completion time that a percentage of its jobs does not exceed. */
-static void draw_sizes(const json_t *series, const char *key, const char *title, struct text *page)
+static size_t size_of(const struct group *group)
+{
+    return group->to - group->from;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static const char *name_of(const json_t *report)
+{
+    const char *variant = text_of(report, "variant");
+
+    return variant[0] ? variant : text_of(report, "experiment");
+}
+
+static const json_t *runs_of(const json_t *report)
+{
+    return json_object_get(report, "runs");
+}
+
+/* ---- the answer ---- */
+
+static const struct figure {
+    const char *words, *title;
+    const char *path[3]; /* in a run; NULL ends it */
+    enum { FIGURE_SPAN, FIGURE_PERCENT, FIGURE_PLAIN } unit;
+} figures[] = {
+    { "median wait", "wait, median", { "wait", "p50" }, FIGURE_SPAN },
+    { "p95 wait", "wait, p95", { "wait", "p95" }, FIGURE_SPAN },
+    { "mean time to the end", "from submission to the end, mean", { "jct", "mean" }, FIGURE_SPAN },
+    { "makespan", "makespan", { "makespan" }, FIGURE_SPAN },
+    { "GPUs allocated", "GPUs allocated", { "utilization" }, FIGURE_PERCENT },
+    { "GPU-hours lost",
+      "GPU-hours lost to restarts",
+      { "series", "lost_gpu_hours" },
+      FIGURE_PLAIN },
+    { "deadlines met", "deadlines met", { "deadlines", "met_percent" }, FIGURE_PERCENT },
+};
+
+struct range {
+    double mean, least, most;
+    size_t count;
+};
+
+/* Over the runs of a report; count 0: it was not measured. */
+static struct range range_of(const json_t *report, const struct figure *figure)
+{
+    struct range range = { 0 };
+    const json_t *run;
+    size_t i;
+
+    json_array_foreach(runs_of(report), i, run)
+    {
+        const json_t *value = run;
+        for (size_t k = 0; k < COUNT_OF(figure->path) && figure->path[k]; k++)
+            value = json_object_get(value, figure->path[k]);
+        if (!json_is_number(value))
+            return (struct range){ 0 };
+        const double number = json_number_value(value);
+        range.least = i == 0 ? number : fmin(range.least, number);
+        range.most = i == 0 ? number : fmax(range.most, number);
+        range.mean += number;
+        range.count++;
+    }
+    if (range.count > 0)
+        range.mean /= (double)range.count;
+    return range;
+}
+
+static void add_figure(struct text *page, const struct figure *figure, double value)
+{
+    if (figure->unit == FIGURE_SPAN)
+        text_add_span(page, value);
+    else
+        text_printf(page, "%.1f%s", value, figure->unit == FIGURE_PERCENT ? " %" : "");
+}
+
+/* "usual: median wait 14 m → 6 m, GPU-hours lost 0.4". Of several variants each but the first is
+ * compared with that. */
+static void add_answer(const struct group *group, size_t i, struct text *page)
+{
+    const json_t *report = report_at(group, i), *first = report_at(group, 0);
+    bool has_any = false;
+
+    text_add(page, "<p class=answer><b>");
+    text_add_html(page, name_of(report));
+    text_add(page, "</b>");
+    if (i > 0) {
+        text_add(page, " against ");
+        text_add_html(page, name_of(first));
+    }
+    for (size_t k = 0; k < COUNT_OF(figures); k++) {
+        const struct range now = range_of(report, &figures[k]),
+                           before = range_of(first, &figures[k]);
+        if (now.count == 0)
+            continue;
+        AUTO_RELEASE(text) struct text old = { 0 }, new = { 0 };
+        add_figure(&old, &figures[k], before.mean);
+        add_figure(&new, &figures[k], now.mean);
+        text_printf(page, "%s %s ", has_any ? "," : ":", figures[k].words);
+        if (i > 0 && strcmp(text_string(&old), text_string(&new)) != 0)
+            text_printf(page, "%s → ", old.bytes);
+        text_printf(page, "%s", new.bytes);
+        has_any = true;
+    }
+    text_add(page, has_any ? ".</p>\n" : ": none of the usual figures was measured.</p>\n");
+}
+
+/* A row a figure, a column a variant: the mean over the runs, and from where to where. */
+static void add_figures(const struct group *group, struct text *page)
+{
+    text_add(page, "<table><tr><th>mean (least to most of the runs)</th>");
+    for (size_t i = 0; i < size_of(group); i++) {
+        text_add(page, "<th>");
+        text_add_html(page, name_of(report_at(group, i)));
+        text_add(page, "</th>");
+    }
+    text_add(page, "</tr>\n");
+    for (size_t k = 0; k < COUNT_OF(figures); k++) {
+        if (range_of(report_at(group, 0), &figures[k]).count == 0)
+            continue;
+        text_printf(page, "<tr><td>%s</td>", figures[k].title);
+        for (size_t i = 0; i < size_of(group); i++) {
+            const struct range range = range_of(report_at(group, i), &figures[k]);
+            text_add(page, "<td>");
+            if (range.count > 0)
+                add_figure(page, &figures[k], range.mean);
+            if (range.count > 1) {
+                text_add(page, " <small>(");
+                add_figure(page, &figures[k], range.least);
+                text_add(page, " to ");
+                add_figure(page, &figures[k], range.most);
+                text_add(page, ")</small>");
+            }
+            text_add(page, "</td>");
+        }
+        text_add(page, "</tr>\n");
+    }
+    text_add(page, "</table>\n");
+}
+
+/* Cluster, workload, seeds and version. */
+static void add_facts(const struct group *group, struct text *page)
+{
+    const json_t *first = report_at(group, 0), *runs = runs_of(first), *run;
+    const json_t *cluster = json_object_get(first, "cluster");
+    const json_t *workload = json_object_get(first, "workload");
+    bool is_slice = json_object_get(json_array_get(runs, 0), "slice") != NULL;
+    size_t i;
+
+    text_printf(page,
+                "<p class=facts>Cluster: %" JSON_INTEGER_FORMAT " nodes, %" JSON_INTEGER_FORMAT
+                " GPUs (",
+                json_integer_value(json_object_get(cluster, "nodes")),
+                json_integer_value(json_object_get(cluster, "gpus")));
+    text_add_html(page, text_of(cluster, "models"));
+    text_printf(page, "). Workload: %" JSON_INTEGER_FORMAT " jobs, ",
+                json_integer_value(json_object_get(workload, "jobs")));
+    text_add_html(page, text_of(workload, "source"));
+    text_add(page, ", submitted within ");
+    text_add_span(page, json_number_value(json_object_get(workload, "span_seconds")));
+    text_printf(page, ". %zu run%s, %s%s ", json_array_size(runs),
+                json_array_size(runs) == 1 ? "" : "s", is_slice ? "slice" : "seed",
+                json_array_size(runs) == 1 ? "" : "s");
+    json_array_foreach(runs, i, run)
+        text_printf(page, "%s%" JSON_INTEGER_FORMAT, i > 0 ? ", " : "",
+                    json_integer_value(json_object_get(run, is_slice ? "slice" : "seed")));
+    text_printf(page, ". tarn %s.</p>\n", TARN_VERSION);
+}
+
+/* ---- plots ---- */
+
+static const json_t *series_at(const json_t *report, size_t run)
+{
+    return json_object_get(json_array_get(runs_of(report), run), "series");
+}
+
+/* A line for each run of each variant; the first run of each has its name. */
+static void add_lines(struct plot *plot, const struct group *group, const char *part,
+                      const char *x_key, const char *y_key)
+{
+    for (size_t i = 0; i < size_of(group); i++) {
+        const json_t *report = report_at(group, i);
+        for (size_t run = 0; run < json_array_size(runs_of(report)); run++) {
+            const json_t *object = json_object_get(series_at(report, run), part);
+            const json_t *y = json_object_get(object, y_key);
+            if (!y)
+                continue;
+            list_add(&plot->lines,
+                     (struct plot_line){ .name = run == 0 ? name_of(report) : NULL,
+                                         .x = x_key ? json_object_get(object, x_key) : NULL,
+                                         .y = y,
+                                         .colour = (unsigned)(i % PLOT_COLOURS),
+                                         .is_faint = run > 0 });
+        }
+    }
+}
+
+static void draw_time(const struct group *group, const char *key, const char *title,
+                      const char *y_title, enum plot_axis axis, struct text *page)
 {
     struct plot plot = {
         .title = title,
-        .x_title = "percent of jobs, by their GPUs",
-        .y_title = "seconds, at most",
-        .is_log = true,
+        .x_title = "time since the first submission",
+        .y_title = y_title,
+        .x_axis = AXIS_HOURS,
+        .y_axis = axis,
+        .is_steps = true,
     };
-    const char *name;
+
+    add_lines(&plot, group, "time", "at", key);
+    plot_draw(&plot, page);
+    plot_release(&plot);
+}
+
+/* The time that a percentage of the jobs does not exceed: of all, and of each size. */
+static void draw_sizes(const struct group *group, const char *key, const char *title,
+                       struct text *page)
+{
+    const json_t *sizes = json_object_get(series_at(report_at(group, 0), 0), key);
+    const char *size;
     json_t *list;
 
-    json_object_foreach(json_object_get(series, key), name, list)
+    json_object_foreach((json_t *)(uintptr_t)sizes, size, list)
     {
-        if (plot.line_count < PLOT_LINES_MAX)
-            plot.lines[plot.line_count++] = (struct plot_line){ name, NULL, list };
-    }
-    plot_draw(&plot, page);
-}
-
-static void draw_queues(const json_t *series, struct text *page)
-{
-    const json_t *queues = json_object_get(series, "queues");
-    struct plot_bar bars[BARS_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < json_array_size(queues) && count < BARS_MAX; i++) {
-        const json_t *queue = json_array_get(queues, i);
-        bars[count++] = (struct plot_bar){
-            .name = json_string_value(json_object_get(queue, "name")),
-            .value = json_number_value(json_object_get(queue, "got")),
-            .mark = json_number_value(json_object_get(queue, "entitled")),
+        bool is_all = strcmp(size, "all") == 0;
+        AUTO_FREE char *name = is_all ? mem_printf("%s: all jobs", title)
+                                      : mem_printf("%s: jobs with %s GPUs", title, size);
+        struct plot plot = {
+            .title = name,
+            .x_title = "share of the jobs",
+            .y_title = "at most (logarithmic)",
+            .x_axis = AXIS_PERCENT,
+            .y_axis = AXIS_SPAN,
         };
+        add_lines(&plot, group, key, NULL, size);
+        plot_draw(&plot, page);
+        plot_release(&plot);
     }
-    plot_bars("GPU-time by queue, percent of the cluster (mark: what it is entitled to)", bars,
-              count, page);
+    (void)list;
 }
 
-static void draw_report(const json_t *report, struct text *page)
+static void draw_queues(const struct group *group, struct text *page)
 {
-    const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
-    const json_t *series = json_object_get(run, "series");
-    const char *variant = json_string_value(json_object_get(report, "variant"));
-    char which[64];
+    const json_t *queues = json_object_get(series_at(report_at(group, 0), 0), "queues");
+    plot_bar_list bars = { 0 };
+
+    for (size_t i = 0; i < json_array_size(queues); i++) {
+        for (size_t k = 0; k < size_of(group) && bars.count < BARS_MAX; k++) {
+            const json_t *report = report_at(group, k);
+            const json_t *queue =
+                json_array_get(json_object_get(series_at(report, 0), "queues"), i);
+            list_add(&bars, (struct plot_bar){
+                                .name = mem_printf("%s%s%s", text_of(queue, "name"),
+                                                   size_of(group) > 1 ? " · " : "",
+                                                   size_of(group) > 1 ? name_of(report) : ""),
+                                .value = json_number_value(json_object_get(queue, "got")),
+                                .mark = json_number_value(json_object_get(queue, "entitled")),
+                                .colour = (unsigned)(k % PLOT_COLOURS),
+                            });
+        }
+    }
+    if (bars.count > 0)
+        plot_bars("GPU-time by queue, share of the cluster (mark: what the queue is entitled to)",
+                  &bars, page);
+}
+
+static void draw_group(const struct group *group, struct text *page)
+{
+    size_t runs = json_array_size(runs_of(report_at(group, 0)));
 
     text_add(page, "<h2>");
-    text_add_html(page, json_string_value(json_object_get(report, "experiment")));
-    if (variant) {
-        text_add(page, ": ");
-        text_add_html(page, variant);
-    }
-    const char *kind = json_object_get(run, "slice") ? "slice" : "seed";
-    snprintf(which, sizeof(which), "%s %lld", kind,
-             (long long)json_integer_value(json_object_get(run, kind)));
-    text_printf(page, "</h2>\n<p>Drawn: %s, the first of %zu.</p>\n<div class=plots>\n", which,
-                json_array_size(json_object_get(report, "runs")));
-    draw_time(series, "used", "Utilisation", "percent of the GPUs", 100, page);
-    draw_time(series, "waiting", "Queue", "jobs that wait", 0, page);
-    draw_sizes(series, "wait", "Waiting", page);
-    draw_sizes(series, "jct", "From submission to the end", page);
-    draw_time(series, "fragment", "Fragmentation", "percent of the GPUs", 0, page);
-    draw_queues(series, page);
+    text_add_html(page, text_of(report_at(group, 0), "experiment"));
+    text_add(page, "</h2>\n");
+    for (size_t i = size_of(group) > 1 ? 1 : 0; i < size_of(group); i++)
+        add_answer(group, i, page);
+    add_facts(group, page);
+    add_figures(group, page);
+    if (runs > 1)
+        text_printf(page, "<p>Thick lines: the first run. Thin lines: the other %zu.</p>\n",
+                    runs - 1);
+    text_add(page, "<div class=plots>\n");
+    draw_time(group, "used", "GPUs allocated", "of all GPUs", AXIS_PERCENT, page);
+    draw_time(group, "waiting", "Queue", "jobs that wait", AXIS_PLAIN, page);
+    draw_sizes(group, "wait", "Wait", page);
+    draw_sizes(group, "jct", "From submission to the end", page);
+    draw_time(group, "fragment", "Fragmentation", "of all GPUs", AXIS_PERCENT, page);
+    draw_queues(group, page);
     text_add(page, "</div>\n");
 }
 
-void report_format(const json_t *reports, struct text *page)
+static void add_listing(const json_t *reports, struct text *page)
 {
     AUTO_RELEASE(text) struct text listing = { 0 };
     struct table_view view = { .has_title = true };
 
-    text_add(page, head);
     listing_format(reports, &view, &listing);
-    text_add(page, "<pre>");
+    text_add(page, "<h2>All figures (means over the runs)</h2>\n<pre>");
     for (const char *c = text_string(&listing); *c; c++) { /* keep its lines */
         char one[2] = { *c, '\0' };
         if (*c == '\n')
@@ -343,7 +369,25 @@ void report_format(const json_t *reports, struct text *page)
             text_add_html(page, one);
     }
     text_add(page, "</pre>\n");
-    for (size_t i = 0; i < json_array_size(reports); i++)
-        draw_report(json_array_get(reports, i), page);
+}
+
+/* Variants of one file stand beside one another. */
+static bool is_same_experiment(const json_t *reports, size_t a, size_t b)
+{
+    const json_t *first = json_array_get(reports, a), *second = json_array_get(reports, b);
+
+    return text_of(first, "variant")[0] && text_of(second, "variant")[0] &&
+           strcmp(text_of(first, "experiment"), text_of(second, "experiment")) == 0;
+}
+
+void report_format(const json_t *reports, struct text *page)
+{
+    text_add(page, head);
+    for (size_t from = 0, to; from < json_array_size(reports); from = to) {
+        for (to = from + 1; to < json_array_size(reports) && is_same_experiment(reports, from, to);)
+            to++;
+        draw_group(&(struct group){ reports, from, to }, page);
+    }
+    add_listing(reports, page);
     text_add(page, "</body></html>\n");
 }

@@ -25,10 +25,23 @@ static json_t *over_time(const struct run *run)
                      fragment);
 }
 
-/* Quantiles by size: 1/40, 2/40 ... 1. */
+/* 1/40, 2/40 ... 1; nothing of none. Releases the spread. */
+static void add_quantiles(struct spread *spread, const char *name, json_t *object)
+{
+    json_t *list = json_array();
+
+    for (int k = 1; k <= QUANTILES && spread->values.count > 0; k++)
+        json_array_append_new(list, json_real(spread_quantile(spread, k / 40.0)));
+    if (spread->values.count > 0)
+        json_object_set(object, name, list);
+    json_decref(list);
+    spread_release(spread);
+}
+
+/* Quantiles of all jobs, and by size. */
 static json_t *quantiles(const struct run *run, bool is_jct)
 {
-    struct spread bands[BAND_COUNT] = { 0 };
+    struct spread bands[BAND_COUNT] = { 0 }, all = { 0 };
     json_t *object = json_object();
 
     for (size_t i = 0; i < run->workload->jobs.count; i++) {
@@ -37,18 +50,13 @@ static json_t *quantiles(const struct run *run, bool is_jct)
         usec_t until = is_jct ? outcome->end : outcome->start;
         if (until < 0 || outcome->fate == FATE_DROPPED)
             continue;
-        spread_add(&bands[band_of(sim_job_milli(job))],
-                   (double)(until - run->origin - job->submit) / 1e6);
+        const double seconds = (double)(until - run->origin - job->submit) / 1e6;
+        spread_add(&bands[band_of(sim_job_milli(job))], seconds);
+        spread_add(&all, seconds);
     }
-    for (int i = 0; i < BAND_COUNT; i++) {
-        json_t *list = json_array();
-        for (int k = 1; k <= QUANTILES && bands[i].values.count > 0; k++)
-            json_array_append_new(list, json_real(spread_quantile(&bands[i], k / 40.0)));
-        if (bands[i].values.count > 0)
-            json_object_set(object, band_name((enum band)i), list);
-        json_decref(list);
-        spread_release(&bands[i]);
-    }
+    add_quantiles(&all, "all", object);
+    for (int i = 0; i < BAND_COUNT; i++)
+        add_quantiles(&bands[i], band_name((enum band)i), object);
     return object;
 }
 
@@ -68,8 +76,22 @@ static json_t *queues(const struct run *run)
     return list;
 }
 
+/* What restarts have cost. */
+static double lost_gpu_hours(const struct run *run)
+{
+    double lost = 0;
+
+    for (size_t i = 0; i < run->workload->jobs.count; i++) {
+        const struct sim_job *job = &run->workload->jobs.items[i];
+        if (job->run != USEC_NEVER)
+            lost += (double)sim_job_milli(job) * (double)run->outcomes[i].paid;
+    }
+    return lost / 1000 / (double)USEC_PER_HOUR;
+}
+
 json_t *series_of(const struct run *run)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "time", over_time(run), "wait", quantiles(run, false),
-                     "jct", quantiles(run, true), "queues", queues(run));
+    return json_pack("{s:o, s:o, s:o, s:o, s:f}", "time", over_time(run), "wait",
+                     quantiles(run, false), "jct", quantiles(run, true), "queues", queues(run),
+                     "lost_gpu_hours", lost_gpu_hours(run));
 }

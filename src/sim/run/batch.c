@@ -253,6 +253,44 @@ static int collect(struct batch *batch, json_t *runs, struct error *err)
     return 0;
 }
 
+/* {nodes, gpus, models: "a100, t4"} */
+static json_t *cluster_facts(const struct cluster *cluster)
+{
+    AUTO_RELEASE(text) struct text models = { 0 };
+    const char *before = "";
+
+    for (size_t i = 0; i < cluster->nodes.count; i++) {
+        const struct cluster_node *node = &cluster->nodes.items[i];
+        if (node->gpus == 0 || strcmp(node->model, before) == 0 ||
+            strstr(text_string(&models), node->model))
+            continue;
+        before = node->model;
+        text_printf(&models, "%s%s", models.length > 0 ? ", " : "", node->model);
+    }
+    return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)cluster->nodes.count, "gpus",
+                     (json_int_t)cluster->gpu_count, "models", text_string(&models));
+}
+
+/* The last part of the path of a trace. */
+static const char *source_of(const struct experiment *experiment)
+{
+    const char *path = experiment->path;
+
+    if (!path)
+        return "generated";
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/* From the first submission to the last one. */
+static double span_of(const struct workload *workload)
+{
+    const size_t count = workload->jobs.count;
+
+    if (count == 0)
+        return 0;
+    return (double)(workload->jobs.items[count - 1].submit - workload->jobs.items[0].submit) / 1e6;
+}
+
 static json_t *report_of(const struct batch *batch, json_t *runs)
 {
     const struct workload *workload = batch->workload;
@@ -264,9 +302,12 @@ static json_t *report_of(const struct batch *batch, json_t *runs)
     json_object_set_new(report, "mean", result_mean(runs));
     json_object_set_new(report, "runs", runs);
     json_object_set_new(report, "workload",
-                        json_pack("{s:I, s:I, s:I}", "jobs", (json_int_t)workload->jobs.count,
-                                  "bad_lines", (json_int_t)workload->skipped, "left_out",
-                                  (json_int_t)workload->left_out));
+                        json_pack("{s:I, s:I, s:I, s:s, s:f}", "jobs",
+                                  (json_int_t)workload->jobs.count, "bad_lines",
+                                  (json_int_t)workload->skipped, "left_out",
+                                  (json_int_t)workload->left_out, "source",
+                                  source_of(batch->experiment), "span_seconds", span_of(workload)));
+    json_object_set_new(report, "cluster", cluster_facts(&batch->experiment->cluster));
     return report;
 }
 

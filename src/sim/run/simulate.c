@@ -2,6 +2,7 @@
 #include "sim/run/simulate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +198,20 @@ static int write_report(const char *path, const json_t *reports, struct error *e
     return 0;
 }
 
+/* Before the runs, which may take hours: whether the report can be written. */
+static int check_report(const char *path, struct error *err)
+{
+    bool is_there = access(path, F_OK) == 0;
+
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set(err, -errno, "--report %s: %s", path, strerror(errno));
+    close(fd);
+    if (!is_there)
+        unlink(path);
+    return 0;
+}
+
 int simulate(int argc, char **argv, const struct sim_ports *ports)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -209,7 +224,9 @@ int simulate(int argc, char **argv, const struct sim_ports *ports)
         AUTO_FREE size_t *counts = mem_zero((size_t)options.file_count, sizeof(counts[0]));
         options.batch.has_series = options.report != NULL;
         options.batch.has_progress = isatty(STDERR_FILENO) == 1;
-        int code = run_all(&options, ports, reports, counts, &err);
+        int code = options.report ? check_report(options.report, &err) : 0;
+        if (code == 0)
+            code = run_all(&options, ports, reports, counts, &err);
         if (code == 0 && options.report)
             code = write_report(options.report, reports, &err);
         drop_series(reports);
