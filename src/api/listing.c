@@ -158,12 +158,16 @@ static bool is_absent(const json_t *value)
 
 /* What a row of a table needs. */
 static const char *const row_keys[] = {
-    "id",          "label",         "tasks",         "name",     "user",
-    "queue",       "state",         "result",        "gpus",     "gpu_count",
-    "gpu_indices", "gpu_nodes",     "synthetic",     "heals",    "preemptions",
-    "resized",     "preempted_for", "moved",         "rescued",  "attained_seconds",
-    "exit_code",   "signal",        "reason",        "warnings", "wait_seconds",
-    "run_seconds", "cancelled_by",  "cancel_reason", "why",
+    "id",           "label",         "tasks",
+    "name",         "user",          "queue",
+    "state",        "result",        "gpus",
+    "gpu_count",    "members",       "gpu_indices",
+    "gpu_nodes",    "synthetic",     "heals",
+    "preemptions",  "resized",       "preempted_for",
+    "moved",        "rescued",       "attained_seconds",
+    "exit_code",    "signal",        "reason",
+    "warnings",     "wait_seconds",  "run_seconds",
+    "cancelled_by", "cancel_reason", "why",
 };
 
 static void add_row(struct text *out, const json_t *row)

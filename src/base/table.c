@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -209,32 +210,93 @@ static void measure(const struct table *table, bool has_title, size_t *widths)
     }
 }
 
-/* How many columns are shown; the last of them may have become narrower. */
-static size_t fit(const struct table *table, size_t room, size_t *widths)
-{
-    size_t total = 0;
-
-    for (size_t i = 0; room > 0 && i < table->column_count; i++) {
-        size_t gap = i > 0 ? GAP : 0;
-        size_t least = table->columns[i].width_min;
-
-        if (total + gap + widths[i] > room) {
-            bool can_cut = least > 0 && total + gap + least <= room;
-            if (can_cut || i == 0)
-                widths[i] = room - total - gap;
-            return can_cut || i == 0 ? i + 1 : i;
-        }
-        total += gap + widths[i];
-    }
-    return table->column_count;
-}
-
 struct line {
     const struct table *table;
     const struct table_view *view;
-    const size_t *widths;
-    size_t count;
+    size_t widths[TABLE_COLUMNS_MAX];
+    bool is_hidden[TABLE_COLUMNS_MAX];
 };
+
+static size_t total_width(const struct line *line)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < line->table->column_count; i++) {
+        if (!line->is_hidden[i])
+            total += line->widths[i] + (i > 0 ? GAP : 0);
+    }
+    return total;
+}
+
+/* By how many it may become narrower. */
+static size_t spare(const struct line *line, size_t column)
+{
+    size_t least = line->table->columns[column].width_min;
+
+    return !line->is_hidden[column] && least > 0 && line->widths[column] > least
+               ? line->widths[column] - least
+               : 0;
+}
+
+/* The last column that may be cut, which is prose. */
+static size_t find_prose(const struct line *line)
+{
+    size_t at = line->table->column_count;
+
+    while (at > 0 && (line->is_hidden[at - 1] || line->table->columns[at - 1].width_min == 0))
+        at--;
+    return at > 0 ? at - 1 : line->table->column_count;
+}
+
+/* Cut the widest name until the row fits, then the prose; false: it does not fit. */
+static bool squeeze(struct line *line, size_t room)
+{
+    size_t prose = find_prose(line), count = line->table->column_count;
+
+    for (size_t total = total_width(line); total > room; total--) {
+        size_t widest = count;
+
+        for (size_t i = 0; i < count; i++) {
+            if (i != prose && spare(line, i) > 0 &&
+                (widest == count || line->widths[i] > line->widths[widest]))
+                widest = i;
+        }
+        if (widest == count && (prose == count || spare(line, prose) == 0))
+            return false;
+        line->widths[widest == count ? prose : widest]--;
+    }
+    return true;
+}
+
+/* The column that a narrow terminal does without: from the right, those that can't be cut first.
+ * 0: none is left. */
+static size_t least_wanted(const struct line *line)
+{
+    size_t column = 0;
+
+    for (size_t i = line->table->column_count; i-- > 1;) {
+        if (!line->is_hidden[i] && line->table->columns[i].width_min == 0)
+            return i;
+        if (!line->is_hidden[i] && column == 0)
+            column = i;
+    }
+    return column;
+}
+
+static void fit(struct line *line, size_t room, const size_t *widths)
+{
+    memcpy(line->widths, widths, sizeof(line->widths));
+    while (room > 0 && !squeeze(line, room)) {
+        size_t column = least_wanted(line);
+
+        memcpy(line->widths, widths, sizeof(line->widths));
+        if (column == 0) {
+            line->widths[0] = room;
+            return;
+        }
+        line->is_hidden[column] = true;
+    }
+}
 
 /* Spaces are written before a cell, so that no line ends in them. */
 static void add_cell(const struct line *line, size_t column, const struct cell *cell,
@@ -265,15 +327,17 @@ static void add_cell(const struct line *line, size_t column, const struct cell *
 
 void table_format(const struct table *table, const struct table_view *view, struct text *text)
 {
-    size_t widths[TABLE_COLUMNS_MAX];
-    struct line line = { .table = table, .view = view, .widths = widths };
+    struct line line = { .table = table, .view = view };
+    size_t widths[TABLE_COLUMNS_MAX] = { 0 };
 
     measure(table, view->has_title, widths);
-    line.count = fit(table, view->width, widths);
+    fit(&line, view->width, widths);
     for (size_t row = view->has_title ? 0 : 1; row <= table->row_count; row++) {
         size_t blanks = 0;
 
-        for (size_t i = 0; i < line.count; i++) {
+        for (size_t i = 0; i < table->column_count; i++) {
+            if (line.is_hidden[i])
+                continue;
             AUTO_FREE char *title = row == 0 ? mem_string(table->columns[i].title) : NULL;
             struct cell head = { .text = title };
             add_cell(&line, i,

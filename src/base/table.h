@@ -5,8 +5,9 @@
 /* table - rows of typed cells as an aligned listing
  *
  * A cell is text, a number, a duration, a size or absent ("-"). A listing that is wider than asked
- * for loses columns from the right, and never wraps; the last column that is left may be cut short
- * instead, where its column allows that. Control characters in a text become '?'. Widths are those
+ * for never wraps. First the columns that may be cut become narrower: names, the widest first, and
+ * then the last such column, which is prose. Then columns are left out from the right, those that
+ * can't be cut before the others. Control characters in a text become '?'. Widths are those
  * of a terminal: UTF-8, wide characters count two.
  *
  * Order of calls:  create, (start_row, add_*, style*)*, format*, destroy
@@ -32,7 +33,7 @@ enum table_style { TABLE_PLAIN, TABLE_GOOD, TABLE_BAD, TABLE_WAITS, TABLE_FAINT 
 struct table_column {
     const char *title;
     enum table_align align;
-    size_t width_min; /* may be cut to this many when it is the last; 0: never cut */
+    size_t width_min; /* may be cut to this many; 0: never cut */
 };
 
 struct table_view {

@@ -28,14 +28,51 @@ static void occupy_standard_streams(void)
 
 static void help_all(void)
 {
+    static const struct {
+        enum command_group group;
+        const char *title;
+    } groups[] = {
+        { GROUP_JOBS, "Submit and control jobs" },
+        { GROUP_WATCH, "See what runs, and why something does not" },
+        { GROUP_ADMIN, "Configure and look after the machine" },
+        { GROUP_DAEMON, "The daemon, and tools" },
+    };
     AUTO_RELEASE(text) struct text text = { 0 };
 
-    text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n\n");
-    for (const struct command *command = commands_all; command->name; command++)
-        text_printf(&text, "  %-*s %s\n", NAME_WIDTH, command->name, command->summary);
+    text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n");
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        text_printf(&text, "\n%s\n", groups[i].title);
+        for (const struct command *command = commands_all; command->name; command++) {
+            if (command->group == groups[i].group)
+                text_printf(&text, "  %-*s %s\n", NAME_WIDTH, command->name, command->summary);
+        }
+    }
     text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn has more\n");
     screen_put(stdout, text.bytes);
 }
+
+/* What people type who come from another program. */
+static const struct {
+    const char *word, *verb;
+} foreign[] = {
+    { "status", "ls" },       { "list", "ls" },        { "jobs", "ls" },
+    { "ps", "ls" },           { "queue", "ls" },       { "stat", "ls" },
+    { "squeue", "ls" },       { "history", "ls" },     { "kill", "cancel" },
+    { "delete", "cancel" },   { "del", "cancel" },     { "rm", "cancel" },
+    { "remove", "cancel" },   { "stop", "cancel" },    { "abort", "cancel" },
+    { "scancel", "cancel" },  { "start", "run" },      { "exec", "run" },
+    { "srun", "run" },        { "sbatch", "submit" },  { "add", "submit" },
+    { "create", "submit" },   { "info", "show" },      { "describe", "show" },
+    { "get", "show" },        { "log", "logs" },       { "output", "logs" },
+    { "tail", "logs" },       { "cat", "logs" },       { "explain", "why" },
+    { "eta", "when" },        { "retry", "requeue" },  { "rerun", "requeue" },
+    { "restart", "requeue" }, { "pause", "hold" },     { "suspend", "hold" },
+    { "resume", "release" },  { "unhold", "release" }, { "modify", "update" },
+    { "edit", "update" },     { "set", "update" },     { "sinfo", "nodes" },
+    { "hosts", "nodes" },     { "devices", "gpus" },   { "nvidia-smi", "gpus" },
+    { "shutdown", "down" },   { "daemon", "serve" },   { "sacct", "report" },
+    { "usage", "report" },    { "quota", "queues" },   { "plan", "diff" },
+};
 
 static int unknown_command(const char *name)
 {
@@ -45,7 +82,11 @@ static int unknown_command(const char *name)
         assert(i < COMMANDS_MAX);
         names[i] = commands_all[i].name;
     }
-    const char *nearest = string_nearest(name, names);
+    const char *nearest = NULL;
+    for (size_t i = 0; i < COUNT_OF(foreign) && !nearest; i++)
+        nearest = strcmp(foreign[i].word, name) == 0 ? foreign[i].verb : NULL;
+    if (!nearest)
+        nearest = string_nearest(name, names);
     if (nearest)
         say("unknown command '%s'; did you mean '%s'?", name, nearest);
     else

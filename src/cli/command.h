@@ -20,10 +20,15 @@ enum command_words {
     WORDS_OWN, /* the command reads its own arguments: options.argc and argv */
 };
 
+/* Where tarn help lists it. */
+enum command_group { GROUP_JOBS, GROUP_WATCH, GROUP_ADMIN, GROUP_DAEMON };
+
 struct command {
+    enum command_group group;
     const char *name;
     const char *usage;   /* arguments: "[OPTIONS] ID..." */
     const char *summary; /* a few words, lower case */
+    const char *examples[2];
     int (*run)(const struct options *options);
     const struct option_entry *options; /* options_own: it prints its help itself */
     enum command_words words;
@@ -43,7 +48,7 @@ void command_help(const struct command *command);
 int run_in_tarnd(const struct options *options);
 
 extern const struct option_entry options_none[], options_own[];
-#define COMMAND(name, table, words, usage, summary)                                                \
+#define COMMAND(group, name, table, words, usage, summary, first, second)                          \
     int run_##name(const struct options *options);                                                 \
     extern const struct option_entry options_##table[];
 #define DAEMON_COMMAND COMMAND

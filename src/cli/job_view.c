@@ -64,7 +64,7 @@ bool job_indices_add(const json_t *job, struct text *text)
     return false;
 }
 
-/* What each member asked for, or the number of all where they are on several nodes. */
+/* What it asked for, or of a gang the number of all its members. */
 void job_gpus_add(const json_t *job, struct text *text)
 {
     const char *asked = field_text(job, "gpus");
@@ -73,7 +73,7 @@ void job_gpus_add(const json_t *job, struct text *text)
     if (strcmp(asked, "") == 0 || strcmp(asked, "0") == 0)
         return;
     job_indices_add(job, &indices);
-    if (json_array_size(json_object_get(job, "gpu_nodes")) > 1)
+    if (field_number(job, "members") > 1 || json_array_size(json_object_get(job, "gpu_nodes")) > 1)
         text_printf(text, "%g", json_number_value(json_object_get(job, "gpu_count"))); /* shown */
     else
         text_add(text, asked);
@@ -270,11 +270,11 @@ static void cell_why(struct table *table, const json_t *job, const char *key)
 
 const struct list_column jobs_columns[JOBS_COLUMNS] = {
     { "ID", TABLE_RIGHT, 0, cell_text, "label" },
-    { "NAME", TABLE_LEFT, 0, cell_text, "name" },
-    { "USER", TABLE_LEFT, 0, cell_text, "user" },
-    { "QUEUE", TABLE_LEFT, 0, cell_text, "queue" },
+    { "NAME", TABLE_LEFT, 8, cell_text, "name" },
+    { "USER", TABLE_LEFT, 6, cell_text, "user" },
+    { "QUEUE", TABLE_LEFT, 6, cell_text, "queue" },
     { "STATE", TABLE_LEFT, 0, cell_state, NULL },
-    { "GPUS", TABLE_LEFT, 0, cell_gpus, NULL },
+    { "GPUS", TABLE_LEFT, 8, cell_gpus, NULL },
     { "WAIT", TABLE_LEFT, 0, cell_duration, "wait_seconds" },
     { "RUN", TABLE_LEFT, 0, cell_duration, "run_seconds" },
     { "WHY", TABLE_LEFT, 10, cell_why, "warnings" },

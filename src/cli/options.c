@@ -86,6 +86,7 @@ void command_help(const struct command *command)
         sbatch_help(&text);
     else
         add_options(&text, command, options_common);
+    text_printf(&text, "\nExamples:\n  %s\n  %s\n", command->examples[0], command->examples[1]);
     screen_put(stdout, text.bytes);
 }
 

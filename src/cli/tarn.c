@@ -27,12 +27,16 @@ int run_in_tarnd(const struct options *options)
 int main(int argc, char **argv)
 {
     static const struct command commands[] = {
-#define COMMAND(name, table, words, usage, summary)                                                \
-    { #name, usage, summary, run_##name, options_##table, WORDS_##words },
-#define DAEMON_COMMAND(name, table, words, usage, summary)                                         \
-    { #name, usage, summary, run_in_tarnd, options_own, WORDS_OWN },
+#define COMMAND(group, name, table, words, usage, summary, first, second)                          \
+    { GROUP_##group,     #name,      usage,           summary,                                     \
+      { first, second }, run_##name, options_##table, WORDS_##words },
+#define DAEMON_COMMAND(group, name, table, words, usage, summary, first, second)                   \
+    {                                                                                              \
+        GROUP_##group,     #name,        usage,       summary,                                     \
+        { first, second }, run_in_tarnd, options_own, WORDS_OWN                                    \
+    },
 #include "cli/commands.def"
-        { 0 },
+        { .name = NULL },
     };
 
     return cli_main(argc, argv, commands);

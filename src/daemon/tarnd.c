@@ -8,11 +8,12 @@
 int main(int argc, char **argv)
 {
     static const struct command commands[] = {
-#define COMMAND(name, table, words, usage, summary)                                                \
-    { #name, usage, summary, run_##name, options_##table, WORDS_##words },
+#define COMMAND(group, name, table, words, usage, summary, first, second)                          \
+    { GROUP_##group,     #name,      usage,           summary,                                     \
+      { first, second }, run_##name, options_##table, WORDS_##words },
 #define DAEMON_COMMAND COMMAND
 #include "cli/commands.def"
-        { 0 },
+        { .name = NULL },
     };
 
     if (argc == 2 && strcmp(argv[1], "--rehearse") == 0) /* the daemon calls it */

@@ -55,7 +55,7 @@ static void cells_are_aligned_and_no_line_ends_in_a_space(void **state)
                    "1007  a           -  4 gpus wanted, 2 free\n");
 }
 
-static void a_narrow_terminal_cuts_the_last_column_and_then_drops_from_the_right(void **state)
+static void a_narrow_terminal_cuts_the_prose_and_then_drops_what_can_t_be_cut(void **state)
 {
     (void)state;
     AUTO(table) struct table *table = sample();
@@ -65,17 +65,47 @@ static void a_narrow_terminal_cuts_the_last_column_and_then_drops_from_the_right
                    "   4  finetune   12s\n"
                    "1007  a            -  4 gpus wa…\n");
     assert_listing(table, (struct table_view){ .width = 29, .has_title = true },
-                   "  ID  NAME      WAIT\n"
-                   "   4  finetune   12s\n"
-                   "1007  a            -\n");
-    assert_listing(table, (struct table_view){ .width = 14, .has_title = true },
-                   "  ID  NAME\n"
+                   "  ID  NAME      WHY\n"
                    "   4  finetune\n"
-                   "1007  a\n");
+                   "1007  a         4 gpus wante…\n");
+    assert_listing(table, (struct table_view){ .width = 14, .has_title = true },
+                   "  ID  WHY\n"
+                   "   4\n"
+                   "1007  4 gpus …\n");
     assert_listing(table, (struct table_view){ .width = 3, .has_title = true },
                    " ID\n"
                    "  4\n"
                    "10…\n");
+}
+
+static void names_are_cut_before_anything_is_left_out_and_prose_stays(void **state)
+{
+    static const struct table_column many[] = {
+        { "ID", TABLE_RIGHT, 0 },  { "NAME", TABLE_LEFT, 6 }, { "USER", TABLE_LEFT, 4 },
+        { "WAIT", TABLE_LEFT, 0 }, { "WHY", TABLE_LEFT, 10 }, { "POOL", TABLE_LEFT, 0 },
+    };
+    (void)state;
+    AUTO(table) struct table *table = table_create(many, COUNT_OF(many));
+
+    table_start_row(table);
+    table_add_number(table, 7);
+    table_add_text(table, "a-long-name");
+    table_add_text(table, "annabel");
+    table_add_text(table, "12s");
+    table_add_text(table, "4 gpus wanted, 2 free");
+    table_add_text(table, "north");
+    assert_listing(table, (struct table_view){ .width = 60, .has_title = true },
+                   "ID  NAME         USER     WAIT  WHY                    POOL\n"
+                   " 7  a-long-name  annabel  12s   4 gpus wanted, 2 free  north\n");
+    assert_listing(table, (struct table_view){ .width = 54, .has_title = true },
+                   "ID  NAME    USER    WAIT  WHY                    POOL\n"
+                   " 7  a-lon…  annab…  12s   4 gpus wanted, 2 free  north\n");
+    assert_listing(table, (struct table_view){ .width = 41, .has_title = true },
+                   "ID  NAME    USER  WAIT  WHY         POOL\n"
+                   " 7  a-lon…  ann…  12s   4 gpus wa…  north\n");
+    assert_listing(table, (struct table_view){ .width = 34, .has_title = true },
+                   "ID  NAME    USER  WAIT  WHY\n"
+                   " 7  a-lon…  ann…  12s   4 gpus wa…\n");
 }
 
 static void no_line_is_ever_wider_than_the_terminal(void **state)
@@ -155,11 +185,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_are_aligned_and_no_line_ends_in_a_space),
-        cmocka_unit_test(a_narrow_terminal_cuts_the_last_column_and_then_drops_from_the_right),
+        cmocka_unit_test(a_narrow_terminal_cuts_the_prose_and_then_drops_what_can_t_be_cut),
         cmocka_unit_test(no_line_is_ever_wider_than_the_terminal),
         cmocka_unit_test(styles_are_only_written_where_there_are_colours),
         cmocka_unit_test(typed_cells_have_their_units),
         cmocka_unit_test(a_text_can_t_steer_the_terminal),
+        cmocka_unit_test(names_are_cut_before_anything_is_left_out_and_prose_stays),
         cmocka_unit_test(widths_are_those_of_a_terminal),
     };
 

@@ -169,6 +169,41 @@ def test_tasks_of_an_array_that_wait_alike_are_one_row(shell):
     assert [job["label"] for job in json.loads(shell.out("ls", "--json"))["jobs"]] == each
 
 
+def test_words_of_other_programs_lead_to_the_command(shell):
+    for word, verb in (("status", "ls"), ("list", "ls"), ("kill", "cancel"), ("delete", "cancel"), ("stop", "cancel"), ("restart", "requeue")):
+        assert shell.refused(2, word) == "tarn: unknown command '%s'; did you mean '%s'?\n" % (word, verb)
+
+
+def test_help_is_in_groups_and_each_command_has_two_examples(shell):
+    text = shell.out("help")
+    titles = [line for line in text.splitlines() if line and line[0] != " "][1:-1]
+    assert titles == ["Submit and control jobs", "See what runs, and why something does not", "Configure and look after the machine",
+                      "The daemon, and tools"]
+    verbs = re.findall(r"^  ([a-z]+) +[a-z]", text, re.M)[1:]
+    assert "submit" in verbs and len(verbs) > 40 and len(set(verbs)) == len(verbs)
+    for verb in verbs:
+        if verb != "simulate":  # it prints its own help
+            examples = shell.out("help", verb).split("Examples:\n")[1].splitlines()
+            assert len(examples) == 2 and all(line.startswith("  ") and "tarn " in line for line in examples), verb
+
+
+def test_a_name_that_nothing_has_is_a_failure(shell):
+    shell.out("submit", "--parsable", "--gpus", 1, "-J", "here", "--", "sleep", "600")
+    assert "here" in shell.out("ls", "--name", "here")
+    for words in (("--name", "gone"), ("--user", "nobody-of-that-name"), ("--queue", "none")):
+        done = shell.run("ls", *words, status=1)
+        assert done.stdout == "" and "no job has that name, user or queue" in done.stderr
+    assert json.loads(shell.out("ls", "--name", "gone", "--json"))["jobs"] == []
+    assert "no jobs" in shell.run("ls", "--state", "held").stderr
+
+
+def test_a_gang_is_listed_with_the_gpus_of_all_its_members(shell):
+    number = shell.out("submit", "--parsable", "--ranks", 2, "--gpus", 2, "--", "sleep", "600").strip()
+    shell.api.wait_state(int(number), "running")
+    head, line = shell.out("ls").splitlines()
+    assert line[head.index("GPUS"):].split()[0] == "4"
+
+
 def test_a_long_list_comes_whole_and_by_pages(shell):
     shell.out("up", "--devices", "synthetic:h100:1")
     jobs = [{"command": ["true"], "hold": True, "name": "n%d" % i} for i in range(1500)]

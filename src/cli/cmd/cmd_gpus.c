@@ -157,7 +157,7 @@ static void print_footer(const json_t *gpus)
 
 static const struct list_column gpu_columns[] = {
     { "GPU", TABLE_RIGHT, 0, cell_number, "index" },
-    { "MODEL", TABLE_LEFT, 0, cell_model, "model" },
+    { "MODEL", TABLE_LEFT, 8, cell_model, "model" },
     { "MODE", TABLE_LEFT, 0, cell_mode, "mig" },
     { "GIVEN", TABLE_RIGHT, 0, cell_given, "given" },
     { "USE", TABLE_RIGHT, 0, cell_use, "gpu_use" },

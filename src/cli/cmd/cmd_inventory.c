@@ -111,6 +111,12 @@ int run_ls(const struct options *options)
     build_path(options, &path);
     if (session_ask("GET", path.bytes, NULL, &reply) != 0)
         return 1;
+    if (!options->is_json && json_array_size(json_object_get(reply, "jobs")) == 0 &&
+        (options->values[NAME] || options->values[USER] || options->values[QUEUE])) {
+        talk("no job has that name, user or queue%s",
+             options->values[ALL] ? "" : "; tarn ls -a also searches those that have ended");
+        return 1;
+    }
     if (list_show(&view, reply, options))
         print_footer(reply, options);
     return 0;
@@ -174,7 +180,7 @@ static void cell_fate(struct table *table, const json_t *node, const char *key)
 int run_nodes(const struct options *options)
 {
     static const struct list_column columns[] = {
-        { "NODE", TABLE_LEFT, 0, cell_text, "name" },
+        { "NODE", TABLE_LEFT, 8, cell_text, "name" },
         { "STATE", TABLE_LEFT, 0, cell_state, "state" },
         { "GPUS", TABLE_LEFT, 0, cell_gpus, "gpus" },
         { "CPUS", TABLE_LEFT, 0, cell_cpus, "cpus" },
@@ -212,7 +218,7 @@ static void cell_devices(struct table *table, const json_t *pool, const char *ke
 int run_pools(const struct options *options)
 {
     static const struct list_column columns[] = {
-        { "POOL", TABLE_LEFT, 0, cell_text, "name" },
+        { "POOL", TABLE_LEFT, 8, cell_text, "name" },
         { "TYPE", TABLE_LEFT, 0, cell_text, "type" },
         { "QUEUE", TABLE_LEFT, 0, cell_or_any, "queue" },
         { "MODEL", TABLE_LEFT, 0, cell_or_any, "model" },
@@ -247,18 +253,18 @@ static void cell_some(struct table *table, const json_t *queue, const char *key)
 int run_queues(const struct options *options)
 {
     static const struct list_column columns[] = {
-        { "QUEUE", TABLE_LEFT, 0, cell_indented, "name" },
+        { "QUEUE", TABLE_LEFT, 10, cell_indented, "name" },
         { "GUARANTEE", TABLE_RIGHT, 0, cell_milli, "guarantee" },
         { "LIMIT", TABLE_RIGHT, 0, cell_milli, "limit" },
         { "GIVEN", TABLE_RIGHT, 0, cell_milli, "given" },
+        { "RUNNING", TABLE_RIGHT, 0, cell_number, "running" },
+        { "QUEUED", TABLE_RIGHT, 0, cell_number, "queued" },
         { "FAIR", TABLE_RIGHT, 0, cell_milli, "fair" },
         { "BORROWED", TABLE_RIGHT, 0, cell_some, "borrowed" },
         { "LENT", TABLE_RIGHT, 0, cell_some, "lent" },
         { "CLAIM", TABLE_RIGHT, 0, cell_milli, "claim" },
         { "WEIGHT", TABLE_RIGHT, 0, cell_number, "weight" },
         { "USED", TABLE_RIGHT, 0, cell_percent, "used_share" },
-        { "RUNNING", TABLE_RIGHT, 0, cell_number, "running" },
-        { "QUEUED", TABLE_RIGHT, 0, cell_number, "queued" },
     };
     static const struct list_view view = { "/v1/queues", "queues", "name",
                                            "no queues",  columns,  COUNT_OF(columns) };
