@@ -52,15 +52,6 @@ const char *const *model_names(void)
     return names;
 }
 
-static bool is_among(const char *word, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(*words, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The next word in lower case; false at the end. */
 static bool take_word(const char **s, char *word, size_t size)
 {
@@ -94,11 +85,11 @@ void model_shorten(const char *product, char ret[PROBE_MODEL_SIZE])
     size_t length = 0;
 
     while (take_word(&product, word, sizeof(word))) {
-        if (!has_name && is_among(word, brands))
+        if (!has_name && string_is_in(word, brands))
             continue;
-        if (has_name && !is_among(word, variants))
+        if (has_name && !string_is_in(word, variants))
             break;
-        has_name = has_name || !is_among(word, families);
+        has_name = has_name || !string_is_in(word, families);
         length += (size_t)snprintf(ret + length, LENGTH_MAX + 1 - length, "%s", word);
         if (length > LENGTH_MAX)
             length = LENGTH_MAX;

@@ -153,11 +153,8 @@ static void after_work(uv_work_t *request, int status)
 static bool is_leased(const struct state *state, uint32_t device)
 {
     for (const struct job *job = state->first_active; job; job = job->run->active_next) {
-        const struct lease *lease = job->run->lease;
-        for (uint32_t i = 0; i < lease->slices_count; i++) {
-            if (lease->slices[i].device == device)
-                return true;
-        }
+        if (lease_slice_on(job->run->lease, device))
+            return true;
     }
     return false;
 }

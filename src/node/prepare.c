@@ -400,11 +400,9 @@ bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt)
 static bool is_shared(const struct state *state, uint32_t device)
 {
     for (const struct job *job = state->first_active; job; job = job->run->active_next) {
-        const struct lease *lease = job->run->lease;
-        for (uint32_t i = 0; i < lease->slices_count; i++) {
-            if (lease->slices[i].device == device && lease->slices[i].kind != SHARE_WHOLE)
-                return true;
-        }
+        const struct slice *slice = lease_slice_on(job->run->lease, device);
+        if (slice && slice->kind != SHARE_WHOLE)
+            return true;
     }
     return false;
 }

@@ -117,15 +117,6 @@ void watcher_hold(struct watcher *watcher, const struct job *job)
     list_add(&watcher->held, held);
 }
 
-static bool has_device(const struct lease *lease, uint32_t device)
-{
-    for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return true;
-    }
-    return false;
-}
-
 void watcher_settle(struct watcher *watcher)
 {
     for (size_t i = 0; i < watcher->held.count; i++) {
@@ -136,7 +127,7 @@ void watcher_settle(struct watcher *watcher)
         bool has_run = !is_same || job->run->members_started > 0 || job->run->members_lost > 0;
         const struct lease *now = is_active && is_same ? job->run->lease : NULL;
         for (uint32_t k = 0; k < held->count; k++) {
-            if (!has_device(now, held->devices[k]))
+            if (!now || !lease_slice_on(now, held->devices[k]))
                 begin(watcher, held->devices[k], held->id, has_run);
         }
         held->count = 0;

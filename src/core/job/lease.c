@@ -94,6 +94,15 @@ bool lease_is_plausible(const struct lease *lease)
            are_amounts(lease->cpu_milli, lease->memory_mib);
 }
 
+const struct slice *lease_slice_on(const struct lease *lease, uint32_t device)
+{
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (lease->slices[i].device == device)
+            return &lease->slices[i];
+    }
+    return NULL;
+}
+
 bool lease_is_on(const struct lease *lease, uint32_t node)
 {
     for (uint32_t i = 0; i < lease->members_count; i++) {

@@ -77,6 +77,8 @@ static inline int64_t lease_memory_mib(const struct lease *lease, uint32_t place
 
 /* A member is on this machine. */
 bool lease_is_on(const struct lease *lease, uint32_t node);
+/* Its first slice of a device; NULL: none. */
+const struct slice *lease_slice_on(const struct lease *lease, uint32_t device);
 /* Of all members. */
 int64_t lease_cpus(const struct lease *lease);
 int64_t lease_memory(const struct lease *lease);

@@ -132,21 +132,10 @@ void fold_started(struct state *state, struct job *job, const struct event_start
         state_note_start(state, job);
 }
 
-static const struct slice *slice_on(const struct job *job, uint32_t device)
-{
-    const struct lease *lease = job->run->lease;
-
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return &lease->slices[i];
-    }
-    return NULL;
-}
-
 static struct job *holder_of(const struct state *state, uint32_t device)
 {
     for (struct job *job = state->first_active; job; job = job->run->active_next) {
-        if (slice_on(job, device))
+        if (lease_slice_on(job->run->lease, device))
             return job;
     }
     return NULL;
@@ -168,8 +157,9 @@ static void exchange(struct state *state, struct job *job, uint32_t from, uint32
     struct job *other = holder_of(state, to), *jobs[] = { job, other };
     size_t count = other && other != job ? 2 : 1;
 
-    if (!state_may_exchange(state, from, to) || slice_on(job, from)->kind != SHARE_WHOLE ||
-        (other && slice_on(other, to)->kind != SHARE_WHOLE))
+    if (!state_may_exchange(state, from, to) ||
+        lease_slice_on(job->run->lease, from)->kind != SHARE_WHOLE ||
+        (other && lease_slice_on(other->run->lease, to)->kind != SHARE_WHOLE))
         return;
     for (size_t i = 0; i < count; i++)
         state_charge(state, jobs[i], -1);
@@ -207,7 +197,8 @@ void fold_assigned(struct state *state, struct job *job, const struct event_assi
         const struct slice *held = NULL;
         if (slice.rank != place || has_device(event, slice.device))
             continue;
-        while (next < event->devices_count && (held = slice_on(job, event->devices[next].device)) &&
+        while (next < event->devices_count &&
+               (held = lease_slice_on(job->run->lease, event->devices[next].device)) &&
                held->rank == place)
             next++;
         if (next < event->devices_count)

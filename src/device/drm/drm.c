@@ -30,15 +30,6 @@ static bool take_value(const char *text, const char *key, char *ret, size_t size
     return false;
 }
 
-static bool is_among(const char *word, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strcmp(*words, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* card3 -> 3; connectors (card3-DP-1) are none. */
 static int32_t find_node(const char *folder, const char *prefix)
 {
@@ -77,7 +68,7 @@ static bool read_device(const char *root, const char *address, const char *const
     if ((size_t)length >= sizeof(ret->folder) || strlen(address) >= sizeof(ret->address) ||
         !sysfs_text(ret->folder, "uevent", uevent, sizeof(uevent)) ||
         !take_value(uevent, "DRIVER=", ret->driver, sizeof(ret->driver)) ||
-        !is_among(ret->driver, drivers))
+        !string_is_in(ret->driver, drivers))
         return false;
     memcpy(ret->address, address, strlen(address) + 1);
     if (sysfs_hex(ret->folder, "device", &id) && id <= UINT16_MAX)

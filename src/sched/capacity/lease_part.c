@@ -48,15 +48,6 @@ void lease_part_range(const struct lease *lease, uint32_t first, uint32_t count,
     lease_part_pick(lease, is_picked, arena, ret);
 }
 
-static bool has_device(const struct lease *lease, uint32_t device)
-{
-    for (uint32_t i = 0; i < lease->slices_count; i++) {
-        if (lease->slices[i].device == device)
-            return true;
-    }
-    return false;
-}
-
 void lease_part_free(struct arena *arena, const struct fleet *fleet, const struct lease *lease,
                      const struct lease *other, struct lease *ret)
 {
@@ -65,7 +56,7 @@ void lease_part_free(struct arena *arena, const struct fleet *fleet, const struc
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         struct lease one = { .slices = &lease->slices[i], .slices_count = 1 };
-        if (fleet_has(fleet, &one) && (!other || !has_device(other, lease->slices[i].device)))
+        if (fleet_has(fleet, &one) && (!other || !lease_slice_on(other, lease->slices[i].device)))
             slices[count++] = lease->slices[i];
     }
     *ret = *lease;
