@@ -23,6 +23,7 @@ static const struct route {
     { "GET", "/v1/jobs/*/why", handle_why, NULL },
     { "GET", "/v1/jobs/*/when", handle_when, NULL },
     { "POST", "/v1/when", handle_when_like, NULL },
+    { "POST", "/v1/choose", handle_choose, NULL },
     { "GET", "/v1/jobs/*/output", handle_output, NULL },
     { "GET", "/v1/jobs/*/events", handle_job_events, NULL },
     { "POST", "/v1/jobs/*/cancel", handle_job_action, NULL },

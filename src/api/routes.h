@@ -9,7 +9,7 @@
 call_fn handle_submit;                                         /* submissions.c */
 call_fn handle_list, handle_show;                              /* jobs.c */
 call_fn handle_why;                                            /* explanations.c */
-call_fn handle_when, handle_when_like;                         /* starts.c */
+call_fn handle_when, handle_when_like, handle_choose;          /* starts.c */
 call_fn handle_job_action, handle_job_update, handle_signal;   /* job_actions.c */
 call_fn handle_output, handle_job_events, handle_events;       /* streams.c */
 call_fn handle_gpus, handle_topology, handle_clear;            /* gpus.c */

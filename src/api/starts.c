@@ -8,6 +8,7 @@
 #include "api/view/view.h"
 #include "control/lookup.h"
 #include "sched/explain/advice.h"
+#include "sched/explain/model_offers.h"
 #include "wire/job/submission.h"
 
 static void say_state(const struct job *job, struct text *text)
@@ -114,6 +115,9 @@ static int settle_like(struct call *call, struct submission *submission, struct 
         .begin = draft->begin_delay > 0 ? api_now(api) + draft->begin_delay : 0,
         .max_duration = draft->request.max_duration,
         .estimate = draft->estimate,
+        .deadline = draft->deadline_delay > 0 ? api_now(api) + draft->deadline_delay : 0,
+        .checkpoint_every = draft->checkpoint_every,
+        .checkpoint_is_auto = draft->checkpoint_auto,
         .priority = draft->priority,
         .queue = queue,
         .user = UINT32_MAX,
@@ -152,4 +156,44 @@ json_t *handle_when_like(struct call *call)
         say_start(api, &start, &text);
     return json_pack("{s:b, s:b, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
                      view_start(api, &start), "text", text.bytes, "sooner");
+}
+
+/* A preview of the choice of a model for one job; roles choose for themselves. */
+json_t *handle_choose(struct call *call)
+{
+    static const char *const texts[MODEL_RULES] = {
+        [MODEL_RULE_NONE] = "there is no choice by price: the best place counts",
+        [MODEL_RULE_CHEAPEST] = "the first with room is taken: the least cost for its speed",
+        [MODEL_RULE_FASTEST] = "the first with room is taken: the fastest, for its priority",
+        [MODEL_RULE_DEADLINE] =
+            "the first with room is taken: fast enough for its limit or deadline",
+    };
+    const struct api *api = call->api;
+    AUTO(submission) struct submission *submission = NULL;
+    struct model_offer offers[SPEED_MODELS];
+    enum model_rule rule;
+    struct job like;
+
+    int code = read_body(call);
+    if (code == 0)
+        code = submission_parse(call->body, NULL, NULL, &submission, &call->err);
+    if (code == 0)
+        code = settle_like(call, submission, &like, &call->err);
+    if (code < 0)
+        return refuse(call, code);
+    const struct request *request = &submission->stages[0].jobs[0].request;
+    const struct gpu_ask *ask = &request->gpus[0];
+    if (request->gpu_alternatives != 1 || request->roles_count > 0 || ask->kind == SHARE_MIG) {
+        code = error_set(&call->err, REFUSED_BAD,
+                         "body: expected one request for GPUs, no alternatives, roles or mig");
+        return refuse(call, code);
+    }
+    uint32_t count =
+        sched_model_offers(api_brain(api), api->inquiry, &like, request, offers, &rule);
+    json_t *models = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(models, view_model_offer(&offers[i]));
+    return json_pack("{s:o, s:s, s:s, s:s}", "models", models, "work",
+                     work_name((uint8_t)model_work(&like, request)), "rule",
+                     model_rule_name((uint8_t)rule), "text", texts[rule]);
 }

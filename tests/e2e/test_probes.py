@@ -278,6 +278,39 @@ def test_a_request_without_a_model_goes_to_the_cheapest_for_its_speed(make_daemo
     daemon.verify()
 
 
+def test_choose_compares_the_models_best_first(make_daemon, tmp_path):
+    daemon = make_daemon(devices="synthetic:h100:1,t4:1")
+    daemon.start()
+    daemon.api.put("/v1/config", {"prices": {"h100": 3.0, "t4": 0.3}})
+    path = tmp_path / "job.yaml"
+    path.write_text("run: sleep 60\ngpus: 1\ncpus: 0\nwork: training\nestimate: 1h\n")
+    reply = json.loads(run(daemon, "choose", "-f", str(path), "--json"))
+    assert [(one["model"], one["chosen"], one["evidence"]) for one in reply["models"]] == [
+        ("h100", True, "published"), ("t4", False, "published")]
+    best, other = reply["models"]
+    assert best["run_seconds"] == 3600 and abs(best["cost"] - 3.0) < 0.01 and best["wait_seconds"] == 0
+    assert other["run_seconds"] > 8 * 3600 and other["cost"] > 3.0, "twelve times slower, ten times cheaper"
+    assert (reply["rule"], reply["work"]) == ("cheapest", "training")
+    out = run(daemon, "choose", "--gpus", "1")
+    lines = out.splitlines()
+    assert lines[0].split()[:4] == ["MODEL", "RUN", "WAIT", "COST"] and lines[1].startswith("t4")
+    assert "15 GiB, fits" in lines[1] and "published" in lines[1] and "least cost for its speed" in lines[3]
+    held = daemon.api.submit(command=["sleep", "60"], gpus="h100:1", cpus=0, max_duration="10m")
+    daemon.api.wait_state(held, "running")
+    busy = json.loads(run(daemon, "choose", "-f", str(path), "--json"))["models"]
+    assert [one["model"] for one in busy] == ["h100", "t4"] and busy[0]["wait_seconds"] != 0 and busy[1]["wait_seconds"] == 0
+    big = json.loads(run(daemon, "choose", "--gpus", "24G..:1", "--json"))["models"]
+    assert [(one["model"], one["fits"]) for one in big] == [("h100", True), ("t4", False)]
+    dry = run(daemon, "submit", "--dry-run", "-f", str(path))
+    assert "nothing was submitted" in dry or "would" in dry
+    assert "h100" in dry and "EVIDENCE" in dry
+    with pytest.raises(Refused) as refused:
+        daemon.api.post("/v1/choose", {"command": ["true"], "gpus": "h100:1|t4:1"})
+    assert "expected one request for GPUs" in refused.value.message
+    jobs = daemon.api.get("/v1/jobs")["jobs"]
+    assert [job["id"] for job in jobs] == [held], "nothing was submitted"
+
+
 LABELLED = {"near": {"model": "v5e", "kind": "gpu", "count": 2, "labels": ["edge", "low-power"]},
             "far": {"model": "v5e", "kind": "gpu", "count": 2, "labels": "edge"}, "other": {"model": "v5e", "kind": "gpu", "count": 1}}
 

@@ -46,6 +46,8 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
 
 /* view_choice.c: why it has its model; null: there was no choice. */
 json_t *view_model_choice(const struct api *api, const struct job *job);
+struct model_offer;
+json_t *view_model_offer(const struct model_offer *offer);
 
 /* view_moves.c: size and range of an elastic gang; null for others. */
 json_t *view_elastic(const struct api *api, const struct job *job);

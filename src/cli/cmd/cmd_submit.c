@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/choice_view.h"
 #include "cli/command.h"
 #include "cli/follow/ctrl_c.h"
 #include "cli/follow/follow_job.h"
@@ -73,6 +74,22 @@ static void print_reply(const struct sending *sending, const json_t *reply)
     fflush(stdout);
 }
 
+/* What each model would mean, where the job may have several. */
+static void add_choice(const struct sending *sending, struct session *session, json_t *reply)
+{
+    AUTO(json) json_t *choice = NULL;
+    struct error ignored;
+
+    if (session_send(session, "POST", "/v1/choose", sending->document, &choice, &ignored) < 0 ||
+        json_array_size(json_object_get(choice, "models")) < 2)
+        return;
+    if (sending->sbatch.is_json) {
+        json_object_set(reply, "choice", choice);
+        return;
+    }
+    choice_print(choice);
+}
+
 static int wait_for(struct session *session, const json_t *reply, struct error *err)
 {
     const json_t *item = json_array_get(json_object_get(reply, "submitted"), 0);
@@ -110,7 +127,11 @@ int run_submit(const struct options *options)
     if (code == 0)
         code = sending_post(&sending, &session, &reply, &err);
     if (code == 0) {
+        if (sending.is_dry && sending.sbatch.is_json)
+            add_choice(&sending, &session, reply);
         print_reply(&sending, reply);
+        if (sending.is_dry && !sending.sbatch.is_json)
+            add_choice(&sending, &session, reply);
         if (sending.sbatch.is_waiting && !sending.is_dry)
             code = wait_for(&session, reply, &err);
     }

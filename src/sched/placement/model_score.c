@@ -137,13 +137,14 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         const struct device *device = &query->state->devices.items[ret[i].device];
         uint32_t speed = speed_of(query->state, device->model, work);
         int64_t price = state_price(query->state, device);
-        if (speed == 0 || price <= 0)
+        ret[i].is_unrated = speed == 0;
+        if ((speed == 0 || price <= 0) && !query->is_listing)
             return 0;
         ret[i].rate = price * milli_of(query->ask, device) / GPU_MILLI * query->ask->count *
                       query->part->members;
-        views[i] = (struct speed_view){ .model = device->model, .published = log2_of(speed) };
+        views[i] = (struct speed_view){ .model = device->model, .published = log2_of(speed > 0 ? speed : 1000) };
     }
-    if (count < 2)
+    if (count < 2 && !query->is_listing)
         return 0;
     job_describe(query->job, query->request, &class);
     *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
@@ -157,7 +158,7 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         is_any_late |= ret[i].is_late;
     }
     bool is_fastest = query->job->priority > 0 || (query->job->deadline > 0 && !*ret_is_known);
-    if (are_equal && !is_fastest && !is_any_late)
+    if (are_equal && !is_fastest && !is_any_late && !query->is_listing)
         return 0;
     sort(ret, count, is_fastest);
     *ret_rule = query->job->priority > 0    ? MODEL_RULE_FASTEST

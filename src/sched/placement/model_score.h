@@ -36,6 +36,7 @@ struct model_score {
     int32_t speed;      /* log2 */
     uint32_t runs;      /* of its class on it */
     int64_t rate;       /* price of all its devices for an hour, in micro */
+    bool is_unrated;    /* its speed is not known; only where all are listed */
     bool is_late;       /* it would miss its deadline or its time limit */
 };
 
@@ -47,6 +48,7 @@ struct model_query {
     const struct request *request; /* of all members */
     const struct request *part;    /* of the role */
     const struct gpu_ask *ask;
+    bool is_listing; /* all models, also where there is no choice */
 };
 
 /* What the job does with its GPUs: as it says, else by its form. */
