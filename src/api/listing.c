@@ -14,22 +14,35 @@
 #include "base/mem.h"
 #include "wire/json.h"
 
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, CHUNK = 64 * 1024 };
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, AGO_MAX = 1000000000, CHUNK = 64 * 1024 };
 enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9) };
 
 struct filter {
     const char *queue, *user, *name;
     uint64_t group, group_last; /* numbers of its jobs; 0: any */
     uint32_t states;            /* bit i: state i */
+    uint32_t results;           /* of those that ended; bit i: result i */
+    usec_t since, until;        /* there between these times */
     uint64_t after;
     uint64_t limit;
     bool is_newest; /* the last ones instead of the first */
     bool is_rows;   /* only what a table shows; tasks of an array that wait alike are one */
 };
 
-static int read_states(const char *names, uint32_t *ret, struct error *err)
+/* RESULT_COUNT: it is none. */
+static size_t find_result(const char *name, size_t length)
 {
-    uint32_t states = 0;
+    size_t i = RESULT_NONE + 1;
+
+    while (i < RESULT_COUNT && (strlen(job_result_name((enum job_result)i)) != length ||
+                                strncmp(job_result_name((enum job_result)i), name, length) != 0))
+        i++;
+    return i;
+}
+
+static int read_states(const char *names, struct filter *filter, struct error *err)
+{
+    uint32_t states = 0, results = 0;
 
     while (*names) {
         size_t length = strcspn(names, ","), i = 0;
@@ -37,22 +50,29 @@ static int read_states(const char *names, uint32_t *ret, struct error *err)
                (strlen(job_state_name((enum job_state)i)) != length ||
                 strncmp(job_state_name((enum job_state)i), names, length) != 0))
             i++;
-        if (i == JOB_STATE_COUNT)
+        size_t result = i == JOB_STATE_COUNT ? find_result(names, length) : RESULT_COUNT;
+        if (i == JOB_STATE_COUNT && result == RESULT_COUNT)
             return error_set(
                 err, -EINVAL,
-                "state '%.*s': expected held, waiting, queued, granted, running, stopping or ended",
+                "state '%.*s': expected held, waiting, queued, granted, running, stopping, ended, "
+                "ok, failed, cancelled, timeout, out_of_memory or lost",
                 (int)(length < 40 ? length : 40), names);
-        states |= 1u << i;
+        if (i == JOB_ENDED)
+            results = UINT32_MAX;
+        else if (result < RESULT_COUNT)
+            results |= 1u << result;
+        states |= 1u << (result < RESULT_COUNT ? (size_t)JOB_ENDED : i);
         names += length + (names[length] == ',');
     }
-    *ret = states;
+    filter->states = states;
+    filter->results = results;
     return 0;
 }
 
 static int read_filter(struct call *call, struct filter *filter, struct error *err)
 {
     const char *states = http_query(call->request, "state");
-    uint64_t group = 0;
+    uint64_t group = 0, since = AGO_MAX, until = 0;
 
     filter->queue = http_query(call->request, "queue");
     filter->user = http_query(call->request, "user");
@@ -61,7 +81,14 @@ static int read_filter(struct call *call, struct filter *filter, struct error *e
     filter->is_rows = query_is_on(call->request, "rows");
     filter->limit = LIMIT_DEFAULT;
     filter->states = query_is_on(call->request, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
-    int code = states ? read_states(states, &filter->states, err) : 0;
+    filter->results = UINT32_MAX;
+    int code = states ? read_states(states, filter, err) : 0;
+    if (code == 0)
+        code = query_number(call->request, "since", 0, AGO_MAX, &since, err);
+    if (code == 0)
+        code = query_number(call->request, "until", 0, AGO_MAX, &until, err);
+    filter->since = api_now(call->api) - (usec_t)since * USEC_PER_SEC;
+    filter->until = api_now(call->api) - (usec_t)until * USEC_PER_SEC;
     if (code == 0)
         code = query_number(call->request, "after", 0, UINT64_MAX - 1, &filter->after, err);
     if (code == 0)
@@ -82,6 +109,11 @@ static int read_filter(struct call *call, struct filter *filter, struct error *e
 static bool passes(const struct state *state, const struct filter *filter, const struct job *job)
 {
     if (!(filter->states >> job->state & 1))
+        return false;
+    if (job->state == JOB_ENDED &&
+        (!(filter->results >> job->result & 1) || job->run->ended < filter->since))
+        return false;
+    if (job->submitted > filter->until)
         return false;
     if (filter->group && (job->id <= filter->group || job->id > filter->group_last))
         return false;

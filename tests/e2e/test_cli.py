@@ -169,6 +169,31 @@ def test_tasks_of_an_array_that_wait_alike_are_one_row(shell):
     assert [job["label"] for job in json.loads(shell.out("ls", "--json"))["jobs"]] == each
 
 
+def test_what_has_ended_is_found_by_result_and_time_and_why_says_how(shell):
+    for words in ("exit 0", "exit 3", "kill -9 $$", "sleep 600"):
+        shell.out("submit", "--cpus-per-task", 1, "--", "sh", "-c", words)
+    for number in (1, 2, 3):
+        shell.api.wait_end(number)
+    shell.out("cancel", 4)
+    shell.api.wait_end(4)
+
+    def listed(*words):
+        return shell.out("ls", "-q", *words).split()
+
+    assert listed("--state", "failed") == ["2", "3"]
+    assert listed("--state", "cancelled,ok") == ["1", "4"]
+    assert listed("--state", "ended") == listed("--since", "1h") == ["1", "2", "3", "4"]
+    assert listed("--since", "1h", "--until", "1h") == []
+    assert listed("--since", "1h", "--state", "failed") == ["2", "3"]
+    assert "expected held, waiting" in shell.refused(1, "ls", "--state", "nothing")
+    assert "--since" in shell.refused(2, "ls", "--since", "x")
+    assert shell.out("why", 1).startswith("job 1 ended ok · ran ")
+    assert shell.out("why", 2).startswith("job 2 failed: exit status 3 · ran ") and "tarn logs 2 --tail 20" in shell.out("why", 2)
+    assert "Killed" in shell.out("why", 3)
+    assert "cancelled by" in shell.out("why", 4)
+    assert shell.out("why", "-q", 2) == "none\n"
+
+
 def test_words_of_other_programs_lead_to_the_command(shell):
     for word, verb in (("status", "ls"), ("list", "ls"), ("kill", "cancel"), ("delete", "cancel"), ("stop", "cancel"), ("restart", "requeue")):
         assert shell.refused(2, word) == "tarn: unknown command '%s'; did you mean '%s'?\n" % (word, verb)

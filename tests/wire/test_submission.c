@@ -213,7 +213,7 @@ static void variables_of_the_shell_are_left_alone(void **state)
     static const char *const runs[] = {
         "echo ${TARN_OUT}",   "for sed in 1; do echo ${sed}; done",
         "sed=1; echo ${sed}", "read sed; echo ${sed}",
-        "echo ${SED}",        "echo $sed ${} ${1} ${seed#1} ${s}",
+        "echo ${SED}",        "echo $sed ${} ${1} ${seed#1} ${S} $s",
     };
     (void)state;
 
@@ -595,6 +595,9 @@ static const struct {
     { "run: x\nenv: {A: \"${sede}\"}\nmatrix: {seed: [1]}\n",
       "x.yaml:2: env: A: ${sede} is not in the matrix; did you mean ${seed}? (a variable of the "
       "shell is $sede)" },
+    { "run: x ${epochs}\nmatrix: {lr: [1]}\n",
+      "x.yaml:1: run: ${epochs} is neither in the matrix nor in env; a variable that the shell has "
+      "then is $epochs" },
     { "run: x ${LR}\nmatrix: {lr: [1]}\n",
       "x.yaml:1: run: ${LR} is not in the matrix; did you mean "
       "${lr}? (a variable of the shell is $LR)" },

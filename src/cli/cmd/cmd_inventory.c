@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ls, nodes, pools, queues, scale: a listing each */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,12 +11,12 @@
 
 /* ---- ls ---- */
 
-enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER, TASKS };
+enum { ALL, STATE, QUEUE, USER, NAME, GROUP, COUNT, AFTER, TASKS, SINCE, UNTIL };
 
 const struct option_entry options_ls[] = {
     [ALL] = { "all", 'a', NULL, "include ended jobs" },
     [STATE] = { "state", 's', "STATES",
-                "held, waiting, queued, granted, running, stopping, ended" },
+                "held, waiting, queued, granted, running, stopping, ended, failed ..." },
     [QUEUE] = { "queue", 0, "NAME", "only jobs of this queue" },
     [USER] = { "user", 'u', "NAME", "only jobs of this user" },
     [NAME] = { "name", 0, "NAME", "only jobs with this name" },
@@ -23,20 +24,39 @@ const struct option_entry options_ls[] = {
     [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
     [AFTER] = { "after", 0, "ID", "only jobs after this one" },
     [TASKS] = { "tasks", 0, NULL, "a row for each task of an array" },
+    [SINCE] = { "since", 0, "DURATION", "jobs of the last 2h, 7d; ended ones, too" },
+    [UNTIL] = { "until", 0, "DURATION", "not those submitted in the last 1h" },
     { 0 },
 };
 
-static void build_path(const struct options *options, struct text *path)
+static int add_ago(const struct options *options, size_t option, const char *key, struct text *path,
+                   struct error *err)
+{
+    char seconds[24];
+    usec_t ago;
+
+    if (!options->values[option])
+        return 0;
+    if (units_parse_duration(options->values[option], &ago, err) < 0)
+        return error_prefix(err, -EINVAL, "--%s", key);
+    snprintf(seconds, sizeof(seconds), "%" PRId64, ago / USEC_PER_SEC);
+    client_query_add(path, key, seconds);
+    return 0;
+}
+
+static int build_path(const struct options *options, struct text *path, struct error *err)
 {
     static const char *const keys[] = {
         [STATE] = "state", [QUEUE] = "queue", [USER] = "user",  [NAME] = "name",
         [GROUP] = "group", [COUNT] = "limit", [AFTER] = "after"
     };
 
+    bool is_all = options->values[ALL] || options->values[SINCE] || options->values[UNTIL];
+
     text_add(path, "/v1/jobs");
-    if (options->values[ALL])
+    if (is_all)
         client_query_add(path, "all", "1");
-    if (options->values[ALL] && !options->values[AFTER] && !options->values[GROUP])
+    if (is_all && !options->values[AFTER] && !options->values[GROUP])
         client_query_add(path, "newest", "1");
     if (!options->values[TASKS] && !options->is_json && !options->is_quiet)
         client_query_add(path, "rows", "1");
@@ -44,6 +64,8 @@ static void build_path(const struct options *options, struct text *path)
         if (options->values[i])
             client_query_add(path, keys[i], options->values[i]);
     }
+    int code = add_ago(options, SINCE, "since", path, err);
+    return code < 0 ? code : add_ago(options, UNTIL, "until", path, err);
 }
 
 /* A row may be several tasks of an array. */
@@ -104,11 +126,13 @@ int run_ls(const struct options *options)
     };
     AUTO_RELEASE(text) struct text path = { 0 };
     AUTO(json) json_t *reply = NULL;
+    struct error err;
 
     if (options->word_count > 0)
         return usage_wrong("ls", "'%s': expected no word; tarn show ID shows one job",
                            options->words[0]);
-    build_path(options, &path);
+    if (build_path(options, &path, &err) < 0)
+        return usage_wrong("ls", "%s", err.text);
     if (session_ask("GET", path.bytes, NULL, &reply) != 0)
         return 1;
     if (!options->is_json && json_array_size(json_object_get(reply, "jobs")) == 0 &&

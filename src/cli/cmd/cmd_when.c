@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
+#include "cli/job_view.h"
 #include "cli/outlook_view.h"
 #include "cli/screen.h"
 #include "cli/select.h"
@@ -158,8 +159,6 @@ static void add_headline(const json_t *why, struct text *text)
         text_printf(text, "can never run: %s", field_text(why, "meaning"));
     else if (strcmp(kind, "none") != 0 && kind[0])
         text_printf(text, "waits: %s", field_text(why, "meaning"));
-    else if (strcmp(state, "ended") == 0)
-        text_printf(text, "has ended; tarn show %s says how", field_text(why, "label"));
     else
         text_printf(text, "is %s: nothing keeps it", state);
 }
@@ -181,9 +180,45 @@ static void print_why(const json_t *why)
     screen_put(stdout, text.bytes);
 }
 
+/* Of an ended job the question is why it ended. */
+static int tell_end(const struct each *each)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", each->id);
+    AUTO(json) json_t *job = NULL;
+    char clock[CLOCK_SIZE];
+    struct error err;
+
+    if (session_get(each->session, path, &job, &err) < 0)
+        return complain(&err);
+    job_end_add(job, &text);
+    text_printf(&text, "\n  ended     %s", clock_format(clock, field_time(job, "ended")));
+    if (field_number(job, "attempt") > 1)
+        text_printf(&text, " in its attempt %" PRId64, field_number(job, "attempt"));
+    if (!field_is_null(job, "cancelled_by"))
+        text_printf(&text, "\n  cancelled by %s", field_text(job, "cancelled_by"));
+    if (strcmp(field_text(job, "result"), "ok") != 0)
+        text_printf(&text, "\n  output    tarn logs %s --tail 20", each->id);
+    text_add_char(&text, '\n');
+    screen_put(stdout, text.bytes);
+    return 0;
+}
+
 static int why_one(const struct each *each)
 {
-    return each_print(each, "/why", "kind", print_why);
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s/why", each->id);
+    AUTO(json) json_t *why = NULL;
+    struct error err;
+
+    if (session_get(each->session, path, &why, &err) < 0)
+        return complain(&err);
+    if (reply_is_shown(why, field_text(why, "kind"), each->options))
+        return 0;
+    if (strcmp(field_text(why, "kind"), "group") != 0 &&
+        strcmp(field_text(why, "state"), "ended") == 0)
+        return tell_end(each);
+    print_why(why);
+    return 0;
 }
 
 int run_why(const struct options *options)

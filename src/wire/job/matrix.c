@@ -282,6 +282,27 @@ static bool take_name(const char *text, char name[MATRIX_NAME_MAX + 1], size_t *
     return true;
 }
 
+/* NAMES like this are the environment's: what will be in it is not known here. */
+static bool is_environment(const char *name)
+{
+    while (*name && !islower((unsigned char)*name))
+        name++;
+    return *name == '\0';
+}
+
+static int undefined(const char *name, const struct matrix_axis *near, struct error *err)
+{
+    if (near)
+        return error_set(err, -EINVAL,
+                         "${%s} is not in the matrix; did you mean ${%s}? (a variable of the "
+                         "shell is $%s)",
+                         name, near->name, name);
+    return error_set(err, -EINVAL,
+                     "${%s} is neither in the matrix nor in env; a variable that the shell has "
+                     "then is $%s",
+                     name, name);
+}
+
 int matrix_substitute(const struct matrix *matrix, size_t index, const char *text,
                       matrix_known_fn *is_known, void *user, struct text *ret_text,
                       struct error *err)
@@ -307,11 +328,9 @@ int matrix_substitute(const struct matrix *matrix, size_t index, const char *tex
         const struct matrix_axis *near = nearest_axis(matrix, name);
         if (axis < matrix->axis_count)
             text_add(ret_text, value_of(matrix, index, axis));
-        else if (near && checks_left-- > 0 && !is_known(user, name) && !is_assigned(text, name))
-            return error_set(err, -EINVAL,
-                             "${%s} is not in the matrix; did you mean ${%s}? (a variable of the "
-                             "shell is $%s)",
-                             name, near->name, name);
+        else if ((near || !is_environment(name)) && checks_left-- > 0 && !is_known(user, name) &&
+                 !is_assigned(text, name))
+            return undefined(name, near, err);
         else
             text_add_bytes(ret_text, rest, length);
         rest += length;
