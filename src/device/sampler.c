@@ -65,6 +65,7 @@ static void ask(struct probe *probe, uint32_t device, struct sampled *ret)
             probe->ops->processes(probe, device, &ret->processes, &ret->process_count, &err) == 0;
     }
     usec_t now = sampler_now();
+    reading_drop_impossible(&ret->reading);
     ret->reading.at = now;
     ret->took = now - began;
 }

@@ -36,6 +36,42 @@ static uint32_t judge(struct health *health, const struct reading *reading, usec
                         &(struct health_ask){ .now = now, .reading = reading, .unowned_mib = -1 });
 }
 
+/* Drivers have said 250 %, and less than nothing. */
+static void what_cannot_be_is_absent(void **state)
+{
+    static const struct {
+        enum reading_id id;
+        int64_t value, kept; /* kept -1: it is absent */
+    } cases[] = {
+        { READING_GPU_USE, 2500000, -1 },
+        { READING_GPU_USE, -1, -1 },
+        { READING_GPU_USE, 1000000, 1000000 },
+        { READING_SM_ACTIVE, 1000001, 1000000 },
+        { READING_SM_ACTIVE, 1010001, -1 },
+        { READING_FAN_SPEED, 1200000, 1200000 },
+        { READING_FAN_SPEED, 2000001, -1 },
+        { READING_MEMORY_USED, -5, -1 },
+        { READING_POWER, -1, -1 },
+        { READING_POWER, 700000, 700000 },
+        { READING_CLOCK_REASONS, INT64_MIN, INT64_MIN },
+        { READING_GPU_USE, 0, 0 },
+    };
+    struct reading cold = { 0 };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct reading reading = { 0 };
+        reading_set(&reading, cases[i].id, cases[i].value);
+        reading_drop_impossible(&reading);
+        assert_int_equal(reading_has(&reading, cases[i].id), cases[i].kept != -1);
+        if (cases[i].kept != -1)
+            assert_int_equal(reading.values[cases[i].id], cases[i].kept);
+    }
+    reading_set(&cold, READING_TEMPERATURE, -10000);
+    reading_drop_impossible(&cold);
+    assert_true(reading_has(&cold, READING_TEMPERATURE));
+}
+
 static void a_device_that_is_well_has_no_fault(void **state)
 {
     (void)state;
@@ -246,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_that_is_well_has_no_fault),
+        cmocka_unit_test(what_cannot_be_is_absent),
         cmocka_unit_test(each_reading_makes_its_fault_and_no_other),
         cmocka_unit_test(errors_that_come_slowly_are_no_storm),
         cmocka_unit_test(what_a_program_did_is_told_for_a_while),

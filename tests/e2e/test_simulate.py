@@ -100,3 +100,8 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_runs(folder):
     assert "--report none/x.html: No such file" in simulate(folder, "x.yaml", "--report", "none/x.html", status=1).stderr
     assert "none.swf" in simulate(folder, "x.yaml", "--report", "y.html", status=1).stderr
     assert not (folder / "y.html").exists()
+
+
+def test_a_generated_load_has_all_its_users(folder):
+    results = json.loads(simulate(folder, "x.yaml", "--json", "--set", "workload.users=3", "--set", "workload.queues={column: user}").stdout)
+    assert sorted(results["mean"]["wait"]["by_queue"]) == ["user00", "user01", "user02"]

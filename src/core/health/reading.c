@@ -49,6 +49,24 @@ int64_t reading_grown(const struct reading *reading, const struct reading *since
     return reading->values[id] - since->values[id];
 }
 
+void reading_drop_impossible(struct reading *reading)
+{
+    const int64_t one = READING_RATIO_ONE;
+
+    for (enum reading_id id = 0; id < READINGS; id++) {
+        const enum reading_unit unit = reading_about[id].unit;
+        const int64_t value = reading->values[id];
+        if (!reading_has(reading, id) || unit == READING_BITS || unit == READING_MILLICELSIUS)
+            continue;
+        bool is_part = unit == READING_RATIO && id != READING_FAN_SPEED;
+        if (value < 0 || (is_part && value > one + one / 100) ||
+            (id == READING_FAN_SPEED && value > 2 * one))
+            reading_drop(reading, id);
+        else if (is_part && value > one)
+            reading->values[id] = one;
+    }
+}
+
 double reading_in_base(enum reading_id id, int64_t value)
 {
     return (double)value * bases[reading_about[id].unit].factor;

@@ -77,6 +77,10 @@ static inline void reading_drop(struct reading *reading, enum reading_id id)
     reading->has &= ~(UINT64_C(1) << id);
 }
 
+/* Drop what cannot be: a part of more than all (a hundredth above is rounding and becomes all; fans
+ * may turn faster than their nominal most), and less than nothing where that is no temperature. */
+void reading_drop_impossible(struct reading *reading);
+
 /* One value of a device over a stretch: means and largest of steps of so long; steps in which
  * nothing was read are left out. Steps below a minute are of seconds, where there are any. Wall
  * time. */

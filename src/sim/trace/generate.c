@@ -60,7 +60,9 @@ static struct sim_job draw_job(const struct generator *generator, struct dice *d
     job.limit = (usec_t)((double)job.run * factor) / USEC_PER_MIN * USEC_PER_MIN + USEC_PER_MIN;
     /* Some submit much more than others: the square makes it so. */
     double who = dice_unit(dice);
-    snprintf(user, sizeof(user), "user%02u", (unsigned)(who * who * (generator->users - 1)));
+    unsigned number = (unsigned)(who * who * generator->users); /* who is at most 1 */
+    snprintf(user, sizeof(user), "user%02u",
+             number < generator->users ? number : (unsigned)generator->users - 1);
     job.user = workload_string(workload, user);
     return job;
 }
