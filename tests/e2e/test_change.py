@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -624,7 +625,11 @@ def test_a_replay_shows_what_a_limit_would_have_done(shell, api, daemon):
     queues = queues_of(outlook)
     assert queues["research"]["wait_p95"]["change"] > queues["research"]["wait_p95"]["now"]
     assert queues["vision"]["wait_mean"]["change"] < queues["vision"]["wait_mean"]["now"]
-    text = shell.run("apply", "-f", "b.yaml", "--replay", "7d")
+    assert "--report none/x.html: No such file" in shell.run("apply", "-f", "b.yaml", "--replay", "7d", "--report", "none/x.html", status=1)
+    text = shell.run("apply", "-f", "b.yaml", "--replay", "7d", "--report", "x.html")
+    page = open(os.path.join(daemon.root, "x.html")).read()
+    assert "b.yaml, the last 7d under it" in page and re.search(r"<b>research</b>: median wait .*, p95 wait .*\.</p>", page)
+    assert page.index("class=answer") < page.index("9 jobs replayed: ") < page.index("<svg")
     assert "last 7d under it (9 jobs replayed in " in text and "research" in text and "applied as change 2" in text
     assert text.index("queue research  limit none -> 2 gpus") < text.index("last 7d under it") < text.index("applied")
     assert limits(api)["research"] == 2

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* apply, diff: a configuration put into force, or taken back, after a look at the difference;
  * config: the one in force, earlier ones, and the changes */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +13,28 @@
 #include "cli/command.h"
 #include "cli/list_view.h"
 #include "cli/outlook_view.h"
+#include "cli/replay_page.h"
 #include "cli/screen.h"
 #include "cli/send.h"
 
-enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_YES, APPLY_UNDO };
+enum { APPLY_FILE, APPLY_DRY_RUN, APPLY_REPLAY, APPLY_REPORT, APPLY_YES, APPLY_UNDO };
 enum { JOBS_SHOWN = 5 };
 
 const struct option_entry options_apply[] = {
     [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
     [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only show what would change" },
     [APPLY_REPLAY] = { "replay", 0, "DAYS", "first compare the last days (7d) under both" },
+    [APPLY_REPORT] = { "report", 0, "FILE", "write that comparison as a page, too" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
     [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
     { 0 },
 };
 
 struct applying {
-    const char *path; /* of the file; NULL: undo */
-    char *last;       /* of the past to be replayed first, "7d"; NULL: none */
-    const char *undo; /* the number of a change; "": the last one */
+    const char *path;   /* of the file; NULL: undo */
+    char *last;         /* of the past to be replayed first, "7d"; NULL: none */
+    const char *report; /* file for the comparison; NULL: none */
+    const char *undo;   /* the number of a change; "": the last one */
     bool is_dry, is_agreed, is_json;
     json_t *document;
     json_t *outlook; /* the result of the replay */
@@ -74,6 +78,22 @@ static void print_changes(const struct applying *applying, const json_t *reply)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
     screen_put(stdout, text.bytes);
     fflush(stdout);
+}
+
+/* Before the replay, whether the report can be written; after it, the page. */
+static int write_report(const struct applying *applying, const json_t *changes, struct error *err)
+{
+    AUTO_RELEASE(text) struct text page = { 0 };
+
+    if (applying->outlook)
+        replay_page_format(applying->outlook, changes, applying->path, applying->last, &page);
+    FILE *file = fopen(applying->report, applying->outlook ? "we" : "ae");
+    if (!file)
+        return error_set(err, -errno, "--report %s: %s", applying->report, strerror(errno));
+    bool is_written = fwrite(text_string(&page), 1, page.length, file) == page.length;
+    if (fclose(file) != 0 || !is_written)
+        return error_set(err, -EIO, "--report %s: cannot be written", applying->report);
+    return 0;
 }
 
 static int replay(struct applying *applying, struct error *err)
@@ -147,8 +167,12 @@ static int apply(struct applying *applying, struct error *err)
     if (code == 0 && !applying->is_json)
         print_changes(applying, reply);
     bool has_changes = json_array_size(json_object_get(reply, "changes")) > 0;
+    if (code == 0 && has_changes && applying->report)
+        code = write_report(applying, NULL, err);
     if (code == 0 && has_changes && applying->last)
         code = replay(applying, err);
+    if (code == 0 && applying->outlook && applying->report)
+        code = write_report(applying, json_object_get(reply, "changes"), err);
     if (code == 0 && has_changes && !applying->is_dry)
         code = put(applying, reply, &done, err);
     if (code >= 0 && applying->is_json) {
@@ -186,6 +210,9 @@ static int read_word(const struct options *options, struct applying *applying)
     if (!read_last(applying, options->values[APPLY_REPLAY]))
         return usage_wrong("apply", "--replay %s: expected days, like 7d",
                            options->values[APPLY_REPLAY]);
+    applying->report = options->values[APPLY_REPORT];
+    if (applying->report && !applying->last)
+        return usage_wrong("apply", "--report: expected --replay DAYS beside it");
     if (is_undo && applying->last)
         return usage_wrong("apply", "--undo and --replay: expected one of them");
     if (is_undo && applying->path)

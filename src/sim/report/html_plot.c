@@ -5,55 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/html.h"
+
 enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 12, BOTTOM = 40 };
-
-void text_add_html(struct text *text, const char *words)
-{
-    for (const char *c = words; *c; c++) {
-        switch (*c) {
-        case '<':
-            text_add(text, "&lt;");
-            break;
-        case '>':
-            text_add(text, "&gt;");
-            break;
-        case '&':
-            text_add(text, "&amp;");
-            break;
-        case '"':
-            text_add(text, "&quot;");
-            break;
-        case '\'':
-            text_add(text, "&#39;");
-            break;
-        default:
-            text_add_char(text, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
-        }
-    }
-}
-
-/* Two units at most. */
-void text_add_span(struct text *text, double seconds)
-{
-    static const struct {
-        double seconds;
-        const char *unit, *smaller;
-        double parts;
-    } units[] = { { 86400, "d", "h", 24 }, { 3600, "h", "m", 60 }, { 60, "m", "s", 60 } };
-
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        const double part = units[i].seconds / units[i].parts, rounded = round(seconds / part);
-        const double whole = floor(rounded / units[i].parts),
-                     rest = rounded - whole * units[i].parts;
-        if (seconds < units[i].seconds)
-            continue;
-        text_printf(text, "%.0f %s", whole, units[i].unit);
-        if (rest > 0 && whole < 10)
-            text_printf(text, " %.0f %s", rest, units[i].smaller);
-        return;
-    }
-    text_printf(text, "%.*f s", seconds > 0 && seconds < 10 ? 1 : 0, seconds);
-}
 
 /* From data to the drawing. */
 struct scale {

@@ -49,9 +49,4 @@ struct plot_bar {
 typedef LIST(struct plot_bar) plot_bar_list;
 void plot_bars(const char *title, plot_bar_list *bars, struct text *page); /* releases them */
 
-/* Escapes <, >, & and quotes; control characters become '?'. */
-void text_add_html(struct text *text, const char *words);
-/* "3 h 10 m", "14 m", "40 s", "0.2 s" */
-void text_add_span(struct text *text, double seconds);
-
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/html.h"
 #include "sim/report/html_plot.h"
 #include "sim/report/listing.h"
 
