@@ -194,6 +194,20 @@ def test_what_has_ended_is_found_by_result_and_time_and_why_says_how(shell):
     assert shell.out("why", "-q", 2) == "none\n"
 
 
+def test_the_output_of_an_array_and_of_a_pipeline_has_prefixes(shell):
+    shell.out("submit", "--wait", "--array", "0-2", "--", "sh", "-c", "echo a $TARN_ARRAY_INDEX; echo; printf end")
+    assert shell.out("logs", 1) == "".join("[1_%d] a %d\n[1_%d] \n[1_%d] end\n" % (i, i, i, i) for i in range(3))
+    assert shell.out("logs", 1, "--tail", 1) == "[1_0] end\n[1_1] end\n[1_2] end\n"
+    assert shell.out("logs", "1_1") == "a 1\n\nend"  # of one job: its bytes
+    assert "--follow takes one job" in shell.refused(1, "logs", "-f", 1)
+    assert "no such job" in shell.refused(1, "logs", 99)
+    with open(os.path.join(shell.work, "two.yaml"), "w") as file:
+        file.write("stages:\n  make: {run: echo made}\n  use: {needs: make, run: echo used}\n")
+    number = int(shell.out("submit", "--parsable", "--wait", "-f", "two.yaml").split()[0])
+    lines = shell.out("logs", number).splitlines()
+    assert [re.sub(r"\[[0-9]+ ", "[", line) for line in lines] == ["[make] made", "[use] used"]
+
+
 def test_words_of_other_programs_lead_to_the_command(shell):
     for word, verb in (("status", "ls"), ("list", "ls"), ("kill", "cancel"), ("delete", "cancel"), ("stop", "cancel"), ("restart", "requeue")):
         assert shell.refused(2, word) == "tarn: unknown command '%s'; did you mean '%s'?\n" % (word, verb)

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/screen.h"
 #include "cli/select.h"
 
@@ -32,8 +33,31 @@ static void build_path(const char *id, const struct options *options, struct tex
         client_query_add(path, "follow", "1");
 }
 
-/* Bytes as the job wrote them. Ends when the reader closes the pipe. */
-static int copy_stream(struct session *session, struct client_stream *stream, struct error *err)
+/* The output of one job, as it wrote it, or with a prefix before each line. */
+struct copy {
+    const char *prefix; /* NULL: none */
+    bool is_in_line;
+};
+
+static void put(struct copy *copy, const char *bytes, size_t length)
+{
+    while (copy->prefix && length > 0) {
+        const char *end = memchr(bytes, '\n', length);
+        size_t part = end ? (size_t)(end - bytes) + 1 : length;
+
+        if (!copy->is_in_line)
+            fputs(copy->prefix, stdout);
+        fwrite(bytes, 1, part, stdout);
+        copy->is_in_line = !end;
+        bytes += part;
+        length -= part;
+    }
+    fwrite(bytes, 1, length, stdout);
+}
+
+/* Ends when the reader closes the pipe. */
+static int copy_stream(struct session *session, struct client_stream *stream, struct copy *copy,
+                       struct error *err)
 {
     bool is_over;
 
@@ -49,38 +73,77 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
             continue;
         }
         if (stream->bytes.length > 0)
-            fwrite(stream->bytes.bytes, 1, stream->bytes.length, stdout);
+            put(copy, stream->bytes.bytes, stream->bytes.length);
         text_clear(&stream->bytes);
         if (fflush(stdout) != 0)
             return error_set(err, -errno, "standard output: %s", strerror(errno));
     } while (!is_over);
+    if (copy->is_in_line)
+        putchar('\n');
     if (stream->code < 0)
         return error_set(err, stream->code, "%s", stream->err.text);
     return 0;
 }
 
-static int print_one(const struct each *each)
+static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
 {
-    struct session *session = each->session;
-    const char *id = each->id;
+    struct copy copy = { .prefix = prefix };
     struct client_stream stream = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
+
+    build_path(id, each->options, &path);
+    client_stream_open(each->session->client, path.bytes, &stream);
+    int code = copy_stream(each->session, &stream, &copy, err);
+    client_stream_close(&stream);
+    return code;
+}
+
+/* The jobs of an array or a pipeline that ran, one after the other. */
+static int copy_group(const struct each *each, const json_t *group, struct error *err)
+{
+    bool is_pipeline = strcmp(field_text(group, "kind"), "pipeline") == 0;
+    const json_t *stage, *job;
+    size_t i, k;
+
+    if (each->options->values[FOLLOW])
+        return error_set(err, -EINVAL,
+                         "%s is %s %s: --follow takes one job; tarn ls --tasks -g %s lists them",
+                         each->id, is_pipeline ? "a" : "an", field_text(group, "kind"), each->id);
+    json_array_foreach(json_object_get(group, "stages"), i, stage)
+    {
+        json_array_foreach(json_object_get(stage, "jobs"), k, job)
+        {
+            AUTO_FREE char *prefix =
+                mem_printf("[%s%s%s] ", field_text(job, "label"), is_pipeline ? " " : "",
+                           is_pipeline ? field_text(job, "name") : "");
+            int code = field_number(job, "attempt") > 0
+                           ? copy_job(each, field_text(job, "label"), prefix, err)
+                           : 0;
+            if (code < 0)
+                return code;
+        }
+    }
+    return 0;
+}
+
+static int print_one(const struct each *each)
+{
+    const char *id = each->id;
     struct error err;
 
     if (each->count > 1)
         printf("%s==> job %s <==\n", each->number > 0 ? "\n" : "", id);
-    build_path(id, each->options, &path);
-    client_stream_open(session->client, path.bytes, &stream);
-    int code = copy_stream(session, &stream, &err);
-    client_stream_close(&stream);
-    if (code == -ENOENT || code == -ECONNREFUSED) {
-        /* Ask once more in the way that says whether there is a daemon at all. */
+    int code = copy_job(each, id, NULL, &err);
+    if (code == -ENOENT || code == -EREMOTEIO || code == -ECONNREFUSED) {
+        /* It may be several jobs; and this says whether there is a daemon at all. */
         AUTO(json) json_t *job = NULL;
         AUTO_FREE char *job_path = mem_printf("/v1/jobs/%s", id);
         struct error other;
 
-        if (session_get(session, job_path, &job, &other) < 0)
+        if (session_get(each->session, job_path, &job, &other) < 0)
             err = other;
+        else if (!field_is_null(job, "stages"))
+            code = copy_group(each, job, &err);
     }
     return code < 0 ? complain(&err) : 0;
 }
