@@ -350,3 +350,60 @@ def test_estimates_that_were_shown_are_reported_with_what_came_of_them(api, daem
     with pytest.raises(Refused) as caught:
         daemon.api.get("/v1/estimates?last=soon")
     assert "expected up to 366 days" in caught.value.message
+
+
+def in_utc(seconds, form="%H:%M"):
+    return time.strftime(form, time.gmtime(time.time() + seconds))
+
+
+def test_a_window_that_opens_is_the_start_of_what_waits_for_it(api):
+    opens = int(time.time()) // 60 * 60 + 120
+    api.put("/v1/config", {"timezone": "UTC", "windows": {"open": in_utc(opens - time.time() + 1) + "-" + in_utc(7200)},
+                           "queues": {"nightly": {"limit": 0, "during": {"open": {"limit": 4}}}}})
+    waiting = submit(api, 60, 1, queue="nightly", max_duration="10m")
+    wait_until("it waits for the window", lambda: api.why(waiting)["kind"] in ("window", "quota", "never_quota"))
+    said = when(api, waiting)
+    assert said["waits"] and abs(clock(said["start"]["expected"]) - opens) < 3, said
+
+
+def test_a_job_that_waits_for_a_maintenance_starts_after_it(api, daemon):
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    day = 10 * 86400
+    tarn(daemon, "reserve", "service", "--for", "maintenance", "--nodes", node, "--when",
+         in_utc(day, "%Y-%m-%d 10:00-12:00"), status=0)
+    waiting = submit(api, 60, 1, max_duration="12d")
+    wait_until("it waits for the maintenance", lambda: api.why(waiting)["kind"] == "reservation")
+    said = when(api, waiting)
+    reserved = api.get("/v1/reservations")["reservations"][0]
+    assert clock(said["start"]["expected"]) >= clock(reserved["until"]) - 1, (said, reserved)
+
+
+def test_a_budget_is_waited_for_until_its_next_period(api):
+    api.put("/v1/config", {"timezone": "UTC", "queues": {"metered": {"gpu_hours": {"amount": 0.001, "per": "hour", "hard": True}}}})
+    api.wait_end(submit(api, 2, 1, queue="metered", max_duration="3s"))
+    waiting = submit(api, 2, 1, queue="metered", max_duration="3s")
+    wait_until("the budget is spent", lambda: api.why(waiting)["kind"] == "budget")
+    said = when(api, waiting)
+    left = 3600 - time.time() % 3600
+    assert said["waits"] and abs(said["start"]["in_seconds"] - left) < 5, (said, left)
+
+
+def test_little_history_makes_a_wide_range_and_no_promise(api, daemon):
+    for _ in range(2):
+        api.wait_end(submit(api, 0.2, 4, max_duration="2h", name="short"))
+    submit(api, 600, 4, max_duration="2h", name="long")
+    waiting = submit(api, 1, 4, max_duration="1m")
+    said = when(api, waiting)["start"]
+    assert said["high_seconds"] > 3600 and said["in_seconds"] > 30, said
+    assert "promised" not in tarn(daemon, "why", str(waiting))
+
+
+def test_a_late_job_moves_those_behind_it(api):
+    submit(api, 600, 4, estimate="2s", max_duration="2h")
+    waiting = submit(api, 1, 4, max_duration="1m")
+    assert when(api, waiting)["start"]["in_seconds"] < 5
+    time.sleep(3)
+    for _ in range(5):
+        said = when(api, waiting)["start"]
+        assert said["in_seconds"] > 1, said
+        time.sleep(0.5)
