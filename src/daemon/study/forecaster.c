@@ -14,11 +14,13 @@
 enum {
     COPY_SECONDS = 10, /* of processor time; more is a bug */
     COPY_MS = 30000,   /* of any time: something stopped it */
-    WAIT_MS = 250
+    WAIT_MS = 250,
+    MANY = 1000, /* waiting jobs: the first forecast will take longer than people should wait */
 };
-#define FRESH   USEC_PER_SEC
-#define AGE_MAX (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
-#define LEAST   (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
+#define FRESH    USEC_PER_SEC
+#define PATIENCE (200 * USEC_PER_MS) /* of processor time */
+#define AGE_MAX  (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
+#define LEAST    (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
 
 struct forecaster {
     uv_loop_t *loop;
@@ -199,6 +201,8 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     if (!is_wanted || is_new(forecaster) || forecaster->is_closing)
         return true;
     count_allowance(forecaster);
+    if (forecaster->is_running && !forecaster->waiters)
+        return true;
     if (forecaster->is_running) {
         bool is_of_now = forecaster->seen_next == journal_last(hub_journal(forecaster->hub));
         wait(forecaster, is_of_now ? &forecaster->waiters : &forecaster->later_waiters, waiter);
@@ -209,9 +213,13 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
     if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
         return true;
-    wait(forecaster, &forecaster->waiters, waiter);
+    /* One that takes longer than people should wait is for those who ask later. */
+    bool is_slow = forecaster->forecast.samples > 0 ? forecaster->forecast.processor > PATIENCE
+                                                    : counts[JOB_QUEUED] > MANY;
+    if (!is_slow)
+        wait(forecaster, &forecaster->waiters, waiter);
     start(forecaster);
-    return !forecaster->is_running;
+    return is_slow || !forecaster->is_running;
 }
 
 /* ---- what it says ---- */

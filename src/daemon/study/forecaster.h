@@ -16,7 +16,7 @@
 
 #include "api/ports.h"
 
-enum { FORECAST_SHARE_PERCENT = 2 };
+enum { FORECAST_SHARE_PERCENT = 1 };
 #define FORECAST_SAVED (2 * USEC_PER_SEC)
 
 struct forecaster;
