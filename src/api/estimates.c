@@ -55,6 +55,7 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
         return false;
     usec_t guaranteed = sched_guaranteed_start(api_brain(api), job);
     bound(ret, guaranteed);
+    ret->guaranteed = guaranteed;
     if (forecasts->shown)
         forecasts->shown(forecasts->user, job, ret, guaranteed, is_forecast);
     return true;

@@ -237,8 +237,27 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
+/* A reservation whose end is the expected start keeps what will be free before. */
+static void add_kept(const struct api *api, usec_t start, json_t *lines)
+{
+    const struct agenda *agenda = &api_state(api)->agenda;
+    const usec_t tick = 2 * USEC_PER_SEC;
+
+    LIST_EACH (const struct reservation, reservation, &agenda->reservations) {
+        const struct window *window = agenda->windows.items[reservation->window];
+        AUTO_RELEASE(text) struct text text = { 0 };
+        usec_t until;
+        if (start == USEC_NEVER || !window_at(window, start - tick, &until) || until > start + tick)
+            continue;
+        say_reservation_name(reservation, &text);
+        text_add(&text, " ends then; before it begins, the job might run into it");
+        add_line(lines, "kept", text.bytes);
+    }
+}
+
 /* NULL: not known. */
-static json_t *add_expected(const struct api *api, const struct job *job, json_t *lines)
+static json_t *add_expected(const struct api *api, const struct job *job, const struct why *why,
+                            json_t *lines)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
@@ -247,6 +266,8 @@ static json_t *add_expected(const struct api *api, const struct job *job, json_t
         return NULL;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);
+    if (why->kind != WHY_RESERVATION)
+        add_kept(api, start.median, lines);
     return view_start(api, &start);
 }
 
@@ -384,7 +405,7 @@ json_t *handle_why(struct call *call)
             owed = add_give_back(api, job, lines);
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
-            start = add_expected(api, job, lines);
+            start = add_expected(api, job, &why, lines);
             sooner = add_sooner(api, job, lines);
         }
     }

@@ -128,7 +128,9 @@ static void make_runs(const struct forecast_ask *ask, size_t count, struct runs 
         }
         ret->count++;
         left -= run->processor;
-        if (ask->processor > 0 && ret->count > FORECAST_SAMPLES_MIN && left < run->processor)
+        usec_t spent = ask->processor - left;
+        if (ask->processor > 0 && ret->count > FORECAST_SAMPLES_MIN &&
+            (left < run->processor || spent > FORECAST_ENOUGH))
             return;
     }
 }

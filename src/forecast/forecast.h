@@ -22,6 +22,8 @@
 #include "sched/sched.h"
 
 enum { FORECAST_SAMPLES_MIN = 5, FORECAST_SAMPLES_MAX = 15 };
+/* More than the least number of samples are drawn as long as they take less than this. */
+#define FORECAST_ENOUGH (50 * USEC_PER_MS)
 
 /* The run by limits did not come so far. */
 #define FORECAST_NOT_KNOWN (-1)

@@ -9,7 +9,7 @@
 enum {
     FINE = 16, /* offsets are finer than logarithms by so much */
     OCTAVE = LOG2_ONE * FINE,
-    PRIOR = OCTAVE / 4, /* until something is known */
+    PRIOR = OCTAVE * 5 / 8, /* until something is known */
     STEP = OCTAVE / 32,
     HASTE = 24, /* the first steps are larger */
     MOST = 8 * OCTAVE,
@@ -44,7 +44,9 @@ void stretch_range(const struct stretch *stretch, enum wait_kind kind, struct wa
 {
     struct stretch_ends ends = known(stretch, kind);
 
-    if (range->median == USEC_NEVER)
+    bool is_edge = (kind == WAIT_TIME || kind == WAIT_BUDGET) && range->low == range->high;
+
+    if (range->median == USEC_NEVER || is_edge)
         return;
     usec_t low = moved(range->low, ends.low);
     usec_t high = range->high == USEC_NEVER ? USEC_NEVER : moved(range->high, ends.high);

@@ -10,7 +10,8 @@
  * one: so one of ten lies beyond it in the long run, whatever happens and however late it is known
  * (quantile tracking: Angelopoulos and others 2023). A kind starts from what all have learned.
  *
- * The median stays in the range; a range whose ends are the median has collapsed to a time.
+ * The median stays in the range; a range whose ends are the median has collapsed to a time. A time
+ * that follows from the calendar alone is left as it is.
  */
 
 #include <stdbool.h>

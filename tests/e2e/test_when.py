@@ -116,6 +116,7 @@ def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daem
     why = api.why(wide)
     assert why["promised"] and 0 < why["start"]["in_seconds"] < 61
     assert clock(why["start"]["high"]) <= time.time() + 61
+    assert clock(why["start"]["guaranteed"]) <= time.time() + 61 and "promised in at most" in when(api, wide)["text"]
     lines = "\n".join(why["lines"])
     assert "starts    in about" in lines and "first in line" in lines
     assert "8 of 10 times" in tarn(daemon, "why", str(late))
@@ -376,6 +377,13 @@ def test_a_job_that_waits_for_a_maintenance_starts_after_it(api, daemon):
     said = when(api, waiting)
     reserved = api.get("/v1/reservations")["reservations"][0]
     assert clock(said["start"]["expected"]) >= clock(reserved["until"]) - 1, (said, reserved)
+    assert said["start"]["low"] == said["start"]["high"]  # nothing else is in its way
+    api.post("/v1/jobs/%d/cancel" % waiting)
+    short = submit(api, 60, 2, max_duration="1h")
+    api.wait_state(short, "running")
+    wide = submit(api, 60, 4, max_duration="12d")
+    lines = "\n".join(api.why(wide)["lines"])
+    assert "kept      maintenance service ends then" in lines, lines
 
 
 def test_a_budget_is_waited_for_until_its_next_period(api):

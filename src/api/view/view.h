@@ -33,6 +33,8 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
 json_t *view_sooner(const struct api *api, const struct job *job);
 
 /* why_times.c: reasons of times and money; false: it is about something else. */
+/* "maintenance service", "reservation demo, for user ana," */
+void say_reservation_name(const struct reservation *reservation, struct text *text);
 bool why_say_time(const struct api *api, const struct why *why, struct text *text);
 void view_why_time(const struct api *api, const struct why *why, json_t *view);
 /* Add the budgets of a queue to its view. */

@@ -34,11 +34,11 @@ static json_t *view_wait_seconds(usec_t wait)
 
 json_t *view_start(const struct api *api, const struct start_estimate *start)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "expected",
-                     view_time(api, start->median), "low", view_time(api, start->low), "high",
-                     view_time(api, start->high), "limits_only", view_time(api, start->limits_only),
-                     "open", start->is_open, "in_seconds",
-                     view_wait_seconds(from_now(api, start->median)), "low_seconds",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "guaranteed",
+                     view_time(api, start->guaranteed), "expected", view_time(api, start->median),
+                     "low", view_time(api, start->low), "high", view_time(api, start->high),
+                     "limits_only", view_time(api, start->limits_only), "open", start->is_open,
+                     "in_seconds", view_wait_seconds(from_now(api, start->median)), "low_seconds",
                      view_wait_seconds(from_now(api, start->low)), "high_seconds",
                      view_wait_seconds(from_now(api, start->high)));
 }
@@ -113,6 +113,10 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
         return;
     }
     say_range(api, start->low, start->median, start->high, text);
+    if (start->guaranteed != 0 && start->guaranteed != USEC_NEVER) {
+        text_add(text, "; promised in at most ");
+        say_wait(text, from_now(api, start->guaranteed));
+    }
     if (start->is_open) {
         text_add(text, "; ");
         say_open(api, text);

@@ -39,6 +39,15 @@ static usec_t edge_of(const struct api *api, const struct reservation *reservati
     return edge;
 }
 
+void say_reservation_name(const struct reservation *reservation, struct text *text)
+{
+    if (reservation->kind == RESERVATION_MAINTENANCE)
+        text_printf(text, "maintenance %s", reservation->name);
+    else
+        text_printf(text, "reservation %s, for %s %s,", reservation->name,
+                    reservation->kind == RESERVATION_QUEUE ? "queue" : "user", reservation->owner);
+}
+
 static void say_reservation(const struct api *api, const struct why *why, struct text *text)
 {
     const struct reservation *reservation = reservation_of(api_state(api), why);
@@ -49,11 +58,7 @@ static void say_reservation(const struct api *api, const struct why *why, struct
         return;
     }
     usec_t edge = edge_of(api, reservation, &is_open);
-    if (reservation->kind == RESERVATION_MAINTENANCE)
-        text_printf(text, "maintenance %s", reservation->name);
-    else
-        text_printf(text, "reservation %s, for %s %s,", reservation->name,
-                    reservation->kind == RESERVATION_QUEUE ? "queue" : "user", reservation->owner);
+    say_reservation_name(reservation, text);
     text_add(text, is_open ? " ends " : " begins ");
     say_in(api, edge, text);
     if (!is_open)

@@ -14,11 +14,11 @@
 enum {
     COPY_SECONDS = 10, /* of processor time; more is a bug */
     COPY_MS = 30000,   /* of any time: something stopped it */
-    WAIT_MS = 250,
+    WAIT_MS = 500,
     MANY = 1000, /* waiting jobs: the first forecast will take longer than people should wait */
 };
 #define FRESH    USEC_PER_SEC
-#define PATIENCE (200 * USEC_PER_MS) /* of processor time */
+#define PATIENCE (500 * USEC_PER_MS) /* of processor time */
 #define AGE_MAX  (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
 #define LEAST    (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
 

@@ -33,6 +33,7 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
 struct start_estimate {
     usec_t low, median, high; /* USEC_NEVER: unknown */
     usec_t limits_only;       /* if all jobs ran to their limits, and no other job came */
+    usec_t guaranteed;        /* sched_guaranteed_start(); 0: it was not asked */
     bool is_open;             /* a job without a time limit holds what it needs */
 };
 
