@@ -146,7 +146,7 @@ bool sched_estimate_like(const struct brain *brain, struct inquiry *inquiry, con
     make_stranger(inquiry, &stranger, like, request);
     bool fits = like->begin <= now && fits_now(&stranger);
     if (fits)
-        *ret_estimate = (struct start_estimate){ now, now, now, now, false };
+        *ret_estimate = (struct start_estimate){ now, now, now, now, 0, false };
     else
         estimate_start(own,
                        &(struct estimate_ask){ &stranger.job, stranger.request, &stranger.bucket },
