@@ -164,7 +164,7 @@ json_t *handle_choose(struct call *call)
     static const char *const texts[MODEL_RULES] = {
         [MODEL_RULE_NONE] = "there is no choice by price: the best place counts",
         [MODEL_RULE_CHEAPEST] = "the first with room is taken: the least cost for its speed",
-        [MODEL_RULE_FASTEST] = "the first with room is taken: the fastest, for its priority",
+        [MODEL_RULE_FASTEST] = "the first with room is taken: the fastest",
         [MODEL_RULE_DEADLINE] =
             "the first with room is taken: fast enough for its limit or deadline",
     };

@@ -653,14 +653,18 @@ static void do_settings(struct run *run)
         place = strcmp(placement, placements[i]) == 0 ? i : place;
     for (uint8_t i = 0; i < COUNT_OF(orders); i++)
         ordering = strcmp(order, orders[i]) == 0 ? i : ordering;
-    tell(run,
-         &(struct event){ .kind = EVENT_SETTINGS,
-                          .settings = { .half_life = duration_of(run, "half_life", 0),
-                                        .placement = place,
-                                        .order = ordering,
-                                        .predict = (uint8_t)number_of(run, "predict", 0),
-                                        .defrag_most = duration_of(run, "defrag", 0),
-                                        .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
+    tell(run, &(struct event){
+                  .kind = EVENT_SETTINGS,
+                  .settings = {
+                      .half_life = duration_of(run, "half_life", 0),
+                      .choice = strcmp(string_of(run, "choice"), "fastest") == 0 ? CHOICE_FASTEST
+                                : strcmp(string_of(run, "choice"), "place") == 0 ? CHOICE_PLACE
+                                                                                 : CHOICE_PRICE,
+                      .placement = place,
+                      .order = ordering,
+                      .predict = (uint8_t)number_of(run, "predict", 0),
+                      .defrag_most = duration_of(run, "defrag", 0),
+                      .backfill_depth = (uint32_t)number_of(run, "depth", 1) } });
 }
 
 static void do_group(struct run *run, uint64_t id, uint32_t jobs, enum group_kind kind)

@@ -13,7 +13,7 @@ static const char *words_of(uint8_t rule)
     case MODEL_RULE_NEXT:
         return "the cheapest for its speed of those that were free";
     case MODEL_RULE_FASTEST:
-        return "a fast one, because of its priority";
+        return "the fastest that was free";
     case MODEL_RULE_DEADLINE:
         return "fast enough for its deadline or time limit";
     default:

@@ -23,6 +23,8 @@ enum placement {
     PLACEMENT_RANDOM,
     PLACEMENT_COUNT,
 };
+/* Of models of GPUs, where they have prices (sched/placement/model_score.h). */
+enum model_policy { CHOICE_PRICE, CHOICE_FASTEST, CHOICE_PLACE, CHOICE_COUNT };
 enum ordering {
     ORDER_DEFAULT,
     ORDER_FIFO,

@@ -142,9 +142,10 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
             return 0;
         ret[i].rate = price * milli_of(query->ask, device) / GPU_MILLI * query->ask->count *
                       query->part->members;
-        views[i] = (struct speed_view){ .model = device->model, .published = log2_of(speed > 0 ? speed : 1000) };
+        views[i] = (struct speed_view){ .model = device->model,
+                                        .published = log2_of(speed > 0 ? speed : 1000) };
     }
-    if (count < 2 && !query->is_listing)
+    if ((count < 2 || query->state->settings.choice == CHOICE_PLACE) && !query->is_listing)
         return 0;
     job_describe(query->job, query->request, &class);
     *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
@@ -157,11 +158,13 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         are_equal &= ret[i].score == ret[0].score;
         is_any_late |= ret[i].is_late;
     }
-    bool is_fastest = query->job->priority > 0 || (query->job->deadline > 0 && !*ret_is_known);
+    bool is_fastest = query->state->settings.choice == CHOICE_FASTEST || query->job->priority > 0 ||
+                      (query->job->deadline > 0 && !*ret_is_known);
     if (are_equal && !is_fastest && !is_any_late && !query->is_listing)
         return 0;
     sort(ret, count, is_fastest);
-    *ret_rule = query->job->priority > 0    ? MODEL_RULE_FASTEST
+    *ret_rule = query->job->priority > 0 || query->state->settings.choice == CHOICE_FASTEST
+                    ? MODEL_RULE_FASTEST
                 : is_fastest || is_any_late ? MODEL_RULE_DEADLINE
                                             : MODEL_RULE_CHEAPEST;
     return count;

@@ -16,7 +16,8 @@ static const char *const experiment_keys[] = { "name",     "cluster", "workload"
                                                "backfill", "order",   "predict",    "seeds",
                                                "measure",  "window",  "variants",   "timezone",
                                                "starts",   "windows", "tariffs",    "reservations",
-                                               "prices",   "config",  NULL };
+                                               "prices",   "config",  "speeds",     "choice",
+                                               NULL };
 
 void experiment_destroy(struct experiment *experiment)
 {
