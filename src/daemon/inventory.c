@@ -214,6 +214,7 @@ static void describe_one(struct inventory *inventory, const char *node,
                          const struct device_type *type, uint32_t number, uint32_t index)
 {
     char name[PROBE_UUID_SIZE];
+    device_kind kind;
 
     snprintf(name, sizeof(name), "%s-%" PRIu32, type->name, number);
     struct event event = { .kind = EVENT_DEVICE,
@@ -226,7 +227,7 @@ static void describe_one(struct inventory *inventory, const char *node,
                                        .index = index,
                                        .memory_mib = type->memory_mib,
                                        .labels = type->labels,
-                                       .kind = type->kind,
+                                       .kind = device_type_kind(type, kind),
                                        .boot = "",
                                        .sick = "" } };
     if (!is_known_so(state_of(inventory), &event.device))

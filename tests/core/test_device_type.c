@@ -57,11 +57,31 @@ static void devices_are_named_by_type_and_number(void **state)
     }
 }
 
+static void the_kind_is_the_name_unless_another_is_said(void **state)
+{
+    static const struct {
+        struct device_type type;
+        const char *kind;
+    } cases[] = {
+        { { .name = "tpu" }, "tpu" },
+        { { .name = "FPGA" }, "fpga" },
+        { { .name = "card", .kind = "npu" }, "npu" },
+        { { .name = "card", .kind = "gpu" }, "" },
+        { { .name = "GPU" }, "" },
+    };
+    device_kind buffer;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_string_equal(device_type_kind(&cases[i].type, buffer), cases[i].kind);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(templates_have_what_a_job_has),
         cmocka_unit_test(devices_are_named_by_type_and_number),
+        cmocka_unit_test(the_kind_is_the_name_unless_another_is_said),
     };
 
     return cmocka_run_group_tests_name("device_type", tests, NULL, NULL);

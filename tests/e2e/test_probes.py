@@ -217,7 +217,7 @@ def test_described_devices_are_handed_out_as_they_are_said(make_daemon):
     assert sorted(visible.split(",")) == list("0123") and kind == "lite" and cuda == ""
     assert text == "4 of " + ",".join("tpu-" + i for i in visible.split(","))
     assert chips(daemon, gpus="h100:1")[:3] == ["", "", None], "it is told that it has none"
-    assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384, kind="tpu")
+    assert daemon.api.get("/v1/config")["devices"]["tpu"] == dict(TPUS["tpu"], memory=16384)
 
 
 def test_kinds_of_accelerators_never_mix(make_daemon):

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/device_type.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+
+const char *device_type_kind(const struct device_type *type, device_kind buffer)
+{
+    const char *kind = type->kind[0] ? type->kind : type->name;
+    size_t length = 0;
+
+    for (; kind[length] && length < DEVICE_KIND_SIZE - 1; length++)
+        buffer[length] = (char)tolower((unsigned char)kind[length]);
+    buffer[length] = '\0';
+    return strcmp(buffer, "gpu") == 0 ? "" : buffer;
+}
 
 static const char *word_of(const struct device_words *words, const char *name, size_t length)
 {

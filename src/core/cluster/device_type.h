@@ -36,6 +36,9 @@ struct device_type {
 #include "core/config.def"
 };
 
+/* The kind that its devices have, "" for GPUs: its name in lower case unless it says one. */
+const char *device_type_kind(const struct device_type *type, device_kind buffer);
+
 /* What stands for the names in a template; NULL: it may not be used there. */
 struct device_words {
     const char *index, *indices, *uuids, *count;

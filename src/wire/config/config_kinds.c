@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -260,7 +261,7 @@ static int read_model(const struct setting_place *place)
     return store_text(place, model);
 }
 
-/* Of a described device: its name unless another is given; gpu is kept as no kind. */
+/* Of a described device. One as long as it may be has to be given where the name is longer. */
 static int read_accelerator(const struct setting_place *place)
 {
     const struct device_type *type = place->base;
@@ -276,14 +277,7 @@ static int read_accelerator(const struct setting_place *place)
                            DEVICE_KIND_SIZE - 1);
     for (size_t i = 0; name[i]; i++)
         kind[i] = (char)tolower((unsigned char)name[i]);
-    return store_text(place, strcmp(kind, "gpu") == 0 ? "" : kind);
-}
-
-static json_t *write_accelerator(const struct setting_view *of)
-{
-    const char *kind = setting_text(of->row, of->base);
-
-    return json_string(kind[0] ? kind : "gpu");
+    return store_text(place, strcasecmp(kind, type->name) == 0 ? "" : kind);
 }
 
 static json_t *write_text(const struct setting_view *of)
