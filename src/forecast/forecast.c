@@ -8,7 +8,13 @@
 #include "forecast/run_time.h"
 #include "io/copy.h"
 
-enum { RUNS_MAX = FORECAST_SAMPLES_MAX + 1, LOW_PERCENT = 10, HIGH_PERCENT = 90, BY_LIMITS = -1 };
+enum {
+    RUNS_MAX = FORECAST_SAMPLES_MAX + 1,
+    LOW_PERCENT = 10,
+    HIGH_PERCENT = 90,
+    BY_LIMITS = -1,
+    PATIENCE = 200
+};
 
 /* What a run says of a job; FORECAST_NOT_KNOWN: it did not come so far. */
 struct times {
@@ -67,6 +73,7 @@ static void say_run(void *user, int fd)
                                        .brain = run->ask->brain,
                                        .now = run->ask->now,
                                        .processor = run->processor,
+                                       .patience = PATIENCE,
                                        .user = user,
                                        .fate_of = draw };
     AUTO_RELEASE(text) struct text out = { 0 };

@@ -9,7 +9,6 @@
 enum {
     INSTANTS_BETWEEN_LOOKS = 64, /* at the processor's clock */
     PLANS_AT_ONCE_MAX = 100000,  /* more at one instant: the brain never has enough */
-    IDLE_WAKEUPS_MAX = 2000,     /* one after another that bring nothing, with nothing else left */
 };
 
 static usec_t least(usec_t a, usec_t b)
@@ -171,6 +170,8 @@ struct forward *forward_create(const struct forward_options *options)
     struct forward *forward = mem_zero(1, sizeof(*forward));
 
     forward->options = *options;
+    if (forward->options.patience == 0)
+        forward->options.patience = FORWARD_PATIENCE;
     forward->state = options->state;
     forward->brain = options->brain;
     forward->from = forward->now = forward->drained = options->now;
@@ -390,7 +391,7 @@ static bool advance(struct forward *forward, uint32_t idle)
     wakeup = wakeup > plan ? wakeup : plan;
     if (outside == USEC_NEVER && !has_waiting(forward))
         return false;
-    if (next == USEC_NEVER && idle > IDLE_WAKEUPS_MAX)
+    if (next == USEC_NEVER && idle > forward->options.patience)
         return false; /* jobs that still wait never start */
     next = least(next, wakeup);
     if (next == USEC_NEVER)

@@ -24,7 +24,7 @@
 #include "forecast/due.h"
 #include "sched/sched.h"
 
-enum { FORWARD_EVENTS_MAX = 200000000 };
+enum { FORWARD_EVENTS_MAX = 200000000, FORWARD_PATIENCE = 2000 };
 #define FORWARD_SPAN_MAX (10 * 365 * USEC_PER_DAY)
 
 struct forward_fate {
@@ -58,9 +58,11 @@ struct forward;
 struct forward_options {
     struct state *state;
     struct brain *brain;
-    usec_t now;       /* not before the state's */
-    usec_t processor; /* time that it may take; 0: as much as it wants */
-    usec_t grain;     /* between plans while jobs wait; 0: at once */
+    usec_t now;        /* not before the state's */
+    usec_t processor;  /* time that it may take; 0: as much as it wants */
+    usec_t grain;      /* between plans while jobs wait; 0: at once */
+    uint32_t patience; /* plans one after another that decide nothing, with nothing else left to
+                          come, until what waits never starts; 0: FORWARD_PATIENCE */
     void *user;
     /* What is known of a job's run; false: nothing. NULL: of none. */
     bool (*fate_of)(void *user, const struct job *job, struct forward_fate *ret);
