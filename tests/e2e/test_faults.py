@@ -616,10 +616,10 @@ DAY = 86400
 
 def test_the_wall_clock_moves_and_nothing_else_does(shifted):
     api = shifted.api
+    started = time.monotonic()
     begins, late, limited, free = api.submit(
         {"run": "true", "begin": "now+4s", "cpus": 0.1}, {"run": "true", "begin": "now+1h", "cpus": 0.1},
         {"run": "sleep 60", "max_duration": "4s", "cpus": 0.1}, {"run": "sleep 60", "max_duration": "1h", "cpus": 0.1})
-    started = time.monotonic()
     for number in (limited, free):
         api.wait_state(number, "running")
     shown = api.job(free)["started"]

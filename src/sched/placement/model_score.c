@@ -57,6 +57,8 @@ static int32_t scarcity_of(const struct model_query *query, const struct model_s
     const struct fragmentation *typical = query->typical;
     uint64_t all = 0, own = 0;
 
+    if (typical->layout != query->layout->version)
+        return 0; /* devices came or went since: what is typical is of other kinds */
     for (uint32_t shape = 0; shape < typical->count; shape++) {
         uint32_t serving = 0;
         bool serves = false;

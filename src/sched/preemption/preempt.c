@@ -450,6 +450,18 @@ static bool is_due(const struct brain *brain, uint32_t number)
     return false;
 }
 
+/* Jobs for which others were stopped, also those for which this plan moves others. For one that
+ * has to wait for other hours nothing is kept: its place would stop job after job until then. */
+static void list_awaited(struct brain *brain)
+{
+    brain_list_awaited(brain);
+    for (size_t i = brain->awaited.count; i-- > 0;) {
+        struct why why;
+        if (!brain_may_start(brain, brain->awaited.items[i], &why) && why_is_of_time(why.kind))
+            list_remove(&brain->awaited, i);
+    }
+}
+
 void plan_preempt(struct brain *brain, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
@@ -459,7 +471,7 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
         unsettle(brain);
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
-    brain_list_awaited(brain); /* also jobs for which this plan moves others, with their places */
+    list_awaited(brain);
     defrag_keep(brain, true);
     for (uint32_t i = 0; i < preempt->queues.count; i++) {
         if (preempt->queues.items[i].count == 0)
