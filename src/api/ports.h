@@ -112,7 +112,8 @@ struct api_forecasts {
     bool (*start)(void *user, const struct job *job, struct start_estimate *ret);
     /* Of the end of a job or a group; false: nothing. */
     bool (*end)(void *user, uint64_t id, struct end_estimate *ret);
-    /* This estimate is shown. is_forecast: it is from start(). guaranteed: a time, or USEC_NEVER. */
+    /* This estimate is shown. is_forecast: it is from start(). guaranteed: a time, or USEC_NEVER.
+     */
     void (*shown)(void *user, const struct job *job, const struct start_estimate *estimate,
                   usec_t guaranteed, bool is_forecast);
     /* How true the estimates of the last time were; new. */

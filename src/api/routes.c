@@ -173,8 +173,8 @@ static void run_fresh(const struct route *route, const struct call *call)
     *postponed = (struct postponed){ .waiter.done = run_postponed, .route = route, .call = *call };
     for (size_t i = 0; i < COUNT_OF(foretellers); i++) {
         if (foretellers[i].handle == route->handle)
-            is_fresh = api_forecast_is_fresh(call->api, foretellers[i].is_of_waiting,
-                                             &postponed->waiter);
+            is_fresh =
+                api_forecast_is_fresh(call->api, foretellers[i].is_of_waiting, &postponed->waiter);
     }
     if (is_fresh)
         run_postponed(&postponed->waiter);

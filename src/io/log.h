@@ -2,7 +2,8 @@
 #ifndef IO_LOG_H
 #define IO_LOG_H
 
-/* log - one line an event to stderr: "a sentence key=value", for journald "<6>a sentence key=value" */
+/* log - one line an event to stderr: "a sentence key=value", for journald "<6>a sentence key=value"
+ */
 
 #include <syslog.h>
 

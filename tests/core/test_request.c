@@ -182,7 +182,8 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "mem=1G,mem=2G", "gpus 'mem=1G,mem=2G': 'mem=' is given twice" },
         { "mem=1G:2", "gpus 'mem=1G:2': 'mem=1G:2': a share by memory is of one gpu, without ':'" },
         { "memm=1G", "gpus 'memm=1G': unknown 'memm='; did you mean mem=?" },
-        { "bananas=1G", "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig=, mps= or kind=" },
+        { "bananas=1G",
+          "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig=, mps= or kind=" },
         { "mps=150%", "gpus 'mps=150%': mps=150%: expected more than 0% and at most 100%" },
         { "mps=0", "gpus 'mps=0': mps=0%: expected more than 0% and at most 100%" },
         { "mps=half", "gpus 'mps=half': mps=half: expected a percentage with at most one decimal, "

@@ -11,13 +11,12 @@
 #include "time/civil.h"
 #include "wire/json.h"
 
-static const char *const experiment_keys[] = { "name",     "cluster", "workload",   "policy",
-                                               "pools",    "queues",  "fair_share", "placement",
-                                               "backfill", "order",   "predict",    "seeds",
-                                               "measure",  "window",  "variants",   "timezone",
-                                               "starts",   "windows", "tariffs",    "reservations",
-                                               "prices",   "config",  "speeds",     "choice",
-                                               NULL };
+static const char *const experiment_keys[] = {
+    "name",      "cluster",  "workload", "policy",  "pools",   "queues",       "fair_share",
+    "placement", "backfill", "order",    "predict", "seeds",   "measure",      "window",
+    "variants",  "timezone", "starts",   "windows", "tariffs", "reservations", "prices",
+    "config",    "speeds",   "choice",   NULL
+};
 
 void experiment_destroy(struct experiment *experiment)
 {

@@ -42,7 +42,7 @@ struct launch {
     struct launch_role *roles; /* as the request has them */
     size_t role_count;
     uint32_t tasks, task_gpus; /* that srun starts in it (submission.h) */
-    int stop_signal; /* that asks it to save its work; 0: SIGTERM */
+    int stop_signal;           /* that asks it to save its work; 0: SIGTERM */
     bool append;
 };
 
