@@ -123,6 +123,35 @@ static json_t *view_quotas(const struct state *state, const struct queue *queue)
     return quotas;
 }
 
+static json_t *duration_or_null(usec_t duration)
+{
+    return duration == 0 || duration == USEC_NEVER
+               ? json_null()
+               : json_real((double)duration / (double)USEC_PER_SEC);
+}
+
+/* What holds for jobs that are submitted to it, with what the queues above it say. */
+static json_t *view_policy(const struct state *state, uint32_t number)
+{
+    static const char *const words[PREEMPTIBLE_WORDS] = { "optional", "optional", "default",
+                                                          "always", "never" };
+    const struct queue *queues = state->queues.items;
+    const struct queue_rules rules = queue_rules_of(queues, number);
+    const struct queue *of_models = queue_that_lists(queues, number, QUEUE_MODELS, 1);
+    json_t *models = of_models ? json_array() : NULL;
+
+    for (size_t i = 0; of_models && i < of_models->names.count; i++) {
+        if (of_models->names.items[i].list == QUEUE_MODELS)
+            json_array_append_new(models, json_string(of_models->names.items[i].name));
+    }
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o?}", "preemptible", words[rules.preemptible],
+                     "max_priority", (json_int_t)rules.priority_most, "default_duration",
+                     duration_or_null(rules.duration_default), "longest_duration",
+                     duration_or_null(rules.duration_most), "gpus_per_job",
+                     rules.gpus_most > 0 ? json_integer(rules.gpus_most) : json_null(), "models",
+                     models);
+}
+
 static json_t *view_queue(const struct api *api, uint32_t number, const struct queue_count *count,
                           const struct queue_standing *standing)
 {
@@ -150,6 +179,7 @@ static json_t *view_queue(const struct api *api, uint32_t number, const struct q
         view_milli(standing->fair), "wanted", view_milli(standing->wanted), "borrowed",
         view_milli(standing->borrowed), "lent", view_milli(standing->lent), "claim",
         view_milli(standing->claim), "quotas", view_quotas(state, queue));
+    json_object_set_new(view, "policy", view_policy(state, number));
     view_accounts(api, number, view);
     return view;
 }

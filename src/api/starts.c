@@ -7,6 +7,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "control/lookup.h"
+#include "control/queue_policy.h"
 #include "sched/explain/advice.h"
 #include "sched/explain/model_offers.h"
 #include "wire/job/submission.h"
@@ -99,9 +100,11 @@ static int settle_like(struct call *call, struct submission *submission, struct 
 
     if (submission->is_pipeline || submission->job_count != 1)
         return error_set(err, REFUSED_BAD, "body: expected one job, no array, matrix or pipeline");
-    const struct job_draft *draft = &submission->stages[0].jobs[0];
+    struct job_draft *draft = &submission->stages[0].jobs[0];
     uint32_t queue;
     int code = admit_find_queue(state, draft->queue ? draft->queue : "default", &queue, err);
+    if (code == 0)
+        code = queue_policy_settle(state, call->request->who, queue, draft, err);
     if (code == 0)
         code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     if (code < 0)

@@ -90,6 +90,7 @@ static void add_queue(struct config *config, const struct state *state, const st
         .gpus = queue->base[RESOURCE_GPUS],
         .min_runtime = queue->min_runtime,
         .firm_within = queue->firm_within,
+        .rules = queue->rules,
     };
     for (size_t i = 1; i < state->resources.count; i++) {
         if (!quota_is_empty(&queue->base[i]))
@@ -99,6 +100,10 @@ static void add_queue(struct config *config, const struct state *state, const st
         struct cell_quota *cell = CONFIG_NEW(config, added->cells, added->cells_count);
         *cell = queue->cells.items[i];
     }
+    for (size_t i = 0; i < queue->names.count; i++) {
+        struct queue_name *name = CONFIG_NEW(config, added->names, added->names_count);
+        *name = queue->names.items[i];
+    }
     add_times(config, added, state, queue);
     add_subjects(config, added, state, queue);
 }
@@ -106,7 +111,9 @@ static void add_queue(struct config *config, const struct state *state, const st
 /* "default" is there anyway: it is only named when it is not as it was made. */
 static bool is_as_made(const struct queue *queue)
 {
-    bool is = queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
+    static const struct queue_rules none;
+    bool is = memcmp(&queue->rules, &none, sizeof(none)) == 0 && queue->names.count == 0 &&
+              queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
               queue->cells.count == 0 && queue->min_runtime == 0 && !queue->firm_within;
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)

@@ -124,9 +124,27 @@ static void emit_prices(const struct control *control, const struct config *conf
         control_emit(control, (struct event){ .kind = EVENT_PRICE, .price = config->prices[i] });
 }
 
+static int settle_names(struct event_queue *queue, struct error *err)
+{
+    static const char *const keys[QUEUE_LISTS] = {
+        [QUEUE_SUBMIT_GROUPS] = "submit", [QUEUE_ADMIN_GROUPS] = "administer"
+    };
+
+    for (uint32_t i = 0; i < queue->names_count; i++) {
+        struct queue_name *name = (struct queue_name *)(uintptr_t)&queue->names[i];
+        if (keys[name->list] && !find_group(name->name, &name->gid))
+            return error_set(err, -EINVAL, "queue %s: %s: no Unix group '%s'", queue->name,
+                             keys[name->list], name->name);
+    }
+    return 0;
+}
+
 int configure_settle(struct config *config, struct error *err)
 {
     for (size_t i = 0; i < config->queue_count; i++) {
+        int code = settle_names(&config->queues[i], err);
+        if (code < 0)
+            return code;
         for (size_t k = 0; k < config->queues[i].subjects_count; k++) {
             struct event_subject *subject =
                 (struct event_subject *)(uintptr_t)&config->queues[i].subjects[k];

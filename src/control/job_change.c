@@ -2,10 +2,12 @@
 #include "control/job_change.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "control/lookup.h"
 #include "control/phrases.h"
+#include "control/queue_policy.h"
 
 static bool can_take(const struct job *job, enum event_kind kind)
 {
@@ -30,7 +32,8 @@ static bool can_take(const struct job *job, enum event_kind kind)
 }
 
 /* The queue and the cluster may have changed since the job ended. */
-static int check_requeue(const struct state *state, const struct job *job, struct error *err)
+static int check_requeue(const struct state *state, const struct job_change *wish,
+                         const struct job *job, struct error *err)
 {
     const struct queue *queue = &state->queues.items[job->queue];
 
@@ -38,18 +41,29 @@ static int check_requeue(const struct state *state, const struct job *job, struc
         return error_set(err, REFUSED_CONFLICT,
                          "job %" PRIu64 ": its queue %s takes no jobs any more", job->id,
                          queue->name);
-    return admit_check(state, state_request(state, job), job->queue, job->is_preemptible, err);
+    int code = queue_policy_check_job(state, wish->who, job->queue, job, job->max_duration, err);
+    return code < 0 ? code
+                    : admit_check(state, state_request(state, job), job->queue, job->is_preemptible,
+                                  err);
 }
 
 static int check_update(const struct state *state, const struct job_change *wish,
                         const struct job *job, struct error *err)
 {
     bool is_active = job_is_active(job), is_admin = wish->who->is_admin;
-    uint32_t queue;
+    usec_t duration = wish->max_duration > 0 ? wish->max_duration : job->max_duration;
+    int32_t priority = wish->has_priority ? wish->priority : job->priority;
+    char prefix[UNITS_TEXT_SIZE];
+    uint32_t queue = job->queue;
+    int code = 0;
 
-    if (wish->has_priority && wish->priority > job->priority && wish->priority > 0 && !is_admin)
-        return error_set(err, REFUSED_FORBIDDEN,
-                         "job %" PRIu64 ": only administrators raise a priority above 0", job->id);
+    snprintf(prefix, sizeof(prefix), "job %" PRIu64 ": ", job->id);
+    if (wish->queue[0])
+        code = admit_find_queue(state, wish->queue, &queue, err);
+    if (code == 0 && (priority > job->priority || queue != job->queue))
+        code = queue_policy_check_priority(state, wish->who, queue, priority, prefix, err);
+    if (code < 0)
+        return code;
     if (is_active && wish->max_duration > job->max_duration && !is_admin)
         return error_set(err, REFUSED_FORBIDDEN,
                          "job %" PRIu64 ": only administrators give more time to one that runs",
@@ -58,10 +72,9 @@ static int check_update(const struct state *state, const struct job_change *wish
         return error_set(err, REFUSED_CONFLICT,
                          "job %" PRIu64 ": runs already; only priority and max_duration can change",
                          job->id);
-    if (!wish->queue[0])
-        return 0;
-    int code = admit_find_queue(state, wish->queue, &queue, err);
-    return code < 0
+    if (wish->queue[0] || duration > job->max_duration)
+        code = queue_policy_check_job(state, wish->who, queue, job, duration, err);
+    return code < 0 || !wish->queue[0]
                ? code
                : admit_check(state, state_request(state, job), queue, job->is_preemptible, err);
 }
@@ -70,7 +83,7 @@ static int check(const struct state *state, const struct job_change *wish, const
                  struct error *err)
 {
     if (wish->kind == EVENT_REQUEUE && job->state == JOB_ENDED)
-        return check_requeue(state, job, err);
+        return check_requeue(state, wish, job, err);
     return wish->kind == EVENT_UPDATE ? check_update(state, wish, job, err) : 0;
 }
 
@@ -95,11 +108,22 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
         control_emit(control, event);
 }
 
-static int check_right(const struct job_change *wish, uid_t owner, const char *what, uint64_t id,
-                       struct error *err)
+/* What an administrator of the queue may do with the jobs of others in it. */
+static bool is_of_administration(const struct job_change *wish)
 {
-    bool may = wish->kind == EVENT_CHECKPOINT ? identity_owns(wish->who, owner)
-                                              : identity_may(wish->who, owner);
+    return wish->kind == EVENT_HOLD || wish->kind == EVENT_RELEASE || wish->kind == EVENT_CANCEL ||
+           (wish->kind == EVENT_UPDATE && wish->has_priority && !wish->queue[0] &&
+            !wish->has_begin && wish->max_duration == 0);
+}
+
+static int check_right(const struct state *state, const struct job_change *wish,
+                       const struct job *job, const char *what, uint64_t id, struct error *err)
+{
+    bool may = wish->kind == EVENT_CHECKPOINT ? identity_owns(wish->who, job->uid)
+                                              : identity_may(wish->who, job->uid);
+
+    may = may ||
+          (is_of_administration(wish) && queue_policy_administers(state, wish->who, job->queue));
 
     return may ? 0
                : error_set(err, REFUSED_FORBIDDEN, "%s %" PRIu64 ": belongs to somebody else", what,
@@ -118,7 +142,7 @@ static int change_group(const struct control *control, struct job_change *wish,
         if (!job || !can_take(job, wish->kind))
             continue;
         count++;
-        int code = check_right(wish, job->uid, kind, group->id, err);
+        int code = check_right(state, wish, job, kind, group->id, err);
         if (code == 0)
             code = check(state, wish, job, err);
         if (code < 0)
@@ -159,7 +183,7 @@ int job_change(const struct control *control, struct job_change *wish, struct er
         return change_group(control, wish, group, err);
     if (!job)
         return error_set(err, REFUSED_NOT_FOUND, "job %" PRIu64 ": no such job", wish->id);
-    int code = check_right(wish, job->uid, "job", job->id, err);
+    int code = check_right(state, wish, job, "job", job->id, err);
     if (code == 0)
         code = check(state, wish, job, err);
     if (code < 0)

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "control/lookup.h"
+#include "control/queue_policy.h"
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "control/when.h"
@@ -60,9 +61,9 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     int code = admit_find_queue(state, queue_of(draft), &queue, err);
     if (code < 0)
         return code;
-    if (draft->priority > 0 && !submit->who->is_admin)
-        return error_set(err, REFUSED_FORBIDDEN,
-                         "priority %d: only administrators give one above 0", (int)draft->priority);
+    code = queue_policy_settle(state, submit->who, queue, draft, err);
+    if (code < 0)
+        return code;
     for (size_t i = 0; i < draft->depend_count; i++) {
         if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
             return error_set(err, REFUSED_NOT_FOUND, "depends: job %" PRIu64 ": no such job",

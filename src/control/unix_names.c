@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { GROUPS_MAX = 1024 };
+
 const char *group_name_of(gid_t gid, char *buffer, size_t size)
 {
     const struct group *group = getgrgid(gid);
@@ -40,4 +42,25 @@ bool find_group(const char *name, uint32_t *ret_gid)
         return false;
     *ret_gid = group ? group->gr_gid : (uint32_t)number;
     return true;
+}
+
+/* The kernel says them of a peer; of others the group database does. */
+bool user_is_in_group(const struct identity *who, gid_t gid)
+{
+    gid_t groups[GROUPS_MAX];
+    int count = GROUPS_MAX;
+
+    if (who->has_uid && who->gid == gid)
+        return true;
+    for (size_t i = 0; i < who->group_count; i++) {
+        if (who->groups[i] == gid)
+            return true;
+    }
+    if (who->groups || !who->has_uid || getgrouplist(who->name, who->gid, groups, &count) < 0)
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (groups[i] == gid)
+            return true;
+    }
+    return false;
 }

@@ -8,11 +8,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/identity.h"
+
 /* The name, or the number where there is none. In buffer, returned. */
 const char *group_name_of(gid_t gid, char *buffer, size_t size);
 const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
 
 /* By name or number. */
 bool find_group(const char *name, uint32_t *ret_gid);
+
+bool user_is_in_group(const struct identity *who, gid_t gid);
 
 #endif

@@ -171,6 +171,7 @@ void desk_configure(struct desk *desk, const char *yaml)
 {
     AUTO(config) struct config *config = desk_config(yaml);
 
+    ASSERT_DONE(configure_settle(config, &err));
     ASSERT_DONE(configure_check(desk->state, config, &err));
     configure_emit(&desk->control, config);
 }

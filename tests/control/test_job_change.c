@@ -104,7 +104,7 @@ static void an_update_says_what_it_may_not_change(void **state)
 
     struct job_change higher = { .has_priority = true, .priority = 3 };
     ASSERT_REFUSED(desk, update(desk, &desk->ana, id, higher, &err), REFUSED_FORBIDDEN,
-                   "job 1: only administrators raise a priority above 0");
+                   "job 1: priority 3: only administrators give one above 0");
     ASSERT_DONE(update(desk, &desk->root, id, higher, &err));
     assert_int_equal(state_job(desk->state, id)->priority, 3);
 
@@ -118,7 +118,9 @@ static void an_update_says_what_it_may_not_change(void **state)
     struct job_change elsewhere = { .queue = "research" };
     ASSERT_REFUSED(desk, update(desk, &desk->ana, active, elsewhere, &err), REFUSED_CONFLICT,
                    "job 2: runs already; only priority and max_duration can change");
-    ASSERT_DONE(update(desk, &desk->ana, id, elsewhere, &err));
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, id, elsewhere, &err), REFUSED_FORBIDDEN,
+                   "job 1: priority 3: only administrators give one above 0");
+    ASSERT_DONE(update(desk, &desk->root, id, elsewhere, &err));
     assert_string_equal(desk->state->queues.items[state_job(desk->state, id)->queue].name,
                         "research");
     ASSERT_REFUSED(desk,
@@ -128,7 +130,7 @@ static void an_update_says_what_it_may_not_change(void **state)
                    update(desk, &desk->ana, id, (struct job_change){ .queue = "nowhere" }, &err),
                    REFUSED_NOT_FOUND, "queue nowhere: no such queue");
     struct error err = { "" };
-    assert_int_equal(update(desk, &desk->ana, id, (struct job_change){ .queue = "child" }, &err),
+    assert_int_equal(update(desk, &desk->root, id, (struct job_change){ .queue = "child" }, &err),
                      REFUSED_NEVER);
     assert_true(strlen(err.text) > 0);
 }
@@ -146,6 +148,67 @@ static void what_it_was_admitted_to_may_be_gone(void **state)
                    "job 1: its queue research takes no jobs any more");
 }
 
+static void a_move_keeps_to_the_bounds_of_the_queue(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    struct job_change move = { .queue = "short" }, longer = { .max_duration = 3 * USEC_PER_HOUR };
+
+    desk_configure(desk, "queues: {short: {longest_duration: 2h, models: a100, max_priority: 5},\n"
+                         "  closed: {submit: {users: [eve]}}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", gpus: h100:1, max_duration: 1d}");
+    uint64_t good = desk_submit(desk, &desk->ana, "{" JOB ", gpus: a100:1, max_duration: 1h}");
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, id, move, &err), REFUSED_NEVER,
+                   "queue short: max_duration 1d00h: the longest is 2h00m");
+    move.max_duration = USEC_PER_HOUR;
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, id, move, &err), REFUSED_NEVER,
+                   "queue short: model h100: its jobs use a100 only");
+    ASSERT_REFUSED(
+        desk, update(desk, &desk->ana, good, (struct job_change){ .queue = "closed" }, &err),
+        REFUSED_FORBIDDEN,
+        "queue closed: only users and groups that its configuration lists under 'submit' may "
+        "submit to it; ana is not among them");
+    ASSERT_DONE(update(desk, &desk->ana, good, move, &err));
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, good, longer, &err), REFUSED_NEVER,
+                   "queue short: max_duration 3h00m: the longest is 2h00m");
+    ASSERT_DONE(update(desk, &desk->ana, good,
+                       (struct job_change){ .has_priority = true, .priority = 5 }, &err));
+    ASSERT_REFUSED(desk,
+                   update(desk, &desk->ana, good,
+                          (struct job_change){ .has_priority = true, .priority = 6 }, &err),
+                   REFUSED_FORBIDDEN, "job 2: priority 6: queue short allows up to 5");
+    ASSERT_DONE(change(desk, &desk->ana, good, EVENT_CANCEL, &err));
+    desk_configure(desk, "queues: {short: {longest_duration: 30m}, closed: {}}");
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, good, EVENT_REQUEUE, &err), REFUSED_NEVER,
+                   "queue short: max_duration 1h00m: the longest is 30m00s");
+}
+
+static void a_queue_has_administrators_of_its_own(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    struct job_change high = { .has_priority = true, .priority = 50 };
+    struct job_change longer = { .max_duration = USEC_PER_HOUR };
+
+    desk_configure(desk, "queues: {lab: {administer: eve, submit: [ana], queues: {vision: {}}},\n"
+                         "  other: {}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", queue: vision}");
+    uint64_t elsewhere = desk_submit(desk, &desk->ana, "{" JOB ", queue: other}");
+    ASSERT_DONE(change(desk, &desk->eve, id, EVENT_HOLD, &err));
+    ASSERT_DONE(update(desk, &desk->eve, id, high, &err));
+    ASSERT_DONE(change(desk, &desk->eve, id, EVENT_RELEASE, &err));
+    assert_int_equal(state_job(desk->state, id)->priority, 50);
+    ASSERT_REFUSED(desk, update(desk, &desk->eve, id, longer, &err), REFUSED_FORBIDDEN,
+                   "job 1: belongs to somebody else");
+    ASSERT_REFUSED(desk, change(desk, &desk->eve, elsewhere, EVENT_CANCEL, &err), REFUSED_FORBIDDEN,
+                   "job 2: belongs to somebody else");
+    ASSERT_DONE(change(desk, &desk->eve, id, EVENT_CANCEL, &err));
+    assert_string_equal(state_job(desk->state, id)->run->cancelled_by, "eve");
+    ASSERT_REFUSED(desk, change(desk, &desk->eve, id, EVENT_REQUEUE, &err), REFUSED_FORBIDDEN,
+                   "job 1: belongs to somebody else");
+    desk_submit(desk, &desk->eve, "{" JOB ", queue: vision, priority: 9}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +217,8 @@ int main(void)
         cmocka_unit_test(what_changes_nothing_is_refused),
         cmocka_unit_test(an_update_says_what_it_may_not_change),
         cmocka_unit_test(what_it_was_admitted_to_may_be_gone),
+        cmocka_unit_test(a_move_keeps_to_the_bounds_of_the_queue),
+        cmocka_unit_test(a_queue_has_administrators_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/submit.h"
 
+#include "core/job/role.h"
 #include "desk.h"
 #include "wire/job/submission.h"
 
@@ -139,6 +140,103 @@ static void what_makes_no_sense_is_refused_with_the_reason(void **state)
     desk_submit(desk, &desk->root, "{" JOB ", priority: 5}");
 }
 
+static const char policy[] =
+    "queues:\n"
+    "  teaching: {default_duration: 4h, longest_duration: 1d, gpus_per_job: 2, max_priority: 5,\n"
+    "             preemptible: default, submit: {users: [eve], groups: ['100']},\n"
+    "             queues: {course: {}, exam: {preemptible: never, gpus_per_job: 4, submit: eve}}}\n"
+    "  spare: {preemptible: always, models: [A100, h100]}\n";
+
+static void a_queue_fills_in_what_a_job_leaves_out(void **state)
+{
+    static const struct {
+        const char *yaml;
+        usec_t max_duration;
+        bool is_preemptible;
+        uint8_t spot;
+        const char *gpus;
+    } cases[] = {
+        { "{" JOB ", queue: course}", 4 * USEC_PER_HOUR, true, SPOT_ALLOW, "" },
+        { "{" JOB ", queue: course, estimate: 6h}", 6 * USEC_PER_HOUR, true, SPOT_ALLOW, "" },
+        { "{" JOB ", queue: course, max_duration: 10m, preemptible: false}", 10 * USEC_PER_MIN,
+          false, SPOT_NEVER, "" },
+        { "{" JOB ", queue: spare, gpus: 1, spot: never}", USEC_NEVER, true, SPOT_NEVER,
+          "a100:1|h100:1" },
+        { "{" JOB ", queue: spare, gpus: 'h100:2'}", USEC_NEVER, true, SPOT_ALLOW, "h100:2" },
+        { "{" JOB ", gpus: 1}", USEC_NEVER, false, SPOT_NEVER, "1" },
+        { "{" JOB ", queue: spare, roles: {a: {gpus: 1}, b: {cpus: 1}}}", USEC_NEVER, true,
+          SPOT_ALLOW, "a100:1|h100:1" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, policy);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t id = desk_submit(desk, &desk->ana, cases[i].yaml);
+        const struct job *job = state_job(desk->state, id);
+        const struct request *request = state_request(desk->state, job);
+        AUTO_RELEASE(text) struct text gpus = { 0 };
+        request_format_gpus(request_part(request, 0), &gpus);
+        assert_int_equal(job->max_duration, cases[i].max_duration);
+        assert_int_equal(job->is_preemptible, cases[i].is_preemptible);
+        assert_int_equal(job->spot, cases[i].spot);
+        assert_string_equal(text_string(&gpus), cases[i].gpus);
+    }
+}
+
+static void what_a_queue_does_not_allow_is_refused_with_the_bound(void **state)
+{
+    static const struct {
+        const char *yaml;
+        int code;
+        const char *text;
+    } cases[] = {
+        { "{" JOB ", queue: course, max_duration: 3d}", REFUSED_NEVER,
+          "queue course: max_duration 3d00h: the longest is 1d00h" },
+        { "{" JOB ", queue: course, max_duration: unlimited}", REFUSED_NEVER,
+          "queue course: max_duration unlimited: the longest is 1d00h" },
+        { "{" JOB ", queue: course, estimate: 2d}", REFUSED_NEVER,
+          "queue course: estimate 2d00h: the longest is 1d00h" },
+        { "{" JOB ", queue: course, ranks: 3, gpus: 1}", REFUSED_NEVER,
+          "queue course: 3 gpus: a job has 2 at most" },
+        { "{" JOB ", queue: course, ranks: 1..3, gpus: 1}", REFUSED_NEVER,
+          "queue course: 3 gpus: a job has 2 at most" },
+        { "{" JOB ", queue: course, priority: 6}", REFUSED_FORBIDDEN,
+          "priority 6: queue course allows up to 5" },
+        { "{" JOB ", queue: exam}", REFUSED_FORBIDDEN,
+          "queue exam: only users and groups that its configuration lists under 'submit' may "
+          "submit to it; ana is not among them" },
+        { "{" JOB ", queue: spare, preemptible: false}", REFUSED_NEVER,
+          "queue spare: a job that is not preemptible; its jobs are all preemptible" },
+        { "{" JOB ", queue: spare, gpus: 'v100:1'}", REFUSED_NEVER,
+          "queue spare: model v100: its jobs use a100, h100 only" },
+        { "{" JOB ", queue: spare, accelerator: 'tpu:1'}", REFUSED_NEVER,
+          "queue spare: a request without a model: its jobs use a100, h100 only" },
+        { "{" JOB ", queue: spare, gpus: '1|2,nvlink|24GB..'}", REFUSED_NEVER,
+          "queue spare: a request without a model: its jobs use a100, h100 only" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, policy);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        unsigned before = desk->emitted;
+        struct error err = { "" };
+        int code = submit_yaml(desk, &desk->ana, cases[i].yaml, &err);
+        assert_string_equal(err.text, cases[i].text);
+        assert_int_equal(code, cases[i].code);
+        assert_int_equal(desk->emitted, before);
+    }
+    desk_submit(desk, &desk->ana, "{" JOB ", queue: course, priority: 5, gpus: 2}");
+    desk_submit(desk, &desk->eve, "{" JOB ", queue: exam, gpus: 4}");
+    desk_submit(desk, &desk->root, "{" JOB ", queue: exam, priority: 500}");
+    struct error err = { "" };
+    assert_int_equal(
+        submit_yaml(desk, &desk->eve, "{" JOB ", queue: exam, preemptible: true}", &err),
+        REFUSED_NEVER);
+    assert_string_equal(err.text, "queue exam: a preemptible job; none of its jobs is preemptible");
+}
+
 /* The same document a few times. */
 static json_t *times(size_t count, const char *yaml)
 {
@@ -195,6 +293,8 @@ int main(void)
         cmocka_unit_test(a_dry_run_emits_nothing),
         cmocka_unit_test(slurms_partition_is_a_queue_where_no_pool_has_that_name),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
+        cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),
+        cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
         cmocka_unit_test(limits_of_a_request),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),
     };

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tarn_test import HERE, Refused, TARN, wait_until
+from tarn_test import HERE, IS_ROOT, Refused, TARN, as_user, wait_until
 
 TEAMS = {"queues": {"research": {"guarantee": 4, "users": {"each": 6}},
                     "vision": {"guarantee": 2, "weight": 2, "limit": 8}}}
@@ -156,3 +156,50 @@ def test_a_bad_configuration_in_an_experiment_is_named_with_its_line(tmp_path):
     said = subprocess.run([TARN, "simulate", tmp_path / "x.yaml"], capture_output=True, text=True)
     assert said.returncode == 1
     assert "teams.yaml:3: queue b: unknown key 'guarantie'; did you mean 'guarantee'?" in said.stderr
+
+
+POLICY = {"pools": {}, "queues": {"teaching": {"weight": 1, "preemptible": "default", "default_duration": "1h", "longest_duration": "4h", "gpus_per_job": 2,
+                                  "max_priority": 5, "models": ["h100"], "submit": {"users": ["nobody"]}, "administer": {"users": ["ben"], "groups": ["root"]}},
+                     "course": {"weight": 1, "max_priority": 9, "parent": "teaching"}}}
+
+
+def test_a_queue_sets_bounds_and_defaults(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:8")
+    daemon.start()
+    daemon.api.put("/v1/config", POLICY)
+    assert daemon.api.get("/v1/config") == POLICY
+    daemon.stop()
+    daemon.start()
+    assert daemon.api.get("/v1/config") == POLICY, "after a restart"
+    assert queue_of(daemon.api, "course")["policy"] == {
+        "preemptible": "default", "max_priority": 9, "default_duration": 3600.0, "longest_duration": 14400.0, "gpus_per_job": 2, "models": ["h100"]}
+    number = daemon.api.submit(run="true", queue="course", gpus=1, hold=True)
+    job = daemon.api.job(number)
+    assert (job["preemptible"], job["request"]["max_duration"]) == (True, 3600)
+    refused = subprocess.run([TARN, "submit", "--queue", "course", "--gpus", "3", "--", "true"], text=True, capture_output=True, env=daemon.environment(), timeout=30)
+    assert "queue course: 3 gpus: a job has 2 at most" in refused.stderr
+    daemon.api.put("/v1/config", {"queues": {"teaching": {}, "course": {"parent": "teaching"}}})
+    assert daemon.api.job(number)["state"] == "held", "a configuration leaves jobs alone"
+    daemon.stop()
+    daemon.verify()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can act as other users")
+def test_users_have_the_rights_that_a_queue_gives_them(make_daemon):
+    daemon = make_daemon(devices="synthetic:h100:8", options=["--all-users"])
+    daemon.start()
+    api = daemon.api
+    api.put("/v1/config", {"queues": {"closed": {"submit": {"users": ["ana"]}}, "open": {"max_priority": 5, "administer": {"users": ["nobody"]}},
+                                      "plain": {"max_priority": 5}}})
+    job = {"run": "true", "sender_cwd": "/", "hold": True}
+    with pytest.raises(Refused, match="queue closed: only users and groups"):
+        as_user(65534, lambda: api.post("/v1/jobs", dict(job, queue="closed")))
+    with pytest.raises(Refused, match="priority 6: queue plain allows up to 5"):
+        as_user(65534, lambda: api.post("/v1/jobs", dict(job, queue="plain", priority=6)))
+    as_user(65534, lambda: api.post("/v1/jobs", dict(job, queue="plain", priority=5)))
+    mine, other = [api.submit(run="true", hold=True, queue=queue) for queue in ("open", "plain")]
+    as_user(65534, lambda: api.patch("/v1/jobs/%d" % mine, {"priority": 100}))
+    as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % mine))
+    assert api.job(mine)["priority"] == 100
+    with pytest.raises(Refused, match="belongs to somebody else"):
+        as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % other))

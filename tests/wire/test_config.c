@@ -282,6 +282,52 @@ static void amounts_of_a_queue_are_read_and_written_back(void **state)
 #define MAIL_SERVER_EXPECTED                                                                       \
     "t.yaml:1: alerts: mail_server: expected smtp:// or smtps://, and a host"
 
+static void lists_and_bounds_of_a_queue_are_read_and_written_back(void **state)
+{
+    static const char yaml[] =
+        "queues:\n"
+        "  a: {submit: [ana, ben], administer: {groups: staff}, models: H100, preemptible: "
+        "always,\n"
+        "      default_duration: 1h, longest_duration: 2d, gpus_per_job: 8, max_priority: 50}\n";
+    static const struct {
+        const char *yaml, *words;
+    } bad[] = {
+        { "queues: {a: {submit: []}}",
+          "t.yaml:1: queue a: submit: expected at least one name, like {users: [ana], groups: "
+          "[students]}" },
+        { "queues: {a: {submit: {people: ana}}}",
+          "t.yaml:1: queue a: submit: unknown key 'people'" },
+        { "queues: {a: {models: {}}}",
+          "t.yaml:1: queue a: models: expected a list of names, not a map" },
+        { "queues: {a: {default_duration: 2h, longest_duration: 1h}}",
+          "t.yaml:1: queue a: default_duration: more than longest_duration" },
+    };
+    (void)state;
+    AUTO(config) struct config *config = parsed(yaml);
+    AUTO(config) struct config *plain = parsed("queues: {a: {}}");
+    AUTO(config) struct config *again = NULL;
+    AUTO_RELEASE(text) struct text changes = { 0 };
+    json_t *document = config_to_json(config);
+    struct error err = { "" };
+
+    assert_int_equal(config->queues[0].names_count, 4);
+    assert_string_equal(config->queues[0].names[3].name, "staff");
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_int_equal(config_diff(config, again, &changes), 0);
+    json_decref(document);
+    assert_int_equal(config_diff(plain, config, &changes), 1);
+    assert_string_equal(
+        text_string(&changes),
+        "queue a  preemptible none -> always, max_priority none -> 50, default_duration none -> "
+        "1h, longest_duration none -> 2d, gpus_per_job none -> 8, models none -> h100, submit none "
+        "-> ana, ben, administer none -> group staff\n");
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct config *refused = NULL;
+        assert_true(parse(bad[i].yaml, &refused, &err) < 0);
+        assert_string_equal(err.text, bad[i].words);
+    }
+}
+
 static void places_that_alerts_can_go_to_are_taken(void **state)
 {
     static const char *const urls[] = { "http://a",           "https://a.example:8443/x?y=z#w",
@@ -539,6 +585,7 @@ int main(void)
         cmocka_unit_test(differences_are_told_a_line_each),
         cmocka_unit_test(each_rule_of_watching_is_a_difference_alone),
         cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),
+        cmocka_unit_test(lists_and_bounds_of_a_queue_are_read_and_written_back),
         cmocka_unit_test(places_that_alerts_can_go_to_are_taken),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
         cmocka_unit_test(pools_and_queues_have_limits),

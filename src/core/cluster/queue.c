@@ -17,6 +17,7 @@ void queue_release(struct queue *queue)
     list_release(&queue->subjects);
     list_release(&queue->cells);
     list_release(&queue->during);
+    list_release(&queue->names);
 }
 
 enum { SPAN_FINE = 4096 };

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/cluster/queue_rules.h"
 #include "core/cluster/quota.h"
 #include "core/job/account.h"
 #include "core/job/lease.h"
@@ -49,6 +50,8 @@ struct queue {
     LIST(struct subject_limit) subjects;
     LIST(struct cell_quota) cells; /* it can always have; at most QUEUE_CELLS_MAX */
     usec_t min_runtime;            /* its jobs are not stopped for other queues before */
+    struct queue_rules rules;      /* of jobs that are submitted to it */
+    LIST(struct queue_name) names; /* at most QUEUE_NAMES_MAX */
     bool firm_within;              /* above its guarantee only jobs that may be stopped */
     int64_t share[SHARES];         /* of the cluster held now, with all below */
     uint64_t usage[SHARES];        /* share x ms, decayed, as of usage_at */

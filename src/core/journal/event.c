@@ -90,6 +90,18 @@ static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
 };
 const struct record_type cell_record = RECORD_TYPE("cell", struct cell_quota, cell_fields);
+
+static const struct field queue_name_fields[] = {
+    RECORD_UINT(
+        struct queue_name, 1, list,
+        "0 models that its jobs may use, 1 users and 2 Unix groups that may submit, 3 users "
+        "and 4 Unix groups that administer it"),
+    RECORD_CHARS(struct queue_name, 2, name, ""),
+    RECORD_UINT(struct queue_name, 3, gid, "of a group"),
+};
+const struct record_type queue_name_record =
+    RECORD_TYPE("queue_name", struct queue_name, queue_name_fields);
+
 static const struct field during_fields[] = {
     RECORD_TEXT(struct event_during, 1, window, ""),
     RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "core/cluster/device_type.h"
 #include "core/cluster/node.h"
+#include "core/cluster/queue_rules.h"
 #include "core/cluster/quota.h"
 #include "core/health/usage.h"
 #include "core/health/watch_rules.h"
@@ -22,7 +23,7 @@
 #include "core/job/request.h"
 
 extern const struct record_type request_record, quota_record, subject_record, cell_record,
-    node_type_record, device_type_record;
+    node_type_record, device_type_record, queue_name_record;
 extern const struct record_type during_record, pool_during_record, budget_record, span_record,
     held_record;
 

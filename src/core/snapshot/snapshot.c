@@ -188,6 +188,8 @@ static void put_queue(struct text *out, const struct queue *queue, struct text *
                                  .subjects_count = (uint32_t)queue->subjects.count,
                                  .cells = queue->cells.items,
                                  .cells_count = (uint32_t)queue->cells.count,
+                                 .names = queue->names.items,
+                                 .names_count = (uint32_t)queue->names.count,
                                  .during_count = (uint32_t)queue->during.count };
 
     for (uint32_t i = 0; i < RESOURCES_MAX; i++) {

@@ -32,7 +32,8 @@ struct saved_queue {
     const struct subject_limit *subjects;
     const struct saved_during *during;
     const struct cell_quota *cells;
-    uint32_t quotas_count, subjects_count, during_count, cells_count;
+    const struct queue_name *names;
+    uint32_t names_count, quotas_count, subjects_count, during_count, cells_count;
 };
 
 struct saved_pool {

@@ -142,6 +142,9 @@ static int load_quotas(struct queue *queue, const struct saved_queue *saved, str
             return error_set(err, -EBADMSG, "snapshot: queue %s: no such resource", queue->name);
         list_add(&queue->subjects, saved->subjects[i]);
     }
+    queue->names = (__typeof__(queue->names)){ 0 };
+    for (uint32_t i = 0; i < saved->names_count; i++)
+        list_add(&queue->names, saved->names[i]);
     queue->cells = (__typeof__(queue->cells)){ 0 };
     for (uint32_t i = 0; i < saved->cells_count; i++) {
         if (saved->cells[i].level >= CELL_LEVELS || i == QUEUE_CELLS_MAX)

@@ -246,6 +246,13 @@ static int set_cells(struct queue *queue, const struct event_queue *event, struc
     return 0;
 }
 
+static void set_names(struct queue *queue, const struct event_queue *event)
+{
+    queue->names.count = 0;
+    for (uint32_t i = 0; i < event->names_count && i < QUEUE_NAMES_MAX; i++)
+        list_add(&queue->names, event->names[i]);
+}
+
 /* Jobs of a removed queue keep its number. */
 static int fold_queue(struct state *state, const struct event_queue *event, struct error *err)
 {
@@ -271,6 +278,8 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
     queue->weight = event->weight ? event->weight : 1;
     queue->min_runtime = event->min_runtime > 0 ? event->min_runtime : 0;
     queue->firm_within = event->firm_within;
+    queue->rules = event->rules;
+    set_names(queue, event);
     int code = set_quotas(state, queue, event, err);
     if (code == 0)
         code = set_during(state, queue, event, err);

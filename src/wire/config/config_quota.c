@@ -274,6 +274,105 @@ void tell_people(const struct setting_view *of, struct properties *ret)
     }
 }
 
+/* ---- names that a queue lists ---- */
+
+static const char *const people_keys[] = { "users", "groups", NULL };
+
+/* The list of models, or of users: that of the groups is the next one. */
+static enum queue_list list_of(const struct setting *row)
+{
+    return row->kind == SETTING_MODELS       ? QUEUE_MODELS
+           : strcmp(row->key, "submit") == 0 ? QUEUE_SUBMIT_USERS
+                                             : QUEUE_ADMIN_USERS;
+}
+
+static int read_names(const struct setting_place *place, const struct reader *reader,
+                      const json_t *object, const char *key, enum queue_list list)
+{
+    struct event_queue *queue = place->base;
+    char **names = NULL;
+    size_t count = 0;
+
+    int code = reader_names(reader, object, key, QUEUE_NAMES_MAX, &names, &count);
+    if (code == 0 && count + queue->names_count > QUEUE_NAMES_MAX)
+        code = reader_fail(reader, -E2BIG, object, key, "more than %d names in its lists together",
+                           QUEUE_NAMES_MAX);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct queue_name *added = CONFIG_NEW(place->config, queue->names, queue->names_count);
+        added->list = (uint8_t)list;
+        snprintf(added->name, sizeof(added->name), "%s", names[i]);
+        if (list == QUEUE_MODELS && !lower_copy(added->name, names[i]))
+            code = reader_fail(reader, -EINVAL, object, key, "'%s': longer than %d bytes", names[i],
+                               REQUEST_MODEL_SIZE - 1);
+    }
+    string_list_destroy(names);
+    return code;
+}
+
+/* An empty list would say nothing, and let everybody in. */
+int read_listed(const struct setting_place *place)
+{
+    const struct event_queue *queue = place->base;
+    const struct reader inner = reader_inside(place->reader, place->key);
+    enum queue_list list = list_of(place->row);
+    uint32_t before = queue->names_count;
+    int code = 0;
+
+    if (!json_is_object(place->value) || list == QUEUE_MODELS)
+        code = read_names(place, place->reader, place->object, place->key, list);
+    else {
+        code = reader_check_keys(&inner, place->value, people_keys);
+        for (uint32_t i = 0; i < 2 && code == 0; i++)
+            code = read_names(place, &inner, place->value, people_keys[i],
+                              (enum queue_list)(list + i));
+    }
+    return code == 0 && queue->names_count == before
+               ? place_fail(place, -EINVAL, "expected at least one name, like %s",
+                            place->row->example)
+               : code;
+}
+
+static json_t *names_of(const struct event_queue *queue, enum queue_list list)
+{
+    json_t *names = NULL;
+
+    for (uint32_t i = 0; i < queue->names_count; i++) {
+        if (queue->names[i].list != list)
+            continue;
+        names = names ? names : json_array();
+        json_array_append_new(names, json_string(queue->names[i].name));
+    }
+    return names;
+}
+
+json_t *write_listed(const struct setting_view *of)
+{
+    enum queue_list list = list_of(of->row);
+    json_t *names = names_of(of->base, list);
+    json_t *groups = list == QUEUE_MODELS ? NULL : names_of(of->base, (enum queue_list)(list + 1));
+
+    if (list == QUEUE_MODELS || (!names && !groups))
+        return names;
+    return json_pack("{s:o*, s:o*}", people_keys[0], names, people_keys[1], groups);
+}
+
+void tell_listed(const struct setting_view *of, struct properties *ret)
+{
+    const struct event_queue *queue = of->base;
+    enum queue_list list = list_of(of->row);
+    AUTO_RELEASE(text) struct text words = { 0 };
+
+    for (uint32_t i = 0; i < queue->names_count; i++) {
+        const struct queue_name *name = &queue->names[i];
+        bool is_group = list != QUEUE_MODELS && name->list == list + 1;
+        if (name->list == list || is_group)
+            text_printf(&words, "%s%s%s", words.length > 0 ? ", " : "", is_group ? "group " : "",
+                        name->name);
+    }
+    if (words.length > 0)
+        property_add(ret, of->row->label, text_string(&words), "");
+}
+
 /* ---- whole cells ---- */
 
 static int read_cell(const struct setting_place *place, const struct reader *reader,
@@ -331,6 +430,10 @@ int queue_check(struct config *config, const struct reader *reader, const json_t
     const char *resource;
     int64_t sum = 0;
 
+    if (queue->rules.duration_most > 0 &&
+        queue->rules.duration_default > queue->rules.duration_most)
+        return reader_fail(reader, -EINVAL, object, "default_duration",
+                           "more than longest_duration");
     guarantee_cells(config, queue);
     for (uint32_t i = 1; (quota = queue_quota_at(queue, i, &resource)); i++)
         sum +=

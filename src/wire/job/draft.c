@@ -387,6 +387,9 @@ int draft_read(const struct draft_source *source, struct job_draft *draft)
         code = draft_read_request(source, draft);
     if (code == 0)
         code = draft_read_keys(source, draft_rows, COUNT_OF(draft_rows), draft);
+    draft->gives_preemptible = draft_key_of(source, "preemptible").value != NULL;
+    draft->gives_spot = draft_key_of(source, "spot").value != NULL;
+    draft->gives_duration = draft_key_of(source, "max_duration").value != NULL;
     return code < 0 ? code : check_size(source, draft);
 }
 

@@ -81,8 +81,9 @@ struct job_draft {
     uint16_t tariff_most;  /* waits for hours with at most this factor, plus one; 0: any */
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
-    enum resize resize;      /* of an elastic gang */
-    bool goes_on;            /* an elastic gang: without a lost member */
+    bool gives_preemptible, gives_spot, gives_duration; /* the document has the key */
+    enum resize resize;                                 /* of an elastic gang */
+    bool goes_on;                                       /* an elastic gang: without a lost member */
     uint32_t heals;          /* how often the gang is healed after it lost a member */
     usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
     usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */
