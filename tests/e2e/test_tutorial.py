@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of doc/tutorial.md do what the tutorial says.
+"""The commands of doc/tutorial.md do what the tutorial says, and doc/glossary.md has the terms that tarn prints.
 
 The console blocks are run in order, in one shell. Expected lines are compared with the output after times, dates,
 percentages, paths, the user and the node have become placeholders; a line "..." stands for any number of lines.
 """
 
+import glob
 import os
 import pwd
 import re
@@ -120,3 +121,31 @@ def test_the_tutorial_does_what_it_says(shell):
             if not is_look or time.monotonic() > end:
                 pytest.fail("$ %s\nstatus %d; expected:\n%s\ngot:\n%s" % (command, status, "\n".join(expected), "\n".join(got)))
             time.sleep(0.1)
+
+
+def source(pattern):
+    paths = glob.glob(os.path.join(ROOT, "src", pattern), recursive=True)
+    assert paths, pattern
+    return "\n".join(open(path).read() for path in sorted(paths))
+
+
+def printed_terms():
+    """Headings of tables, labels of `why` and `show`, reasons, states and results, as the source has them."""
+    cli = source("cli/**/*.c")
+    headings = re.findall(r'"([A-Z][A-Z0-9 -]*)", (?:TABLE_(?:LEFT|RIGHT)|[0-9]+, PART_)', cli)
+    headings += re.findall(r'^    { "([A-Z][A-Z0-9 -]*)", "\w+", CELL_', cli, re.M)
+    why = re.findall(r'add_line\(lines, (?:\w+ \? )?"([a-z ]+)"(?: : "([a-z ]+)")?', source("api/explanations.c"))
+    show = re.findall(r'add_(?:line|number|time|duration|move)\([^"]*"([a-z ]+)"(?: : "([a-z ]+)")?', source("cli/cmd/cmd_show.c"))
+    labels = [label for pair in why + show for label in pair if label]
+    kinds = re.findall(r'^WHY\(\w+, +"(\w+)"', source("core/job/why.def"), re.M)
+    states = re.findall(r'^(?:STATE|RESULT)\(\w+, +"(\w+)"', source("core/job/job_state.def"), re.M)
+    assert len(headings) > 80 and len(why) > 10 and len(show) > 25 and len(kinds) > 30 and len(states) > 10
+    return set(headings + labels + kinds + states)
+
+
+def test_the_glossary_has_the_terms_that_are_printed():
+    explained = set()
+    for line in open(os.path.join(ROOT, "doc", "glossary.md")):
+        if line.startswith("| "):
+            explained.update(word.strip().strip("`") for word in line.split("|")[1].split(","))
+    assert not printed_terms() - explained
