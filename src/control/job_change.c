@@ -102,8 +102,9 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
         event.cancel.user = wish->who->name;
     if (wish->kind == EVENT_CHECKPOINT)
         event.checkpoint.attempt = job->run->attempt;
+    if (wish->kind == EVENT_REQUEUE)
+        event.requeue.resume = wish->resumes;
     event.hold.job = job->id; /* the job is the first member of all of these */
-    list_add(&wish->changed, job->id);
     if (wish->kind != EVENT_NONE)
         control_emit(control, event);
 }
@@ -130,31 +131,110 @@ static int check_right(const struct state *state, const struct job_change *wish,
                            id);
 }
 
+/* What is wrong with a job of a group keeps the whole group from being changed. */
+static int check_of_group(const struct state *state, const struct job_change *wish,
+                          const struct group *group, const struct job *job, struct error *err)
+{
+    int code = check_right(state, wish, job, group_kind_name(group->kind), group->id, err);
+
+    return code < 0 ? code : check(state, wish, job, err);
+}
+
+static bool ended_badly(const struct job *job)
+{
+    return job->state == JOB_ENDED && job->result != RESULT_OK;
+}
+
+/* Whether a job on the list is `on`, or in the group of that number. */
+static bool will_run(const struct state *state, const struct job_change *wish, uint64_t on)
+{
+    const struct group *group = state_group(state, on);
+    uint64_t last = group ? group->last : on;
+
+    for (size_t i = wish->changed.count; i > 0 && wish->changed.items[i - 1] >= on; i--) {
+        if (wish->changed.items[i - 1] <= last)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the needs that kept it from running can be met once the jobs on the list have run. What
+ * is outside of the group must be requeued first. */
+static int can_resume(const struct state *state, const struct job_change *wish,
+                      const struct group *group, const struct job *job, bool *ret,
+                      struct error *err)
+{
+    const struct need_table *needs = &state->needs;
+    const struct need *need;
+
+    *ret = true;
+    for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
+        need = &needs->needs.items[at - 1];
+        if (!need->is_broken || will_run(state, wish, need->on))
+            continue;
+        if (need->on > group->id && need->on <= group->last)
+            *ret = false; /* a stage for a failure that did not come */
+        else if (state_need_answer(state, need->on, need->kind) == NEED_BROKEN)
+            return error_set(err, REFUSED_CONFLICT,
+                             "job %" PRIu64 ": needs job %" PRIu64
+                             ", which did not end as needed; requeue that one first",
+                             job->id, need->on);
+    }
+    return 0;
+}
+
+/* A group goes on from what failed: what ended well stays, what runs goes on. Jobs that others need
+ * have the smaller numbers. */
+static int resume_group(const struct control *control, struct job_change *wish,
+                        const struct group *group, struct error *err)
+{
+    const struct state *state = control_state(control);
+
+    for (uint64_t id = group->id + 1; id <= group->last; id++) {
+        const struct job *job = state_job(state, id);
+        bool can = false;
+        if (!job || !ended_badly(job))
+            continue;
+        int code = can_resume(state, wish, group, job, &can, err);
+        if (code == 0 && can)
+            code = check_of_group(state, wish, group, job, err);
+        if (code < 0)
+            return code;
+        if (can)
+            list_add(&wish->changed, id);
+    }
+    wish->resumes = true;
+    for (size_t i = 0; i < wish->changed.count; i++)
+        emit_on(control, wish, state_job(state, wish->changed.items[i]));
+    return 0;
+}
+
 static int change_group(const struct control *control, struct job_change *wish,
                         const struct group *group, struct error *err)
 {
     const struct state *state = control_state(control);
-    const char *kind = group_kind_name(group->kind);
     size_t count = 0;
 
+    if (wish->kind == EVENT_REQUEUE && group->bad_count > 0)
+        return resume_group(control, wish, group, err);
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
         const struct job *job = state_job(state, id);
         if (!job || !can_take(job, wish->kind))
             continue;
         count++;
-        int code = check_right(state, wish, job, kind, group->id, err);
-        if (code == 0)
-            code = check(state, wish, job, err);
+        int code = check_of_group(state, wish, group, job, err);
         if (code < 0)
             return code;
     }
     if (count == 0)
-        return error_set(err, REFUSED_CONFLICT, "%s %" PRIu64 ": %s changes nothing", kind,
-                         group->id, wish->verb);
+        return error_set(err, REFUSED_CONFLICT, "%s %" PRIu64 ": %s changes nothing",
+                         group_kind_name(group->kind), group->id, wish->verb);
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
         const struct job *job = state_job(state, id);
-        if (job && can_take(job, wish->kind))
+        if (job && can_take(job, wish->kind)) {
+            list_add(&wish->changed, id);
             emit_on(control, wish, job);
+        }
     }
     return 0;
 }
@@ -190,6 +270,7 @@ int job_change(const struct control *control, struct job_change *wish, struct er
         return code;
     if (!can_take(job, wish->kind))
         return refuse(state, wish, job, err);
+    list_add(&wish->changed, job->id);
     emit_on(control, wish, job);
     return 0;
 }

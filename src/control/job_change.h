@@ -4,9 +4,10 @@
 
 /* job_change - cancel, hold, release, requeue, checkpoint, update, signal: of one job or of a group
  *
- * Of a group, all jobs that can take it are changed, or none. Owner and administrators may; a
- * checkpoint is its owner's to report. A signal is no event: the caller sends it to the jobs in
- * `changed`.
+ * Of a group, all jobs that can take it are changed, or none. A group with jobs that ended badly is
+ * requeued from there: these run again, with those that were cancelled because of them. Owner and
+ * administrators may; a checkpoint is its owner's to report. A signal is no event: the caller sends
+ * it to the jobs in `changed`.
  */
 
 #include "base/mem.h"
@@ -23,6 +24,7 @@ struct job_change {
     char queue[REQUEST_NAME_SIZE]; /* "": stays */
     usec_t max_duration;           /* 0: stays */
     usec_t begin;
+    bool resumes; /* a requeue of a group that goes on; set by job_change() */
     /* What was changed, the caller's to release. */
     LIST(uint64_t) changed;
 };

@@ -189,20 +189,23 @@ void desk_start(struct desk *desk, uint64_t job)
 {
     static const struct lease_member member = { .node = 0 };
     static const struct slice slice = { .device = 0, .milli = 1000 };
+    uint32_t attempt = state_job(desk->state, job)->run->attempt + 1;
 
     desk_tell(desk, (struct event){ .kind = EVENT_GRANT,
                                     .grant = { .job = job,
-                                               .attempt = 1,
+                                               .attempt = attempt,
                                                .lease = { .members = &member,
                                                           .members_count = 1,
                                                           .slices = &slice,
                                                           .slices_count = 1 } } });
-    desk_tell(desk,
-              (struct event){ .kind = EVENT_STARTED, .started = { .job = job, .attempt = 1 } });
+    desk_tell(desk, (struct event){ .kind = EVENT_STARTED,
+                                    .started = { .job = job, .attempt = attempt } });
 }
 
 void desk_end(struct desk *desk, uint64_t job)
 {
     desk_tell(desk, (struct event){ .kind = EVENT_ENDED,
-                                    .ended = { .job = job, .attempt = 1, .kind = ENGINE_ENDED } });
+                                    .ended = { .job = job,
+                                               .attempt = state_job(desk->state, job)->run->attempt,
+                                               .kind = ENGINE_ENDED } });
 }

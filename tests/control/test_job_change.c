@@ -209,6 +209,94 @@ static void a_queue_has_administrators_of_its_own(void **state)
     desk_submit(desk, &desk->eve, "{" JOB ", queue: vision, priority: 9}");
 }
 
+#define PIPELINE                                                                                   \
+    "{name: p, sender_cwd: /, stages: {a: {run: 'true'}, b: {needs: [a], run: 'true'}, "           \
+    "c: {needs: [b], run: 'true'}, d: {run: 'true'}}}"
+
+static void end_badly(struct desk *desk, uint64_t id)
+{
+    desk_start(desk, id);
+    desk_tell(desk, (struct event){ .kind = EVENT_ENDED,
+                                    .ended = { .job = id,
+                                               .attempt = state_job(desk->state, id)->run->attempt,
+                                               .kind = ENGINE_ENDED,
+                                               .exit_code = 1 } });
+}
+
+static enum job_state job_state_of(const struct desk *desk, uint64_t id)
+{
+    return (enum job_state)state_job(desk->state, id)->state;
+}
+
+static const struct job *stage_job(const struct desk *desk, const char *name)
+{
+    const struct job *job = desk->state->first_job;
+
+    while (job && strcmp(job->name, name) != 0)
+        job = job->next;
+    assert_non_null(job);
+    return job;
+}
+
+static void a_pipeline_goes_on_from_what_failed(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t pipeline = desk_submit(desk, &desk->ana, PIPELINE);
+    uint64_t a = stage_job(desk, "a")->id, b = stage_job(desk, "b")->id,
+             c = stage_job(desk, "c")->id, d = stage_job(desk, "d")->id;
+
+    desk_start(desk, d);
+    desk_end(desk, d);
+    for (unsigned i = 0; i < 2; i++) { /* again, when it failed again */
+        end_badly(desk, a);
+        assert_int_equal(stage_job(desk, "c")->result, RESULT_CANCELLED);
+        assert_int_equal(stage_job(desk, "b")->needs_left, 0);
+        ASSERT_DONE(change(desk, &desk->ana, pipeline, EVENT_REQUEUE, &err));
+        assert_int_equal(job_state_of(desk, a), JOB_QUEUED);
+        assert_int_equal(job_state_of(desk, b), JOB_WAITING);
+        assert_int_equal(job_state_of(desk, c), JOB_WAITING);
+        assert_int_equal(job_state_of(desk, d), JOB_ENDED);
+    }
+    desk_start(desk, a);
+    desk_end(desk, a);
+    assert_int_equal(job_state_of(desk, b), JOB_QUEUED);
+    end_badly(desk, b);
+    ASSERT_DONE(change(desk, &desk->ana, pipeline, EVENT_REQUEUE, &err));
+    assert_int_equal(job_state_of(desk, a), JOB_ENDED);
+    assert_int_equal(job_state_of(desk, b), JOB_QUEUED);
+    assert_int_equal(job_state_of(desk, c), JOB_WAITING);
+}
+
+static void a_stage_alone_runs_without_what_failed(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_submit(desk, &desk->ana, PIPELINE);
+    end_badly(desk, stage_job(desk, "a")->id);
+    ASSERT_DONE(change(desk, &desk->ana, stage_job(desk, "b")->id, EVENT_REQUEUE, &err));
+    assert_int_equal(stage_job(desk, "b")->state, JOB_QUEUED);
+    assert_int_equal(stage_job(desk, "c")->state, JOB_ENDED);
+}
+
+static void what_a_group_needs_from_elsewhere_is_requeued_first(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t first = desk_submit(desk, &desk->ana, "{" JOB "}");
+    uint64_t array = desk_submit(desk, &desk->ana, "{" JOB ", array: 0-1, depends: [{on: 1}]}");
+
+    end_badly(desk, first);
+    assert_int_equal(job_state_of(desk, array + 1), JOB_ENDED);
+    ASSERT_REFUSED(desk, change(desk, &desk->ana, array, EVENT_REQUEUE, &err), REFUSED_CONFLICT,
+                   "job 3: needs job 1, which did not end as needed; requeue that one first");
+    ASSERT_DONE(change(desk, &desk->ana, first, EVENT_REQUEUE, &err));
+    ASSERT_DONE(change(desk, &desk->ana, array, EVENT_REQUEUE, &err));
+    assert_int_equal(job_state_of(desk, array + 1), JOB_WAITING);
+    assert_int_equal(job_state_of(desk, array + 2), JOB_WAITING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +307,9 @@ int main(void)
         cmocka_unit_test(what_it_was_admitted_to_may_be_gone),
         cmocka_unit_test(a_move_keeps_to_the_bounds_of_the_queue),
         cmocka_unit_test(a_queue_has_administrators_of_its_own),
+        cmocka_unit_test(a_pipeline_goes_on_from_what_failed),
+        cmocka_unit_test(a_stage_alone_runs_without_what_failed),
+        cmocka_unit_test(what_a_group_needs_from_elsewhere_is_requeued_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -429,6 +429,18 @@ def test_after_a_failure_only_the_clean_up_runs(api):
     assert results == {"a": "failed", "b": "cancelled", "c": "cancelled", "d": "ok"}
 
 
+def test_a_pipeline_is_requeued_from_what_failed(api, tmp_path):
+    flag = tmp_path / "flag"
+    number = api.submit(name="again", stages={
+        "a": {"run": "echo a >> %s/ran" % tmp_path}, "b": {"needs": ["a"], "run": "test -e %s" % flag},
+        "c": {"needs": ["b"], "run": "echo c >> %s/ran" % tmp_path}})
+    assert api.wait_group(number)["result"] == "failed"
+    flag.touch()
+    assert len(api.post("/v1/jobs/%d/requeue" % number)["changed"]) == 2
+    assert api.wait_group(number)["result"] == "ok"
+    assert (tmp_path / "ran").read_text() == "a\nc\n"
+
+
 def test_a_pipeline_is_cancelled_as_a_whole(api):
     number = api.submit(name="long", stages={"a": {"run": "sleep 60"}, "b": {"needs": ["a"], "run": "true"},
                                              "z": {"when": "always", "run": "true"}})

@@ -123,21 +123,27 @@ bool check_counts(const struct lab *lab, struct error *err)
     uint32_t counts[JOB_STATE_COUNT] = { 0 };
 
     for (const struct job *job = state->first_job; job; job = job->next) {
-        uint32_t needs = 0, chained = 0;
+        uint32_t needs = 0, broken = 0, chained = 0;
         counts[job->state]++;
         if ((job->run->lease != NULL) != job_is_active(job))
             return FAIL(err, "job %" PRIu64 ": lease and state do not agree", job->id);
-        for (size_t i = 0; i < state->needs.needs.count; i++)
-            needs += state->needs.needs.items[i].job == job->id;
+        for (size_t i = 0; i < state->needs.needs.count; i++) {
+            if (state->needs.needs.items[i].job == job->id) {
+                needs++;
+                broken += state->needs.needs.items[i].is_broken;
+            }
+        }
         for (uint32_t at = need_first_of(&state->needs, job->id); at != 0;
              at = state->needs.needs.items[at - 1].next_of_job)
             chained++;
         if (needs != chained)
             return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, %" PRIu32 " in its chain",
                         job->id, needs, chained);
-        if (needs != job->needs_left)
-            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, counted %" PRIu32, job->id, needs,
-                        job->needs_left);
+        if (needs - broken != job->needs_left)
+            return FAIL(err, "job %" PRIu64 ": %" PRIu32 " needs, counted %" PRIu32, job->id,
+                        needs - broken, job->needs_left);
+        if (broken > 0 && job->state != JOB_ENDED)
+            return FAIL(err, "job %" PRIu64 ": needs that are broken, but has not ended", job->id);
     }
     if (memcmp(counts, state->job_counts, sizeof(counts)) != 0)
         return FAIL(err, "jobs are miscounted");

@@ -73,6 +73,8 @@ static json_t *view_needs(const struct api *api, const struct job *job)
 
     for (uint32_t at = need_first_of(needs, job->id); at != 0; at = need->next_of_job) {
         need = &needs->needs.items[at - 1];
+        if (need->is_broken)
+            continue;
         json_array_insert_new(list, 0,
                               json_pack("{s:I, s:s}", "on", (json_int_t)need->on, "when",
                                         need_kind_name(need->kind)));

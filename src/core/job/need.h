@@ -4,8 +4,9 @@
 
 /* need - a job waits for another job, or for a whole group
  *
- * Needs are kept until the one that is waited for has decided them. One mechanism serves stages
- * of a pipeline, clean-up stages and Slurm's --dependency.
+ * Needs are kept until the one that is waited for has met them. One that can no longer be met is
+ * broken: its job has ended, and the need counts again if both are requeued together. One
+ * mechanism serves stages of a pipeline, clean-up stages and Slurm's --dependency.
  */
 
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct need {
     uint32_t next;        /* waiting for the same, plus one; 0: last */
     uint32_t next_of_job; /* what the same job waits for, plus one; 0: last */
     uint8_t kind;         /* enum need_kind */
+    bool is_broken;       /* not one of the job's needs_left */
 };
 
 struct need_table {

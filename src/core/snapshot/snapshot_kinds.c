@@ -352,6 +352,7 @@ static const struct field need_fields[] = {
     RECORD_UINT(struct need, 1, job, ""),
     RECORD_UINT(struct need, 2, on, ""),
     RECORD_UINT(struct need, 3, kind, ""),
+    RECORD_UINT(struct need, 4, is_broken, "1: it can no longer be met"),
 };
 
 static const struct field demand_fields[] = {

@@ -268,7 +268,9 @@ static int load_need(struct state *state, const struct need *saved, struct error
         return error_set(err, -EBADMSG, "snapshot: need of job %" PRIu64 ": no such job",
                          saved->job);
     need_add(&state->needs, saved->job, saved->on, saved->kind);
-    job->needs_left++;
+    struct need *need = &state->needs.needs.items[need_first_of(&state->needs, saved->job) - 1];
+    need->is_broken = saved->is_broken;
+    job->needs_left += !need->is_broken;
     return 0;
 }
 

@@ -178,7 +178,25 @@ static void fold_cancel(struct state *state, struct job *job, const struct event
         state_end_job(state, job, RESULT_CANCELLED);
 }
 
-static void fold_requeue(struct state *state, struct job *job)
+/* The needs that were broken: a job that resumes waits again for what may still come, any other
+ * runs without them. */
+static void settle_broken_needs(struct state *state, struct job *job, bool resumes)
+{
+    for (uint32_t at = need_first_of(&state->needs, job->id), next; at != 0; at = next) {
+        struct need *need = &state->needs.needs.items[at - 1];
+
+        next = need->next_of_job;
+        if (!need->is_broken)
+            continue;
+        need->is_broken = false;
+        if (resumes && state_need_answer(state, need->on, need->kind) == NEED_OPEN)
+            job->needs_left++;
+        else
+            need_remove(&state->needs, at);
+    }
+}
+
+static void fold_requeue(struct state *state, struct job *job, bool resumes)
 {
     if (job_is_active(job)) {
         job_claim_run(job)->is_requeue_wanted = !job->run->is_cancel_wanted;
@@ -195,6 +213,7 @@ static void fold_requeue(struct state *state, struct job *job)
     run->retries = run->heals = 0;
     job->is_held = false;
     job_set_cancel(run, NULL, NULL);
+    settle_broken_needs(state, job, resumes);
     state_settle(state, job);
 }
 
@@ -242,8 +261,7 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
 
     if (job && job->state == JOB_ENDED) {
         state_notify(state, job, true);
-        if (job->needs_left > 0)
-            need_remove_of(&state->needs, id);
+        need_remove_of(&state->needs, id);
         state->job_counts[job->state]--;
         *(job->previous ? &job->previous->next : &state->first_job) = job->next;
         *(job->next ? &job->next->previous : &state->last_job) = job->previous;
@@ -298,7 +316,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         fold_cancel(state, job, &event->cancel);
         return 0;
     case EVENT_REQUEUE:
-        fold_requeue(state, job);
+        fold_requeue(state, job, event->requeue.resume);
         return 0;
     case EVENT_CHECKPOINT:
         fold_checkpoint(state, job, event->checkpoint.attempt);

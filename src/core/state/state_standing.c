@@ -105,9 +105,12 @@ static void decide_needs(struct state *state, uint64_t on, id_list *broken)
         struct job *job = state_job(state, need.job);
 
         next = need.next;
-        if (answer == NEED_OPEN)
+        if (answer == NEED_OPEN || need.is_broken)
             continue;
-        need_remove(&state->needs, at);
+        if (answer == NEED_BROKEN && job)
+            state->needs.needs.items[at - 1].is_broken = true;
+        else
+            need_remove(&state->needs, at);
         if (!job)
             continue;
         assert(job->needs_left > 0);
