@@ -450,14 +450,16 @@ static bool is_due(const struct brain *brain, uint32_t number)
     return false;
 }
 
-/* Jobs for which others were stopped, also those for which this plan moves others. For one that
- * has to wait for other hours nothing is kept: its place would stop job after job until then. */
+/* Jobs for which others were stopped, also those for which this plan moves others. For one that may
+ * not start, though nobody is on the way out for it any more (a window has opened since), nothing
+ * is kept: its place would stop job after job until it may. */
 static void list_awaited(struct brain *brain)
 {
     brain_list_awaited(brain);
     for (size_t i = brain->awaited.count; i-- > 0;) {
         struct why why;
-        if (!brain_may_start(brain, brain->awaited.items[i], &why) && why_is_of_time(why.kind))
+        const struct job *job = brain->awaited.items[i];
+        if (!brain_may_start(brain, job, &why) && !room_made_is_under_way(brain, job))
             list_remove(&brain->awaited, i);
     }
 }

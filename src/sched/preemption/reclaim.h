@@ -138,6 +138,8 @@ void room_made_look_ahead(struct brain *brain, uint64_t job);
 /* Count the kept places as held in the cells (sign 1), or no longer (-1). */
 void room_made_take(struct brain *brain, uint64_t job, int sign);
 
+/* Jobs are being stopped for this one. */
+bool room_made_is_under_way(const struct brain *brain, const struct job *job);
 /* More room is needed: the job would wait for long, and no job stops for it yet. natural: when it
  * would start otherwise (0: unknown). */
 bool room_made_is_needed(const struct brain *brain, const struct job *job, usec_t natural,

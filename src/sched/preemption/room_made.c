@@ -97,7 +97,7 @@ void room_made_take(struct brain *brain, uint64_t job, int sign)
 
 /* ---- whether more is needed ---- */
 
-static bool is_under_way(const struct brain *brain, const struct job *job)
+bool room_made_is_under_way(const struct brain *brain, const struct job *job)
 {
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job_run *run = at.job->run;
@@ -138,7 +138,7 @@ bool room_made_is_needed(const struct brain *brain, const struct job *job, usec_
     usec_t soon = brain->state->now + RECLAIM_WAIT_S * USEC_PER_SEC;
 
     return (natural != 0 ? natural : earliest(brain, job->id, wanted)) > soon &&
-           !(job->is_awaited && is_under_way(brain, job));
+           !(job->is_awaited && room_made_is_under_way(brain, job));
 }
 
 struct member_need member_need_of(const struct request *request, uint32_t alternative)
