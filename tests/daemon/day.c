@@ -30,6 +30,7 @@
 #include "control/apply.h"
 #include "control/submit.h"
 #include "daemon/daemon.h"
+#include "daemon/study/forecaster.h"
 #include "engine/local/local.h"
 #include "world.h"
 
@@ -427,10 +428,13 @@ static void look(uint64_t from)
     if (state->job_counts[JOB_QUEUED] + state->job_counts[JOB_WAITING] == 0)
         return;
     inquiry_set_time(house.api->inquiry, clock_now(hub_clock(house.hub)));
-    waiting.is_done = api_forecast_is_fresh(house.api, true, &waiting.waiter);
-    while (!waiting.is_done) {
-        __real_uv_run(house.loop, UV_RUN_NOWAIT);
-        usleep(200);
+    /* One that takes long is not waited for; here its time is none. */
+    for (int i = 0; i < 2; i++) {
+        waiting.is_done = api_forecast_is_fresh(house.api, true, &waiting.waiter);
+        while (!waiting.is_done || forecaster_is_busy(house.ports->forecasts.user)) {
+            __real_uv_run(house.loop, UV_RUN_NOWAIT);
+            usleep(200);
+        }
     }
     for (const struct job *job = state->last_job; job && job->id >= from; job = job->previous)
         look_at(job);

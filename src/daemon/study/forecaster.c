@@ -278,6 +278,11 @@ int forecaster_report(void *user, usec_t last, json_t **ret, struct error *err)
     return estimate_book_report(((struct forecaster *)user)->book, last, ret, err);
 }
 
+bool forecaster_is_busy(const struct forecaster *forecaster)
+{
+    return forecaster->is_running;
+}
+
 void forecaster_changed(struct forecaster *forecaster, const uint64_t *jobs, size_t count)
 {
     estimate_book_changed(forecaster->book, jobs, count);

@@ -34,6 +34,8 @@ void forecaster_shown(void *forecaster, const struct job *job,
                       const struct start_estimate *estimate, usec_t guaranteed, bool is_forecast);
 int forecaster_report(void *forecaster, usec_t last, json_t **ret, struct error *err);
 
+/* Whether one is being made. */
+bool forecaster_is_busy(const struct forecaster *forecaster);
 /* These jobs changed, durably. */
 void forecaster_changed(struct forecaster *forecaster, const uint64_t *jobs, size_t count);
 
