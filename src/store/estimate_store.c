@@ -115,10 +115,14 @@ int estimate_store_read(struct estimate_store *store, usec_t from, estimate_row_
     sqlite3_stmt *row = NULL;
     int step = SQLITE_DONE;
 
-    int code = prepare(store, "SELECT * FROM estimate WHERE shown >= ? ORDER BY rowid", &row, err);
+    int code = prepare(store,
+                       "SELECT * FROM estimate WHERE shown >= ?1 AND"
+                       " rowid > (SELECT max(rowid) FROM estimate) - ?2 ORDER BY rowid",
+                       &row, err);
     if (code < 0)
         return code;
     sqlite3_bind_int64(row, 1, from);
+    sqlite3_bind_int64(row, 2, ESTIMATE_READ_MAX);
     while ((step = sqlite3_step(row)) == SQLITE_ROW) {
         struct estimate_row read = {
             .job = (uint64_t)sqlite3_column_int64(row, 0),

@@ -18,7 +18,7 @@
 
 struct estimate_store;
 
-enum { ESTIMATE_ROWS_MAX = 1000000 };
+enum { ESTIMATE_ROWS_MAX = 1000000, ESTIMATE_READ_MAX = 100000 };
 
 enum estimate_outcome {
     ESTIMATE_OPEN,    /* it still waits */
@@ -52,7 +52,8 @@ int estimate_store_close_job(struct estimate_store *store, uint64_t job, usec_t 
 int estimate_store_commit(struct estimate_store *store, struct error *err);
 
 typedef void estimate_row_fn(void *user, const struct estimate_row *row);
-/* Those shown at `from` or later, in the order in which they were shown. */
+/* The newest ESTIMATE_READ_MAX of those shown at `from` or later, in the order in which they were
+ * shown: a tenth of a second. */
 int estimate_store_read(struct estimate_store *store, usec_t from, estimate_row_fn *fn, void *user,
                         struct error *err);
 

@@ -159,6 +159,7 @@ static void start(struct forecaster *forecaster)
 
     if (copy_start(live, forecaster, &forecaster->copy, &err) < 0) {
         log_line(LOG_WARNING, "a forecast could not be started reason='%s'", err.text);
+        forecaster->allowance = 0;
         call_waiters(&forecaster->waiters);
         return;
     }
