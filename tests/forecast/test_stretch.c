@@ -68,8 +68,19 @@ static void a_new_kind_starts_from_what_all_have_learned(void **state)
         stretch_learn(&stretch, WAIT_ROOM, &range, 8 * USEC_PER_MIN);
     }
     struct wait_range range = { USEC_PER_MIN, USEC_PER_MIN, USEC_PER_MIN };
-    stretch_range(&stretch, WAIT_BUDGET, &range);
+    stretch_range(&stretch, WAIT_SPOT, &range);
     assert_true(range.high > 6 * USEC_PER_MIN);
+}
+
+static void a_time_of_the_calendar_is_left_as_it_is(void **state)
+{
+    struct stretch stretch = { 0 };
+    struct wait_range range = { USEC_PER_HOUR, USEC_PER_HOUR, USEC_PER_HOUR };
+    (void)state;
+
+    stretch_range(&stretch, WAIT_BUDGET, &range);
+    assert_int_equal(range.low, USEC_PER_HOUR);
+    assert_int_equal(range.high, USEC_PER_HOUR);
 }
 
 static void what_is_unknown_stays_unknown(void **state)
@@ -93,6 +104,7 @@ int main(void)
         cmocka_unit_test(eight_of_ten_waits_lie_in_the_range_in_the_end),
         cmocka_unit_test(a_time_that_is_always_right_has_no_range),
         cmocka_unit_test(a_new_kind_starts_from_what_all_have_learned),
+        cmocka_unit_test(a_time_of_the_calendar_is_left_as_it_is),
         cmocka_unit_test(what_is_unknown_stays_unknown),
     };
 
