@@ -89,8 +89,9 @@ static json_t *answer_applying(struct deferred *deferred)
     const struct apply *apply = &CONTAINER_OF(deferred, struct applying, deferred)->apply;
     const struct config_log *log = &api_state(deferred->api)->config_log;
 
-    return json_pack("{s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes), "applied",
-                     !apply->is_dry_run, "number", number_or_null((int64_t)apply->number), "undone",
+    return json_pack("{s:o, s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes),
+                     "warnings", view_lines(&apply->doubts), "applied", !apply->is_dry_run,
+                     "number", number_or_null((int64_t)apply->number), "undone",
                      number_or_null((int64_t)apply->undo), "last",
                      (json_int_t)config_log_last(log));
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "control/configure.h"
+#include "control/lookup.h"
 #include "wire/json.h"
 
 enum { WORDS_MAX = 240 /* of a change, in the log */, DOCUMENT_MAX = 32 << 20 };
@@ -123,6 +125,26 @@ static int check_seen(const struct control *control, const struct apply *apply, 
                      change ? change->user : "somebody", last);
 }
 
+/* Where all hardware is known, a new doubt is a mistake. */
+static int check_doubts(const struct control *control, struct apply *apply,
+                        const struct config *old, struct error *err)
+{
+    const struct state *state = control_state(control);
+    AUTO_RELEASE(text) struct text before = { 0 };
+    bool is_complete = control->has_fixed_nodes && cluster_is_real(state) &&
+                       apply->config->node_type_count == 0 && !apply->is_undo;
+
+    if (configure_doubts(state, apply->config, &apply->doubts) == 0 || !is_complete)
+        return 0;
+    configure_doubts(state, old, &before);
+    for (const char *at = text_string(&apply->doubts); *at; at = strchr(at, '\n') + 1) {
+        AUTO_FREE char *line = mem_string_of(at, strcspn(at, "\n") + 1);
+        if (!strstr(text_string(&before), line))
+            return error_set(err, REFUSED_NEVER, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    return 0;
+}
+
 int apply_run(const struct control *control, struct apply *apply, struct error *err)
 {
     const struct state *state = control_state(control);
@@ -134,6 +156,8 @@ int apply_run(const struct control *control, struct apply *apply, struct error *
     if (code < 0)
         return code;
     code = configure_check(state, apply->config, err);
+    if (code == 0)
+        code = check_doubts(control, apply, old, err);
     if (code < 0)
         return apply->is_undo ? error_prefix(err, code, "undo of change %" PRIu64, apply->undo)
                               : code;
@@ -149,6 +173,7 @@ void apply_release(struct apply *apply)
 {
     config_destroy(apply->config);
     text_release(&apply->changes);
+    text_release(&apply->doubts);
 }
 
 /* ---- in a state of another time ---- */

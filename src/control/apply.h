@@ -5,7 +5,9 @@
 /* apply - a configuration is put into force with a line in the log, or a change is undone
  *
  * Consent covers the difference that was shown: with has_seen, refuse when the configuration has
- * changed since. A dry run only works out the difference.
+ * changed since. A dry run only works out the difference. On a cluster that is complete (this
+ * machine, with real devices, and no types of machines that can be added), refuse what cannot work
+ * on it, unless the present configuration has the same fault, or a change is undone.
  *
  * Order of calls:  run inside a change, release
  */
@@ -27,6 +29,7 @@ struct apply {
     /* The result: */
     uint64_t number;     /* of the change; 0: nothing was different */
     struct text changes; /* a line each */
+    struct text doubts;  /* what cannot work on the cluster as it is, a line each */
 };
 
 int apply_run(const struct control *control, struct apply *apply, struct error *err);

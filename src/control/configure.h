@@ -25,6 +25,10 @@ int configure_find_programs(const struct state *state, const struct config *conf
  * they could not be any more. */
 int configure_check(const struct state *state, const struct config *config, struct error *err);
 
+/* What cannot work on the cluster as it is, a line each: models that no device has, pools that
+ * match nothing, guarantees above the capacity. Returns how many. */
+size_t configure_doubts(const struct state *state, const struct config *config, struct text *ret);
+
 /* Emit the events that apply it. It has been checked. */
 void configure_emit(const struct control *control, const struct config *config);
 

@@ -72,9 +72,11 @@ struct control {
     struct control_clock clock;
     struct control_blobs blobs;
     struct control_watchers watchers;
-    bool is_whole_only; /* the engine cannot share a device between jobs */
-    usec_t grace;       /* default grace period of a job */
-    uid_t owner;        /* the user of the daemon */
+    bool is_whole_only;   /* the engine cannot share a device between jobs */
+    bool has_fixed_nodes; /* the cluster is this machine: no other node will come */
+    bool lacks_mps;       /* this machine has no MPS, and there are no other nodes */
+    usec_t grace;         /* default grace period of a job */
+    uid_t owner;          /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)

@@ -103,3 +103,12 @@ int admit_check(const struct state *state, const struct request *request, uint32
     never_say(state, request, &why, &text);
     return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
 }
+
+bool cluster_is_real(const struct state *state)
+{
+    bool is_real = false;
+
+    LIST_EACH (const struct device, device, &state->devices)
+        is_real |= !device->is_synthetic;
+    return is_real;
+}

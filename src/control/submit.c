@@ -40,12 +40,13 @@ static void settle_partition(const struct state *state, struct job_draft *draft)
     }
 }
 
-static bool wants_share(const struct request *request)
+/* A share of a device; by MPS: that needs its server. */
+static bool wants_share(const struct request *request, bool is_by_mps)
 {
     for (uint32_t role = 0; role == 0 || role < request->roles_count; role++) {
         const struct request *part = request_part(request, role);
         for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
-            if (part->gpus[i].kind != SHARE_WHOLE)
+            if (is_by_mps ? part->gpus[i].kind == SHARE_MPS : part->gpus[i].kind != SHARE_WHOLE)
                 return true;
         }
     }
@@ -74,9 +75,13 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
-    if (submit->control->is_whole_only && wants_share(&draft->request))
+    if (submit->control->is_whole_only && wants_share(&draft->request, false))
         return error_set(err, REFUSED_NEVER,
                          "gpus: a part of a GPU; this engine allocates whole GPUs only");
+    if (submit->control->lacks_mps && cluster_is_real(state) && wants_share(&draft->request, true))
+        return error_set(err, REFUSED_NEVER,
+                         "gpus: a share by MPS, but this machine has no nvidia-cuda-mps-control; "
+                         "expected a part like 0.5, which is not enforced");
     return admit_check(state, &draft->request, queue, draft->preemptible, err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/daemon.h"
+#include "device/mps.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -439,6 +440,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->reporter.engine = daemon->engine;
     daemon->reporter.machine = daemon->machine;
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
+    daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
+    daemon->ports.control.lacks_mps = !daemon->engine->abilities.has_own_nodes && !mps_is_there();
     if (code == 0)
         code = open_launcher(daemon, err);
     if (code < 0)

@@ -102,6 +102,73 @@ static void what_can_not_be_put_into_force_is_refused(void **state)
     }
 }
 
+static void what_cannot_work_is_refused_where_no_machine_will_come(void **state)
+{
+    static const struct {
+        const char *yaml, *text;
+    } cases[] = {
+        { "prices: {h100: 2, h200: 3}",
+          "prices: no device has the model 'h200'; there are h100, a100" },
+        { "speeds: {t4: 1}", "speeds: no device has the model 't4'; there are h100, a100" },
+        { "queues: {q: {models: [a100, b200]}}",
+          "queue q: no device has the model 'b200'; there are h100, a100" },
+        { "queues: {q: {users: {ana: {v100: 1}}}}",
+          "queue q: no device has the model 'v100'; there are h100, a100" },
+        { "pools: {p: {model: l40}}", "pool p: no device matches it" },
+        { "pools: {p: {nodes: [c]}}", "pool p: no device matches it" },
+        { "pools: {p: {type: static, queue: q, gpus: 3, model: a100}}\nqueues: {q: {}}",
+          "pool p: 3 gpus, but 2 match it" },
+        { "queues: {a: {guarantee: 4}, b: {queues: {c: {guarantee: 2}, d: {guarantee: 1}}}}",
+          "guarantees: 7 gpus for all queues together, but the cluster has 6" },
+        { "queues: {a: {guarantee: {h100: 3}}, b: {guarantee: {h100: 2}}}",
+          "guarantees: 5 h100 for all queues together, but the cluster has 4" },
+        { "queues: {a: {guarantee: {memory: 200G}}}",
+          "guarantees: 200G memory for all queues together, but the cluster has 128G" },
+        { "queues: {a: {guarantee: {cpus: 17}}}",
+          "guarantees: 17 cpus for all queues together, but the cluster has 16" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t number;
+
+    desk->control.has_fixed_nodes = true;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        ASSERT_REFUSED(desk, apply(desk, cases[i].yaml, &number, &err), REFUSED_NEVER,
+                       cases[i].text);
+    ASSERT_DONE(apply(desk,
+                      "queues: {a: {guarantee: 4, queues: {b: {guarantee: {h100: 2}}}},\n"
+                      "  c: {guarantee: {cpus: 16, a100: 2}}}\n"
+                      "pools: {p: {model: v5e}}\n"
+                      "devices: {tpu: {model: v5e}}\nprices: {v5e: 1, gpus: 1, cpus: 1}",
+                      &number, &err));
+}
+
+static void what_cannot_work_yet_is_a_warning_where_machines_may_come(void **state)
+{
+    static const char yaml[] = "prices: {h200: 3}\nqueues: {a: {guarantee: 7}}";
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    struct apply apply_it = { .who = &desk->root, .config = desk_config(yaml) };
+    uint64_t number;
+
+    ASSERT_DONE(apply_run(&desk->control, &apply_it, &err));
+    assert_string_equal(text_string(&apply_it.doubts),
+                        "prices: no device has the model 'h200'; there are h100, a100\n"
+                        "guarantees: 7 gpus for all queues together, but the cluster has 6\n");
+    apply_release(&apply_it);
+    /* What is so already keeps nobody from another change. */
+    desk->control.has_fixed_nodes = true;
+    ASSERT_DONE(apply(desk, "prices: {h200: 4}\nqueues: {a: {guarantee: 7}}", &number, &err));
+    ASSERT_REFUSED(desk, apply(desk, "prices: {h200: 4, h300: 1}", &number, &err), REFUSED_NEVER,
+                   "prices: no device has the model 'h300'; there are h100, a100");
+    ASSERT_DONE(apply(desk, "{}", &number, &err));
+    ASSERT_DONE(undo(desk, 0, &err));
+    ASSERT_DONE(apply(desk,
+                      "node_types: {big: {cpus: 8, memory: 64G, gpus: 8, model: b200}}\n"
+                      "queues: {a: {guarantee: {b200: 8}}}",
+                      &number, &err));
+}
+
 static void groups_are_looked_up(void **state)
 {
     (void)state;
@@ -198,6 +265,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_into_force_is_what_is_in_force),
         cmocka_unit_test(what_can_not_be_put_into_force_is_refused),
+        cmocka_unit_test(what_cannot_work_is_refused_where_no_machine_will_come),
+        cmocka_unit_test(what_cannot_work_yet_is_a_warning_where_machines_may_come),
         cmocka_unit_test(groups_are_looked_up),
         cmocka_unit_test(a_change_is_logged_and_undone),
         cmocka_unit_test(nothing_to_undo_and_changes_that_are_too_old),

@@ -237,6 +237,20 @@ static void what_a_queue_does_not_allow_is_refused_with_the_bound(void **state)
     assert_string_equal(err.text, "queue exam: a preemptible job; none of its jobs is preemptible");
 }
 
+static void a_share_by_mps_needs_mps(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_submit(desk, &desk->ana, "{" JOB ", gpus: 'mps=50%'}");
+    desk->control.lacks_mps = true;
+    ASSERT_REFUSED(desk, submit_yaml(desk, &desk->ana, "{" JOB ", gpus: 'mps=50%'}", &err),
+                   REFUSED_NEVER,
+                   "gpus: a share by MPS, but this machine has no nvidia-cuda-mps-control; "
+                   "expected a part like 0.5, which is not enforced");
+    desk_submit(desk, &desk->ana, "{" JOB ", gpus: 0.5}");
+}
+
 /* The same document a few times. */
 static json_t *times(size_t count, const char *yaml)
 {
@@ -295,6 +309,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
         cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),
         cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
+        cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(limits_of_a_request),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),
     };

@@ -203,3 +203,14 @@ def test_users_have_the_rights_that_a_queue_gives_them(make_daemon):
     assert api.job(mine)["priority"] == 100
     with pytest.raises(Refused, match="belongs to somebody else"):
         as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % other))
+
+
+def test_a_configuration_for_other_hardware_is_a_warning(make_daemon, tmp_path):
+    daemon = make_daemon(devices="synthetic:h100:2")
+    daemon.start()
+    path = tmp_path / "other.yaml"
+    path.write_text("queues: {a: {guarantee: 3}}\npools: {edge: {model: l4}}\n")
+    said = subprocess.run([TARN, "apply", "-f", str(path)], check=True, text=True, capture_output=True, env=daemon.environment(), timeout=30)
+    assert "warning: pool edge: no device matches it" in said.stderr
+    assert "warning: guarantees: 3 gpus for all queues together, but the cluster has 2" in said.stderr
+    assert daemon.api.get("/v1/config")["pools"] == {"edge": {"type": "dynamic", "model": "l4"}}

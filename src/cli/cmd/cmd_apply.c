@@ -78,6 +78,8 @@ static void print_changes(const struct applying *applying, const json_t *reply)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
     screen_put(stdout, text.bytes);
     fflush(stdout);
+    json_array_foreach(json_object_get(reply, "warnings"), i, line)
+        say("warning: %s", json_string_value(line) ? json_string_value(line) : "");
 }
 
 /* Before the replay, whether the report can be written; after it, the page. */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a configuration names or guarantees that the cluster does not have. Lost and drained
+ * devices count: they may come back. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/configure.h"
+#include "core/cluster/pool.h"
+
+typedef LIST(const char *) names_list;
+
+struct doubts {
+    const struct state *state;
+    const struct config *config;
+    names_list models;
+    struct text *lines;
+    size_t count;
+};
+
+PRINTF(2, 3) static void doubt(struct doubts *doubts, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    AUTO_FREE char *line = mem_vprintf(format, args);
+    va_end(args);
+    text_printf(doubts->lines, "%s\n", line);
+    doubts->count++;
+}
+
+/* Described devices are those of the new configuration. */
+static bool is_described(const struct state *state, const struct device *device)
+{
+    bool is = false;
+    uint32_t number;
+
+    LIST_EACH (const struct device_type, type, &state->device_types)
+        is |= device_type_is(type, device->uuid, &number);
+    return is;
+}
+
+static bool has_model(const struct doubts *doubts, const char *model)
+{
+    for (size_t i = 0; i < doubts->models.count; i++) {
+        if (strcmp(doubts->models.items[i], model) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_model(struct doubts *doubts, const char *model)
+{
+    if (model[0] && !has_model(doubts, model))
+        list_add(&doubts->models, model);
+}
+
+static void find_models(struct doubts *doubts)
+{
+    const struct config *config = doubts->config;
+
+    LIST_EACH (const struct device, device, &doubts->state->devices) {
+        if (!is_described(doubts->state, device))
+            add_model(doubts, device->model);
+    }
+    for (uint32_t i = 0; i < config->device_type_count; i++)
+        add_model(doubts, config->device_types[i].model);
+    for (uint32_t i = 0; i < config->node_type_count; i++)
+        add_model(doubts, config->node_types[i].model);
+}
+
+/* resource: also gpus, cpus and memory, which are always known. */
+static void check_model(struct doubts *doubts, const char *where, const char *resource)
+{
+    bool is_common = strcmp(resource, "gpus") == 0 || strcmp(resource, "cpus") == 0 ||
+                     strcmp(resource, "memory") == 0;
+    AUTO_RELEASE(text) struct text known = { 0 };
+
+    if (is_common || !resource[0] || has_model(doubts, resource))
+        return;
+    for (size_t i = 0; i < doubts->models.count; i++)
+        text_printf(&known, "%s%s", i > 0 ? ", " : "", doubts->models.items[i]);
+    doubt(doubts, "%s: no device has the model '%s'%s%s", where, resource,
+          known.length > 0 ? "; there are " : "", text_string(&known));
+}
+
+static void check_models(struct doubts *doubts)
+{
+    const struct config *config = doubts->config;
+
+    for (uint32_t i = 0; i < config->price_count; i++)
+        check_model(doubts, config->prices[i].price_micro > 0 ? "prices" : "speeds",
+                    config->prices[i].resource);
+    for (uint32_t i = 0; i < config->queue_count; i++) {
+        const struct event_queue *queue = &config->queues[i];
+        AUTO_FREE char *where = mem_printf("queue %s", queue->name);
+        for (uint32_t k = 0; k < queue->quotas_count; k++)
+            check_model(doubts, where, queue->quotas[k].resource);
+        for (uint32_t k = 0; k < queue->subjects_count; k++)
+            check_model(doubts, where, queue->subjects[k].resource);
+        for (uint32_t k = 0; k < queue->during_count; k++)
+            check_model(doubts, where, queue->during[k].resource);
+        for (uint32_t k = 0; k < queue->names_count; k++) {
+            if (queue->names[k].list == QUEUE_MODELS)
+                check_model(doubts, where, queue->names[k].name);
+        }
+    }
+}
+
+/* ---- pools ---- */
+
+static void check_pool(struct doubts *doubts, const struct event_pool *event)
+{
+    struct pool pool = { .model = (char *)(uintptr_t)event->model,
+                         .nodes = (char *)(uintptr_t)event->nodes,
+                         .labels = (char *)(uintptr_t)event->labels,
+                         .devices = event->devices };
+    const struct config *config = doubts->config;
+    uint32_t count = 0;
+
+    LIST_EACH (const struct device, device, &doubts->state->devices)
+        count += !is_described(doubts->state, device) &&
+                 pool_matches(&pool, device, &doubts->state->nodes.items[device->node]);
+    /* Which number and machine a described device will have is not known yet. */
+    for (uint32_t i = 0; i < config->device_type_count; i++) {
+        const struct device_type *type = &config->device_types[i];
+        const struct device described = { .model = (char *)(uintptr_t)type->model,
+                                          .labels = (char *)(uintptr_t)type->labels };
+        struct pool anywhere = pool;
+        anywhere.nodes = (char *)(uintptr_t) "";
+        anywhere.devices = 0;
+        count += pool_matches(&anywhere, &described, NULL) ? type->count : 0;
+    }
+    if (count == 0)
+        doubt(doubts, "pool %s: no device matches it", event->name);
+    else if (event->is_static && event->gpus > count)
+        doubt(doubts, "pool %s: %" PRIu32 " gpus, but %" PRIu32 " match it", event->name,
+              event->gpus, count);
+}
+
+/* ---- guarantees ---- */
+
+static int64_t capacity_of(const struct doubts *doubts, const char *resource)
+{
+    const struct config *config = doubts->config;
+    bool is_any = strcmp(resource, "gpus") == 0;
+    int64_t sum = 0;
+
+    LIST_EACH (const struct node, node, &doubts->state->nodes) {
+        sum += strcmp(resource, "cpus") == 0     ? node->cpu_milli
+               : strcmp(resource, "memory") == 0 ? node->memory_mib
+                                                 : 0;
+    }
+    LIST_EACH (const struct device, device, &doubts->state->devices) {
+        if ((is_any || strcmp(device->model, resource) == 0) &&
+            !is_described(doubts->state, device))
+            sum += GPU_MILLI;
+    }
+    for (uint32_t i = 0; i < config->device_type_count; i++) {
+        if (is_any || strcmp(config->device_types[i].model, resource) == 0)
+            sum += (int64_t)config->device_types[i].count * GPU_MILLI;
+    }
+    return sum;
+}
+
+static int64_t guarantee_of(const struct event_queue *queue, const char *resource)
+{
+    if (strcmp(resource, "gpus") == 0)
+        return queue->gpus.guarantee;
+    for (uint32_t i = 0; i < queue->quotas_count; i++) {
+        if (strcmp(queue->quotas[i].resource, resource) == 0)
+            return queue->quotas[i].quota.guarantee;
+    }
+    return 0;
+}
+
+/* Of a queue, with those below it: parents stand before their children. */
+static int64_t guarantee_below(const struct config *config, uint32_t number, const char *resource,
+                               const int64_t *whole)
+{
+    int64_t own = guarantee_of(&config->queues[number], resource), sum = 0;
+
+    for (uint32_t i = number + 1; i < config->queue_count; i++)
+        sum += strcmp(config->queues[i].parent, config->queues[number].name) == 0 ? whole[i] : 0;
+    return own > sum ? own : sum;
+}
+
+static void check_guarantee(struct doubts *doubts, const char *resource)
+{
+    const struct config *config = doubts->config;
+    AUTO_FREE int64_t *whole = mem_zero(config->queue_count + 1, sizeof(*whole));
+    int64_t sum = 0, capacity = capacity_of(doubts, resource);
+    bool is_memory = strcmp(resource, "memory") == 0;
+    int64_t unit = is_memory ? 1024 : GPU_MILLI;
+
+    for (uint32_t i = config->queue_count; i-- > 0;) {
+        whole[i] = guarantee_below(config, i, resource, whole);
+        sum += config->queues[i].parent[0] ? 0 : whole[i];
+    }
+    if (sum > capacity)
+        doubt(doubts, "guarantees: %.10g%s %s for all queues together, but the cluster has %.10g%s",
+              (double)sum / (double)unit, is_memory ? "G" : "", resource,
+              (double)capacity / (double)unit, is_memory ? "G" : "");
+}
+
+static void check_guarantees(struct doubts *doubts)
+{
+    const struct config *config = doubts->config;
+    names_list resources = { 0 };
+
+    list_add(&resources, "gpus");
+    for (uint32_t i = 0; i < config->queue_count; i++) {
+        const struct event_queue *queue = &config->queues[i];
+        for (uint32_t k = 0; k < queue->quotas_count; k++) {
+            bool is_there = false;
+            for (size_t n = 0; n < resources.count; n++)
+                is_there |= strcmp(resources.items[n], queue->quotas[k].resource) == 0;
+            if (!is_there)
+                list_add(&resources, queue->quotas[k].resource);
+        }
+    }
+    for (size_t i = 0; i < resources.count; i++)
+        check_guarantee(doubts, resources.items[i]);
+    list_release(&resources);
+}
+
+size_t configure_doubts(const struct state *state, const struct config *config, struct text *ret)
+{
+    struct doubts doubts = { .state = state, .config = config, .lines = ret };
+
+    find_models(&doubts);
+    check_models(&doubts);
+    for (uint32_t i = 0; i < config->pool_count; i++)
+        check_pool(&doubts, &config->pools[i]);
+    check_guarantees(&doubts);
+    list_release(&doubts.models);
+    return doubts.count;
+}
