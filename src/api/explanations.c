@@ -131,8 +131,11 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
     size_t start = text.length;
     if (back.could > 0) {
         say_milli(&text, back.could, "gpu");
-        text_printf(&text, " can be taken back%s",
-                    job->is_awaited ? ", and are" : ", but it could not start all the same");
+        text_printf(
+            &text, " can be taken back%s",
+            job->is_awaited
+                ? ", and are"
+                : ", but not yet: the job starts soon without that, or would not fit even then");
     }
     if (back.firm > 0) {
         text_add(&text, text.length > start ? "; " : "");
@@ -145,10 +148,10 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
         text_add(&text, text.length > start ? "; " : "");
         say_milli(&text, back.young, "gpu");
         if (back.young_until > 0)
-            text_printf(&text, " can be taken back in %s, after the least run time of their jobs",
+            text_printf(&text, " can be taken back in %s, after the minimum run time of their jobs",
                         units_format_duration(buffer, left > 0 ? left : 0));
         else
-            text_add(&text, " will soon be free by themselves");
+            text_add(&text, " will soon be free because their jobs end");
     }
     add_line(lines, "owed", text.bytes);
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "rule", stop_rule_name((uint8_t)back.rule),

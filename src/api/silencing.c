@@ -69,7 +69,7 @@ static int check_name(const char *name, struct error *err)
 {
     if (strcmp(name, "*") != 0 && !alert_name_is_known(name))
         return error_set(err, REFUSED_BAD,
-                         "silence: name: '%.40s' is none; expected a fault's name, job-idle, "
+                         "silence: name: '%.40s' is not known; expected a fault's name, job-idle, "
                          "job-memory, job-limit, job-device, budget, journal or *",
                          name);
     return 0;
@@ -113,10 +113,11 @@ static int read_subject(const struct state *state, const char *subject, const ch
 
     *ret = is_itself ? subject : uuid_of(state, subject);
     return *ret ? 0
-                : error_set(err, REFUSED_BAD,
-                            "silence: subject: '%.60s' is none; expected the UUID or the number of "
-                            "a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *",
-                            subject);
+                : error_set(
+                      err, REFUSED_BAD,
+                      "silence: subject: '%.60s' is not known; expected the UUID or the number of "
+                      "a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *",
+                      subject);
 }
 
 static int read_silence(const struct state *state, const json_t *body, usec_t wall,

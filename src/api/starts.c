@@ -16,7 +16,7 @@ static void say_state(const struct job *job, struct text *text)
 {
     switch (job->state) {
     case JOB_HELD:
-        text_add(text, "is held: it does not start before somebody releases it");
+        text_add(text, "is held: it does not start before it is released");
         break;
     case JOB_WAITING:
     case JOB_QUEUED:

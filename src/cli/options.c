@@ -18,7 +18,7 @@ const struct option_entry options_own[] = { { 0 } };
 const struct option_entry options_common[] = {
     [COMMON_JSON] = { "json", 0, NULL, "print JSON, as the API has it" },
     [COMMON_QUIET] = { "quiet", 'q', NULL, "print ids only" },
-    [COMMON_SOCKET] = { "socket", 0, "PATH", "where the daemon listens" },
+    [COMMON_SOCKET] = { "socket", 0, "PATH", "socket of the daemon" },
     [COMMON_HELP] = { "help", 'h', NULL, "this text" },
     { 0 },
 };

@@ -61,7 +61,7 @@ int interrupt(const struct control *control, const char *name, const struct inte
     if (code < 0)
         return code;
     if (wish->is_cancelled && event.node.going_at == 0)
-        return error_set(err, REFUSED_CONFLICT, "node %s: nobody said that it is taken away", name);
+        return error_set(err, REFUSED_CONFLICT, "node %s: no interruption is announced", name);
     event.node.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);
     control_emit(control, event);
     return 0;

@@ -127,7 +127,7 @@ static int check_right(const struct state *state, const struct job_change *wish,
           (is_of_administration(wish) && queue_policy_administers(state, wish->who, job->queue));
 
     return may ? 0
-               : error_set(err, REFUSED_FORBIDDEN, "%s %" PRIu64 ": belongs to somebody else", what,
+               : error_set(err, REFUSED_FORBIDDEN, "%s %" PRIu64 ": belongs to another user", what,
                            id);
 }
 

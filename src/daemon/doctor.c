@@ -86,7 +86,8 @@ static void look_at_devices(void)
         list_devices(probe);
         break;
     case NVML_NO_LIBRARY:
-        say(GRADE_NOTE, "gpus", "%s; made up ones are used (--devices synthetic:h100:4)", why.text);
+        say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
+            why.text);
         break;
     case NVML_NO_DRIVER:
     case NVML_NO_USE:

@@ -30,7 +30,7 @@ const struct option_entry options_exporter[] = {
                  "address to listen on; without HOST, this machine only (default " EXPORTER_LISTEN
                  ")" },
     [PROBE] = { "probe", 0, "DEVICES", "auto, nvml, amd, intel, recorded:FILE, synthetic:h100:4" },
-    [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or what went wrong to this descriptor" },
+    [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or the error to this descriptor" },
     { 0 },
 };
 

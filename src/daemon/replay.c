@@ -17,7 +17,8 @@ const struct option_entry options_replay[] = {
     [VERIFY] = { "verify", 0, NULL,
                  "decide again at every plan, and compare with the records and the snapshot" },
     [PRINT] = { "print", 0, NULL, "print the records, one a line" },
-    [STATE] = { "state", 0, "DIR", "where the journal is (default: as for tarn serve)" },
+    [STATE] = { "state", 0, "DIR",
+                "state directory with the journal (default: as for tarn serve)" },
     { 0 },
 };
 

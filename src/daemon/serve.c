@@ -18,8 +18,8 @@
 enum { STATE, SOCKET, DEVICES, ENGINE, GRACE, STUDY, ALL, SHIM, METRICS, JOB_DIR, NOTIFY };
 
 const struct option_entry options_serve[] = {
-    [STATE] = { "state", 0, "DIR", "where everything is kept (default: see tarn(1), FILES)" },
-    [SOCKET] = { "socket", 0, "PATH", "where to listen" },
+    [STATE] = { "state", 0, "DIR", "state directory (default: see tarn(1), FILES)" },
+    [SOCKET] = { "socket", 0, "PATH", "socket to listen on" },
     [DEVICES] = { "devices", 0, "DEVICES",
                   "auto, nvml, amd, intel, none, recorded:FILE, synthetic:h100:4 "
                   "($TARN_DEVICES)" },
@@ -33,7 +33,7 @@ const struct option_entry options_serve[] = {
                   "serve /metrics to Prometheus; without HOST to this machine only" },
     [JOB_DIR] = { "hpc-job-dir", 0, "DIR",
                   "write there which jobs have which GPU, for dcgm-exporter" },
-    [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or what went wrong to this descriptor" },
+    [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or the error to this descriptor" },
     { 0 },
 };
 

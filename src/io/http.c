@@ -291,7 +291,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                    "request: too much is being received at once; try again");
         else if (!exchange->server->is_open && exchange->request.who->source == IDENTITY_NOBODY)
             refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
-                   "the kernel does not say who you are");
+                   "the kernel does not report the user of this process");
         else if (exchange->server->is_closing)
             refuse_stopping(exchange);
         else

@@ -79,7 +79,7 @@ static int probe_auto(struct probe **ret_probe, char **ret_name, struct error *e
     add_if_any(&makers, probe_amd_create(device_root(), NULL));
     add_if_any(&makers, probe_intel_create(device_root(), NULL));
     if (makers.count == 0 && answer == NVML_NO_LIBRARY) {
-        log_line(LOG_NOTICE, "GPUs are made up devices=%s reason='%s'", PROBE_CHOICE_SYNTHETIC,
+        log_line(LOG_NOTICE, "GPUs are synthetic devices=%s reason='%s'", PROBE_CHOICE_SYNTHETIC,
                  why.text);
         *ret_name = mem_string(PROBE_CHOICE_SYNTHETIC);
         return probe_synthetic_create(PROBE_CHOICE_SYNTHETIC, ret_probe, err);

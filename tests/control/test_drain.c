@@ -102,7 +102,7 @@ static void a_machine_is_taken_away_or_stays(void **state)
     const struct interruption stays = { .is_cancelled = true };
 
     ASSERT_REFUSED(desk, interrupt(&desk->control, "a", &stays, &err), REFUSED_CONFLICT,
-                   "node a: nobody said that it is taken away");
+                   "node a: no interruption is announced");
     ASSERT_DONE(interrupt(&desk->control, "a", &soon, &err));
     assert_int_equal(node_a(desk)->going_at, desk->now + 30 * USEC_PER_SEC);
     ASSERT_DONE(interrupt(&desk->control, "a", &stays, &err));

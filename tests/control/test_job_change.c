@@ -64,7 +64,7 @@ static void a_running_job_reports_that_its_work_is_saved(void **state)
     ASSERT_DONE(change(desk, &desk->ana, id, EVENT_CHECKPOINT, &err));
     assert_int_equal(state_job(desk->state, id)->run->checkpointed, desk->now);
     ASSERT_REFUSED(desk, change(desk, &desk->root, id, EVENT_CHECKPOINT, &err), REFUSED_FORBIDDEN,
-                   "job 1: belongs to somebody else");
+                   "job 1: belongs to another user");
 }
 
 static void what_changes_nothing_is_refused(void **state)
@@ -77,9 +77,9 @@ static void what_changes_nothing_is_refused(void **state)
     ASSERT_REFUSED(desk, change(desk, &desk->ana, 99, EVENT_HOLD, &err), REFUSED_NOT_FOUND,
                    "job 99: no such job");
     ASSERT_REFUSED(desk, change(desk, &desk->eve, id, EVENT_HOLD, &err), REFUSED_FORBIDDEN,
-                   "job 1: belongs to somebody else");
+                   "job 1: belongs to another user");
     ASSERT_REFUSED(desk, change(desk, &desk->eve, array, EVENT_HOLD, &err), REFUSED_FORBIDDEN,
-                   "array 2: belongs to somebody else");
+                   "array 2: belongs to another user");
     ASSERT_REFUSED(desk, change(desk, &desk->ana, id, EVENT_RELEASE, &err), REFUSED_CONFLICT,
                    "job 1 is queued; release changes nothing");
     ASSERT_REFUSED(desk, change(desk, &desk->ana, array, EVENT_RELEASE, &err), REFUSED_CONFLICT,
@@ -199,13 +199,13 @@ static void a_queue_has_administrators_of_its_own(void **state)
     ASSERT_DONE(change(desk, &desk->eve, id, EVENT_RELEASE, &err));
     assert_int_equal(state_job(desk->state, id)->priority, 50);
     ASSERT_REFUSED(desk, update(desk, &desk->eve, id, longer, &err), REFUSED_FORBIDDEN,
-                   "job 1: belongs to somebody else");
+                   "job 1: belongs to another user");
     ASSERT_REFUSED(desk, change(desk, &desk->eve, elsewhere, EVENT_CANCEL, &err), REFUSED_FORBIDDEN,
-                   "job 2: belongs to somebody else");
+                   "job 2: belongs to another user");
     ASSERT_DONE(change(desk, &desk->eve, id, EVENT_CANCEL, &err));
     assert_string_equal(state_job(desk->state, id)->run->cancelled_by, "eve");
     ASSERT_REFUSED(desk, change(desk, &desk->eve, id, EVENT_REQUEUE, &err), REFUSED_FORBIDDEN,
-                   "job 1: belongs to somebody else");
+                   "job 1: belongs to another user");
     desk_submit(desk, &desk->eve, "{" JOB ", queue: vision, priority: 9}");
 }
 

@@ -48,7 +48,7 @@ def test_a_drained_node_keeps_its_jobs_and_gets_no_more(daemon, api, is_crash):
         assert "drained" in tarn(daemon, "nodes").stdout and "disk to be replaced" in tarn(daemon, "nodes").stdout
         assert "disk to be replaced" in tarn(daemon, "why", str(late)).stdout
         restart(daemon, is_crash)
-    assert tarn(daemon, "undrain", name).stdout == "node %s may get jobs again\n" % name
+    assert tarn(daemon, "undrain", name).stdout == "node %s is no longer drained\n" % name
     api.wait_end(late)
     assert node_of(api)["state"] == "up" and node_of(api)["reason"] is None
     assert api.job(running)["state"] == "running"

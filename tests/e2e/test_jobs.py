@@ -613,7 +613,7 @@ def test_others_may_look_and_not_touch(shared):
     assert seen["state"] == "running" and seen["launch"] is None
     for path in ("cancel", "hold", "requeue"):
         for target in (str(number), str(array), "%d_1" % array):
-            refused(403, "forbidden", "belongs to somebody else", as_user, NOBODY,
+            refused(403, "forbidden", "belongs to another user", as_user, NOBODY,
                     lambda: api.post("/v1/jobs/%s/%s" % (target, path)))
     refused(403, "forbidden", "belongs to", as_user, NOBODY,
             lambda: api.patch("/v1/jobs/%d" % number, {"priority": 1}))

@@ -97,7 +97,7 @@ def test_it_fits_a_screen_says_what_is_missing_and_is_csv_too(machine):
     assert done.stdout.split()[:10] == ["QUEUE", "OK", "BAD", "PRE", "GPU-H", "USE", "MEM", "IDLE-H", "KWH", "COST"]
     assert any(line.startswith("total ") for line in done.stdout.splitlines())
     assert "job %d (" % idle in done.stdout and " GPU-hours idle" in done.stdout
-    assert "never 0" in done.stderr and "GPU-hours given" in done.stderr
+    assert "never 0" in done.stderr and "GPU-hours allocated" in done.stderr
     rows = list(csv.DictReader(io.StringIO(tarn(machine, "report", "--by", "job", "--csv").stdout)))
     assert [row["job"] for row in rows] == [str(busy), str(idle)] or [row["job"] for row in rows] == [str(idle), str(busy)]
     named = {row["job"]: row for row in rows}

@@ -55,7 +55,7 @@ def alerts(machine):
 
 def test_what_is_silenced_is_listed_not_told_and_stays_so_over_a_crash(machine, hook):
     machine.api.put("/v1/config", {"alerts": {"webhook": hook.url}})
-    assert "nothing is wrong" in tarn(machine).stderr
+    assert "no problems" in tarn(machine).stderr
     tarn(machine, "silence", "recovery-action", "--of", "GPU-0", "--for", "2h", "--comment", "we know, ana has it")
     read_once(machine)
     machine.tell(gpu(0, recovery_action=1), gpu(1, recovery_action=1))
@@ -167,7 +167,7 @@ def test_a_budget_that_is_spent_is_told(machine, hook):
 
 @pytest.mark.parametrize("body,words", [
     ({"for": "2h"}, "name: expected"),
-    ({"name": "cold", "for": "2h"}, "'cold' is none"),
+    ({"name": "cold", "for": "2h"}, "'cold' is not known"),
     ({"name": "hot"}, "for: expected a time"),
     ({"name": "hot", "for": "2 years"}, "for"),
     ({"name": "hot", "for": "0s"}, "for: expected a time"),

@@ -115,7 +115,7 @@ def test_the_notice_bounds_the_grace(api):
 def test_a_bad_interruption_is_refused(api):
     name = node_of(api)["name"]
     for path, body, words in (("nowhere", {}, "no such node"), (name, {"inn": 3}, "unknown key 'inn'"),
-                              (name, {"in": "soon"}, "in: 'soon'"), (name, {"cancel": True}, "nobody said")):
+                              (name, {"in": "soon"}, "in: 'soon'"), (name, {"cancel": True}, "no interruption is announced")):
         with pytest.raises(Refused) as caught:
             api.post("/v1/nodes/%s/interrupt" % path, body)
         assert words in caught.value.message

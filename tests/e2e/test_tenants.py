@@ -201,7 +201,7 @@ def test_users_have_the_rights_that_a_queue_gives_them(make_daemon):
     as_user(65534, lambda: api.patch("/v1/jobs/%d" % mine, {"priority": 100}))
     as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % mine))
     assert api.job(mine)["priority"] == 100
-    with pytest.raises(Refused, match="belongs to somebody else"):
+    with pytest.raises(Refused, match="belongs to another user"):
         as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % other))
 
 

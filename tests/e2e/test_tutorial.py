@@ -47,6 +47,7 @@ PLACEHOLDERS = [
     (r" of \d+\.\d+ GPU-hours", " of SOME GPU-hours"),
     (r"\d+\.\d\d\b", "AMOUNT"),
     (r"\b\d+ records, \d+ plans, \d+ decisions", "RECORDS"),
+    (r"-{5,}", "BAR"),
     (r"\s+", " "),
 ]
 
@@ -73,8 +74,8 @@ class Shell:
         os.symlink(BUILD, os.path.join(folder, "build"))
         shutil.copytree(os.path.join(ROOT, "examples", "tutorial"), os.path.join(folder, "examples", "tutorial"))
         environment = {key: value for key, value in os.environ.items()
-                       if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_")) and key not in ("COLUMNS", "LINES")}
-        environment.update(TMPDIR=folder, TARN_SHIM=find_shim(), LC_ALL="C.UTF-8", TZ="UTC")
+                       if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_"))}
+        environment.update(COLUMNS="200", TMPDIR=folder, TARN_SHIM=find_shim(), LC_ALL="C.UTF-8", TZ="UTC")
         self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

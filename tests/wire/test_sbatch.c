@@ -252,8 +252,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "--mem=0",
           "--mem: 0 (all memory of a node) is not supported; expected a size, as in 64G" },
         { "-q long", "--qos: not supported; use --queue or --priority" },
-        { "--exclusive", "--exclusive: not supported; use --gpus, --cpus and --mem as much as the "
-                         "node has" },
+        { "--exclusive", "--exclusive: not supported; use --gpus, --cpus and --mem of the whole "
+                         "node" },
         { "-C a100", "--constraint: 'a100': nodes have no features; only GPU models can be asked "
                      "for, with --gpus" },
         { "--gpus 1 -C 'a&b'", "--constraint: ''a&b'': expected GPU models, as in a100 or "
@@ -376,7 +376,7 @@ static void options_are_listed_for_help_and_completion(void **state)
         count++;
     assert_int_equal(lines, count);
     assert_non_null(strstr(help.bytes, "  -c, --cpus-per-task=N            the same as --cpus\n"));
-    assert_non_null(strstr(help.bytes, "      --nice[=N]                   that much less"));
+    assert_non_null(strstr(help.bytes, "      --nice[=N]                   reduce the priority"));
 }
 
 /* What the options come to is what a submission takes. */

@@ -93,7 +93,7 @@ static int list(const struct options *options)
         { "WHAT", TABLE_LEFT, 10, cell_words, "words" },
     };
     static const struct list_view view = {
-        .key = "alerts", .none = "nothing is wrong", .columns = columns, .count = COUNT_OF(columns)
+        .key = "alerts", .none = "no problems", .columns = columns, .count = COUNT_OF(columns)
     };
     AUTO(json) json_t *reply = NULL;
     const json_t *alert;

@@ -23,8 +23,9 @@ enum { JOBS_SHOWN = 5 };
 const struct option_entry options_apply[] = {
     [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
     [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only show what would change" },
-    [APPLY_REPLAY] = { "replay", 0, "DAYS", "first compare the last days (7d) under both" },
-    [APPLY_REPORT] = { "report", 0, "FILE", "write that comparison as a page, too" },
+    [APPLY_REPLAY] = { "replay", 0, "DAYS",
+                       "first compare the last days (7d) under both configurations" },
+    [APPLY_REPORT] = { "report", 0, "FILE", "also write that comparison as an HTML page" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
     [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
     { 0 },
@@ -151,7 +152,7 @@ static int put(struct applying *applying, const json_t *seen, json_t **ret, stru
     }
     int code = ask_daemon(applying, seen, ret, err);
     if (code == 0)
-        say("applied as change %" PRId64 "; tarn apply --undo takes it back",
+        say("applied as change %" PRId64 "; tarn apply --undo reverts it",
             field_number(*ret, "number"));
     return code;
 }

@@ -58,7 +58,7 @@ static void print(const json_t *reply)
 
     printf("%s %s ", is_gpu ? "gpu" : "node", field_text(reply, is_gpu ? "gpu" : "node"));
     if (!is_drained)
-        printf("may get jobs again\n");
+        printf("is no longer drained\n");
     else if (jobs == 0)
         printf("is drained · nothing runs there\n");
     else

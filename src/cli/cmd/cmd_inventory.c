@@ -24,8 +24,8 @@ const struct option_entry options_ls[] = {
     [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
     [AFTER] = { "after", 0, "ID", "only jobs after this one" },
     [TASKS] = { "tasks", 0, NULL, "a row for each task of an array" },
-    [SINCE] = { "since", 0, "DURATION", "jobs of the last 2h, 7d; ended ones, too" },
-    [UNTIL] = { "until", 0, "DURATION", "not those submitted in the last 1h" },
+    [SINCE] = { "since", 0, "DURATION", "jobs of the last 2h or 7d, including ended ones" },
+    [UNTIL] = { "until", 0, "DURATION", "without jobs submitted in the last 1h" },
     { 0 },
 };
 
@@ -342,7 +342,7 @@ static void print_scale(const json_t *reply)
         return;
     }
     if (json_array_size(wanted) + json_array_size(may_go) == 0) {
-        say("no node is wanted, and none may go");
+        say("no node needs to be added, and none can be released");
         return;
     }
     AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));

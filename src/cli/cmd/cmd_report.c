@@ -15,7 +15,8 @@ const struct option_entry options_report[] = {
     [BY] = { "by", '\0', "WHAT", "one line per user, queue, job or model" },
     [COUNT] = { "count", 'n', "N", "at most N lines, default 20" },
     [CSV] = { "csv", '\0', NULL, "print comma-separated values" },
-    [ESTIMATES] = { "estimates", '\0', NULL, "how true the start times were that were shown" },
+    [ESTIMATES] = { "estimates", '\0', NULL,
+                    "compare the start times that were shown with the real ones" },
     { 0 },
 };
 
@@ -161,14 +162,15 @@ static void print_footer(const json_t *report)
                 clock_format(from, field_time(report, "from")),
                 clock_format(until, field_time(report, "until")), count, count == 1 ? "" : "s");
     if (field_number(total, "running") > 0)
-        text_printf(&line, ", %" PRId64 " not over", field_number(total, "running"));
+        text_printf(&line, ", %" PRId64 " not ended", field_number(total, "running"));
     if (capacity > 0)
-        text_printf(&line, " · %.0f%% of %.3g GPU-hours given", hours / capacity * 100, capacity);
+        text_printf(&line, " · %.0f%% of %.3g GPU-hours allocated", hours / capacity * 100,
+                    capacity);
     talk("%s", text_string(&line));
     if (hours > 0)
-        talk("readings for %.0f%% of the given GPU-hours; USE, MEM, IDLE-H speak of these",
+        talk("readings for %.0f%% of the allocated GPU-hours; USE, MEM and IDLE-H cover these",
              watched / hours * 100);
-    talk("- not known, never 0 · BAD failed · PRE stopped for others · MEM peak of given");
+    talk("- not known, never 0 · BAD failed · PRE preemptions · MEM peak of allocation");
 }
 
 /* ---- comma-separated values ---- */

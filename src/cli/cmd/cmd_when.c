@@ -127,16 +127,16 @@ static void add_headline(const json_t *why, struct text *text)
     static const struct {
         const char *kind, *words;
     } headlines[] = {
-        { "held", "is held back" },
+        { "held", "is held" },
         { "needs", "waits for another job" },
         { "begin", "waits for its begin time" },
-        { "new", "has just come and has not been looked at yet" },
+        { "new", "is new: the scheduler has not considered it yet" },
         { "gpus", "waits for gpus" },
         { "cpus", "waits for cpus" },
         { "memory", "waits for memory" },
         { "quota", "waits for quota" },
         { "pool_max", "waits for room in its pool" },
-        { "pool_min", "waits: what is free is kept for another pool" },
+        { "pool_min", "waits: the free resources are kept for another pool" },
         { "array", "waits for other tasks of its array" },
         { "reserved", "waits behind a reservation" },
         { "turn", "waits for its turn in its queue" },
@@ -160,7 +160,7 @@ static void add_headline(const json_t *why, struct text *text)
     else if (strcmp(kind, "none") != 0 && kind[0])
         text_printf(text, "waits: %s", field_text(why, "meaning"));
     else
-        text_printf(text, "is %s: nothing keeps it", state);
+        text_printf(text, "is %s: it does not wait", state);
 }
 
 static void print_why(const json_t *why)

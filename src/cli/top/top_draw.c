@@ -194,7 +194,7 @@ static void draw_help(struct frame *frame, size_t lines)
         "  K or x        end the job that is selected, if it is one's own; asks first",
         "  space         stop and go on",
         "",
-        "  -             not known: nobody reads it, or the device does not say",
+        "  -             not known: it is not measured, or the device does not report it",
         "",
         "any key goes back",
     };
