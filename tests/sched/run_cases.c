@@ -443,6 +443,7 @@ static void do_gpus(struct run *run)
                                           .kind = find(run, "kind"),
                                           .index = i,
                                           .memory_mib = mib_of(run, "memory"),
+                                          .island = (uint32_t)number_of(run, "island", 0),
                                           .numa_node = (int32_t)number_of(run, "numa", -1) + 1 } });
     }
 }

@@ -18,6 +18,29 @@ static void look_at_cells(struct placing *placing)
             placing->visible.slacks[i] < 0 ? placing->visible.slacks[i] : 0;
 }
 
+/* The island where a gang's members on this machine stay together; 0: none. */
+static uint32_t island_of_gang(struct placing *placing, const struct spot *spot, const bool *avoid)
+{
+    const struct place_query *query = placing->query;
+    const struct request *request = query->request;
+    const struct layout *layout = query->fleet->layout;
+    const struct lease *lease = &placing->lease;
+    uint32_t left = request->members - lease->members_count;
+
+    if (!placing->held || spot->at->count == 0)
+        return 0;
+    if (placing->spread > 0 && placing->spread - placing->taken[spot->node] < left)
+        left = placing->spread - placing->taken[spot->node];
+    memset(placing->held, 0, spot->at->count * sizeof(bool));
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
+        if (slot >= spot->at->first && slot < spot->at->first + spot->at->count)
+            placing->held[slot - spot->at->first] = true;
+    }
+    left = score_count(query->scorer, placing->shape, spot, left);
+    return score_island(query->scorer, placing->shape, spot, avoid, placing->held, left);
+}
+
 static bool place_member(struct placing *placing)
 {
     const struct place_query *query = placing->query;
@@ -30,12 +53,13 @@ static bool place_member(struct placing *placing)
         return false;
 
     struct lease *lease = &placing->lease;
-    uint32_t node = (uint32_t)pick.node, rank = lease->members_count++;
+    uint32_t node = (uint32_t)pick.node;
     uint32_t wanted = shape->ask ? shape->ask->count : 0;
     struct slice *slices = &placing->slices[lease->slices_count];
     struct spot spot = visible_spot(&placing->visible, placing->shape, node);
-    bool is_placed =
-        score_choose(query->scorer, shape, &spot, placing_avoid(placing, node), slices);
+    const bool *avoid = placing_avoid(placing, node);
+    uint32_t island = island_of_gang(placing, &spot, avoid), rank = lease->members_count++;
+    bool is_placed = score_choose(query->scorer, shape, &spot, avoid, island, slices);
     assert(is_placed); /* it has a cost */
     (void)is_placed;
     for (uint32_t i = 0; i < wanted; i++) {
@@ -315,6 +339,8 @@ static void prepare(struct placing *placing)
     placing->avoid = arena_take(placing->arena, layout->slots_most + 1, sizeof(bool));
     if (request->members > 1 || layout->has_mins)
         placing->taken = arena_take(placing->arena, layout->nodes.count, sizeof(uint32_t));
+    if (request->members > 1 && request->roles_count == 0)
+        placing->held = arena_take(placing->arena, layout->slots_most + 1, sizeof(bool));
     if (request->nodes_min > 1)
         placing->spread = (request->members + request->nodes_min - 1) / request->nodes_min;
     visible_start(&placing->visible);

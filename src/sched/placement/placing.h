@@ -91,6 +91,7 @@ struct placing {
     struct slice *slices;
     struct visible visible;
     bool *avoid;
+    bool *held;        /* by slot of a machine: the gang has it; NULL: it is no plain gang */
     uint32_t *taken;   /* members on each machine; NULL: one member */
     uint32_t spread;   /* no more on one machine; 0: no bound */
     uint32_t machines; /* different ones so far */

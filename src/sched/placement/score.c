@@ -498,8 +498,39 @@ static uint32_t best_ranks(const struct scorer *scorer, const struct shape *shap
     return best;
 }
 
+uint32_t score_island(const struct scorer *scorer, const struct shape *shape,
+                      const struct spot *spot, const bool *avoid, const bool *held,
+                      uint32_t members)
+{
+    uint32_t best = 0, best_count = UINT32_MAX;
+    bool best_held = false;
+
+    if (!shape->ask || is_instance(shape) || !is_whole(shape) ||
+        !(shape->ask->nvlink || shape->ask->count == 1))
+        return 0;
+    uint32_t good = must_be_linked(shape) ? NOT_FREE - 1 : best_ranks(scorer, shape, spot);
+    for (uint32_t i = 0; i < spot->at->count; i++) {
+        uint32_t island = tie_of(scorer, spot, i, TIE_ISLAND), count = 0;
+        bool is_held = false, is_first = island != 0;
+        for (uint32_t k = 0; k < i && is_first; k++)
+            is_first = tie_of(scorer, spot, k, TIE_ISLAND) != island;
+        for (uint32_t k = i; k < spot->at->count && is_first; k++) {
+            bool is_in = tie_of(scorer, spot, k, TIE_ISLAND) == island;
+            is_held |= is_in && held[k];
+            count += is_in && !(avoid && avoid[k]) && rank_of(scorer, shape, spot, k) <= good;
+        }
+        if (!is_first || count < members * shape->ask->count ||
+            (best != 0 && (is_held == best_held ? count >= best_count : best_held)))
+            continue;
+        best = island;
+        best_count = count;
+        best_held = is_held;
+    }
+    return best;
+}
+
 bool score_choose(struct scorer *scorer, const struct shape *shape, const struct spot *spot,
-                  const bool *avoid, struct slice *ret_slices)
+                  const bool *avoid, uint32_t island, struct slice *ret_slices)
 {
     uint32_t by_rank[RANKS + 1];
 
@@ -511,6 +542,8 @@ bool score_choose(struct scorer *scorer, const struct shape *shape, const struct
         instance_choose(scorer, shape, spot, avoid, ret_slices);
         return true;
     }
+    if (island != 0 && choose_many(scorer, shape, spot, avoid, TIE_ISLAND, island, ret_slices))
+        return true;
     bool is_gradient = scorer->placement == PLACEMENT_SFG || scorer->placement == PLACEMENT_FGD;
     if (shape->ask->count == 1 && !is_whole(shape) && is_gradient &&
         spot->at->count <= TYPICAL_SLOTS_MAX) {

@@ -81,10 +81,18 @@ struct slice slot_slice(const struct scorer *scorer, const struct shape *shape,
 /* COST_NONE: does not fit. */
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot);
 
+/* The NVLink island there with room for so many members of a gang, for a shape of linked GPUs or of
+ * one whole GPU a member: one that the gang has a part of (held, by slot of the machine), else the
+ * one with the fewest GPUs over. 0: none. avoid: as for score_choose. */
+uint32_t score_island(const struct scorer *scorer, const struct shape *shape,
+                      const struct spot *spot, const bool *avoid, const bool *held,
+                      uint32_t members);
+
 /* Choose the devices of a member there: as many slices as the ask counts, without rank. avoid: by
- * slot of the machine, what it should leave to others; NULL: nothing. False: does not fit. */
+ * slot of the machine, what it should leave to others; NULL: nothing. island: where they are taken
+ * if they fit; 0: anywhere. False: does not fit. */
 bool score_choose(struct scorer *scorer, const struct shape *shape, const struct spot *spot,
-                  const bool *avoid, struct slice *ret_slices);
+                  const bool *avoid, uint32_t island, struct slice *ret_slices);
 
 /* Devices there of which the shape could get a part, CPUs and memory aside. */
 uint32_t score_free_slots(const struct scorer *scorer, const struct shape *shape,
