@@ -276,6 +276,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .estimate = draft->estimate,
         .deadline = draft->deadline_delay > 0 ? now + draft->deadline_delay : 0,
         .tariff_most = draft->tariff_most,
+        .oom_factor = draft->oom_factor,
         .preemptible = draft->preemptible,
         .restart_cost = draft->restart_cost,
         .heals = draft->heals,

@@ -237,6 +237,56 @@ static void what_a_queue_does_not_allow_is_refused_with_the_bound(void **state)
     assert_string_equal(err.text, "queue exam: a preemptible job; none of its jobs is preemptible");
 }
 
+static void a_job_that_ran_out_of_memory_gets_more(void **state)
+{
+    static const struct {
+        const char *yaml, *text;
+    } bad[] = {
+        { "{" JOB ", retry: {oom: {memory: x1.5}}}",
+          "retry: oom: more memory than what? expected memory: SIZE, too" },
+        { "{" JOB ", memory: 1G, retry: {oom: {}}}", "retry: oom: expected {memory: x1.5}" },
+        { "{" JOB ", memory: 1G, retry: {oom: {memory: x1}}}",
+          "retry: oom: memory: 'x1': expected a factor like x1.5, 1.1 to 10" },
+        { "{" JOB ", memory: 1G, retry: {oom: {memory: much}}}",
+          "retry: oom: memory: 'much': expected a factor like x1.5, 1.1 to 10" },
+    };
+    static const int64_t memory[] = { 40 * 1024, 60 * 1024, 64 * 1024 };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct error err = { "" };
+        assert_true(submit_yaml(desk, &desk->ana, bad[i].yaml, &err) < 0);
+        assert_string_equal(err.text, bad[i].text);
+    }
+    uint64_t id =
+        desk_submit(desk, &desk->ana, "{" JOB ", memory: 40G, retry: {oom: {memory: x1.5}}}");
+    const struct job *job = state_job(desk->state, id);
+    assert_int_equal(job->retry_max, 0);
+    for (uint32_t i = 0; i < COUNT_OF(memory); i++) {
+        const struct lease_member member = { .node = 0 };
+        const struct lease lease = { .members = &member,
+                                     .members_count = 1,
+                                     .memory_mib = memory[i] };
+        assert_int_equal(job->state, JOB_QUEUED);
+        assert_int_equal(state_request(desk->state, job)->memory_mib, memory[i]);
+        desk_tell(desk, (struct event){ .kind = EVENT_GRANT,
+                                        .grant = { .job = id, .attempt = i + 1, .lease = lease } });
+        desk_tell(desk, (struct event){ .kind = EVENT_STARTED,
+                                        .started = { .job = id, .attempt = i + 1 } });
+        desk_tell(desk, (struct event){ .kind = EVENT_ENDED,
+                                        .ended = { .job = id,
+                                                   .attempt = i + 1,
+                                                   .kind = ENGINE_ENDED,
+                                                   .signal = 9,
+                                                   .exit_code = -1,
+                                                   .was_oom = true } });
+    }
+    assert_int_equal(job->state, JOB_ENDED);
+    assert_int_equal(job->result, RESULT_OUT_OF_MEMORY);
+    assert_int_equal(job->run->retries, 2);
+}
+
 static void a_share_by_mps_needs_mps(void **state)
 {
     (void)state;
@@ -309,6 +359,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
         cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),
         cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
+        cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(limits_of_a_request),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),

@@ -121,6 +121,13 @@ def test_isolation_words_are_true(api, daemon):
         assert job["result"] == "ok", job
 
 
+def test_a_job_that_ran_out_of_memory_is_tried_again_with_more(api):
+    number = api.submit(command=["python3", "-c", "b = bytearray(300 << 20); print(len(b))"], memory="64M", retry={"oom": {"memory": "x8"}})
+    job = api.wait_end(number)
+    assert job["result"] == "ok" and job["oom_factor"] == 8, job
+    assert job["retries"] == (1 if job["isolation"]["memory"] == "isolated" else 0), job
+
+
 def test_whoever_detaches_ends_with_the_job(api, daemon):
     number = api.submit(run="setsid sh -c 'sleep 100 & exec sleep 200' & sleep 0.1; echo done", env=daemon.env())
     job = api.wait_end(number)

@@ -750,6 +750,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .held = has(run, "held"),
         .no_requeue = has(run, "no-requeue"),
         .retry = (uint32_t)number_of(run, "retry", 0),
+        .oom_factor = (uint16_t)number_of(run, "oom_factor", 0),
         .group = group,
         .index = index,
         .estimate = duration_of(run, "estimate", 0),

@@ -190,6 +190,8 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                         view_request(state_request(api_state(api), job), job->max_duration));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
+    if (job->oom_factor > 0)
+        json_object_set_new(view, "oom_factor", json_real((double)job->oom_factor / 1000));
     json_object_set_new(view, "heals_most", json_integer(job->heal_max));
     json_object_set_new(view, "retries", json_integer(job->run->retries));
     json_object_set_new(view, "begin", view_time(api, job->begin));

@@ -174,6 +174,7 @@ struct job {
     uint8_t resize;       /* of an elastic gang: enum resize */
     bool goes_on;         /* of an elastic gang: without a lost member, while its least are left */
     uint16_t heal_max;    /* how often the gang is healed after it lost a member */
+    uint16_t oom_factor;  /* of its memory after it ran out of it, in thousandths; 0: none */
     uint16_t tariff_most; /* it waits for hours with at most this factor, plus one; 0: any */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
@@ -192,6 +193,8 @@ void job_set_cancel(struct job_run *run, const char *by, const char *reason);
 
 /* Run time of this attempt that would be lost if it were stopped at `now`. */
 usec_t job_unsaved(const struct job *job, usec_t now);
+
+enum { JOB_OOM_RETRIES = 3 }; /* with more memory, where `retry` allows fewer */
 
 /* Whether nine tenths of its time limit have passed. */
 bool job_is_near_limit(const struct job *job, usec_t now);

@@ -334,6 +334,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 132, run.cost.clock, "of the tariff, then"),
     RECORD_INT(struct saved_job, 133, run.cost.rate, "for an hour"),
     RECORD_UINT(struct saved_job, 134, job.tariff_most, "plus one"),
+    RECORD_UINT(struct saved_job, 204, job.oom_factor, "in thousandths"),
     RECORD_UINT(struct saved_job, 140, run.moves, ""),
     RECORD_UINT(struct saved_job, 141, run.moved_for, ""),
     RECORD_INT(struct saved_job, 142, run.moved, ""),

@@ -278,6 +278,43 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
            !job->run->is_cancel_wanted;
 }
 
+/* The memory of a member at the next attempt: at most what a machine has. 0: no more than now. */
+static int64_t next_memory(const struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+    int64_t most = 0;
+
+    if (request->memory_mib <= 0 || request->roles_count > 0)
+        return 0;
+    LIST_EACH (const struct node, node, &state->nodes)
+        most = node->memory_mib > most ? node->memory_mib : most;
+    int64_t next = request->memory_mib > most ? 0 : request->memory_mib * job->oom_factor / 1000;
+    next = next < most ? next : most;
+    return next > request->memory_mib ? next : 0;
+}
+
+/* Its own memory was too little, and it may have more at the next attempt. */
+static bool is_to_grow(const struct state *state, const struct job *job, enum job_result result)
+{
+    uint32_t most = job->retry_max > JOB_OOM_RETRIES ? job->retry_max : JOB_OOM_RETRIES;
+
+    return result == RESULT_OUT_OF_MEMORY && job->oom_factor > 0 && job->run->end.was_oom &&
+           job->run->memory_warnings != WARNING_LAST && !job->run->is_cancel_wanted &&
+           job->run->retries < most && next_memory(state, job) > 0;
+}
+
+/* The old class is released when its new standing was told. */
+static void grow(struct state *state, struct job *job)
+{
+    struct request request = *state_request(state, job);
+    uint32_t old = job->class;
+
+    request.memory_mib = next_memory(state, job);
+    job->class = class_claim(&state->classes, &request);
+    state_settle(state, job);
+    class_release(&state->classes, old);
+}
+
 /* The job will continue later without its unsaved work. The restart cost is not progress. */
 static void note_progress_but(struct state *state, struct job *job, usec_t unsaved)
 {
@@ -480,6 +517,11 @@ static void end_attempt(struct state *state, struct job *job)
     if (is_to_be_healed(job, result)) {
         come_back(state, job);
         run->heals++;
+        return;
+    }
+    if (is_to_grow(state, job, result)) {
+        run->retries++;
+        grow(state, job);
         return;
     }
     if (is_to_be_tried_again(job, result)) {

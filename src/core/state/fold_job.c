@@ -118,6 +118,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .priority = event->priority,
         .index = event->index,
         .tariff_most = event->tariff_most,
+        .oom_factor = event->oom_factor,
         .retry_max = (uint16_t)(event->retry < UINT16_MAX ? event->retry : UINT16_MAX),
         .needs_expected = event->need_count,
         .is_held = event->held,

@@ -13,7 +13,13 @@
 #include "time/begin.h"
 #include "wire/job/pattern.h"
 
-enum { COMMENT_MAX = 1024, PRIORITY_LOW = -100, PRIORITY_HIGH = 100 };
+enum {
+    COMMENT_MAX = 1024,
+    PRIORITY_LOW = -100,
+    PRIORITY_HIGH = 100,
+    OOM_FACTOR_MIN = 1100,
+    OOM_FACTOR_MAX = 10000
+};
 
 static int read_comment(const struct draft_key *key, struct job_draft *draft)
 {
@@ -184,6 +190,46 @@ static int read_cwd(const struct draft_key *key, struct job_draft *draft)
     return 0;
 }
 
+/* "x1.5" or 1.5 */
+static int read_factor(const struct draft_key *key, struct job_draft *draft)
+{
+    const char *text = key->text + (key->text[0] == 'x');
+    int64_t milli = 0;
+
+    if (units_parse_milli(text, OOM_FACTOR_MAX, &milli, NULL) < 0 || milli < OOM_FACTOR_MIN)
+        return key_fail(key, -EINVAL, "'%.40s': expected a factor like x1.5, 1.1 to 10", key->text);
+    draft->oom_factor = (uint16_t)milli;
+    return 0;
+}
+
+static int read_oom(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct draft_row rows[] = {
+        { "memory", .read = read_factor, .expected = "a factor like x1.5" },
+    };
+
+    if (!json_object_get(key->value, "memory"))
+        return key_fail(key, -EINVAL, "expected {memory: x1.5}");
+    if (draft->request.memory_mib == 0 || draft->role_count > 0)
+        return key_fail(key, -EINVAL, "%s",
+                        draft->role_count > 0
+                            ? "not together with roles"
+                            : "more memory than what? expected memory: SIZE, too");
+    return draft_read_map(key, rows, COUNT_OF(rows), draft);
+}
+
+/* 2, or {count: 2, oom: {memory: x1.5}} */
+static int read_retry(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct draft_row rows[] = {
+        { "count", .read = read_count, .offset = OF_DRAFT(retry), .most = SUBMISSION_RETRY_MAX },
+        { "oom", .read = read_oom },
+    };
+
+    return json_is_object(key->value) ? draft_read_map(key, rows, COUNT_OF(rows), draft)
+                                      : read_count(key, draft);
+}
+
 /* "8" after a percent sign */
 static int read_array_max(const struct draft_key *key, const char *text, uint32_t *ret)
 {
@@ -349,7 +395,7 @@ static const struct draft_row draft_rows[] = {
     { "priority", .read = read_priority, .expected = "low, normal, high or a number" },
     { "hold", .read = read_flag, .offset = OF_DRAFT(hold) },
     { "begin", .read = read_begin, .expected = "a time" },
-    { "retry", .read = read_count, .offset = OF_DRAFT(retry), .most = SUBMISSION_RETRY_MAX },
+    { "retry", .read = read_retry, .offset = OF_DRAFT(retry), .most = SUBMISSION_RETRY_MAX },
     { "requeue", .read = read_flag, .offset = OF_DRAFT(requeue) },
     { "max_duration", .read = read_duration, .offset = OF_DRAFT(request.max_duration), .least = 1,
       .most = USEC_NEVER, .range = "expected more than 0s" },

@@ -78,6 +78,7 @@ struct job_draft {
     usec_t estimate;       /* how long it will run, as its user says; 0: unknown */
     usec_t deadline_delay; /* from now; 0: none, or deadline_at */
     char *deadline_at;     /* as begin_at */
+    uint16_t oom_factor;   /* of its memory after it ran out of it, in thousandths; 0: none */
     uint16_t tariff_most;  /* waits for hours with at most this factor, plus one; 0: any */
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
