@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cancel, hold, release, requeue, checkpoint, and PATCH: on a job, a task, or all jobs of a group.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,6 +112,51 @@ json_t *handle_signal(struct call *call)
         return NULL;
     action->signal = number;
     return deferred_begin(call, &action->deferred, 0);
+}
+
+static int check_enter(const struct call *call, const struct job *job, uint64_t rank,
+                       struct error *err)
+{
+    if (!identity_may(call->request->who, job->uid))
+        return error_set(err, REFUSED_FORBIDDEN, "job %" PRIu64 ": belongs to somebody else",
+                         job->id);
+    if (!call->api->ports.attempts.enter)
+        return error_set(err, REFUSED_NEVER, "exec: this engine cannot run a command inside a job");
+    if (job->state != JOB_RUNNING)
+        return error_set(err, REFUSED_CONFLICT, "job %" PRIu64 " is %s; exec needs a job that runs",
+                         job->id, job_state_name(job->state));
+    for (uint32_t i = 0; i < job->run->lease->members_count; i++) {
+        if (lease_rank(job->run->lease, i) == rank)
+            return 0;
+    }
+    return error_set(err, REFUSED_NOT_FOUND, "job %" PRIu64 ": no member of rank %" PRIu64, job->id,
+                     rank);
+}
+
+/* The connection to the job's supervisor goes to the client itself; what may be asked there is up
+ * to the owner alone. */
+json_t *handle_enter(struct call *call)
+{
+    const struct api_attempts *attempts = &call->api->ports.attempts;
+    uint64_t rank = 0;
+    int fd = -1;
+
+    if (call_group(call)) {
+        error_set(&call->err, REFUSED_BAD, "exec: %" PRIu64 " is several jobs; expected one",
+                  call->id);
+        return refuse(call, REFUSED_BAD);
+    }
+    const struct job *job = call_job(call);
+    if (!job)
+        return NULL;
+    int code = query_number(call->request, "rank", 0, UINT32_MAX, &rank, &call->err);
+    if (code == 0)
+        code = check_enter(call, job, rank, &call->err);
+    if (code == 0 && attempts->enter(attempts->user, job->id, (uint32_t)rank, &fd, &call->err) < 0)
+        code = error_prefix(&call->err, REFUSED_CONFLICT, "job %" PRIu64, job->id);
+    if (code == 0)
+        http_hand_over(call->request, fd);
+    return refuse(call, code);
 }
 
 static int read_priority(const struct reader *reader, const json_t *body, struct job_change *update)

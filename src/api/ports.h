@@ -40,6 +40,8 @@ struct api_attempts {
     void (*kill)(void *user, uint64_t job); /* end its running members without a grace period */
     /* Send a signal to all processes of its running members; NULL: the engine cannot. */
     void (*signal)(void *user, uint64_t job, int number);
+    /* A connection to the supervisor of a member of a job that runs; NULL: the engine has none. */
+    int (*enter)(void *user, uint64_t job, uint32_t rank, int *ret_fd, struct error *err);
     struct engine_isolation isolation; /* what a job would get */
 };
 

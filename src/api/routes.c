@@ -32,6 +32,7 @@ static const struct route {
     { "POST", "/v1/jobs/*/requeue", handle_job_action, NULL },
     { "POST", "/v1/jobs/*/checkpoint", handle_job_action, NULL },
     { "POST", "/v1/jobs/*/signal", handle_signal, NULL },
+    { "POST", "/v1/jobs/*/exec", handle_enter, NULL },
     { "GET", "/v1/events", handle_events, NULL },
     { "GET", "/v1/gpus", handle_gpus, NULL },
     { "POST", "/v1/gpus/@/clear", handle_clear, "clear: only for administrators" },

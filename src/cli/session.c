@@ -298,6 +298,19 @@ int session_get(struct session *session, const char *path, json_t **ret, struct 
     return session_send(session, "GET", path, NULL, ret, err);
 }
 
+int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err)
+{
+    struct client_reply reply;
+
+    int code = client_take_descriptor(session->client, path, &reply, ret_fd, err);
+    if (code < 0)
+        return nobody_there(session, code, err);
+    if (reply.status >= 400)
+        code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
+    client_reply_release(&reply);
+    return code;
+}
+
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret)
 {
     AUTO_RELEASE(session) struct session session = { 0 };

@@ -33,6 +33,9 @@ int session_send(struct session *session, const char *method, const char *path, 
                  json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
 
+/* POST path, answered with a descriptor, which is the caller's. */
+int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err);
+
 /* A whole session with one request: open it, send body (or NULL), print a failure, release it.
  * Returns the exit status, 0 or 1. */
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret);

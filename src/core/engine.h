@@ -15,9 +15,8 @@
  * choice. Jobs that were submitted to it directly are reported, too: tarn answers each of them, and
  * starts it like any other job. What an engine can do is said by engine_abilities.
  *
- * Order of calls:  create (by each engine), recover, (start | stop | signal | forget | answer)*,
- *                  destroy
- * Owner:           strings of a launch belong to the caller and are copied
+ * Order of calls:  create (by each engine), recover, (start | stop | signal | enter | forget |
+ * answer)*, destroy Owner:           strings of a launch belong to the caller and are copied
  */
 
 #include <stdbool.h>
@@ -204,6 +203,9 @@ struct engine_ops {
      * process itself says so, and it is of this user; UINT32_MAX: it can't say anything else. NULL:
      * the engine runs nothing on this machine. */
     bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
+    /* A connection to the supervisor of a running member, for a command beside it
+     * (shim/shim_order.h); -ESRCH: it does not run. NULL: it has none. */
+    int (*enter)(struct engine *engine, struct member_id id, int *ret_fd, struct error *err);
     /* The number that an arrival has in tarn; 0: it is refused, because of err. NULL: the engine
      * reports no arrivals. */
     void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
@@ -223,7 +225,7 @@ struct engine_options {
 };
 
 /* What a module exports as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 3 };
+enum { ENGINE_MODULE_VERSION = 4 };
 
 struct engine_module {
     uint32_t version;

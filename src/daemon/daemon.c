@@ -372,6 +372,7 @@ static void fill_ports(struct daemon *daemon)
         .planner = { daemon->hub, hub_brain, hub_work, hub_trouble },
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
                       daemon->engine->ops->signal ? launcher_signal : NULL,
+                      daemon->engine->ops->enter ? launcher_enter : NULL,
                       daemon->engine->abilities.isolation },
         .devices = { daemon->machine, machine_devices_watch(daemon->machine), machine_clear },
         .readings = { daemon->readings, readings_query },

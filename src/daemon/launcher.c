@@ -620,6 +620,16 @@ void launcher_signal(void *user, uint64_t id, int number)
     unended_release(&all);
 }
 
+int launcher_enter(void *user, uint64_t id, uint32_t rank, int *ret_fd, struct error *err)
+{
+    struct launcher *launcher = user;
+    struct engine *engine = launcher->options.engine;
+    const struct job *job = state_job(state_of(launcher), id);
+
+    return engine->ops->enter(engine, (struct member_id){ id, job->run->attempt, rank }, ret_fd,
+                              err);
+}
+
 void launcher_kill_all(struct launcher *launcher)
 {
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next)

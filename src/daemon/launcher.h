@@ -45,6 +45,8 @@ void launcher_recover(struct launcher *launcher);
 void launcher_kill(void *launcher, uint64_t job);
 /* Send a signal to what runs of a job; the engine can. */
 void launcher_signal(void *launcher, uint64_t job, int number);
+/* A connection to the supervisor of a member; the engine has one. */
+int launcher_enter(void *launcher, uint64_t job, uint32_t rank, int *ret_fd, struct error *err);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 

@@ -266,6 +266,77 @@ void client_reply_release(struct client_reply *reply)
     reply->status = 0;
 }
 
+/* ---- a descriptor ---- */
+
+/* As recv(), with the descriptor that may come along; an earlier one stays. */
+static ssize_t receive(int socket, char *bytes, size_t size, int *fd)
+{
+    union {
+        struct cmsghdr head; /* aligned as that */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = { .iov_base = bytes, .iov_len = size };
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof(control) };
+
+    ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (head && *fd < 0 && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+        memcpy(fd, CMSG_DATA(head), sizeof(*fd));
+    return length;
+}
+
+static int await_descriptor(const struct client *client, struct client_transfer *transfer, int *fd,
+                            struct error *err)
+{
+    static const http_parser_settings settings = { .on_body = on_body,
+                                                   .on_message_complete = on_complete };
+    const struct timeval limit = { .tv_sec = CLIENT_TIMEOUT_S };
+    char chunk[4096];
+
+    setsockopt(transfer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    send_more(transfer);
+    while (!transfer->is_over || (transfer->parser.status_code < 400 && *fd < 0)) {
+        ssize_t length = receive(transfer->fd, chunk, sizeof(chunk), fd);
+
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return failed(client, length < 0 ? -errno : -ECONNRESET, err);
+        if (!transfer->is_over)
+            http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
+        if (HTTP_PARSER_ERRNO(&transfer->parser) != HPE_OK)
+            return failed(client, -EPROTO, err);
+    }
+    return 0;
+}
+
+int client_take_descriptor(struct client *client, const char *path, struct client_reply *ret,
+                           int *ret_fd, struct error *err)
+{
+    const struct client_request request = { .method = "POST", .path = path };
+    struct client_transfer transfer = { .fd = -1,
+                                        .body = &ret->body,
+                                        .body_max = CLIENT_REPLY_MAX };
+    int fd = -1;
+
+    *ret = (struct client_reply){ 0 };
+    int code = transfer_begin(client, &transfer, &request, err);
+    if (code == 0)
+        code = await_descriptor(client, &transfer, &fd, err);
+    ret->status = transfer.parser.status_code;
+    disconnect(&transfer);
+    if (code == 0 && ret->status < 400)
+        *ret_fd = fd;
+    else if (fd >= 0)
+        close(fd);
+    if (code < 0)
+        client_reply_release(ret);
+    return code;
+}
+
 /* ---- streams ---- */
 
 static void stream_take(struct client_stream *stream)

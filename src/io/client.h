@@ -70,6 +70,11 @@ int client_call(struct client *client, const struct client_request *request,
                 struct client_reply *ret, struct error *err);
 void client_reply_release(struct client_reply *reply);
 
+/* POST path, to be answered with a descriptor, which is the caller's. *ret has a status of 400 or
+ * above when it is refused; else *ret_fd is set. */
+int client_take_descriptor(struct client *client, const char *path, struct client_reply *ret,
+                           int *ret_fd, struct error *err);
+
 /* GET path; the stream is zeroed first and must not move until it is closed. One that can't be
  * connected is over from the start. */
 void client_stream_open(struct client *client, const char *path, struct client_stream *stream);

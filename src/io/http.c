@@ -43,6 +43,7 @@ struct exchange {
     struct MHD_Response *response;
     struct http_stream *stream;
     unsigned status;
+    int passed_fd; /* -1: none */
     bool is_handled, is_suspended, is_too_large, is_too_many;
 };
 
@@ -119,6 +120,56 @@ void http_reply(struct http_request *request, unsigned status, const char *conte
         abort();
     MHD_add_response_header(response, "Content-Type", content_type);
     answer(exchange_of(request), status, response);
+}
+
+/* The socket takes this at once: the headers before it are all that it holds. */
+static void send_descriptor(int socket, int fd)
+{
+    union {
+        struct cmsghdr head; /* aligned as that */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .bytes = { 0 } };
+    struct iovec part = { .iov_base = (char[]){ '!' }, .iov_len = 1 };
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof(control) };
+
+    control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+                                     .cmsg_level = SOL_SOCKET,
+                                     .cmsg_type = SCM_RIGHTS };
+    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        shutdown(socket, SHUT_RDWR);
+}
+
+static void on_upgraded(void *user, struct MHD_Connection *connection, void *context,
+                        const char *more, size_t more_length, MHD_socket socket,
+                        struct MHD_UpgradeResponseHandle *handle)
+{
+    struct exchange *exchange = user;
+
+    (void)connection;
+    (void)context;
+    (void)more;
+    (void)more_length;
+    send_descriptor(socket, exchange->passed_fd);
+    close(exchange->passed_fd);
+    exchange->passed_fd = -1;
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    uv_timer_start(&exchange->server->timer, on_timer, 0, 0);
+}
+
+void http_hand_over(struct http_request *request, int fd)
+{
+    struct exchange *exchange = exchange_of(request);
+    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, exchange);
+
+    if (!response)
+        abort();
+    exchange->passed_fd = fd;
+    MHD_add_response_header(response, "Upgrade", "descriptor");
+    answer(exchange, MHD_HTTP_SWITCHING_PROTOCOLS, response);
 }
 
 static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t room)
@@ -265,6 +316,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!exchange) {
         exchange = mem_zero(1, sizeof(*exchange));
         exchange->server = user;
+        exchange->passed_fd = -1;
         exchange->connection = connection;
         *context = exchange;
         exchange->next = exchange->server->exchanges;
@@ -345,6 +397,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     }
     if (exchange->response)
         MHD_destroy_response(exchange->response);
+    if (exchange->passed_fd >= 0)
+        close(exchange->passed_fd);
     text_release(&exchange->request.body);
     free(exchange);
 }
@@ -409,11 +463,11 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     server->owner = options->owner;
     server->is_open = options->is_open;
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request,
+        server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET,
+        options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
     if (!server->daemon) {
         free(server);

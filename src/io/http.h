@@ -80,6 +80,10 @@ bool http_is_left(const struct http_request *request);
 void http_reply(struct http_request *request, unsigned status, const char *content_type,
                 char *bytes, size_t length);
 
+/* Answer with a descriptor (101, protocol "descriptor": one byte goes along), which is taken over,
+ * and close the connection. Over TCP, where none can be passed, it only closes. */
+void http_hand_over(struct http_request *request, int fd);
+
 /* Append new bytes, or nothing if there are none; true: the stream is over. */
 struct http_stream {
     struct http_request *request;

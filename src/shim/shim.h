@@ -12,6 +12,7 @@
  * Spec:            doc/spec/06-shim.md
  */
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,23 @@ struct stream {
     int lost_errno;
 };
 
+enum { DOOR_GUESTS_MAX = 9 }; /* of which the last is only told that it is one too many */
+
+/* A connection through the door, and the command that it runs. */
+struct guest {
+    int fd;       /* -1: none, or it has left */
+    pid_t pid;    /* 0: none yet */
+    bool is_over; /* and reaped; wait_status is set */
+    int wait_status;
+};
+
+/* What a command beside the job has of its own. */
+struct visit {
+    const char *term; /* "": as the job */
+    char *argv[DOOR_ARGS_MAX + 1];
+    int fds[DOOR_FDS];
+};
+
 struct shim {
     struct order order;
     int status_fd;
@@ -77,6 +95,8 @@ struct shim {
     pid_t pid;   /* the job's first process; 0: none */
     int wait_status;
     struct stream streams[2];
+    int door_fd; /* -1: none */
+    struct guest guests[DOOR_GUESTS_MAX];
     bool main_dead;   /* and reaped; wait_status is set */
     bool childless;   /* nothing of the job is left */
     bool is_stopping; /* a stop was requested */
@@ -129,6 +149,17 @@ void streams_drain(struct shim *shim);                              /* copy the 
 bool job_start(struct shim *shim);
 /* Read the result of exec; settles exec_fd. */
 void job_read_exec(struct shim *shim);
+
+/* Start a command beside the job, in its control groups and with its environment, limits and user.
+ * Its failure goes to answer_fd as a struct door_answer. Returns its pid, or -1 with errno. */
+pid_t job_visit(struct shim *shim, const struct visit *visit, int answer_fd);
+
+/* door.c */
+void door_open(struct shim *shim);
+void door_close(struct shim *shim);
+enum { DOOR_POLLS = 1 + DOOR_GUESTS_MAX };
+void door_polls(const struct shim *shim, struct pollfd polls[DOOR_POLLS]);
+void door_serve(struct shim *shim, const struct pollfd polls[DOOR_POLLS]);
 
 /* tree.c */
 bool tree_prepare(struct shim *shim); /* make the control groups and their limits */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -22,16 +23,10 @@ enum { PATH_SIZE = 4096, GROUPS_MAX = 65536, EXIT_NOT_STARTED = 127 };
 
 static const char path_default[] = "/usr/local/bin:/usr/bin:/bin";
 
-/* What the child says about its failure, through the exec pipe in one write. */
-struct exec_failure {
-    int code;
-    char text[ORDER_TEXT_SIZE];
-};
-
 __attribute__((format(printf, 3, 4), noreturn)) static void child_fail(int pipe_fd, int code,
                                                                        const char *format, ...)
 {
-    struct exec_failure failure = { .code = code };
+    struct door_answer failure = { .failure = code }; /* in one write */
     va_list args;
 
     va_start(args, format);
@@ -244,11 +239,9 @@ static void __attribute__((noreturn)) child_search(const struct order *order, in
     child_fail(pipe_fd, ENOENT, "command not found: %s", name);
 }
 
-static void __attribute__((noreturn))
-child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
+/* Everything that the job's own process and others beside it have alike. */
+static void child_prepare(const struct order *order, int pipe_fd, pid_t shim_pid)
 {
-    const struct order *order = &shim->order;
-
     /* Drop all rights to other users' files here, whatever user the shim had switched to. */
     user_end(order);
     setsid();
@@ -261,7 +254,10 @@ child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
     if (getppid() != shim_pid)
         _exit(EXIT_NOT_STARTED);
     child_enter_directory(order, pipe_fd);
-    child_take_streams(shim, pipe_fd);
+}
+
+static void __attribute__((noreturn)) child_exec(const struct order *order, int pipe_fd)
+{
     child_reset_signals();
     if (order->argv[0][0] == '\0')
         child_fail(pipe_fd, EINVAL, "no command: the first argument is empty");
@@ -269,6 +265,34 @@ child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
         child_search(order, pipe_fd);
     execve(order->argv[0], order->argv, order->envp);
     explain_exec(pipe_fd, errno, order->argv[0]);
+}
+
+static void __attribute__((noreturn))
+child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
+{
+    child_prepare(&shim->order, pipe_fd, shim_pid);
+    child_take_streams(shim, pipe_fd);
+    child_exec(&shim->order, pipe_fd);
+}
+
+/* A copy of the order is changed: this is the child. */
+static void __attribute__((noreturn))
+child_visit(struct order order, const struct visit *visit, int pipe_fd, pid_t shim_pid)
+{
+    child_prepare(&order, pipe_fd, shim_pid);
+    for (int i = 0; i < DOOR_FDS; i++) {
+        if (dup2(visit->fds[i], i) < 0)
+            child_fail(pipe_fd, errno, "cannot connect the output: %s", words_errno(errno));
+    }
+    if (isatty(STDIN_FILENO))
+        ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+    if (visit->term[0]) {
+        environ = order.envp;
+        setenv("TERM", visit->term, 1);
+        order.envp = environ;
+    }
+    order.argv = (char **)(uintptr_t)visit->argv;
+    child_exec(&order, pipe_fd);
 }
 
 /* Born in its group, the job needs no move, which would stop every fork of the machine for a
@@ -294,6 +318,22 @@ static pid_t job_clone(const struct order *order, bool *ret_must_join)
         *ret_must_join = true;
     }
     return fork();
+}
+
+pid_t job_visit(struct shim *shim, const struct visit *visit, int answer_fd)
+{
+    bool must_join;
+    pid_t shim_pid = getpid();
+
+    pid_t pid = job_clone(&shim->order, &must_join);
+    if (pid == 0) {
+        struct order order = shim->order;
+
+        if (must_join && order.join_count < ORDER_DIRS_MAX)
+            order.joins[order.join_count++] = order.into;
+        child_visit(order, visit, answer_fd, shim_pid);
+    }
+    return pid;
 }
 
 bool job_start(struct shim *shim)
@@ -332,7 +372,7 @@ bool job_start(struct shim *shim)
 
 void job_read_exec(struct shim *shim)
 {
-    struct exec_failure failure;
+    struct door_answer failure;
 
     ssize_t length = read(shim->exec_fd, &failure, sizeof(failure));
     if (length < 0 && errno == EINTR)
@@ -341,7 +381,7 @@ void job_read_exec(struct shim *shim)
     shim->exec_fd = -1;
     if (length == (ssize_t)sizeof(failure)) {
         failure.text[sizeof(failure.text) - 1] = '\0';
-        shim_fail(shim, failure.code, "%s", failure.text);
+        shim_fail(shim, failure.failure, "%s", failure.text);
         return;
     }
     /* The pipe also ends when the child dies before exec, which only a kill can do. */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KILL_AGAIN_MS = 20 };
+enum { KILL_AGAIN_MS = 20, FIRST_OF_DOOR = 5 /* of what is polled */ };
 
 static bool signals_open(struct shim *shim)
 {
@@ -82,8 +82,10 @@ static void shim_turn(struct shim *shim, int timeout_ms)
         { .fd = shim->streams[0].pipe_fd, .events = POLLIN },
         { .fd = shim->streams[1].pipe_fd, .events = POLLIN },
         { .fd = shim->pending_length > 0 ? ORDER_NOTIFY_FD : -1, .events = POLLOUT },
+        [FIRST_OF_DOOR + DOOR_POLLS - 1] = { .fd = -1 },
     };
 
+    door_polls(shim, &polls[FIRST_OF_DOOR]);
     if (poll(polls, sizeof(polls) / sizeof(polls[0]), timeout_ms) < 0)
         return;
     if (polls[2].revents != 0)
@@ -98,6 +100,7 @@ static void shim_turn(struct shim *shim, int timeout_ms)
         signals_read(shim);
         tree_reap(shim);
     }
+    door_serve(shim, &polls[FIRST_OF_DOOR]);
 }
 
 /* Until the first process has ended; while stopping also until the others had their grace. */
@@ -177,6 +180,7 @@ int main(void)
         .status_fd = -1,
         .signal_fd = -1,
         .exec_fd = -1,
+        .door_fd = -1,
         .streams = { { .pipe_fd = -1, .job_fd = -1, .file_fd = -1 },
                      { .pipe_fd = -1, .job_fd = -1, .file_fd = -1 } },
     };
@@ -194,12 +198,17 @@ int main(void)
     if (answer == STATUS_OURS)
         close(ORDER_BIRTH_FD);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    for (size_t i = 0; i < DOOR_GUESTS_MAX; i++)
+        shim.guests[i].fd = -1;
+    if (answer == STATUS_OURS)
+        door_open(&shim);
     if (answer == STATUS_OURS && shim_start(&shim)) {
         if (!shim.order.kill)
             record_forked(&shim);
         shim_watch(&shim);
         shim_clear(&shim);
     }
+    door_close(&shim);
     shim_report(&shim);
     tree_remove(&shim);
     return SHIM_EXIT_DONE;

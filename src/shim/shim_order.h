@@ -28,6 +28,9 @@ enum {
     ORDER_NOTE_MAX = 2048,         /* bytes of a note */
     ORDER_TEXT_SIZE = 160,         /* the message of a failure, with the NUL */
     ORDER_STATUS_BYTES_MAX = 8192, /* maximum size of a status file */
+    DOOR_BYTES_MAX = 64 * 1024,    /* of a request */
+    DOOR_ARGS_MAX = 1024,
+    DOOR_FDS = 3, /* standard input, output, error output */
 };
 
 /* Exit status of a shim that wrote no record. */
@@ -68,6 +71,17 @@ enum {
                          */
 #define ORDER_ARG "arg" /* one argument of the job */
 #define ORDER_ENV "env" /* one NAME=value of the job */
+
+/* A command beside the job: the shim listens on a SOCK_SEQPACKET at the path of the status file
+ * with this suffix. A request is one message: NUL-terminated strings, the value of TERM (empty:
+ * that of the job) and the arguments, with DOOR_FDS descriptors. The answer is one, too. */
+#define DOOR_SUFFIX ".door"
+
+struct door_answer {
+    int failure;     /* errno; 0: it ran */
+    int wait_status; /* as of waitpid() */
+    char text[ORDER_TEXT_SIZE];
+};
 
 /* The end mark of a complete record; a line without it is torn. */
 #define ORDER_RECORD_END " .\n"

@@ -264,6 +264,13 @@ void tree_reap(struct shim *shim)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (size_t i = 0; i < DOOR_GUESTS_MAX; i++) {
+            struct guest *guest = &shim->guests[i];
+            if (guest->pid == pid) {
+                guest->is_over = true;
+                guest->wait_status = status;
+            }
+        }
         if (pid != shim->pid)
             continue;
         shim->main_dead = true;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -68,6 +71,16 @@ static void on_poll(uv_poll_t *poll, int failure, int what)
     deliver(local);
 }
 
+/* The status file, and the door of a shim that was killed. */
+static void remove_files(const char *path)
+{
+    char door[STATUS_FILE_SIZE + 256 + sizeof(DOOR_SUFFIX)];
+
+    snprintf(door, sizeof(door), "%s%s", path, DOOR_SUFFIX);
+    unlink(path);
+    unlink(door);
+}
+
 /* A status file that recover() was not asked for belongs to a job whose end is recorded. */
 static void run_sweep(struct local *local)
 {
@@ -82,13 +95,16 @@ static void run_sweep(struct local *local)
 
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
             continue;
+        size_t length = strlen(entry->d_name), suffix = strlen(DOOR_SUFFIX);
+        if (length > suffix && strcmp(entry->d_name + length - suffix, DOOR_SUFFIX) == 0)
+            length -= suffix; /* goes with its status file */
         bool is_temporary = strstr(entry->d_name, ".new.") != NULL;
-        bool is_status = member_parse(entry->d_name, strlen(entry->d_name), &id);
-        if (!is_temporary && (!is_status || member_find(&local->members, id)))
+        bool is_member = member_parse(entry->d_name, length, &id);
+        if (!is_temporary && (!is_member || member_find(&local->members, id)))
             continue;
-        snprintf(path, sizeof(path), "%s/%s", local->members.run_dir, entry->d_name);
+        snprintf(path, sizeof(path), "%s/%.*s", local->members.run_dir, (int)length, entry->d_name);
         if (status_holder(path) == 0)
-            unlink(path);
+            remove_files(path);
     }
     closedir(stream);
 }
@@ -329,12 +345,12 @@ static void forget_member(struct local *local, struct member_id id)
     member_path(&local->members, id, path);
     if (!member) {
         if (status_holder(path) == 0)
-            unlink(path);
+            remove_files(path);
         return;
     }
     if (!member->sent_end)
         return;
-    unlink(path);
+    remove_files(path);
     member->forgotten = true;
     if (member->phase == PHASE_DONE)
         member_remove(&local->members, member);
@@ -384,6 +400,36 @@ static bool local_owner(struct engine *engine, uint32_t pid, struct member_id *r
                       ret, ret_uid);
 }
 
+/* The path of a socket is at most 108 bytes long; that of the folder is not. */
+static int door_connect(const struct local *local, struct member_id id)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char name[MEMBER_NAME_SIZE];
+    int folder = open(local->members.run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = folder < 0 ? -1 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s%s", folder,
+             member_name(name, id), DOOR_SUFFIX);
+    int code =
+        fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : fd;
+    if (code < 0 && fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
+    return code;
+}
+
+static int local_enter(struct engine *engine, struct member_id id, int *ret_fd, struct error *err)
+{
+    const struct local *local = local_of(engine);
+    const struct member *member = member_find(&local->members, id);
+
+    if (!member || member->phase != PHASE_RUNNING)
+        return error_set(err, -ESRCH, "it does not run");
+    *ret_fd = door_connect(local, id);
+    return *ret_fd < 0 ? error_set(err, *ret_fd, "its supervisor: %s", strerror(-*ret_fd)) : 0;
+}
+
 static const struct engine_ops local_ops = {
     .name = "local",
     .start = local_start,
@@ -392,6 +438,7 @@ static const struct engine_ops local_ops = {
     .recover = local_recover,
     .forget = local_forget,
     .owner = local_owner,
+    .enter = local_enter,
     .destroy = local_destroy,
 };
 
