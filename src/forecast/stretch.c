@@ -11,7 +11,8 @@ enum {
     OCTAVE = LOG2_ONE * FINE,
     PRIOR = OCTAVE * 5 / 8, /* until something is known */
     STEP = OCTAVE / 32,
-    HASTE = 24, /* the first steps are larger */
+    OUTWARD = 10, /* steps, for one inward */
+    HASTE = 24,   /* the first steps are larger */
     MOST = 8 * OCTAVE,
 };
 
@@ -64,8 +65,8 @@ static void move(struct stretch_ends *ends, const struct wait_range *given, usec
     int32_t young = ends->count < HASTE ? (int32_t)(HASTE - ends->count) : 0;
     int32_t step = STEP + STEP * 3 * young / HASTE;
 
-    ends->low = bound(ends->low + (wait_is_below(given, actual) ? -9 * step : step));
-    ends->high = bound(ends->high + (wait_is_above(given, actual) ? 9 * step : -step));
+    ends->low = bound(ends->low + (wait_is_below(given, actual) ? -OUTWARD * step : step));
+    ends->high = bound(ends->high + (wait_is_above(given, actual) ? OUTWARD * step : -step));
     ends->count++;
 }
 

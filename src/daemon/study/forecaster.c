@@ -13,7 +13,7 @@
 
 enum {
     COPY_SECONDS = 10, /* of processor time; more is a bug */
-    COPY_MS = 30000,   /* of any time: something stopped it */
+    COPY_MS = 10000,   /* of any time: something stopped it */
     WAIT_MS = 500,
     MANY = 1000, /* waiting jobs: the first forecast will take longer than people should wait */
 };
