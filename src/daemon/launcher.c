@@ -588,8 +588,8 @@ static void recover_job(struct launcher *launcher, struct job *job)
 
 void launcher_recover(struct launcher *launcher)
 {
-    /* Recover all before one is started: the first start removes the files of members not asked
-     * for. */
+    /* Recover all before one is started: the first start, or the first second, removes the files of
+     * members not asked for. */
     for (struct job *job = state_of(launcher)->first_active; job; job = job->run->active_next) {
         struct unended all = unended_of(job);
         free(find_known(launcher, job, &all));

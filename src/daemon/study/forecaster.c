@@ -173,6 +173,8 @@ static void start(struct forecaster *forecaster)
     uv_poll_init(forecaster->loop, forecaster->poll, forecaster->copy.fd);
     forecaster->poll->data = forecaster;
     uv_poll_start(forecaster->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+    if (!uv_is_active((uv_handle_t *)&forecaster->timer))
+        uv_timer_start(&forecaster->timer, on_late, COPY_MS, 0);
 }
 
 static bool is_new(const struct forecaster *forecaster)

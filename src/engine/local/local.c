@@ -29,6 +29,8 @@
 
 #define STOP_MARGIN (30 * USEC_PER_SEC)
 
+enum { TIDY_MS = 1000 };
+
 struct local {
     struct engine engine;
     struct local_engine_options options;
@@ -39,6 +41,7 @@ struct local {
     struct cgroup cgroup;
     struct members members;
     uv_poll_t *poll;
+    uv_timer_t *tidying; /* after a restart, if nothing is started soon */
 };
 
 static struct local *local_of(struct engine *engine)
@@ -107,6 +110,14 @@ static void run_sweep(struct local *local)
             remove_files(path);
     }
     closedir(stream);
+}
+
+static void on_tidying(uv_timer_t *timer)
+{
+    struct local *local = timer->data;
+
+    if (!local->has_started)
+        run_sweep(local);
 }
 
 static bool member_is_kept(void *user, const char *name)
@@ -362,7 +373,7 @@ static void local_forget(struct engine *engine, const struct engine_attempt *att
         forget_member(local_of(engine), member_at(attempt, i));
 }
 
-static void on_poll_closed(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
     free(handle);
 }
@@ -382,7 +393,8 @@ static void local_destroy(struct engine *engine)
     struct local *local = local_of(engine);
 
     assert(!local->is_delivering);
-    uv_close((uv_handle_t *)local->poll, on_poll_closed);
+    uv_close((uv_handle_t *)local->poll, on_closed);
+    uv_close((uv_handle_t *)local->tidying, on_closed);
     local_release(local);
 }
 
@@ -540,6 +552,11 @@ int local_engine_create(const struct local_engine_options *options, struct engin
     if (!options->without_cgroups)
         cgroup_detect(&local->cgroup, local->members.key, options->is_root);
     local->engine.abilities = abilities_of(&local->cgroup);
+    local->tidying = mem_zero(1, sizeof(*local->tidying));
+    uv_timer_init(options->engine.loop, local->tidying);
+    local->tidying->data = local;
+    uv_timer_start(local->tidying, on_tidying, TIDY_MS, 0);
+    uv_unref((uv_handle_t *)local->tidying);
     *ret = &local->engine;
     return 0;
 }
