@@ -32,6 +32,18 @@ static usec_t moved(usec_t wait, int32_t offset)
     return ms <= 0 ? 0 : ms < USEC_NEVER / 2 / tick ? ms * tick : USEC_NEVER / 2;
 }
 
+/* An end of the range nearer to its median: by its distance, so that no range collapses. `by` is
+ * not positive. */
+static usec_t narrowed(usec_t end, usec_t median, int32_t by)
+{
+    usec_t distance = end > median ? end - median : median - end;
+    int64_t ms = log2_power(log2_of(distance / tick + 1) + by / FINE) - 1;
+    usec_t rest = (ms > 0 ? ms : 0) * tick;
+
+    rest = rest < distance ? rest : distance;
+    return end > median ? median + rest : median - rest;
+}
+
 static struct stretch_ends known(const struct stretch *stretch, enum wait_kind kind)
 {
     if (stretch->kinds[kind].count > 0)
@@ -49,8 +61,11 @@ void stretch_range(const struct stretch *stretch, enum wait_kind kind, struct wa
 
     if (range->median == USEC_NEVER || is_edge)
         return;
-    usec_t low = moved(range->low, ends.low);
-    usec_t high = range->high == USEC_NEVER ? USEC_NEVER : moved(range->high, ends.high);
+    usec_t low = ends.low <= 0 ? moved(range->low, ends.low)
+                               : narrowed(range->low, range->median, -ends.low);
+    usec_t high = range->high;
+    if (high != USEC_NEVER)
+        high = ends.high >= 0 ? moved(high, ends.high) : narrowed(high, range->median, ends.high);
     range->low = low < range->median ? low : range->median;
     range->high = high > range->median ? high : range->median;
 }

@@ -6,10 +6,10 @@
  *
  * A forecast knows no future submissions. For each kind of wait, two offsets are learned from the
  * ranges that were given and the waits that followed: one in log2 of the shortest wait, one of the
- * longest. An end that was wrong moves outward by ten steps, one that was right moves inward by
- * one: so in the long run one of eleven lies beyond each end, whatever happens and however late it
- * is known (quantile tracking: Angelopoulos and others 2023). A kind starts from what all have
- * learned.
+ * longest; inward, of the distance from the median. An end that was wrong moves outward by ten
+ * steps, one that was right moves inward by one: so in the long run one of eleven lies beyond each
+ * end, whatever happens and however late it is known (quantile tracking: Angelopoulos and others
+ * 2023). A kind starts from what all have learned.
  *
  * The median stays in the range; a range whose ends are the median has collapsed to a time. A time
  * that follows from the calendar alone is left as it is.

@@ -57,6 +57,25 @@ static void a_time_that_is_always_right_has_no_range(void **state)
     assert_int_equal(range.high, USEC_PER_HOUR);
 }
 
+/* Half as wide as it was given, again and again: it gets narrow, and does not vanish. */
+static void a_range_that_is_too_wide_is_narrowed(void **state)
+{
+    struct stretch stretch = { 0 };
+    uint64_t at = seed;
+    usec_t width = 0;
+    (void)state;
+
+    for (uint32_t i = 0; i < 3000; i++) {
+        usec_t base = 5 * USEC_PER_HOUR;
+        struct wait_range range = { base - USEC_PER_HOUR, base, base + USEC_PER_HOUR };
+        stretch_range(&stretch, WAIT_ROOM, &range);
+        usec_t actual = base + ((usec_t)(next(&at) % 1200) - 600) * USEC_PER_SEC;
+        stretch_learn(&stretch, WAIT_ROOM, &range, actual);
+        width = range.high - range.low;
+    }
+    assert_in_range(width, 12 * USEC_PER_MIN, 22 * USEC_PER_MIN); /* eight of ten of 20 minutes */
+}
+
 static void a_new_kind_starts_from_what_all_have_learned(void **state)
 {
     struct stretch stretch = { 0 };
@@ -103,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_of_ten_waits_lie_in_the_range_in_the_end),
         cmocka_unit_test(a_time_that_is_always_right_has_no_range),
+        cmocka_unit_test(a_range_that_is_too_wide_is_narrowed),
         cmocka_unit_test(a_new_kind_starts_from_what_all_have_learned),
         cmocka_unit_test(a_time_of_the_calendar_is_left_as_it_is),
         cmocka_unit_test(what_is_unknown_stays_unknown),
