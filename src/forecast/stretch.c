@@ -88,7 +88,11 @@ static void move(struct stretch_ends *ends, const struct wait_range *given, usec
 void stretch_learn(struct stretch *stretch, enum wait_kind kind, const struct wait_range *given,
                    usec_t actual)
 {
-    if (given->median == USEC_NEVER)
+    bool is_time = given->high != USEC_NEVER && given->high - given->low <= STRETCH_TICK;
+    bool is_right = !wait_is_below(given, actual) && !wait_is_above(given, actual);
+
+    /* A time that was right says nothing of how wide ranges should be. */
+    if (given->median == USEC_NEVER || (is_time && is_right))
         return;
     if (stretch->kinds[kind].count == 0) {
         stretch->kinds[kind] = known(stretch, kind);

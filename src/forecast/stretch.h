@@ -12,7 +12,7 @@
  * 2023). A kind starts from what all have learned.
  *
  * The median stays in the range; a range whose ends are the median has collapsed to a time. A time
- * that follows from the calendar alone is left as it is.
+ * that follows from the calendar alone is left as it is, and one that was right teaches nothing.
  */
 
 #include <stdbool.h>
