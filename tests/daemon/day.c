@@ -34,7 +34,7 @@
 #include "engine/local/local.h"
 #include "world.h"
 
-enum { NODES = 4, GPUS = 4, KIND_LEAST = 60, ASK_MIN = 15, TURNS_MAX = 2000000 };
+enum { NODES = 4, GPUS = 4, KIND_LEAST = 200, ASK_MIN = 15, TURNS_MAX = 2000000 };
 static const double least_coverage = 0.77, most_coverage = 0.90;
 
 struct world *world;
