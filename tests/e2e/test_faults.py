@@ -656,10 +656,10 @@ def test_a_restart_with_another_wall_clock_moves_nothing(shifted, days):
     api = shifted.api
     done = api.submit(run="true")
     api.wait_end(done)
+    started = time.monotonic()
     begins, late, limited, free = api.submit(
         {"run": "true", "begin": "now+2s", "cpus": 0.1}, {"run": "true", "begin": "now+1h", "cpus": 0.1},
         {"run": "sleep 60", "max_duration": "2s", "cpus": 0.1}, {"run": "sleep 60", "max_duration": "1h", "cpus": 0.1})
-    started = time.monotonic()
     for number in (limited, free):
         api.wait_state(number, "running")
     shifted.kill()
